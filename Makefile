@@ -1,0 +1,51 @@
+# `make run` and `make test` are all a fresh machine needs.
+
+# The first Python that is new enough, can make a virtual environment and has its C headers;
+# a distribution's own build is often faster than one compiled by hand, so it is tried first.
+PYTHON ?= $(shell for p in /usr/bin/python3 python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys, ensurepip; assert sys.version_info >= (3, 11)' 2>/dev/null && echo $$p && break; done)
+PEERS ?= ../shared/peers
+BIN := .venv/bin
+PORT ?= 9092
+DATA ?= data
+
+.PHONY: run test check format conformance bench clean
+
+run: .venv/.installed
+	$(BIN)/barnabas up --port $(PORT) --dir $(DATA)
+
+test: .venv/.installed
+	$(BIN)/python -m pytest -m "not peer"
+
+check: .venv/.installed
+	$(BIN)/ruff format --check src tests bench setup.py
+	$(BIN)/ruff check src tests bench setup.py
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/.installed
+	$(BIN)/ruff format src tests bench setup.py
+	$(BIN)/ruff check --fix src tests bench setup.py
+
+conformance: .venv/.installed peers
+	PEERS=$(abspath $(PEERS)) $(BIN)/python -m pytest -m peer tests
+
+bench: .venv/.installed peers
+	PEERS=$(abspath $(PEERS)) $(BIN)/python -m bench
+
+.PHONY: peers
+peers:
+	@test -x $(PEERS)/kafka || { echo "The real Kafka is run through $(PEERS)/kafka, which is not there: set PEERS=DIR."; exit 1; }
+	@command -v java >/dev/null || { echo "The real Kafka needs Java 17 or later on the PATH."; exit 1; }
+	@$(PEERS)/kafka install >/dev/null
+
+.venv/.installed: pyproject.toml setup.py src/barnabas/wire/records/_loops.py
+	@test -n "$(PYTHON)" || { echo "Barnabas needs Python 3.11 or later with venv (on Debian: apt-get install python3-venv)."; exit 1; }
+	@command -v cc >/dev/null || echo "No C compiler: the loops over records will run as plain Python, more slowly."
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv build data

@@ -1,0 +1,1 @@
+"""Every setting: name, type, default, check, and who may change it when."""

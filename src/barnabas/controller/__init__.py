@@ -1,0 +1,1 @@
+"""The control plane: decides on a command, and answers with metadata records."""

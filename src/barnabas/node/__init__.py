@@ -1,0 +1,1 @@
+"""Builds a running process out of the rooms, by its roles."""

@@ -1,0 +1,1 @@
+"""The data plane: partitions as leader or follower, their high watermarks and reads."""

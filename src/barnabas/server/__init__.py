@@ -1,0 +1,1 @@
+"""Sockets, the request pipeline and purgatory."""
