@@ -1,0 +1,148 @@
+"""Where requests wait for something to happen at a partition, or for their time to run out.
+
+A parked request watches keys (partition objects). A change at a partition pokes its key; each
+request that watches it takes note in constant time, however many other partitions it watches,
+and says whether it has seen enough. The future a handler awaits is the parked request itself:
+True when it was satisfied, False when its time ran out. Either way the handler looks at the
+partitions again and answers with what is there.
+"""
+
+import asyncio
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Protocol
+
+from barnabas.server.timer import Alarm, Timer
+
+TakeNote = Callable[[Hashable, int], bool]
+"""Given the key poked and the bytes that became readable there: is it enough?"""
+
+
+class Watermarked(Protocol):
+    """A partition, as far as an acknowledgement depends on it."""
+
+    @property
+    def high_watermark(self) -> int: ...
+
+
+class Purgatory:
+    """All parked requests of a broker."""
+
+    __slots__ = ("_timer", "_watching", "sizes")
+
+    def __init__(self, timer: Timer) -> None:
+        self._timer = timer
+        self._watching: dict[Hashable, dict[Parked, None]] = {}  # no value is empty
+        self.sizes: dict[str, int] = {"Fetch": 0, "Produce": 0}
+        """How many are parked, by operation."""
+
+    def __len__(self) -> int:
+        return sum(self.sizes.values())
+
+    def park(
+        self, keys: Iterable[Hashable], timeout_ms: int, take_note: TakeNote, operation: str
+    ) -> "Parked":
+        """Wait until `take_note` has heard enough of `keys`, or until `timeout_ms` have passed."""
+        parked = Parked(self, list(keys), take_note, operation)
+        watching = self._watching
+        for key in parked.keys:
+            watchers = watching.get(key)
+            if watchers is None:
+                watching[key] = {parked: None}
+            else:
+                watchers[parked] = None
+        self.sizes[operation] = self.sizes.get(operation, 0) + 1
+        parked.alarm = self._timer.after(timeout_ms, parked.expire)
+        return parked
+
+    def await_bytes(
+        self, partitions: Iterable[Hashable], missing_bytes: int, timeout_ms: int
+    ) -> "Parked":
+        """For a fetch short of its min bytes: wait until that many more are readable."""
+        return self.park(partitions, timeout_ms, _Bytes(missing_bytes).take_note, "Fetch")
+
+    def await_offsets(self, offsets: Mapping[Watermarked, int], timeout_ms: int) -> "Parked":
+        """For acks=all: wait until each partition's high watermark reaches its offset."""
+        return self.park(offsets, timeout_ms, _Offsets(offsets).take_note, "Produce")
+
+    def poke(self, key: Hashable, readable_bytes: int = 0) -> None:
+        """Something moved at this partition: its high watermark, by this many bytes."""
+        watchers = self._watching.get(key)
+        if watchers is None:
+            return
+        for parked in tuple(watchers):
+            if parked.take_note(key, readable_bytes):
+                parked.finish(True)
+
+    def wake(self, key: Hashable) -> None:
+        """The partition changed hands or went away: everyone watching it looks again."""
+        for parked in tuple(self._watching.get(key, ())):
+            parked.finish(True)
+
+    def release_all(self) -> None:
+        """The broker stops: nobody waits any longer."""
+        for parked in {parked for watchers in self._watching.values() for parked in watchers}:
+            parked.finish(False)
+
+    def leave(self, parked: "Parked") -> None:
+        """Forget a parked request, under every key it watches."""
+        watching = self._watching
+        for key in parked.keys:
+            watchers = watching.get(key)
+            if watchers is not None:
+                watchers.pop(parked, None)
+                if not watchers:
+                    del watching[key]
+        self.sizes[parked.operation] -= 1
+        if parked.alarm is not None:
+            self._timer.cancel(parked.alarm)
+
+
+class Parked(asyncio.Future[bool]):
+    """A request that waits. Cancelling it (its client went away) takes it out of purgatory."""
+
+    def __init__(
+        self, purgatory: Purgatory, keys: list[Hashable], take_note: TakeNote, operation: str
+    ) -> None:
+        super().__init__()
+        self.purgatory = purgatory
+        self.keys = keys
+        self.take_note = take_note
+        self.operation = operation
+        self.alarm: Alarm | None = None
+
+    def finish(self, satisfied: bool) -> None:
+        if not self.done():
+            self.purgatory.leave(self)
+            self.set_result(satisfied)
+
+    def expire(self) -> None:
+        self.finish(False)
+
+    def cancel(self, msg: object = None) -> bool:
+        if not self.done():
+            self.purgatory.leave(self)
+        return super().cancel(msg)
+
+
+class _Bytes:
+    __slots__ = ("_missing",)
+
+    def __init__(self, missing_bytes: int) -> None:
+        self._missing = missing_bytes
+
+    def take_note(self, _: Hashable, readable_bytes: int) -> bool:
+        self._missing -= readable_bytes
+        return self._missing <= 0
+
+
+class _Offsets:
+    __slots__ = ("_awaited",)
+
+    def __init__(self, offsets: Mapping[Watermarked, int]) -> None:
+        self._awaited = dict(offsets)
+
+    def take_note(self, partition: Hashable, _: int) -> bool:
+        offset = self._awaited.get(partition)  # type: ignore[call-overload]
+        if offset is not None and partition.high_watermark >= offset:  # type: ignore[attr-defined]
+            del self._awaited[partition]  # type: ignore[arg-type]
+        return not self._awaited
