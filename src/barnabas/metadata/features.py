@@ -1,0 +1,119 @@
+"""Feature levels: what this version supports, and what a cluster of a given release starts with.
+
+`metadata.version` is the one that decides how metadata records are written; the others switch a
+behaviour of the whole cluster. The levels and their names are those of Apache Kafka 4.3.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from barnabas.metadata.states import LevelRange
+
+METADATA_VERSION: Final = "metadata.version"
+KRAFT_VERSION: Final = "kraft.version"
+GROUP_VERSION: Final = "group.version"
+TRANSACTION_VERSION: Final = "transaction.version"
+SHARE_VERSION: Final = "share.version"
+STREAMS_VERSION: Final = "streams.version"
+ELIGIBLE_LEADER_REPLICAS_VERSION: Final = "eligible.leader.replicas.version"
+
+SUPPORTED: Final[Mapping[str, LevelRange]] = {
+    GROUP_VERSION: LevelRange(0, 1),
+    KRAFT_VERSION: LevelRange(0, 1),
+    METADATA_VERSION: LevelRange(7, 30),
+    SHARE_VERSION: LevelRange(0, 1),
+    STREAMS_VERSION: LevelRange(0, 1),
+    TRANSACTION_VERSION: LevelRange(0, 2),
+    ELIGIBLE_LEADER_REPLICAS_VERSION: LevelRange(0, 1),
+}
+
+MIN_METADATA_LEVEL: Final = SUPPORTED[METADATA_VERSION].min
+LATEST_METADATA_LEVEL: Final = SUPPORTED[METADATA_VERSION].max
+
+METADATA_RELEASES: Final[Mapping[int, str]] = {
+    7: "3.3-IV3",
+    8: "3.4-IV0",
+    9: "3.5-IV0",
+    10: "3.5-IV1",
+    11: "3.5-IV2",
+    12: "3.6-IV0",
+    13: "3.6-IV1",
+    14: "3.6-IV2",
+    15: "3.7-IV0",
+    16: "3.7-IV1",
+    17: "3.7-IV2",
+    18: "3.7-IV3",
+    19: "3.7-IV4",
+    20: "3.8-IV0",
+    21: "3.9-IV0",
+    22: "4.0-IV0",
+    23: "4.0-IV1",
+    24: "4.0-IV2",
+    25: "4.0-IV3",
+    26: "4.1-IV0",
+    27: "4.1-IV1",
+    28: "4.2-IV0",
+    29: "4.2-IV1",
+    30: "4.3-IV0",
+}
+
+# The metadata levels from which something else becomes possible.
+METADATA_TRANSACTIONS_FROM: Final = 13
+CONTROLLER_REGISTRATION_FROM: Final = 15
+DIRECTORY_ASSIGNMENT_FROM: Final = 17
+
+# Levels whose records an older level cannot read: going back past one would lose metadata.
+_RECORDS_CHANGED_AT: Final = frozenset({8, 11, 13, 14, 15, 17, 23, 30})
+
+# For each feature, the metadata level from which a new cluster has it at that level.
+_DEFAULT_FROM: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
+    KRAFT_VERSION: ((21, 1),),
+    GROUP_VERSION: ((22, 1),),
+    TRANSACTION_VERSION: ((24, 2),),
+    ELIGIBLE_LEADER_REPLICAS_VERSION: ((26, 1),),
+    SHARE_VERSION: ((28, 1),),
+    STREAMS_VERSION: ((29, 1),),
+}
+
+_DEPENDENCIES: Final[Mapping[tuple[str, int], Mapping[str, int]]] = {
+    (ELIGIBLE_LEADER_REPLICAS_VERSION, 1): {METADATA_VERSION: 23},
+}
+
+
+def default_levels(metadata_level: int = LATEST_METADATA_LEVEL) -> dict[str, int]:
+    """Every feature's level in a cluster newly formatted at `metadata_level`."""
+    levels = {METADATA_VERSION: metadata_level}
+    for feature, steps in _DEFAULT_FROM.items():
+        levels[feature] = max((level for at, level in steps if metadata_level >= at), default=0)
+    return levels
+
+
+def metadata_level(release: str) -> int:
+    """The level of a release: "4.2-IV0" names one, "4.2" the last of its line."""
+    matches = [
+        level
+        for level, name in METADATA_RELEASES.items()
+        if release == name or release == name.partition("-")[0]
+    ]
+    if not matches:
+        known = (
+            f"{METADATA_RELEASES[MIN_METADATA_LEVEL]} to {METADATA_RELEASES[LATEST_METADATA_LEVEL]}"
+        )
+        raise ValueError(f"Unknown release version '{release}': {oldest} to {newest} are supported.")
+    return max(matches)
+
+
+def release_name(level: int) -> str:
+    """How a metadata level is shown to people."""
+    return METADATA_RELEASES.get(level, str(level))
+
+
+def loses_metadata(current_level: int, target_level: int) -> bool:
+    """Whether going down to `target_level` could drop what newer records hold."""
+    return any(target_level < level <= current_level for level in _RECORDS_CHANGED_AT)
+
+
+def unmet_dependencies(feature: str, level: int, levels: Mapping[str, int]) -> dict[str, int]:
+    """What `feature` at `level` needs of other features and `levels` does not give."""
+    needed = _DEPENDENCIES.get((feature, level), {})
+    return {name: least for name, least in needed.items() if levels.get(name, 0) < least}

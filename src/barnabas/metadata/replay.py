@@ -1,0 +1,349 @@
+"""What each type of metadata record does to an image. One function a record type.
+
+None of them can fail: a record that refers to what is not there changes nothing, as it can when
+a log is read whose beginning went into a snapshot of another version.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.features import METADATA_VERSION
+from barnabas.metadata.states import (
+    AclState,
+    BrokerState,
+    ControllerState,
+    DelegationToken,
+    Directories,
+    Directory,
+    Endpoint,
+    LevelRange,
+    PartitionState,
+    ProducerIdBlock,
+    Replicas,
+    ScramCredential,
+    TopicState,
+)
+from barnabas.wire.messages import metadata_records as wire
+from barnabas.wire.schema import Message
+
+if TYPE_CHECKING:
+    from barnabas.metadata.image import Image
+
+_UNCHANGED_LEADER = -2
+_UNCHANGED_RECOVERY = -1
+_TOPIC_CONFIG = 2
+
+
+def _topic(image: "Image", record: wire.TopicRecord, delta: Delta) -> None:
+    topic = TopicState(record.name, record.topic_id)
+    image.topics.add(topic)
+    delta.topics_created[record.topic_id] = topic
+
+
+def _remove_topic(image: "Image", record: wire.RemoveTopicRecord, delta: Delta) -> None:
+    topic = image.topics.remove(record.topic_id)
+    if topic is None:
+        return
+    if delta.topics_created.pop(record.topic_id, None) is None:
+        delta.topics_deleted[record.topic_id] = topic
+    for index in topic.partitions:
+        delta.partitions_changed.pop((record.topic_id, index), None)
+    if image.configs.pop((_TOPIC_CONFIG, topic.name), None) is not None:
+        delta.configs_changed.add((_TOPIC_CONFIG, topic.name))
+
+
+def _partition(image: "Image", record: wire.PartitionRecord, delta: Delta) -> None:
+    topic = image.topics.by_id(record.topic_id)
+    if topic is None:
+        return
+    replicas = _replicas(record.replicas)
+    state = PartitionState(
+        replicas,
+        _replicas(record.isr),
+        record.leader,
+        record.leader_epoch,
+        record.partition_epoch,
+        _directories(record.directories) or (Directory.MIGRATING,) * len(replicas),
+        _replicas(record.removing_replicas),
+        _replicas(record.adding_replicas),
+        record.leader_recovery_state,
+        _replicas(record.eligible_leader_replicas or ()),
+        _replicas(record.last_known_elr or ()),
+    )
+    _put_partition(image, topic, record.partition_id, state, delta)
+
+
+def _partition_change(image: "Image", record: wire.PartitionChangeRecord, delta: Delta) -> None:
+    topic = image.topics.by_id(record.topic_id)
+    before = topic.partitions.get(record.partition_id) if topic is not None else None
+    if topic is None or before is None:
+        return
+    _put_partition(image, topic, record.partition_id, changed_partition(before, record), delta)
+
+
+def changed_partition(before: PartitionState, record: wire.PartitionChangeRecord) -> PartitionState:
+    """A partition after a change record. Naming a leader, even the same, starts a new epoch."""
+
+    def or_before(changed: Sequence[int] | None, kept: Replicas) -> Replicas:
+        return kept if changed is None else _replicas(changed)
+
+    led_anew = record.leader != _UNCHANGED_LEADER
+    recovery = record.leader_recovery_state
+    replicas = or_before(record.replicas, before.replicas)
+    directories = before.directories
+    if record.directories is not None:
+        directories = _directories(record.directories)
+    elif len(directories) != len(replicas):
+        directories = tuple(before.directory_of(replica) for replica in replicas)
+    return PartitionState(
+        replicas,
+        or_before(record.isr, before.isr),
+        record.leader if led_anew else before.leader,
+        before.leader_epoch + led_anew,
+        before.partition_epoch + 1,
+        directories,
+        or_before(record.removing_replicas, before.removing),
+        or_before(record.adding_replicas, before.adding),
+        before.recovery_state if recovery == _UNCHANGED_RECOVERY else recovery,
+        or_before(record.eligible_leader_replicas, before.elr),
+        or_before(record.last_known_elr, before.last_known_elr),
+    )
+
+
+def _clear_elr(image: "Image", record: wire.ClearElrRecord, delta: Delta) -> None:
+    """Forget eligible leaders of one topic, or of all where none is named (KIP-966)."""
+    named = image.topics.by_name(record.topic_name)
+    topics = list(image.topics) if not record.topic_name else [named] if named else []
+    for topic in topics:
+        for index, partition in list(topic.partitions.items()):
+            if partition.elr or partition.last_known_elr:
+                cleared = replace(partition, elr=(), last_known_elr=())
+                _put_partition(image, topic, index, cleared, delta)
+
+
+def _config(image: "Image", record: wire.ConfigRecord, delta: Delta) -> None:
+    resource = (record.resource_type, record.resource_name)
+    values = dict(image.configs.get(resource, ()))
+    if record.value is None:
+        values.pop(record.name, None)
+    else:
+        values[record.name] = record.value
+    if values:
+        image.configs[resource] = values
+    else:
+        image.configs.pop(resource, None)
+    delta.configs_changed.add(resource)
+
+
+def _register_broker(image: "Image", record: wire.RegisterBrokerRecord, delta: Delta) -> None:
+    cordoned = record.cordoned_log_dirs
+    image.brokers[record.broker_id] = BrokerState(
+        record.broker_id,
+        record.broker_epoch,
+        record.incarnation_id,
+        _endpoints(record.end_points),
+        _features(record.features),
+        record.rack,
+        record.fenced,
+        record.in_controlled_shutdown,
+        _directories(record.log_dirs),
+        None if cordoned is None else _directories(cordoned),
+    )
+    delta.brokers_changed.add(record.broker_id)
+
+
+def _unregister_broker(image: "Image", record: wire.UnregisterBrokerRecord, delta: Delta) -> None:
+    if image.brokers.pop(record.broker_id, None) is not None:
+        delta.brokers_changed.add(record.broker_id)
+
+
+def _fence_broker(image: "Image", record: wire.FenceBrokerRecord, delta: Delta) -> None:
+    _change_broker(image, record.id, delta, fenced=True)
+
+
+def _unfence_broker(image: "Image", record: wire.UnfenceBrokerRecord, delta: Delta) -> None:
+    _change_broker(image, record.id, delta, fenced=False)
+
+
+def _registration_change(
+    image: "Image", record: wire.BrokerRegistrationChangeRecord, delta: Delta
+) -> None:
+    changes: dict[str, Any] = {}
+    if record.fenced:
+        changes["fenced"] = record.fenced > 0
+    if record.in_controlled_shutdown:
+        changes["in_controlled_shutdown"] = record.in_controlled_shutdown > 0
+    if record.log_dirs:
+        changes["log_dirs"] = _directories(record.log_dirs)
+    if record.cordoned_log_dirs is not None:
+        changes["cordoned_log_dirs"] = _directories(record.cordoned_log_dirs)
+    _change_broker(image, record.broker_id, delta, **changes)
+
+
+def _register_controller(
+    image: "Image", record: wire.RegisterControllerRecord, delta: Delta
+) -> None:
+    image.controllers[record.controller_id] = ControllerState(
+        record.controller_id,
+        record.incarnation_id,
+        _endpoints(record.end_points),
+        _features(record.features),
+    )
+    delta.controllers_changed.add(record.controller_id)
+
+
+def _feature_level(image: "Image", record: wire.FeatureLevelRecord, delta: Delta) -> None:
+    if record.feature_level == 0 and record.name != METADATA_VERSION:
+        image.features.pop(record.name, None)
+    else:
+        image.features[record.name] = record.feature_level
+    delta.features_changed.add(record.name)
+
+
+def _producer_ids(image: "Image", record: wire.ProducerIdsRecord, delta: Delta) -> None:
+    image.producer_ids = ProducerIdBlock(
+        record.broker_id, record.broker_epoch, record.next_producer_id
+    )
+    delta.producer_ids_changed = True
+
+
+def _client_quota(image: "Image", record: wire.ClientQuotaRecord, delta: Delta) -> None:
+    entity = tuple(sorted((part.entity_type, part.entity_name) for part in record.entity))
+    values = dict(image.quotas.get(entity, ()))
+    if record.remove:
+        values.pop(record.key, None)
+    else:
+        values[record.key] = record.value
+    if values:
+        image.quotas[entity] = values
+    else:
+        image.quotas.pop(entity, None)
+    delta.quotas_changed.add(entity)
+
+
+def _acl(image: "Image", record: wire.AccessControlEntryRecord, delta: Delta) -> None:
+    image.acls[record.id] = AclState(
+        record.resource_type,
+        record.resource_name,
+        record.pattern_type,
+        record.principal,
+        record.host,
+        record.operation,
+        record.permission_type,
+    )
+    delta.acls_changed.add(record.id)
+
+
+def _remove_acl(image: "Image", record: wire.RemoveAccessControlEntryRecord, delta: Delta) -> None:
+    if image.acls.pop(record.id, None) is not None:
+        delta.acls_changed.add(record.id)
+
+
+def _scram(image: "Image", record: wire.UserScramCredentialRecord, delta: Delta) -> None:
+    user = (record.name, record.mechanism)
+    image.scram[user] = ScramCredential(
+        record.salt, record.stored_key, record.server_key, record.iterations
+    )
+    delta.scram_changed.add(user)
+
+
+def _remove_scram(
+    image: "Image", record: wire.RemoveUserScramCredentialRecord, delta: Delta
+) -> None:
+    if image.scram.pop((record.name, record.mechanism), None) is not None:
+        delta.scram_changed.add((record.name, record.mechanism))
+
+
+def _token(image: "Image", record: wire.DelegationTokenRecord, delta: Delta) -> None:
+    image.tokens[record.token_id] = DelegationToken(
+        record.token_id,
+        record.owner,
+        record.requester,
+        tuple(record.renewers),
+        record.issue_timestamp,
+        record.max_timestamp,
+        record.expiration_timestamp,
+    )
+    delta.tokens_changed.add(record.token_id)
+
+
+def _remove_token(image: "Image", record: wire.RemoveDelegationTokenRecord, delta: Delta) -> None:
+    if image.tokens.pop(record.token_id, None) is not None:
+        delta.tokens_changed.add(record.token_id)
+
+
+APPLIERS: dict[type[Message], Callable[["Image", Any, Delta], None]] = {
+    wire.TopicRecord: _topic,
+    wire.RemoveTopicRecord: _remove_topic,
+    wire.PartitionRecord: _partition,
+    wire.PartitionChangeRecord: _partition_change,
+    wire.ClearElrRecord: _clear_elr,
+    wire.ConfigRecord: _config,
+    wire.RegisterBrokerRecord: _register_broker,
+    wire.UnregisterBrokerRecord: _unregister_broker,
+    wire.FenceBrokerRecord: _fence_broker,
+    wire.UnfenceBrokerRecord: _unfence_broker,
+    wire.BrokerRegistrationChangeRecord: _registration_change,
+    wire.RegisterControllerRecord: _register_controller,
+    wire.FeatureLevelRecord: _feature_level,
+    wire.ProducerIdsRecord: _producer_ids,
+    wire.ClientQuotaRecord: _client_quota,
+    wire.AccessControlEntryRecord: _acl,
+    wire.RemoveAccessControlEntryRecord: _remove_acl,
+    wire.UserScramCredentialRecord: _scram,
+    wire.RemoveUserScramCredentialRecord: _remove_scram,
+    wire.DelegationTokenRecord: _token,
+    wire.RemoveDelegationTokenRecord: _remove_token,
+}
+
+
+def _put_partition(
+    image: "Image", topic: TopicState, index: int, state: PartitionState, delta: Delta
+) -> None:
+    image.topics.put_partition(topic, index, state)
+    delta.partitions_changed[(topic.topic_id, index)] = state
+
+
+def _change_broker(image: "Image", broker_id: int, delta: Delta, **changes: Any) -> None:
+    before = image.brokers.get(broker_id)
+    if before is not None:
+        image.brokers[broker_id] = replace(before, **changes)
+        delta.brokers_changed.add(broker_id)
+
+
+# Thousands of partitions have the same few replica sets: one tuple for each set, not each use.
+_shared_replicas: dict[tuple[int, ...], Replicas] = {}
+_shared_directories: dict[tuple[bytes, ...], Directories] = {}
+_SHARED_LIMIT = 10_000
+
+
+def _replicas(values: Sequence[int]) -> Replicas:
+    if not values:
+        return ()
+    if len(_shared_replicas) > _SHARED_LIMIT:
+        _shared_replicas.clear()
+    replicas = tuple(values)
+    return _shared_replicas.setdefault(replicas, replicas)
+
+
+def _directories(values: Sequence[bytes]) -> Directories:
+    if not values:
+        return ()
+    if len(_shared_directories) > _SHARED_LIMIT:
+        _shared_directories.clear()
+    directories = tuple(values)
+    return _shared_directories.setdefault(directories, directories)
+
+
+def _endpoints(
+    declared: Sequence[wire.BrokerEndpoint] | Sequence[wire.ControllerEndpoint],
+) -> tuple[Endpoint, ...]:
+    return tuple(Endpoint(e.name, e.host, e.port, e.security_protocol) for e in declared)
+
+
+def _features(
+    declared: Sequence[wire.BrokerFeature] | Sequence[wire.ControllerFeature],
+) -> dict[str, LevelRange]:
+    return {f.name: LevelRange(f.min_supported_version, f.max_supported_version) for f in declared}
