@@ -1,0 +1,214 @@
+"""Brokers as real processes: Barnabas, and the real Kafka through $PEERS/kafka.
+
+Both keep their files in `directory`: the data in `directory/log`, so that one of them can be
+started on what the other wrote, and everything they say in `directory/server.log`.
+"""
+
+import contextlib
+import errno
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+PEERS = Path(os.environ.get("PEERS", Path(__file__).parents[3] / "shared" / "peers"))
+
+# A process that dies and comes back needs its port again: one outside the range that the
+# kernel gives to outgoing connections.
+PORTS = range(20_000, 32_000, 2)
+
+METADATA_V1_OF_NO_TOPICS = struct.pack(">ihhihi", 14, 3, 1, 1, -1, 0)
+
+
+class Broker(ABC):
+    """One broker with a directory and a port of its own."""
+
+    def __init__(
+        self, directory: Path, *, port: int | None = None, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self.directory = directory
+        self.port = port or free_port()
+        self.settings = dict(settings or {})
+        self.pid: int | None = None
+        directory.mkdir(parents=True, exist_ok=True)
+
+    @abstractmethod
+    def start(self, *, deadline_s: float = 60) -> None:
+        """Start the process and wait until it answers."""
+
+    @abstractmethod
+    def end(self, number: signal.Signals, *, deadline_s: float = 60) -> int | None:
+        """Send the signal and wait for the process to end; the exit status where it is known."""
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def data(self) -> Path:
+        return self.directory / "log"
+
+    @property
+    def log_file(self) -> Path:
+        return self.directory / "server.log"
+
+    def log_text(self) -> str:
+        return self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
+
+    def stop(self) -> int | None:
+        return self.end(signal.SIGTERM)
+
+    def kill(self) -> int | None:
+        return self.end(signal.SIGKILL)
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def rss_bytes(self) -> int:
+        resident_pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return resident_pages * os.sysconf("SC_PAGE_SIZE")
+
+    def answers(self) -> bool:
+        """Whether a Metadata request is answered with at least one broker to talk to."""
+        with contextlib.suppress(OSError), connect(self.port) as connection:
+            connection.sendall(METADATA_V1_OF_NO_TOPICS)
+            answer = read_frame(connection)
+            return len(answer) >= 8 and struct.unpack_from(">i", answer, 4)[0] > 0
+        return False
+
+
+class BrokerProcess(Broker):
+    """Barnabas, started as a user starts it: `barnabas up`."""
+
+    _process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *, deadline_s: float = 60) -> None:
+        assert self._process is None, f"already running as pid {self.pid}"
+        command = [sys.executable, "-m", "barnabas.cli", "up"]
+        command += ["--port", str(self.port), "--dir", str(self.data)]
+        for key, value in self.settings.items():
+            command += ["--set", f"{key}={value}"]
+        with self.log_file.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+            )
+        self.pid = self._process.pid
+        try:
+            wait_until(self._ended_or_answers, "the broker answers", deadline_s, step_s=0.01)
+        except TimeoutError:
+            self.kill()
+            raise
+        if (status := self._process.poll()) is not None:
+            self._process = None
+            tail = "\n".join(self.log_text().splitlines()[-30:])
+            raise RuntimeError(f"barnabas up ended with status {status}:\n{tail}")
+
+    def end(self, number: signal.Signals, *, deadline_s: float = 60) -> int | None:
+        process, self._process, self.pid = self._process, None, None
+        if process is None:
+            return None
+        process.send_signal(number)
+        try:
+            return process.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise TimeoutError(f"no end {deadline_s} s after {number.name}") from None
+
+    def _ended_or_answers(self) -> bool:
+        assert self._process is not None
+        return self._process.poll() is not None or self.answers()
+
+
+class PeerBroker(Broker):
+    """The real Kafka: one node, broker and controller in one JVM."""
+
+    def start(self, *, deadline_s: float = 90) -> None:
+        command = ["start", "--port", str(self.port), "--dir", str(self.directory)]
+        for key, value in self.settings.items():
+            command += ["--set", f"{key}={value}"]
+        self.pid = int(peer(*command, deadline_s=deadline_s).split()[-1])
+        wait_until(self.answers, "the real Kafka answers", deadline_s)
+
+    def end(self, number: signal.Signals, *, deadline_s: float = 60) -> int | None:
+        pid, self.pid = self.pid, None
+        if pid is None:
+            return None
+        os.kill(pid, number)
+        wait_until(lambda: not is_alive(pid), f"pid {pid} ends after {number.name}", deadline_s)
+        (self.directory / "pid").unlink(missing_ok=True)
+        return None
+
+
+def peer(*command: str, stdin: str | None = None, deadline_s: float = 60) -> str:
+    """Run $PEERS/kafka and return what it prints; its failure is the test's."""
+    done = subprocess.run(
+        [PEERS / "kafka", *command],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=deadline_s,
+        check=False,
+    )
+    assert done.returncode == 0, f"kafka {' '.join(command)}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def peer_is_here() -> bool:
+    return os.access(PEERS / "kafka", os.X_OK)
+
+
+def wait_until(
+    condition: Callable[[], object], what: str, deadline_s: float = 30, *, step_s: float = 0.05
+) -> None:
+    deadline = time.monotonic() + deadline_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not within {deadline_s} s: {what}")
+        time.sleep(step_s)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process runs; one that ended and was not reaped yet does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def free_port() -> int:
+    """A loopback port that is free, and so is the next one: Kafka's controller takes it."""
+    for port in random.SystemRandom().sample(PORTS, 100):
+        if _is_free(port) and _is_free(port + 1):
+            return port
+    raise OSError(errno.EADDRINUSE, f"no free port in {PORTS}")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe, contextlib.suppress(OSError):
+        probe.bind(("127.0.0.1", port))
+        return True
+    return False
+
+
+def connect(port: int, *, deadline_s: float = 10) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=deadline_s)
+
+
+def read_frame(connection: socket.socket) -> bytes:
+    """The next size-prefixed frame without its size; empty when the peer hung up."""
+    with connection.makefile("rb") as stream:
+        prefix = stream.read(4)
+        if len(prefix) < 4:
+            return b""
+        (size,) = struct.unpack(">i", prefix)
+        return stream.read(size)

@@ -1,0 +1,260 @@
+"""confluent-kafka: librdkafka with a Python surface."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka import (
+    TIMESTAMP_LOG_APPEND_TIME,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+from tests.conformance.clients.client import (
+    DEADLINE_S,
+    DEFAULT,
+    EARLIEST,
+    LATEST,
+    MAX_TIMESTAMP,
+    BrokerError,
+    ChangesConfigs,
+    Cluster,
+    Code,
+    ListsOffsets,
+    Partition,
+    Producing,
+    Received,
+    ReplacesConfigs,
+    Sent,
+    Setting,
+)
+
+
+class ConfluentClient(ReplacesConfigs, ChangesConfigs, ListsOffsets):
+    def __init__(self, bootstrap: str) -> None:
+        super().__init__(bootstrap)
+        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+        self._threads = ThreadPoolExecutor()
+
+    def close(self) -> None:
+        self._threads.shutdown()
+
+    def produce(
+        self, topic: str, records: Sequence[Sent], producing: Producing = DEFAULT
+    ) -> list[int]:
+        producer = Producer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "acks": producing.acks,
+                "compression.type": producing.compression,
+                "enable.idempotence": producing.idempotent,
+                "message.max.bytes": producing.max_request_bytes,
+                "linger.ms": producing.linger_ms,
+                "delivery.timeout.ms": DEADLINE_S * 1000,
+            }
+        )
+        reports: dict[int, tuple[Any, Message]] = {}
+        for index, record in enumerate(records):
+            producer.produce(
+                topic,
+                record.value,
+                record.key,
+                record.partition,
+                timestamp=record.timestamp_ms or 0,
+                headers=list(record.headers),
+                on_delivery=lambda error, message, index=index: reports.update(
+                    {index: (error, message)}
+                ),
+            )
+        assert producer.flush(DEADLINE_S) == 0, "not all records were delivered in time"
+        for error, _ in reports.values():
+            if error:
+                raise BrokerError(error.code(), error.str())
+        offsets = [reports[index][1].offset() for index in range(len(records))]
+        return [-1 if producing.acks == 0 else offset for offset in offsets]
+
+    def fetch_all(
+        self,
+        topic: str,
+        offsets: Mapping[int, int],
+        count: int,
+        *,
+        max_partition_bytes: int = 16_777_216,
+    ) -> dict[int, list[Received]]:
+        received: dict[int, list[Received]] = {partition: [] for partition in offsets}
+        places = [TopicPartition(topic, partition, at) for partition, at in offsets.items()]
+        missing, deadline = count, time.monotonic() + DEADLINE_S
+        with self._consumer({"fetch.message.max.bytes": max_partition_bytes}) as consumer:
+            consumer.assign(places)
+            while missing:
+                assert time.monotonic() < deadline, f"{missing} of {count} records did not come"
+                for message in consumer.consume(missing, timeout=0.2):
+                    received[message.partition()].append(received_from(message))
+                    missing -= 1
+        return received
+
+    def long_poll(self, topic: str, *, max_wait_ms: int) -> Future[Received]:
+        def wait() -> Received:
+            with self._consumer({"fetch.wait.max.ms": max_wait_ms}) as consumer:
+                consumer.assign([TopicPartition(topic, 0, LATEST)])
+                message = consumer.poll(DEADLINE_S)
+                assert message is not None, "no record in time"
+                return received_from(message)
+
+        return self._threads.submit(wait)
+
+    def offset_for_time(self, topic: str, timestamp_ms: int, *, partition: int = 0) -> int | None:
+        with self._consumer() as consumer:
+            asked = TopicPartition(topic, partition, timestamp_ms)
+            with refusals():
+                (found,) = consumer.offsets_for_times([asked], timeout=DEADLINE_S)
+            return found.offset if found.offset >= 0 else None
+
+    def ends(self, topic: str, *, partition: int = 0) -> tuple[int, int]:
+        with self._consumer() as consumer, refusals():
+            place = TopicPartition(topic, partition)
+            return consumer.get_watermark_offsets(place, timeout=DEADLINE_S)
+
+    def ask_for_topic(
+        self,
+        topic: str,
+        partitions: int,
+        replication_factor: int,
+        configs: Mapping[str, str],
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        new = NewTopic(topic, partitions, replication_factor, config=dict(configs))
+        only_result(self._admin.create_topics([new], validate_only=validate_only))
+
+    def delete_topic(self, topic: str) -> None:
+        only_result(self._admin.delete_topics([topic]))
+
+    def create_partitions(self, topic: str, total: int) -> None:
+        only_result(self._admin.create_partitions([NewPartitions(topic, total)]))
+
+    def topics(self) -> set[str]:
+        return set(self._admin.list_topics(timeout=DEADLINE_S).topics)
+
+    def describe_topic(self, topic: str) -> list[Partition]:
+        described = only_result(self._admin.describe_topics(TopicCollection([topic])))
+        return [
+            Partition(
+                partition.id,
+                partition.leader.id,
+                [node.id for node in partition.replicas],
+                [node.id for node in partition.isr],
+            )
+            for partition in described.partitions
+        ]
+
+    def delete_records(self, topic: str, before_offset: int, *, partition: int = 0) -> int:
+        place = TopicPartition(topic, partition, before_offset)
+        return only_result(self._admin.delete_records([place])).low_watermark
+
+    def list_offset(self, topic: str, spec: int, *, partition: int = 0) -> int:
+        specs = {
+            EARLIEST: OffsetSpec.earliest(),
+            LATEST: OffsetSpec.latest(),
+            MAX_TIMESTAMP: OffsetSpec.max_timestamp(),
+        }
+        asked = specs.get(spec) or OffsetSpec.for_timestamp(spec)
+        return only_result(
+            self._admin.list_offsets({TopicPartition(topic, partition): asked})
+        ).offset
+
+    def topic_configs(self, topic: str) -> dict[str, Setting]:
+        return self._configs(ConfigResource(ResourceType.TOPIC, topic))
+
+    def broker_configs(self, node: int) -> dict[str, Setting]:
+        return self._configs(ConfigResource(ResourceType.BROKER, str(node)))
+
+    def replace_topic_configs(self, topic: str, configs: Mapping[str, str]) -> None:
+        resource = ConfigResource(ResourceType.TOPIC, topic, set_config=dict(configs))
+        only_result(self._admin.alter_configs([resource]))
+
+    def change_topic_config(self, topic: str, name: str, operation: str, value: str | None) -> None:
+        entry = ConfigEntry(
+            name, value, incremental_operation=getattr(AlterConfigOpType, operation)
+        )
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+        only_result(self._admin.incremental_alter_configs([resource]))
+
+    def describe_cluster(self) -> Cluster:
+        described = self._admin.describe_cluster().result(DEADLINE_S)
+        return Cluster(
+            described.cluster_id,
+            described.controller.id,
+            {node.id: f"{node.host}:{node.port}" for node in described.nodes},
+        )
+
+    def _configs(self, resource: ConfigResource) -> dict[str, Setting]:
+        entries = only_result(self._admin.describe_configs([resource]))
+        return {
+            name: Setting(
+                entry.value, int(entry.source), bool(entry.is_read_only), bool(entry.is_sensitive)
+            )
+            for name, entry in entries.items()
+        }
+
+    @contextmanager
+    def _consumer(self, settings: Mapping[str, Any] | None = None) -> Iterator[Consumer]:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": "not-joined",  # the library insists on a name
+                "enable.auto.commit": False,
+                "auto.offset.reset": "error",
+                **(settings or {}),
+            }
+        )
+        try:
+            yield consumer
+        finally:
+            consumer.close()
+
+
+def received_from(message: Message) -> Received:
+    if error := message.error():
+        out_of_range = error.code() == KafkaError._AUTO_OFFSET_RESET
+        raise BrokerError(Code.OFFSET_OUT_OF_RANGE if out_of_range else error.code(), error.str())
+    timestamp_type, timestamp_ms = message.timestamp()
+    return Received(
+        message.offset(),
+        timestamp_ms,
+        timestamp_type == TIMESTAMP_LOG_APPEND_TIME,
+        message.key(),
+        message.value(),
+        list(message.headers() or []),
+    )
+
+
+def only_result(futures: Mapping[Any, "Future[Any]"]) -> Any:
+    (future,) = futures.values()
+    with refusals():
+        return future.result(DEADLINE_S)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    try:
+        yield
+    except KafkaException as refused:
+        error = refused.args[0]
+        raise BrokerError(error.code(), error.str()) from refused

@@ -1,0 +1,37 @@
+"""Brokers for every test that needs one, and the way to the tests' own modules."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # `tests.conformance.brokers` from any test
+
+from tests.conformance.brokers import BrokerProcess, PeerBroker, peer_is_here
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What the client libraries still use is theirs to replace."""
+    for origin in "kafka", "importlib.resources", "tests.conformance.clients":
+        config.addinivalue_line("filterwarnings", f"ignore::DeprecationWarning:{origin}")
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """Barnabas, running for the whole session; tests share it and use topics of their own."""
+    process = BrokerProcess(tmp_path_factory.mktemp("barnabas"))
+    process.start()
+    yield process
+    process.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PeerBroker]:
+    """The real Kafka, likewise."""
+    if not peer_is_here():
+        pytest.skip("the real Kafka is not here: set PEERS to the folder of its script")
+    process = PeerBroker(tmp_path_factory.mktemp("kafka"))
+    process.start()
+    yield process
+    process.stop()
