@@ -1,0 +1,65 @@
+"""What a field holds where nothing was given."""
+
+from __future__ import annotations
+
+from typing import NoReturn, cast
+
+from barnabas.wire.codec.layout import FieldLayout, layout
+from barnabas.wire.codec.source import Source
+from barnabas.wire.schema import Struct, StructType
+
+
+def default_expression(source: Source, field: FieldLayout) -> str:
+    """Python that gives the default: the same value each time, or a fresh one (see below)."""
+    if field.defaults_to_empty:
+        return "[]"
+    if field.defaults_to_struct:
+        assert isinstance(field.scalar, type)
+        shared = shared_default(field.scalar)
+        if shared is None:
+            return source.constant(field.scalar.__name__, field.scalar) + "()"
+        return source.constant(f"DEFAULT_{field.scalar.__name__}", shared)
+    return repr(field.default)
+
+
+def is_fresh_each_time(field: FieldLayout) -> bool:
+    """Whether the default can be changed by who receives it, so that each needs its own."""
+    return field.defaults_to_empty or (
+        field.defaults_to_struct
+        and isinstance(field.scalar, type)
+        and shared_default(field.scalar) is None
+    )
+
+
+def shared_default(struct: type[Struct]) -> Struct | None:
+    """One unchangeable instance for all fields that default to this struct.
+
+    A partition of a Fetch answer has three such fields, nearly always left alone: building them
+    would cost more than the rest of it. None for a struct with fields that can be changed in
+    place.
+    """
+    if struct not in _shared:
+        fresh = any(is_fresh_each_time(field) for field in layout(struct))
+        _shared[struct] = None if fresh else _unchangeable(struct)
+    return _shared[struct]
+
+
+_shared: dict[type[Struct], Struct | None] = {}
+
+
+def _unchangeable(struct: type[Struct]) -> Struct:
+    frozen = StructType(
+        struct.__name__, (struct,), {"__slots__": (), "__setattr__": _refuse_change}
+    )
+    default = object.__new__(cast("type[Struct]", frozen))
+    given = struct()
+    for name in ("unknown_tags", *struct.DECLARED):
+        object.__setattr__(default, name, getattr(given, name))
+    return default
+
+
+def _refuse_change(struct: Struct, name: str, _: object) -> NoReturn:
+    raise AttributeError(
+        f"this {type(struct).__name__} is the default that many messages share: "
+        f"assign a new one instead of setting its {name}"
+    )

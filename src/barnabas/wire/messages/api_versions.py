@@ -1,0 +1,42 @@
+"""ApiVersions (key 18)."""
+
+from __future__ import annotations
+
+from barnabas.wire.schema import Message, Struct, field, int16, int32, int64, string
+
+
+class ApiVersionsRequest(
+    Message, api_key=18, versions="0-5", flexible="3+", listeners="broker controller"
+):
+    client_software_name: string = field("3+", ignorable=True)
+    client_software_version: string = field("3+", ignorable=True)
+    cluster_id: string | None = field("5+", default=None, ignorable=True)
+    node_id: int32 = field("5+", default=-1, ignorable=True)
+
+
+class ApiVersionsResponse(Message, api_key=18, versions="0-5", flexible="3+"):
+    error_code: int16 = field()
+    api_keys: list[ApiVersion] = field()
+    throttle_time_ms: int32 = field("1+", ignorable=True)
+    supported_features: list[SupportedFeatureKey] = field("3+", tag=0, ignorable=True)
+    finalized_features_epoch: int64 = field("3+", tag=1, default=-1, ignorable=True)
+    finalized_features: list[FinalizedFeatureKey] = field("3+", tag=2, ignorable=True)
+    zk_migration_ready: bool = field("3+", tag=3, ignorable=True)
+
+
+class ApiVersion(Struct):
+    api_key: int16 = field()
+    min_version: int16 = field()
+    max_version: int16 = field()
+
+
+class SupportedFeatureKey(Struct):
+    name: string = field()
+    min_version: int16 = field()
+    max_version: int16 = field()
+
+
+class FinalizedFeatureKey(Struct):
+    name: string = field()
+    max_version_level: int16 = field()
+    min_version_level: int16 = field()

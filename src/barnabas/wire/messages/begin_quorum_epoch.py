@@ -1,0 +1,56 @@
+"""BeginQuorumEpoch (key 53)."""
+
+from __future__ import annotations
+
+from barnabas.wire.schema import Message, Struct, field, int16, int32, string, uint16, uuid
+
+
+class BeginQuorumEpochRequest(
+    Message, api_key=53, versions="0-1", flexible="1+", listeners="controller"
+):
+    cluster_id: string | None = field(default=None)
+    voter_id: int32 = field("1+", default=-1, ignorable=True)
+    topics: list[RequestTopicData] = field()
+    leader_endpoints: list[LeaderEndpoint] = field("1+", ignorable=True)
+
+
+class RequestTopicData(Struct):
+    topic_name: string = field()
+    partitions: list[RequestPartitionData] = field()
+
+
+class RequestPartitionData(Struct):
+    partition_index: int32 = field()
+    voter_directory_id: uuid = field("1+", ignorable=True)
+    leader_id: int32 = field()
+    leader_epoch: int32 = field()
+
+
+class LeaderEndpoint(Struct):
+    name: string = field()
+    host: string = field()
+    port: uint16 = field()
+
+
+class BeginQuorumEpochResponse(Message, api_key=53, versions="0-1", flexible="1+"):
+    error_code: int16 = field()
+    topics: list[ResponseTopicData] = field()
+    node_endpoints: list[NodeEndpoint] = field("1+", tag=0)
+
+
+class ResponseTopicData(Struct):
+    topic_name: string = field()
+    partitions: list[ResponsePartitionData] = field()
+
+
+class ResponsePartitionData(Struct):
+    partition_index: int32 = field()
+    error_code: int16 = field()
+    leader_id: int32 = field()
+    leader_epoch: int32 = field()
+
+
+class NodeEndpoint(Struct):
+    node_id: int32 = field()
+    host: string = field()
+    port: uint16 = field()

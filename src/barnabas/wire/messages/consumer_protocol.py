@@ -1,0 +1,23 @@
+"""x"""
+
+from __future__ import annotations
+
+from barnabas.wire.schema import Message, Struct, field, int32, string
+
+
+class ConsumerProtocolSubscription(Message, versions="0-3"):
+    topics: list[string] = field()
+    user_data: bytes | None = field(default=None)
+    owned_partitions: list[TopicPartition] = field("1+", ignorable=True)
+    generation_id: int32 = field("2+", default=-1, ignorable=True)
+    rack_id: string | None = field("3+", default=None, ignorable=True)
+
+
+class TopicPartition(Struct):
+    topic: string = field()
+    partitions: list[int32] = field()
+
+
+class ConsumerProtocolAssignment(Message, versions="0-3"):
+    assigned_partitions: list[TopicPartition] = field()
+    user_data: bytes | None = field(default=None)

@@ -1,0 +1,35 @@
+"""DescribeGroups (key 15)."""
+
+from __future__ import annotations
+
+from barnabas.wire.schema import Message, Struct, field, int16, int32, string
+
+
+class DescribeGroupsRequest(Message, api_key=15, versions="0-6", flexible="5+", listeners="broker"):
+    groups: list[string] = field()
+    include_authorized_operations: bool = field("3+")
+
+
+class DescribeGroupsResponse(Message, api_key=15, versions="0-6", flexible="5+"):
+    throttle_time_ms: int32 = field("1+", ignorable=True)
+    groups: list[DescribedGroup] = field()
+
+
+class DescribedGroup(Struct):
+    error_code: int16 = field()
+    error_message: string | None = field("6+", default=None)
+    group_id: string = field()
+    group_state: string = field()
+    protocol_type: string = field()
+    protocol_data: string = field()
+    members: list[DescribedGroupMember] = field()
+    authorized_operations: int32 = field("3+", default=-(2**31))
+
+
+class DescribedGroupMember(Struct):
+    member_id: string = field()
+    group_instance_id: string | None = field("4+", default=None, ignorable=True)
+    client_id: string = field()
+    client_host: string = field()
+    member_metadata: bytes = field()
+    member_assignment: bytes = field()

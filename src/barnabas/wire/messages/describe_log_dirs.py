@@ -1,0 +1,43 @@
+"""DescribeLogDirs (key 35)."""
+
+from __future__ import annotations
+
+from barnabas.wire.schema import Message, Struct, field, int16, int32, int64, string
+
+
+class DescribeLogDirsRequest(
+    Message, api_key=35, versions="1-5", flexible="2+", listeners="broker"
+):
+    topics: list[DescribableLogDirTopic] | None = field()
+
+
+class DescribableLogDirTopic(Struct):
+    topic: string = field()
+    partitions: list[int32] = field()
+
+
+class DescribeLogDirsResponse(Message, api_key=35, versions="1-5", flexible="2+"):
+    throttle_time_ms: int32 = field()
+    error_code: int16 = field("3+", ignorable=True)
+    results: list[DescribeLogDirsResult] = field()
+
+
+class DescribeLogDirsResult(Struct):
+    error_code: int16 = field()
+    log_dir: string = field()
+    topics: list[DescribeLogDirsTopic] = field()
+    total_bytes: int64 = field("4+", default=-1, ignorable=True)
+    usable_bytes: int64 = field("4+", default=-1, ignorable=True)
+    is_cordoned: bool = field("5+", ignorable=True)
+
+
+class DescribeLogDirsTopic(Struct):
+    name: string = field()
+    partitions: list[DescribeLogDirsPartition] = field()
+
+
+class DescribeLogDirsPartition(Struct):
+    partition_index: int32 = field()
+    partition_size: int64 = field()
+    offset_lag: int64 = field()
+    is_future_key: bool = field()

@@ -1,0 +1,36 @@
+"""ListPartitionReassignments (key 46)."""
+
+from __future__ import annotations
+
+from barnabas.wire.schema import Message, Struct, field, int16, int32, string
+
+
+class ListPartitionReassignmentsRequest(
+    Message, api_key=46, versions="0", flexible="0+", listeners="broker controller"
+):
+    timeout_ms: int32 = field(default=60000)
+    topics: list[ListPartitionReassignmentsTopics] | None = field(default=None)
+
+
+class ListPartitionReassignmentsTopics(Struct):
+    name: string = field()
+    partition_indexes: list[int32] = field()
+
+
+class ListPartitionReassignmentsResponse(Message, api_key=46, versions="0", flexible="0+"):
+    throttle_time_ms: int32 = field()
+    error_code: int16 = field()
+    error_message: string | None = field()
+    topics: list[OngoingTopicReassignment] = field()
+
+
+class OngoingTopicReassignment(Struct):
+    name: string = field()
+    partitions: list[OngoingPartitionReassignment] = field()
+
+
+class OngoingPartitionReassignment(Struct):
+    partition_index: int32 = field()
+    replicas: list[int32] = field()
+    adding_replicas: list[int32] = field()
+    removing_replicas: list[int32] = field()

@@ -1,0 +1,18 @@
+"""SaslAuthenticate (key 36)."""
+
+from __future__ import annotations
+
+from barnabas.wire.schema import Message, field, int16, int64, string
+
+
+class SaslAuthenticateRequest(
+    Message, api_key=36, versions="0-2", flexible="2+", listeners="broker controller"
+):
+    auth_bytes: bytes = field()
+
+
+class SaslAuthenticateResponse(Message, api_key=36, versions="0-2", flexible="2+"):
+    error_code: int16 = field()
+    error_message: string | None = field()
+    auth_bytes: bytes = field()
+    session_lifetime_ms: int64 = field("1+", ignorable=True)

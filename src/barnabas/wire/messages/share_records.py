@@ -1,0 +1,43 @@
+"""share_records"""
+
+from __future__ import annotations
+
+from barnabas.wire.schema import Message, Struct, field, int8, int16, int32, int64, string, uuid
+
+
+class ShareSnapshotKey(Message, api_key=0, versions="0"):
+    group_id: string = field()
+    topic_id: uuid = field()
+    partition: int32 = field()
+
+
+class ShareSnapshotValue(Message, api_key=0, versions="0", flexible="0+"):
+    snapshot_epoch: int32 = field()
+    state_epoch: int32 = field()
+    leader_epoch: int32 = field()
+    start_offset: int64 = field()
+    delivery_complete_count: int32 = field(tag=0, default=-1)
+    create_timestamp: int64 = field()
+    write_timestamp: int64 = field()
+    state_batches: list[StateBatch] = field()
+
+
+class StateBatch(Struct):
+    first_offset: int64 = field()
+    last_offset: int64 = field()
+    delivery_state: int8 = field()
+    delivery_count: int16 = field()
+
+
+class ShareUpdateKey(Message, api_key=1, versions="0"):
+    group_id: string = field()
+    topic_id: uuid = field()
+    partition: int32 = field()
+
+
+class ShareUpdateValue(Message, api_key=1, versions="0", flexible="0+"):
+    snapshot_epoch: int32 = field()
+    leader_epoch: int32 = field()
+    start_offset: int64 = field()
+    delivery_complete_count: int32 = field(tag=0, default=-1)
+    state_batches: list[StateBatch] = field()

@@ -1,0 +1,122 @@
+"""StreamsGroupDescribe (key 89)."""
+
+from __future__ import annotations
+
+from barnabas.wire.schema import Message, Struct, field, int8, int16, int32, int64, string, uint16
+
+
+class StreamsGroupDescribeRequest(
+    Message, api_key=89, versions="0-1", flexible="0+", listeners="broker"
+):
+    group_ids: list[string] = field()
+    include_authorized_operations: bool = field()
+    include_topology_description: bool = field("1+")
+
+
+class StreamsGroupDescribeResponse(Message, api_key=89, versions="0-1", flexible="0+"):
+    throttle_time_ms: int32 = field()
+    groups: list[DescribedGroup] = field()
+
+
+class DescribedGroup(Struct):
+    error_code: int16 = field()
+    error_message: string | None = field(default=None)
+    group_id: string = field()
+    group_state: string = field()
+    group_epoch: int32 = field()
+    assignment_epoch: int32 = field()
+    topology: Topology | None = field(default=None)
+    members: list[Member] = field()
+    authorized_operations: int32 = field(default=-(2**31))
+    topology_description: TopologyDescription | None = field("1+", default=None)
+    topology_description_status: int8 = field("1+")
+    assignor_name: string | None = field("1+", default=None, ignorable=True)
+
+
+class Topology(Struct):
+    epoch: int32 = field()
+    subtopologies: list[Subtopology] | None = field(default=None)
+
+
+class Subtopology(Struct):
+    subtopology_id: string = field()
+    source_topics: list[string] = field()
+    repartition_sink_topics: list[string] = field()
+    state_changelog_topics: list[TopicInfo] = field()
+    repartition_source_topics: list[TopicInfo] = field()
+
+
+class TopicInfo(Struct):
+    name: string = field()
+    partitions: int32 = field()
+    replication_factor: int16 = field()
+    topic_configs: list[KeyValue] = field()
+
+
+class KeyValue(Struct):
+    key: string = field()
+    value: string = field()
+
+
+class Member(Struct):
+    member_id: string = field()
+    member_epoch: int32 = field()
+    instance_id: string | None = field(default=None)
+    rack_id: string | None = field(default=None)
+    client_id: string = field()
+    client_host: string = field()
+    topology_epoch: int32 = field()
+    process_id: string = field()
+    user_endpoint: Endpoint | None = field(default=None)
+    client_tags: list[KeyValue] = field()
+    task_offsets: list[TaskOffset] = field()
+    task_end_offsets: list[TaskOffset] = field()
+    assignment: Assignment = field()
+    target_assignment: Assignment = field()
+    is_classic: bool = field()
+
+
+class Endpoint(Struct):
+    host: string = field()
+    port: uint16 = field()
+
+
+class TaskOffset(Struct):
+    subtopology_id: string = field()
+    partition: int32 = field()
+    offset: int64 = field()
+
+
+class Assignment(Struct):
+    active_tasks: list[TaskIds] = field()
+    standby_tasks: list[TaskIds] = field()
+    warmup_tasks: list[TaskIds] = field()
+
+
+class TaskIds(Struct):
+    subtopology_id: string = field()
+    partitions: list[int32] = field()
+
+
+class TopologyDescription(Struct):
+    subtopologies: list[TopologyDescriptionSubtopology] = field()
+    global_stores: list[TopologyDescriptionGlobalStore] = field()
+
+
+class TopologyDescriptionSubtopology(Struct):
+    subtopology_id: string = field()
+    nodes: list[TopologyDescriptionNode] = field()
+
+
+class TopologyDescriptionNode(Struct):
+    name: string = field()
+    node_type: int8 = field()
+    source_topics: list[string] = field()
+    sink_topic: string | None = field(default=None)
+    stores: list[string] = field()
+    successors: list[string] = field()
+
+
+class TopologyDescriptionGlobalStore(Struct):
+    source: TopologyDescriptionNode = field()
+    processor: TopologyDescriptionNode = field()
