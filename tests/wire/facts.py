@@ -29,6 +29,7 @@ class FactMessage:
     versions: str
     flexible: str
     key: int | None = None
+    latest_unstable: bool = False
     listeners: tuple[str, ...] = ()
     fields: list[FactField] = field(default_factory=list)
     structs: dict[str, list[FactField]] = field(default_factory=dict)
@@ -57,6 +58,7 @@ def _message(lines: list[str]) -> FactMessage:
         versions=settings["versions"],
         flexible=settings["flexible"],
         key=int(settings["key"]) if "key" in settings else None,
+        latest_unstable="latest-unstable" in words,
         listeners=tuple(settings["listeners"].split(",")) if "listeners" in settings else (),
     )
     open_structs = [message.fields]

@@ -128,6 +128,11 @@ class Api:
         return self.request.VERSIONS
 
     @property
+    def stable_versions(self) -> VersionRange:
+        """What is advertised unless `unstable.api.versions.enable` is set."""
+        return self.request.STABLE_VERSIONS
+
+    @property
     def flexible_from(self) -> int | None:
         return self.request.FLEXIBLE_FROM
 

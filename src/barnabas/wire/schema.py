@@ -167,6 +167,7 @@ class Message(Struct):
 
     API_KEY: ClassVar[int]
     VERSIONS: ClassVar[VersionRange]
+    STABLE_VERSIONS: ClassVar[VersionRange]
     FLEXIBLE_FROM: ClassVar[int | None]
     LISTENERS: ClassVar[tuple[str, ...]]
     _readers: ClassVar[dict[int, Callable[[Buffer, int], tuple[Any, int]]]]
@@ -178,10 +179,14 @@ class Message(Struct):
         versions: str,
         api_key: int = -1,
         flexible: str = "none",
+        latest_unstable: bool = False,
         listeners: str = "",
     ) -> None:
         cls.API_KEY = api_key
         cls.VERSIONS = VersionRange.parse(versions)
+        cls.STABLE_VERSIONS = VersionRange(
+            cls.VERSIONS.min, cls.VERSIONS.max - 1 if latest_unstable else cls.VERSIONS.max
+        )
         cls.FLEXIBLE_FROM = None if flexible == "none" else int(flexible.removesuffix("+"))
         cls.LISTENERS = tuple(listeners.split()) if listeners else ()
         cls._readers = {}

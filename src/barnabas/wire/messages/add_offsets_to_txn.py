@@ -1,4 +1,7 @@
-"""AddOffsetsToTxn (key 25)."""
+"""AddOffsetsToTxn (key 25): add a group's offsets to a transaction.
+
+v2 PRODUCER_FENCED; v3 flexible; v4 retriable transaction errors (KIP-890).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""AddPartitionsToTxn (key 24)."""
+"""AddPartitionsToTxn (key 24): add partitions to a transaction.
+
+v2 PRODUCER_FENCED; v3 flexible; v4 several transactions at once, and verifying alone, between
+brokers; v5 retriable transaction errors (KIP-890).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""AddRaftVoter (key 80)."""
+"""AddRaftVoter (key 80): add a voter to the metadata quorum (KIP-853).
+
+v1 may answer before the new voter set is committed.
+"""
 
 from __future__ import annotations
 

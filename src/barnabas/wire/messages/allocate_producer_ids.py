@@ -1,4 +1,4 @@
-"""AllocateProducerIds (key 67)."""
+"""AllocateProducerIds (key 67): a broker asks the controller for a block of producer ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""AlterClientQuotas (key 49)."""
+"""AlterClientQuotas (key 49): set or remove quotas.
+
+v1 flexible.
+
+Structs that bear one name in request and response but differ are told apart by a prefix.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""AlterConfigs (key 33)."""
+"""AlterConfigs (key 33): replace all settings of a resource.
+
+v2 flexible.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""AlterPartition (key 56)."""
+"""AlterPartition (key 56): a partition leader asks the controller to change the in-sync replicas.
+
+v2 topics by id; v3 broker epochs of the replicas (KIP-903).
+
+Structs that bear one name in request and response but differ are told apart by a prefix.
+"""
 
 from __future__ import annotations
 

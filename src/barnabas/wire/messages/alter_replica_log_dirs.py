@@ -1,4 +1,7 @@
-"""AlterReplicaLogDirs (key 34)."""
+"""AlterReplicaLogDirs (key 34): move replicas between the log directories of a broker.
+
+v2 flexible.
+"""
 
 from __future__ import annotations
 

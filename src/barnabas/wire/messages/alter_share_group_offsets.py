@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets (key 91)."""
+"""AlterShareGroupOffsets (key 91): move the start offsets of a share group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials (key 51)."""
+"""AlterUserScramCredentials (key 51): set or remove SCRAM credentials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""AssignReplicasToDirs (key 73)."""
+"""AssignReplicasToDirs (key 73): a broker says which log directory holds which replica.
+
+Structs that bear one name in request and response but differ are told apart by a prefix.
+"""
 
 from __future__ import annotations
 

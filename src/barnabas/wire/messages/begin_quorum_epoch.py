@@ -1,4 +1,9 @@
-"""BeginQuorumEpoch (key 53)."""
+"""BeginQuorumEpoch (key 53): a new raft leader announces itself to the voters.
+
+v1 flexible, directory ids and endpoints (KIP-853).
+
+Structs that bear one name in request and response but differ are told apart by a prefix.
+"""
 
 from __future__ import annotations
 

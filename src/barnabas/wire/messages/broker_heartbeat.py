@@ -1,4 +1,7 @@
-"""BrokerHeartbeat (key 63)."""
+"""BrokerHeartbeat (key 63): a broker tells the controller that it lives, and what it wants.
+
+v1 offline log directories; v2 cordoned log directories (KIP-1066).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""BrokerRegistration (key 62)."""
+"""BrokerRegistration (key 62): a broker announces itself to the controller.
+
+v1 migrating from ZooKeeper; v2 log directories; v3 the previous broker epoch; v4 features with
+minimum version 0.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ConsumerGroupDescribe (key 69)."""
+"""ConsumerGroupDescribe (key 69): state and members of consumer groups.
+
+v1 whether a member speaks the classic protocol.
+"""
 
 from __future__ import annotations
 

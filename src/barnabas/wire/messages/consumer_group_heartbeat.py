@@ -1,4 +1,7 @@
-"""ConsumerGroupHeartbeat (key 68)."""
+"""ConsumerGroupHeartbeat (key 68): a consumer group's member says what it has and learns its part.
+
+v1 subscription by regular expression, and member ids made by the client.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ControllerRegistration (key 70)."""
+"""ControllerRegistration (key 70): a controller announces itself to the active one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""CreateAcls (key 30)."""
+"""CreateAcls (key 30): add access rules.
+
+v1 prefixed patterns; v2 flexible; v3 user resources.
+"""
 
 from __future__ import annotations
 

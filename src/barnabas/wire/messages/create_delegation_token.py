@@ -1,4 +1,7 @@
-"""CreateDelegationToken (key 38)."""
+"""CreateDelegationToken (key 38): issue a delegation token.
+
+v2 flexible; v3 on behalf of another owner.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""CreatePartitions (key 37)."""
+"""CreatePartitions (key 37): add partitions to topics.
+
+v2 flexible; v3 THROTTLING_QUOTA_EXCEEDED.
+"""
 
 from __future__ import annotations
 

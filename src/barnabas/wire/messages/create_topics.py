@@ -1,4 +1,8 @@
-"""CreateTopics (key 19)."""
+"""CreateTopics (key 19): create topics.
+
+v4 partition count and replication factor -1 for the defaults; v5 flexible, the configs that came
+out; v6 THROTTLING_QUOTA_EXCEEDED; v7 topic ids.
+"""
 
 from __future__ import annotations
 

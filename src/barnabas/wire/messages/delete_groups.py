@@ -1,4 +1,7 @@
-"""DeleteGroups (key 42)."""
+"""DeleteGroups (key 42): delete empty groups.
+
+v2 flexible; v3 error messages.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""DeleteRecords (key 21)."""
+"""DeleteRecords (key 21): move the start of partitions forward.
+
+v2 flexible.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets (key 92)."""
+"""DeleteShareGroupOffsets (key 92): delete the offsets of a share group by topic."""
 
 from __future__ import annotations
 

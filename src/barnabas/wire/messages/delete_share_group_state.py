@@ -1,4 +1,4 @@
-"""DeleteShareGroupState (key 86)."""
+"""DeleteShareGroupState (key 86): delete the stored state of share partitions."""
 
 from __future__ import annotations
 

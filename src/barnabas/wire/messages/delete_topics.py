@@ -1,4 +1,7 @@
-"""DeleteTopics (key 20)."""
+"""DeleteTopics (key 20): delete topics.
+
+v4 flexible; v5 error messages, THROTTLING_QUOTA_EXCEEDED; v6 topics by id.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""DescribeAcls (key 29)."""
+"""DescribeAcls (key 29): the access rules that match a filter.
+
+v1 prefixed patterns; v2 flexible; v3 user resources.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""DescribeClientQuotas (key 48)."""
+"""DescribeClientQuotas (key 48): the quotas that match a filter.
+
+v1 flexible.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""DescribeCluster (key 60)."""
+"""DescribeCluster (key 60): the brokers or controllers of the cluster.
+
+v1 which of the two; v2 fenced brokers too.
+"""
 
 from __future__ import annotations
 

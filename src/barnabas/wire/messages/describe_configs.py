@@ -1,4 +1,7 @@
-"""DescribeConfigs (key 32)."""
+"""DescribeConfigs (key 32): the settings of topics, brokers, groups and client metrics.
+
+v1 where a value comes from, and synonyms; v3 types and documentation; v4 flexible.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""DescribeDelegationToken (key 41)."""
+"""DescribeDelegationToken (key 41): the delegation tokens of owners.
+
+v2 flexible; v3 who requested a token.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""DescribeGroups (key 15)."""
+"""DescribeGroups (key 15): state and members of classic groups.
+
+v1 throttling; v3 authorized operations; v4 static members; v5 flexible; v6 GROUP_ID_NOT_FOUND with
+a message instead of a dead group.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeProducers (key 61)."""
+"""DescribeProducers (key 61): the active producers of partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""DescribeQuorum (key 55)."""
+"""DescribeQuorum (key 55): leader, voters and observers of the metadata log.
+
+v1 fetch timestamps; v2 directory ids, endpoints and error messages (KIP-853).
+
+Structs that bear one name in request and response but differ are told apart by a prefix.
+"""
 
 from __future__ import annotations
 

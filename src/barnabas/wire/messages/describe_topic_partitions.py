@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions (key 75)."""
+"""DescribeTopicPartitions (key 75): topics and their partitions, page by page (KIP-966)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeTransactions (key 65)."""
+"""DescribeTransactions (key 65): state and partitions of transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials (key 50)."""
+"""DescribeUserScramCredentials (key 50): which SCRAM credentials users have."""
 
 from __future__ import annotations
 

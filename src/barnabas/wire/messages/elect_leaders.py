@@ -1,4 +1,7 @@
-"""ElectLeaders (key 43)."""
+"""ElectLeaders (key 43): elect the preferred leader, or an unclean one.
+
+v1 the kind of election; v2 flexible.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""EndQuorumEpoch (key 54)."""
+"""EndQuorumEpoch (key 54): a raft leader resigns and names its successors.
+
+v1 flexible, directory ids and endpoints (KIP-853).
+
+Structs that bear one name in request and response but differ are told apart by a prefix.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Envelope (key 58)."""
+"""Envelope (key 58): a broker forwards a client's request to the controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ExpireDelegationToken (key 40)."""
+"""ExpireDelegationToken (key 40): end a delegation token, now or at a time.
+
+v2 flexible.
+"""
 
 from __future__ import annotations
 

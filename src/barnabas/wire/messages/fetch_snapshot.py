@@ -1,4 +1,9 @@
-"""FetchSnapshot (key 59)."""
+"""FetchSnapshot (key 59): read a piece of a metadata snapshot.
+
+v1 directory ids and endpoints (KIP-853).
+
+Structs that bear one name in request and response but differ are told apart by a prefix.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GetTelemetrySubscriptions (key 71)."""
+"""GetTelemetrySubscriptions (key 71): which metrics a client shall push (KIP-714)."""
 
 from __future__ import annotations
 

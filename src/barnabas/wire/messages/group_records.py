@@ -1,4 +1,7 @@
-"""group_records"""
+"""Records of `__consumer_offsets` for offsets, classic groups and consumer groups.
+
+`api_key` is the record's type: the int16 before a key, which pairs it with the value.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Heartbeat (key 12)."""
+"""Heartbeat (key 12): tell the coordinator that a member of a classic group lives.
+
+v1 throttling; v3 static members; v4 flexible.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""IncrementalAlterConfigs (key 44)."""
+"""IncrementalAlterConfigs (key 44): set, delete, append to or subtract from single settings.
+
+v1 flexible.
+"""
 
 from __future__ import annotations
 

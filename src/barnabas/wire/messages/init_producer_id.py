@@ -1,11 +1,17 @@
-"""InitProducerId (key 22)."""
+"""InitProducerId (key 22): a producer id and epoch for an idempotent or transactional producer.
+
+v2 flexible; v3 an epoch bump for an id already held (KIP-360); v4 PRODUCER_FENCED; v5 retriable
+transaction errors (KIP-890); v6 two-phase commit (KIP-939), not yet stable.
+"""
 
 from __future__ import annotations
 
 from barnabas.wire.schema import Message, field, int16, int32, int64, string
 
 
-class InitProducerIdRequest(Message, api_key=22, versions="0-6", flexible="2+", listeners="broker"):
+class InitProducerIdRequest(
+    Message, api_key=22, versions="0-6", flexible="2+", latest_unstable=True, listeners="broker"
+):
     transactional_id: string | None = field()
     transaction_timeout_ms: int32 = field()
     producer_id: int64 = field("3+", default=-1)

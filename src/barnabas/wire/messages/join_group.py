@@ -1,4 +1,8 @@
-"""JoinGroup (key 11)."""
+"""JoinGroup (key 11): become a member of a classic group, and learn who leads it.
+
+v1 rebalance timeout; v2 throttling; v4 the member id comes from the coordinator first; v5 static
+members; v6 flexible; v7 protocol type and name; v8 a reason; v9 the leader may skip assigning.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""LeaveGroup (key 13)."""
+"""LeaveGroup (key 13): members leave a classic group.
+
+v1 throttling; v3 several members, static ones too; v4 flexible; v5 a reason.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ListConfigResources (key 74)."""
+"""ListConfigResources (key 74): the resources that have settings of their own.
+
+v0 client metrics alone; v1 filter by type.
+"""
 
 from __future__ import annotations
 

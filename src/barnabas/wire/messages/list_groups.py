@@ -1,4 +1,7 @@
-"""ListGroups (key 16)."""
+"""ListGroups (key 16): the groups a broker coordinates.
+
+v1 throttling; v3 flexible; v4 states, and a filter by them; v5 types, and a filter by them.
+"""
 
 from __future__ import annotations
 

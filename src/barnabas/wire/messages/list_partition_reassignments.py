@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (key 46)."""
+"""ListPartitionReassignments (key 46): the moves that are under way."""
 
 from __future__ import annotations
 

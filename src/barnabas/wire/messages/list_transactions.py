@@ -1,4 +1,7 @@
-"""ListTransactions (key 66)."""
+"""ListTransactions (key 66): the transactions a broker coordinates.
+
+v1 filter by duration; v2 filter by a pattern of the id (KIP-1152).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Records of `__cluster_metadata`."""
+"""Records of `__cluster_metadata`: what the controller decided, in order.
+
+`api_key` is the record's type, written before it in the frame of each record.
+"""
 
 from __future__ import annotations
 

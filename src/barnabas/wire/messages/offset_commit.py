@@ -1,4 +1,8 @@
-"""OffsetCommit (key 8)."""
+"""OffsetCommit (key 8): store the offsets a group has consumed to.
+
+v3 throttling; v5 no retention time; v6 leader epochs; v7 static members; v8 flexible; v9 members of
+the new group protocol (KIP-848); v10 topics by id.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""OffsetForLeaderEpoch (key 23)."""
+"""OffsetForLeaderEpoch (key 23): where a leader epoch ends, to find divergence.
+
+v3 replica id; v4 flexible.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""x"""
+"""Who sent a request, as a broker tells the controller inside an Envelope."""
 
 from __future__ import annotations
 

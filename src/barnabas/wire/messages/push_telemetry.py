@@ -1,4 +1,4 @@
-"""PushTelemetry (key 72)."""
+"""PushTelemetry (key 72): a client's metrics (KIP-714)."""
 
 from __future__ import annotations
 

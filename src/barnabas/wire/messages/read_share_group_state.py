@@ -1,4 +1,4 @@
-"""ReadShareGroupState (key 84)."""
+"""ReadShareGroupState (key 84): the stored state of share partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RemoveRaftVoter (key 81)."""
+"""RemoveRaftVoter (key 81): remove a voter from the metadata quorum (KIP-853)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""RenewDelegationToken (key 39)."""
+"""RenewDelegationToken (key 39): extend the life of a delegation token.
+
+v2 flexible.
+"""
 
 from __future__ import annotations
 

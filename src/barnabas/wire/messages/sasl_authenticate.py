@@ -1,4 +1,7 @@
-"""SaslAuthenticate (key 36)."""
+"""SaslAuthenticate (key 36): carry the tokens of a SASL mechanism.
+
+v1 the session's lifetime (KIP-368); v2 flexible.
+"""
 
 from __future__ import annotations
 

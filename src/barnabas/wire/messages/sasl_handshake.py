@@ -1,4 +1,7 @@
-"""SaslHandshake (key 17)."""
+"""SaslHandshake (key 17): choose a SASL mechanism.
+
+v0 is followed by bare tokens, v1 by SaslAuthenticate.
+"""
 
 from __future__ import annotations
 

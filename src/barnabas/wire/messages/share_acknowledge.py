@@ -1,4 +1,7 @@
-"""ShareAcknowledge (key 79)."""
+"""ShareAcknowledge (key 79): acknowledge records acquired for a share group (KIP-932).
+
+v2 renewing acknowledgements.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ShareFetch (key 78)."""
+"""ShareFetch (key 78): acquire records for a share group, acknowledge others (KIP-932).
+
+v2 renewing acknowledgements, and a strict limit on records.
+"""
 
 from __future__ import annotations
 

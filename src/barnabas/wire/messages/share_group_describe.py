@@ -1,4 +1,4 @@
-"""ShareGroupDescribe (key 77)."""
+"""ShareGroupDescribe (key 77): state and members of share groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ShareGroupHeartbeat (key 76)."""
+"""ShareGroupHeartbeat (key 76): a share group's member learns its partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""share_group_records"""
+"""Records of `__consumer_offsets` for share groups: members, epochs and assignments.
+
+`api_key` is the record's type: the int16 before a key, which pairs it with the value.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""share_records"""
+"""Records of `__share_group_state`: what a share group has done with each partition.
+
+`api_key` is the record's type: the int16 before a key, which pairs it with the value.
+"""
 
 from __future__ import annotations
 

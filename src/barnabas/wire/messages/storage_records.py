@@ -1,4 +1,4 @@
-"""storage"""
+"""What is kept beside the log: producer snapshots, and the metadata of tiered segments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""StreamsGroupDescribe (key 89)."""
+"""StreamsGroupDescribe (key 89): state, topology and members of streams groups (KIP-1071).
+
+v1 a description of the topology, and the assignor.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""StreamsGroupHeartbeat (key 88)."""
+"""StreamsGroupHeartbeat (key 88): a streams group's member learns its tasks (KIP-1071).
+
+v1 the recovery lag as int64, and asking for a description of the topology.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""streams_group_records"""
+"""Records of `__consumer_offsets` for streams groups: members, topologies and assignments.
+
+`api_key` is the record's type: the int16 before a key, which pairs it with the value. The structs
+named TaskIds in Kafka are `TargetTaskIds` and `CurrentTaskIds` here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""StreamsGroupTopologyDescriptionUpdate (key 93)."""
+"""StreamsGroupTopologyDescriptionUpdate (key 93): describe what a streams group runs."""
 
 from __future__ import annotations
 

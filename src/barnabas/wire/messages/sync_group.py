@@ -1,4 +1,7 @@
-"""SyncGroup (key 14)."""
+"""SyncGroup (key 14): the leader of a classic group hands in what each member receives.
+
+v1 throttling; v3 static members; v4 flexible; v5 protocol type and name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""x"""
+"""What ends a transaction in a partition: the control record, and its entry in the `.txnindex`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""transaction_records"""
+"""Records of `__transaction_state`: where each transaction stands.
+
+v1 flexible, producer ids before and after an epoch bump (KIP-890).
+"""
 
 from __future__ import annotations
 

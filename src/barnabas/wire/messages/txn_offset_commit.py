@@ -1,4 +1,8 @@
-"""TxnOffsetCommit (key 28)."""
+"""TxnOffsetCommit (key 28): store a group's offsets as part of a transaction.
+
+v2 leader epochs; v3 flexible, member id and generation (KIP-447); v4 retriable transaction errors;
+v5 the group joins the transaction by being committed to (KIP-890); v6 topics by id.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""UnregisterBroker (key 64)."""
+"""UnregisterBroker (key 64): forget a broker that will not come back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""UnregisterController (key 94)."""
+"""UnregisterController (key 94): forget a controller that will not come back."""
 
 from __future__ import annotations
 

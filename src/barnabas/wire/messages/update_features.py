@@ -1,4 +1,7 @@
-"""UpdateFeatures (key 57)."""
+"""UpdateFeatures (key 57): raise or lower the cluster's feature levels.
+
+v1 kinds of downgrade, and validation alone; v2 no results of single features.
+"""
 
 from __future__ import annotations
 

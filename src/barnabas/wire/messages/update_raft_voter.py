@@ -1,4 +1,4 @@
-"""UpdateRaftVoter (key 82)."""
+"""UpdateRaftVoter (key 82): a voter tells the leader its endpoints and raft version (KIP-853)."""
 
 from __future__ import annotations
 

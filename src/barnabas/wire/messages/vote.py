@@ -1,4 +1,9 @@
-"""Vote (key 52)."""
+"""Vote (key 52): a raft candidate asks a voter for its vote.
+
+v1 directory ids and endpoints (KIP-853); v2 pre-vote (KIP-996).
+
+Structs that bear one name in request and response but differ are told apart by a prefix.
+"""
 
 from __future__ import annotations
 

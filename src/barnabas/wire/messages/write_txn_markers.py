@@ -1,4 +1,7 @@
-"""WriteTxnMarkers (key 27)."""
+"""WriteTxnMarkers (key 27): a coordinator tells partition leaders how transactions ended.
+
+v1 flexible; v2 the transaction's protocol version.
+"""
 
 from __future__ import annotations
 
