@@ -1,0 +1,28 @@
+"""What `_loops.py` needs of the `cython` module, for running it where Cython is not installed.
+
+Types stand in annotations, which are never evaluated, or name the members of a struct.
+"""
+
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+compiled = False
+longlong = Py_ssize_t = int
+
+
+def struct(**members: type) -> type[tuple[Any, ...]]:
+    return namedtuple("struct", members)
+
+
+def cfunc(function: Decorated) -> Decorated:
+    return function
+
+
+cclass = final = inline = nogil = cfunc
+
+
+def exceptval(*_value: int, check: bool = True) -> Callable[[Decorated], Decorated]:
+    return cfunc
