@@ -1,0 +1,5 @@
+"""`python -m barnabas.cli` is `barnabas`."""
+
+from barnabas.cli import main
+
+main()

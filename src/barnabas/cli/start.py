@@ -1,0 +1,16 @@
+"""`barnabas start FILE.properties`: one node, as Kafka's own configuration file describes it."""
+
+from pathlib import Path
+
+import click
+
+from barnabas.cli.run import run_node
+from barnabas.cli.settings import load_settings, override
+
+
+@click.command("start")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@override
+def command(file: Path, overrides: dict[str, str]) -> None:
+    """Run a node from a server.properties FILE."""
+    run_node(load_settings(file, overrides))

@@ -1,0 +1,11 @@
+"""CreatePartitions (key 37): more partitions for topics that exist; decided by the controller.
+
+v1 throttles after answering; v3 may answer THROTTLING_QUOTA_EXCEEDED.
+"""
+
+from barnabas.server.call import Call
+from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+
+
+async def handle(request: CreatePartitionsRequest, call: Call) -> CreatePartitionsResponse:
+    return await call.broker.controller.handle(request, timeout_ms=request.timeout_ms)

@@ -1,0 +1,93 @@
+"""DescribeTopicPartitions (key 75): partitions page by page, with their eligible leaders (KIP-966)."""
+
+from collections.abc import Iterator
+
+from barnabas.metadata.states import PartitionState, TopicState
+from barnabas.server.call import Call
+from barnabas.server.topic_view import TOPIC_OPERATIONS, ListenerView, is_internal
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+
+async def handle(
+    request: DescribeTopicPartitionsRequest, call: Call
+) -> DescribeTopicPartitionsResponse:
+    cursor = request.cursor
+    if cursor is not None and cursor.partition_index < 0:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"The cursor's partition is {cursor.partition_index}; it counts from 0.",
+        )
+    view = ListenerView(call.broker.image, call.listener)
+    room = _page_size(request, call)
+    response = DescribeTopicPartitionsResponse()
+    for name, topic in _wanted(request, call):
+        if topic is None:
+            response.topics.append(_missing(name))
+            continue
+        first = cursor.partition_index if cursor and cursor.topic_name == name else 0
+        indexes = [index for index in sorted(topic.partitions) if index >= first]
+        response.topics.append(_describe(topic, indexes[:room], view))
+        if len(indexes) > room:
+            response.next_cursor = Cursor(topic_name=name, partition_index=indexes[room])
+            break
+        room -= len(indexes)
+    return response
+
+
+def _page_size(request: DescribeTopicPartitionsRequest, call: Call) -> int:
+    limit: int = call.broker.settings["max.request.partition.size.limit"]
+    return max(min(limit, request.response_partition_limit), 1)
+
+
+def _wanted(
+    request: DescribeTopicPartitionsRequest, call: Call
+) -> Iterator[tuple[str, TopicState | None]]:
+    """Topics in the order of their names, from the cursor on; no names given means all."""
+    topics = call.broker.image.topics
+    names = {topic.name for topic in request.topics} or {topic.name for topic in topics}
+    first = request.cursor.topic_name if request.cursor else ""
+    for name in sorted(names):
+        if name >= first:
+            yield name, topics.by_name(name)
+
+
+def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name
+    )
+
+
+def _describe(
+    topic: TopicState, indexes: list[int], view: ListenerView
+) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=is_internal(topic),
+        partitions=[_partition(index, topic.partitions[index], view) for index in indexes],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _partition(
+    index: int, partition: PartitionState, view: ListenerView
+) -> DescribeTopicPartitionsResponsePartition:
+    error, leader, offline = view.partition(partition)
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=error,
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        eligible_leader_replicas=list(partition.elr),
+        last_known_elr=list(partition.last_known_elr),
+        offline_replicas=offline,
+    )

@@ -1,0 +1,11 @@
+"""ElectLeaders (key 43): make the preferred replica lead, or any replica where that is allowed.
+
+v0 preferred elections only; v1 unclean ones and an error for the whole answer.
+"""
+
+from barnabas.server.call import Call
+from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+
+
+async def handle(request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
+    return await call.broker.controller.handle(request, timeout_ms=request.timeout_ms)

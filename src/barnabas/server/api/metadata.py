@@ -1,0 +1,151 @@
+"""Metadata (key 3): who the brokers are, and where each partition is led.
+
+v1 controller, racks and internal topics, null means all topics; v2 cluster id; v4 may create
+topics; v5 offline replicas; v7 leader epochs; v8 authorized operations; v10 topic ids;
+v11 drops the cluster's operations; v12 topics asked for by id; v13 an error for the whole answer.
+"""
+
+from barnabas.metadata.states import PartitionState, TopicState
+from barnabas.server.call import Call
+from barnabas.server.topic_view import (
+    CLUSTER_OPERATIONS,
+    TOPIC_OPERATIONS,
+    ListenerView,
+    is_internal,
+)
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from barnabas.wire.uuid import ZERO
+
+FIRST_VERSION_WITH_TOPIC_IDS = 10
+FIRST_VERSION_ASKING_BY_ID = 12
+FIRST_VERSION_WITH_LISTENER_ERRORS = 6
+
+
+async def handle(request: MetadataRequest, call: Call) -> MetadataResponse:
+    version = call.api_version
+    _refuse_ids_before_they_existed(request, version)
+    await _create_missing(request, call)
+    view = ListenerView(call.broker.image, call.listener)
+    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else None
+    response = MetadataResponse(
+        brokers=[
+            MetadataResponseBroker(
+                node_id=broker.broker_id,
+                host=endpoint.host,
+                port=endpoint.port,
+                rack=broker.rack,
+            )
+            for broker, endpoint in view.reachable()
+        ],
+        cluster_id=call.broker.cluster_id,
+        controller_id=call.broker.node_id,
+        topics=_topics(request, call, view, operations),
+    )
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return response
+
+
+def _topics(
+    request: MetadataRequest, call: Call, view: ListenerView, operations: int | None
+) -> list[MetadataResponseTopic]:
+    topics = call.broker.image.topics
+    version = call.api_version
+    if request.topics is None or (version == 0 and not request.topics):
+        return [_describe(topic, view, version, operations) for topic in topics]
+    answers = []
+    for wanted in request.topics:
+        topic = topics.by_id(wanted.topic_id) if wanted.name is None else topics.by_name(wanted.name)
+        if topic is None:
+            answers.append(_missing(wanted, version))
+        else:
+            answers.append(_describe(topic, view, version, operations))
+    return answers
+
+
+def _describe(
+    topic: TopicState, view: ListenerView, version: int, operations: int | None
+) -> MetadataResponseTopic:
+    described = MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=is_internal(topic),
+        partitions=[
+            _partition(index, partition, view, version)
+            for index, partition in topic.partitions.items()
+        ],
+    )
+    if operations is not None:
+        described.topic_authorized_operations = operations
+    return described
+
+
+def _partition(
+    index: int, partition: PartitionState, view: ListenerView, version: int
+) -> MetadataResponsePartition:
+    error, leader, offline = view.partition(partition)
+    if error is ErrorCode.LISTENER_NOT_FOUND and version < FIRST_VERSION_WITH_LISTENER_ERRORS:
+        error = ErrorCode.LEADER_NOT_AVAILABLE
+    return MetadataResponsePartition(
+        error_code=error,
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        offline_replicas=offline,
+    )
+
+
+def _missing(wanted: MetadataRequestTopic, version: int) -> MetadataResponseTopic:
+    if wanted.name is None:
+        name = None if version >= FIRST_VERSION_ASKING_BY_ID else ""
+        return MetadataResponseTopic(
+            error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=name, topic_id=wanted.topic_id
+        )
+    error = (
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if is_legal_topic_name(wanted.name)
+        else ErrorCode.INVALID_TOPIC_EXCEPTION
+    )
+    return MetadataResponseTopic(error_code=error, name=wanted.name)
+
+
+def _refuse_ids_before_they_existed(request: MetadataRequest, version: int) -> None:
+    if version >= FIRST_VERSION_ASKING_BY_ID or not request.topics:
+        return
+    if any(topic.name is None or topic.topic_id != ZERO for topic in request.topics):
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Metadata v{version} cannot ask for topics by id; use v{FIRST_VERSION_ASKING_BY_ID}.",
+        )
+
+
+async def _create_missing(request: MetadataRequest, call: Call) -> None:
+    """Topics come into being on first use where the client and `auto.create.topics.enable` agree."""
+    broker = call.broker
+    if not request.topics or not request.allow_auto_topic_creation:
+        return
+    known = broker.image.topics.by_name
+    missing = {topic.name for topic in request.topics if topic.name and known(topic.name) is None}
+    missing = {name for name in missing if is_legal_topic_name(name)}
+    if not missing or not broker.settings["auto.create.topics.enable"]:
+        return
+    # Errors need no answer of their own: a topic that could not be created is still unknown.
+    await broker.controller.handle(
+        CreateTopicsRequest(
+            topics=[
+                CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
+                for name in sorted(missing)
+            ],
+        )
+    )

@@ -1,0 +1,11 @@
+"""UpdateFeatures (key 57): move feature levels, metadata.version first among them.
+
+v1 upgrade types and dry runs; v2 one error for all, no results.
+"""
+
+from barnabas.server.call import Call
+from barnabas.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
+
+
+async def handle(request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
+    return await call.broker.controller.handle(request, timeout_ms=request.timeout_ms)

@@ -1,0 +1,67 @@
+"""How a topic looks to the clients of one listener: leaders they can reach, replicas they cannot."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import (
+    NO_LEADER,
+    BrokerState,
+    Endpoint,
+    PartitionState,
+    TopicState,
+)
+from barnabas.wire.errors import ErrorCode
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+
+# Bit n stands for the AclOperation with code n; without an authorizer everyone may do all of them.
+TOPIC_OPERATIONS = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
+CLUSTER_OPERATIONS = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
+
+
+class PartitionView(NamedTuple):
+    error: ErrorCode
+    leader: int
+    offline: list[int]
+
+
+class ListenerView:
+    """The cluster as one listener's clients see it, with each broker looked up once per answer."""
+
+    __slots__ = ("_endpoints", "_image", "listener")
+
+    def __init__(self, image: Image, listener: str) -> None:
+        self._image = image
+        self.listener = listener
+        self._endpoints = {
+            broker.broker_id: endpoint
+            for broker in image.brokers.values()
+            if not broker.fenced and (endpoint := endpoint_of(broker, listener))
+        }
+
+    def reachable(self) -> Iterable[tuple[BrokerState, Endpoint]]:
+        for broker_id, endpoint in sorted(self._endpoints.items()):
+            yield self._image.brokers[broker_id], endpoint
+
+    def partition(self, partition: PartitionState) -> PartitionView:
+        endpoints, brokers = self._endpoints, self._image.brokers
+        offline = [
+            replica
+            for replica in partition.replicas
+            if replica not in endpoints
+            or not brokers[replica].has_online(partition.directory_of(replica))
+        ]
+        if partition.leader in endpoints:
+            return PartitionView(ErrorCode.NONE, partition.leader, offline)
+        known = partition.leader in brokers
+        error = ErrorCode.LISTENER_NOT_FOUND if known else ErrorCode.LEADER_NOT_AVAILABLE
+        return PartitionView(error, NO_LEADER, offline)
+
+
+def endpoint_of(broker: BrokerState, listener: str) -> Endpoint | None:
+    return next((endpoint for endpoint in broker.endpoints if endpoint.name == listener), None)
+
+
+def is_internal(topic: TopicState) -> bool:
+    return topic.name in INTERNAL_TOPICS
