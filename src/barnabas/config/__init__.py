@@ -1,1 +1,48 @@
-"""Every setting: name, type, default, check, and who may change it when."""
+"""Every setting: name, type, default, check, and who may change it when.
+
+    settings = BrokerSettings.from_properties(properties.parse(text))
+    settings["num.partitions"]
+    resolver = Resolver(settings, image.configs)
+    resolver.topic("orders")["retention.ms"]
+
+The declarations are in `broker/`, `topic.py`, `group.py`, `client_metrics.py` and `client/`.
+"""
+
+from barnabas.config.addresses import Endpoint, Listener, SecurityProtocol, Voter
+from barnabas.config.changes import Operation, ResourceType, apply_operation, find_setting
+from barnabas.config.dynamic import Resolver, TopicConfig
+from barnabas.config.errors import ConfigError, InvalidConfig, InvalidConfigRequest
+from barnabas.config.setting import Secret, Setting, Type
+from barnabas.config.settings import BrokerSettings
+from barnabas.config.validation import (
+    validate_broker,
+    validate_broker_logger,
+    validate_client_metrics,
+    validate_group,
+    validate_topic,
+)
+
+__all__ = [
+    "BrokerSettings",
+    "ConfigError",
+    "Endpoint",
+    "InvalidConfig",
+    "InvalidConfigRequest",
+    "Listener",
+    "Operation",
+    "Resolver",
+    "ResourceType",
+    "Secret",
+    "SecurityProtocol",
+    "Setting",
+    "TopicConfig",
+    "Type",
+    "Voter",
+    "apply_operation",
+    "find_setting",
+    "validate_broker",
+    "validate_broker_logger",
+    "validate_client_metrics",
+    "validate_group",
+    "validate_topic",
+]

@@ -1,0 +1,206 @@
+"""What a setting's value may be. A check names what is allowed and says what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from barnabas.config.addresses import parse_endpoint, parse_voter
+
+
+class Check:
+    """`allowed` is for people; `problem` is None for a good value."""
+
+    __slots__ = ("allowed",)
+
+    def __init__(self, allowed: str) -> None:
+        self.allowed = allowed
+
+    def problem(self, value: Any) -> str | None:
+        raise NotImplementedError
+
+
+class Range(Check):
+    """A number from `low` to `high`, both included; no `high` is no bound."""
+
+    __slots__ = ("high", "low")
+
+    def __init__(self, low: float, high: float | None = None) -> None:
+        self.low = low
+        self.high = high
+        super().__init__(f"[{low},...]" if high is None else f"[{low},...,{high}]")
+
+    def problem(self, value: Any) -> str | None:
+        if value is None:
+            return "Value must be non-null"
+        if value < self.low:
+            return f"Value must be at least {self.low}"
+        if self.high is not None and value > self.high:
+            return f"Value must be no more than {self.high}"
+        return None
+
+
+class OneOf(Check):
+    __slots__ = ("ignore_case", "values")
+
+    def __init__(self, *values: str, ignore_case: bool = False) -> None:
+        self.values = values
+        self.ignore_case = ignore_case
+        listed = f"[{', '.join(values)}]"
+        super().__init__(f"(case insensitive) {listed}" if ignore_case else listed)
+
+    def problem(self, value: Any) -> str | None:
+        if value in self.values:
+            return None
+        if self.ignore_case and value is not None:
+            if value.upper() in self.values:
+                return None
+            return f"String must be one of (case insensitive): {', '.join(self.values)}"
+        return f"String must be one of: {', '.join(self.values)}"
+
+
+class ListOf(Check):
+    """A list without blank elements, all of them among `values` where those are given."""
+
+    __slots__ = ("may_be_empty", "may_be_null", "values")
+
+    def __init__(self, *values: str, may_be_empty: bool = False, may_be_null: bool = False) -> None:
+        self.values = values
+        self.may_be_empty = may_be_empty
+        self.may_be_null = may_be_null
+        super().__init__(f"[{', '.join(values)}]" if values else "")
+
+    def problem(self, value: Any) -> str | None:
+        if value is None:
+            return None if self.may_be_null else "Value must be non-null"
+        if not value and not self.may_be_empty:
+            valid = ", ".join(self.values) or "any"
+            return f"Value must not be empty. Valid values include: {valid}"
+        if "" in value:
+            return "Values must not be empty strings"
+        for element in value:
+            if self.values and element not in self.values:
+                return f"String must be one of: {', '.join(self.values)}, not {element}"
+        return None
+
+
+class NonEmpty(Check):
+    """A string that is not blank; unset is fine."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("non-empty string")
+
+    def problem(self, value: Any) -> str | None:
+        return "String must be non-empty" if value == "" else None
+
+
+class NonNull(Check):
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("non-null string")
+
+    def problem(self, value: Any) -> str | None:
+        return "Value must be non-null" if value is None else None
+
+
+class GzipLevel(Check):
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("[1,...,9] or -1")
+
+    def problem(self, value: Any) -> str | None:
+        if value == -1 or (value is not None and 1 <= value <= 9):
+            return None
+        return "Value must be between 1 and 9, or -1 for the codec's own default"
+
+
+class ThrottledReplicas(Check):
+    """Nothing, `*` for all, or a list of partition:broker."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("[partitionId]:[brokerId],[partitionId]:[brokerId],...")
+
+    def problem(self, value: Any) -> str | None:
+        if value is None:
+            return "Value must be non-null"
+        if value == ("*",) or all(map(_is_partition_and_broker, value)):
+            return None
+        return f"Value must be the literal '*' or a list of replicas: {self.allowed}"
+
+
+class OffsetReset(Check):
+    """One of `words`, or by_duration: with a positive ISO 8601 duration."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+        super().__init__(f"[{', '.join(words)}, by_duration:PnDTnHnMn.nS]")
+
+    def problem(self, value: Any) -> str | None:
+        if value in self.words or (value is not None and _is_duration_reset(value)):
+            return None
+        return f"Value must be one of {self.allowed}"
+
+
+class Endpoints(Check):
+    """A list of host:port."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("non-empty list")
+
+    def problem(self, value: Any) -> str | None:
+        return _first_problem(parse_endpoint, value)
+
+
+class Voters(Check):
+    """A list of id@host:port."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("non-empty list")
+
+    def problem(self, value: Any) -> str | None:
+        return _first_problem(parse_voter, value)
+
+
+def at_least(low: float) -> Range:
+    return Range(low)
+
+
+def between(low: float, high: float) -> Range:
+    return Range(low, high)
+
+
+def _first_problem(parse: Callable[[str], object], elements: Iterable[str] | None) -> str | None:
+    if elements is None:
+        return "Value must be non-null"
+    for element in elements:
+        try:
+            parse(element)
+        except ValueError as problem:
+            return str(problem)
+    return None
+
+
+def _is_partition_and_broker(element: str) -> bool:
+    partition, colon, broker = element.partition(":")
+    return bool(colon) and partition.isdigit() and broker.isdigit()
+
+
+def _is_duration_reset(value: str) -> bool:
+    import re
+
+    kind, _, duration = value.partition(":")
+    days = r"(\d+D)?"
+    time = r"(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?"
+    return kind == "by_duration" and bool(re.fullmatch(rf"P(?=[\dT]){days}{time}", duration, re.I))

@@ -1,0 +1,82 @@
+"""Java's .properties format, as java.util.Properties reads it.
+
+`#` or `!` starts a comment line; `=`, `:` or white space ends a key; a line that ends in an odd
+number of backslashes goes on in the next one, without that one's leading white space; `\\t`, `\\n`,
+`\\r`, `\\f` and `\\uXXXX` are escapes, any other escaped character is itself; of two equal keys
+the later one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+_BLANKS = " \t\f"
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def parse(text: str) -> dict[str, str]:
+    """The pairs of a .properties file. ValueError if a `\\uXXXX` escape is malformed."""
+    return dict(map(_pair, _logical_lines(text)))
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    pending: str | None = None
+    # Only these end a line; str.splitlines() knows many more, which may be part of a value.
+    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+        stripped = line.lstrip(_BLANKS)
+        if pending is None and (not stripped or stripped[0] in "#!"):
+            continue
+        line = (pending or "") + stripped
+        pending = None
+        if _goes_on(stripped):
+            pending = line[:-1]
+        else:
+            yield line
+    if pending:
+        yield pending
+
+
+def _goes_on(line: str) -> bool:
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
+
+
+def _pair(line: str) -> tuple[str, str]:
+    end = _key_end(line)
+    value = line[end:].lstrip(_BLANKS)
+    if value[:1] in ("=", ":"):
+        value = value[1:].lstrip(_BLANKS)
+    return _unescape(line[:end]), _unescape(value)
+
+
+def _key_end(line: str) -> int:
+    position = 0
+    while position < len(line) and line[position] not in "=: \t\f":
+        position += 2 if line[position] == "\\" else 1
+    return min(position, len(line))
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    characters = []
+    position = 0
+    while position < len(text):
+        character = text[position]
+        position += 1
+        if character == "\\" and position < len(text):
+            character = text[position]
+            position += 1
+            if character == "u":
+                character = _unicode_escape(text[position : position + 4])
+                position += 4
+            else:
+                character = _ESCAPES.get(character, character)
+        characters.append(character)
+    # Characters beyond the basic plane are written as two escapes, a surrogate pair.
+    return "".join(characters).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _unicode_escape(digits: str) -> str:
+    if len(digits) < 4 or not all(digit in "0123456789abcdefABCDEF" for digit in digits):
+        raise ValueError(f"\\u{digits} is not an escape of four hexadecimal digits")
+    return chr(int(digits, 16))

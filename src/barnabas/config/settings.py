@@ -1,0 +1,155 @@
+"""A node's settings: the text of server.properties made typed, checked and complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from barnabas.config import broker
+from barnabas.config.addresses import Listener, Voter, parse_voter
+from barnabas.config.consistency import inconsistencies
+from barnabas.config.errors import ConfigError, InvalidConfig
+from barnabas.config.listeners import Listeners, resolve_listeners
+from barnabas.config.setting import REQUIRED, Setting
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class BrokerSettings:
+    """Typed access by Kafka's names: `settings["num.partitions"]`; defaults are filled in."""
+
+    given: Mapping[str, str]
+    values: Mapping[str, Any]
+    # Every listener of this node, and those of them that are the controller's.
+    listeners: tuple[Listener, ...]
+    controller_listeners: tuple[Listener, ...]
+    # What clients are told; the controller's listeners are not among them.
+    advertised_listeners: tuple[Listener, ...]
+    inter_broker_listener_name: str
+    # One line for each name that is not known, with the nearest that is.
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> BrokerSettings:
+        """Settings from the pairs of a file. ConfigError lists everything that is wrong at once."""
+        given = _with_node_id(properties)
+        values, problems = _parse(given)
+        problems += _missing(given)
+        usable = {name: value for name, value in values.items() if value is not REQUIRED}
+        problems += inconsistencies(usable)
+        listeners = Listeners()
+        if usable.keys() >= _NEEDED_FOR_LISTENERS:
+            listeners = resolve_listeners(usable, given)
+            problems += listeners.problems
+        if problems:
+            raise ConfigError(problems)
+        return cls(
+            given=given,
+            values=values,
+            listeners=listeners.all,
+            controller_listeners=listeners.controller,
+            advertised_listeners=listeners.advertised,
+            inter_broker_listener_name=listeners.inter_broker_name,
+            warnings=tuple(_unknown_names(given)),
+        )
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    def at_listener(self, listener: str, name: str, mechanism: str | None = None) -> Any:
+        """The value of `name` for one listener: its own where it has one, or else the node's."""
+        prefix = f"listener.name.{listener.lower()}."
+        if mechanism is not None:
+            key = f"{prefix}{mechanism.lower()}.{name}"
+            if key in self.values:
+                return self.values[key]
+        return self.values.get(prefix + name, self.values[name])
+
+    @property
+    def node_id(self) -> int:
+        return int(self.values["node.id"])
+
+    @property
+    def is_broker(self) -> bool:
+        return "broker" in self.values["process.roles"]
+
+    @property
+    def is_controller(self) -> bool:
+        return "controller" in self.values["process.roles"]
+
+    @property
+    def log_dirs(self) -> tuple[str, ...]:
+        return tuple(self.values["log.dirs"] or self.values["log.dir"])
+
+    @property
+    def metadata_log_dir(self) -> str:
+        return self.values["metadata.log.dir"] or self.log_dirs[0]
+
+    @property
+    def voters(self) -> tuple[Voter, ...]:
+        return tuple(map(parse_voter, self.values["controller.quorum.voters"]))
+
+
+_NEEDED_FOR_LISTENERS = {
+    "advertised.listeners",
+    "controller.listener.names",
+    "controller.quorum.bootstrap.servers",
+    "controller.quorum.voters",
+    "early.start.listeners",
+    "inter.broker.listener.name",
+    "listener.security.protocol.map",
+    "listeners",
+    "node.id",
+    "process.roles",
+    "security.inter.broker.protocol",
+}
+
+
+def _with_node_id(properties: Mapping[str, str]) -> dict[str, str]:
+    """node.id and its old name broker.id stand for each other where one is missing."""
+    given = dict(properties)
+    if "node.id" in given:
+        given.setdefault("broker.id", given["node.id"])
+    elif "broker.id" in given:
+        given["node.id"] = given["broker.id"]
+    return given
+
+
+def _parse(given: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
+    """Typed values of all settings, and what is wrong; a wrong one has no value."""
+    values = {name: setting.default for name, setting in broker.SETTINGS.items()}
+    problems = []
+    for name, text in given.items():
+        setting = broker.find(name)
+        if setting is None:
+            continue
+        try:
+            values[name] = setting.parse(text)
+        except InvalidConfig as problem:
+            values.pop(name, None)
+            problems.append(str(problem))
+    return values, problems
+
+
+def _missing(given: Mapping[str, str]) -> list[str]:
+    return [
+        f"{setting.name} is required and has no default{_allowed(setting)}"
+        for setting in broker.SETTINGS.values()
+        if setting.default is REQUIRED and setting.name not in given
+    ]
+
+
+def _allowed(setting: Setting) -> str:
+    return f": {setting.check.allowed}" if setting.check and setting.check.allowed else ""
+
+
+def _unknown_names(given: Mapping[str, str]) -> Iterator[str]:
+    for name in given:
+        if broker.find(name) is not None or broker.is_for_a_plugin(name):
+            continue
+        # Imported here since a correct file never needs it.
+        from difflib import get_close_matches
+
+        nearest = get_close_matches(name, broker.SETTINGS, n=1, cutoff=0.8)
+        hint = f"; did you mean {nearest[0]}?" if nearest else ""
+        yield f"{name} is not a known setting and has no effect{hint}"

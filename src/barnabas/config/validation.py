@@ -1,0 +1,213 @@
+"""Whether a resource may have these settings: the checks behind AlterConfigs and CreateTopics.
+
+Each function takes all dynamic settings that the resource would have after the change, and raises
+InvalidConfig, or InvalidConfigRequest where Kafka answers INVALID_REQUEST instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from barnabas.config import broker, client_metrics, group, topic
+from barnabas.config.errors import ConfigError, InvalidConfig, InvalidConfigRequest
+from barnabas.config.setting import PER_BROKER, STATIC, Setting
+from barnabas.config.settings import BrokerSettings
+
+LOG_LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
+
+
+def validate_topic(
+    configs: Mapping[str, str | None],
+    defaults: Mapping[str, Any] | None = None,
+    *,
+    tiered_storage: bool = False,
+) -> None:
+    """Check a topic's settings; `defaults` are the broker's typed values for all topics."""
+    own = _parse_all(configs, topic.SETTINGS, "topic")
+    values = {**(defaults or _TOPIC_DEFAULTS), **own}
+    shortest, longest = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
+    if shortest > longest:
+        raise InvalidConfig(
+            f"conflict topic config setting min.compaction.lag.ms ({shortest}) > "
+            f"max.compaction.lag.ms ({longest})"
+        )
+    if values["remote.storage.enable"]:
+        _validate_tiered_topic(values, tiered_storage)
+
+
+def validate_broker(
+    configs: Mapping[str, str | None],
+    *,
+    broker_id: int | None,
+    settings: BrokerSettings | None = None,
+) -> None:
+    """Check a broker's dynamic settings, or the cluster-wide ones where `broker_id` is None.
+
+    With `settings`, the broker's own file, also that both together make a broker that can run.
+    Unknown names pass, as they do in Kafka: plug-ins may have use for them.
+    """
+    texts = {name: text for name, text in configs.items() if text is not None}
+    if nulls := configs.keys() - texts.keys():
+        raise InvalidConfigRequest(f"Null value not supported for : {','.join(sorted(nulls))}")
+    _refuse(texts, _is_static, "Cannot update these configs dynamically")
+    _refuse(
+        texts,
+        _lacks_its_listener,
+        "These security configs can be dynamically updated only per-listener "
+        "using the listener prefix",
+    )
+    if broker_id is None:
+        _refuse(
+            texts,
+            _is_per_broker,
+            "Cannot update these configs at default cluster level, broker id must be specified",
+        )
+    try:
+        for name, text in texts.items():
+            if setting := broker.find(name):
+                setting.parse(text)
+        if settings is not None:
+            _validate_local_retention(BrokerSettings.from_properties({**settings.given, **texts}))
+    except ConfigError as error:
+        raise InvalidConfigRequest(error.problems[0]) from None
+    except InvalidConfig as error:
+        raise InvalidConfigRequest(str(error)) from None
+
+
+def validate_group(
+    configs: Mapping[str, str | None], settings: BrokerSettings | None = None
+) -> None:
+    """Check a group's settings against the bounds that the broker has for all groups."""
+    own = _parse_all(configs, group.SETTINGS, "group")
+
+    def broker_value(name: str) -> Any:
+        return settings[name] if settings is not None else broker.SETTINGS[name].default
+
+    for name in own:
+        for low, high in _group_bounds(name):
+            if low in broker.SETTINGS and own[name] < broker_value(low):
+                raise InvalidConfig(f"{name} must be greater than or equal to {low}")
+            if high in broker.SETTINGS and own[name] > broker_value(high):
+                raise InvalidConfig(f"{name} must be less than or equal to {high}")
+    for kind in ("consumer", "share", "streams"):
+        beat, session = f"{kind}.heartbeat.interval.ms", f"{kind}.session.timeout.ms"
+        beat_ms = own.get(beat, broker_value(f"group.{beat}"))
+        session_ms = own.get(session, broker_value(f"group.{session}"))
+        if beat_ms >= session_ms:
+            raise InvalidConfig(f"{beat} must be less than {session}")
+
+
+def validate_client_metrics(configs: Mapping[str, str | None]) -> None:
+    """Check a client metrics subscription: its names, its interval and whom it matches."""
+    for name in configs:
+        if name not in client_metrics.SETTINGS:
+            raise InvalidConfigRequest(f"Unknown client metrics configuration: {name}")
+    values = _parse_all(configs, client_metrics.SETTINGS, "client metrics")
+    interval_ms = values.get("interval.ms", client_metrics.SHORTEST_INTERVAL_MS)
+    if not (
+        client_metrics.SHORTEST_INTERVAL_MS <= interval_ms <= client_metrics.LONGEST_INTERVAL_MS
+    ):
+        raise InvalidConfigRequest(
+            f"Invalid value {interval_ms} for interval.ms, interval must be between "
+            f"{client_metrics.SHORTEST_INTERVAL_MS} and {client_metrics.LONGEST_INTERVAL_MS} "
+            f"(1 hour)"
+        )
+    for pattern in values.get("match", ()):
+        if not client_metrics.is_client_pattern(pattern):
+            raise InvalidConfig(f"Illegal client matching pattern: {pattern}")
+
+
+def validate_broker_logger(configs: Mapping[str, str | None], loggers: Iterable[str]) -> None:
+    """Check levels for a broker's loggers, of which `loggers` exist."""
+    known = set(loggers)
+    for name, level in configs.items():
+        if level not in LOG_LEVELS:
+            raise InvalidConfig(
+                f"Cannot set the log level of {name} to {level} as it is not a supported log "
+                f"level. Valid log levels are {', '.join(LOG_LEVELS)}"
+            )
+        if name not in known:
+            raise InvalidConfig(f"Logger {name} does not exist!")
+
+
+_TOPIC_DEFAULTS = {name: setting.default for name, setting in topic.SETTINGS.items()}
+
+
+def _parse_all(
+    configs: Mapping[str, str | None], settings: Mapping[str, Setting], kind: str
+) -> dict[str, Any]:
+    values = {}
+    for name, text in configs.items():
+        if name not in settings:
+            raise InvalidConfig(f"Unknown {kind} config name: {name}")
+        if text is None:
+            raise InvalidConfig(f"Null value not supported for {kind} configs: {name}")
+        values[name] = settings[name].parse(text)
+    return values
+
+
+def _validate_tiered_topic(values: Mapping[str, Any], tiered_storage: bool) -> None:
+    if not tiered_storage:
+        raise InvalidConfig(
+            "Tiered storage is disabled in the broker "
+            "(remote.log.storage.system.enable); remote.storage.enable cannot be true"
+        )
+    if "compact" in values["cleanup.policy"]:
+        raise InvalidConfig("remote.storage.enable needs a cleanup.policy without compact")
+    for unit in ("ms", "bytes"):
+        total, local = values[f"retention.{unit}"], values[f"local.retention.{unit}"]
+        if values["remote.log.copy.disable"] and local not in (-2, total):
+            raise InvalidConfig(
+                f"With remote.log.copy.disable, local.retention.{unit} ({local}) must be the same "
+                f"as retention.{unit} ({total}): nothing is copied to the remote store any more"
+            )
+        _validate_local(f"local.retention.{unit}", local, f"retention.{unit}", total)
+
+
+def _validate_local_retention(settings: BrokerSettings) -> None:
+    ms = settings["log.retention.ms"]
+    if ms is not None:
+        local_ms = settings["log.local.retention.ms"]
+        _validate_local("log.local.retention.ms", local_ms, "log.retention.ms", ms)
+    local_bytes, total_bytes = (
+        settings["log.local.retention.bytes"],
+        settings["log.retention.bytes"],
+    )
+    _validate_local("log.local.retention.bytes", local_bytes, "log.retention.bytes", total_bytes)
+
+
+def _validate_local(local_name: str, local: int, total_name: str, total: int) -> None:
+    """What is kept locally may not be more than what is kept at all; -2 is the same, -1 is all."""
+    if total == -1 or local == -2:
+        return
+    if local == -1 or local > total:
+        raise InvalidConfig(
+            f"Invalid value {local} for configuration {local_name}: "
+            f"Value must not be more than {total_name} ({total})"
+        )
+
+
+def _refuse(texts: Mapping[str, str], is_wrong: Callable[[str], bool], reason: str) -> None:
+    if wrong := list(filter(is_wrong, texts)):
+        raise InvalidConfigRequest(f"{reason}: [{', '.join(wrong)}]")
+
+
+def _is_static(name: str) -> bool:
+    setting = broker.SETTINGS.get(name)
+    return setting is not None and setting.dynamic == STATIC
+
+
+def _lacks_its_listener(name: str) -> bool:
+    return name in broker.PER_LISTENER_ONLY
+
+
+def _is_per_broker(name: str) -> bool:
+    setting = broker.find(name)
+    return setting is not None and setting.dynamic == PER_BROKER
+
+
+def _group_bounds(name: str) -> Iterator[tuple[str, str]]:
+    """The names of the broker's lowest and highest value for a group's setting."""
+    kind, _, rest = name.partition(".")
+    yield f"group.{kind}.min.{rest}", f"group.{kind}.max.{rest.removeprefix('num.')}"
