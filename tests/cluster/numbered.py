@@ -1,0 +1,144 @@
+"""A stream of numbered records: what was acknowledged can be compared with what is there."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+DEADLINE_S = 60
+
+
+@dataclass(slots=True)
+class Acknowledged:
+    """By partition, the number that each acknowledged offset must hold."""
+
+    numbers: dict[int, dict[int, int]] = field(default_factory=dict)
+    total: int = 0
+
+    def add(self, partition: int, offset: int, number: int) -> None:
+        by_offset = self.numbers.setdefault(partition, {})
+        assert by_offset.setdefault(offset, number) == number, f"offset {offset} was given twice"
+        self.total += 1
+
+
+class NumberedWriter:
+    """Writes 0, 1, 2, ... to every partition with an idempotent producer until it is told to end.
+
+    It runs in a thread of its own, through any number of broker restarts.
+    """
+
+    def __init__(self, bootstrap: str, topic: str, partitions: int, *, record_bytes: int) -> None:
+        self.acknowledged = Acknowledged()
+        self.failure: str | None = None
+        self._topic = topic
+        self._partitions = partitions
+        self._padding = bytes(record_bytes)
+        self._ending = threading.Event()
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 1,
+                "batch.size": 16_384,
+                "queue.buffering.max.messages": 3_000,
+                "delivery.timeout.ms": 10 * 60_000,
+                "reconnect.backoff.ms": 20,
+                "reconnect.backoff.max.ms": 100,
+                "retry.backoff.ms": 20,
+                "retry.backoff.max.ms": 100,
+                "error_cb": self._on_error,
+                "log_level": 0,  # a broker that is killed is what the test is about
+            }
+        )
+        self._thread = threading.Thread(target=self._run)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the writing and wait until everything written is acknowledged."""
+        self._ending.set()
+        self._thread.join()
+        assert self.failure is None, self.failure
+
+    def _run(self) -> None:
+        number = 0
+        while not self._ending.is_set() and self.failure is None:
+            for partition in range(self._partitions):
+                self._write(partition, number)
+            number += 1
+        if left := self._producer.flush(DEADLINE_S):
+            self.failure = self.failure or f"{left} records were not delivered in {DEADLINE_S} s"
+
+    def _write(self, partition: int, number: int) -> None:
+        value = b"%d " % number + self._padding
+        while self.failure is None:
+            try:
+                self._producer.produce(
+                    self._topic, value, partition=partition, on_delivery=self._on_delivery
+                )
+                self._producer.poll(0)
+                return
+            except BufferError:
+                self._producer.poll(0.01)
+
+    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self.failure = self.failure or f"a record was given up: {error}"
+            return
+        partition, offset, value = message.partition(), message.offset(), message.value()
+        assert partition is not None
+        assert offset is not None
+        self.acknowledged.add(partition, offset, number_in(value))
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.fatal():
+            self.failure = self.failure or f"the producer cannot go on: {error}"
+
+
+def read_numbers(bootstrap: str, topic: str, partition: int) -> list[int]:
+    """The number in every record of a partition from its first offset, 0, to its end now."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "not-joined",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+            "fetch.queue.backoff.ms": 10,
+        }
+    )
+    numbers: list[int] = []
+    try:
+        end = end_offset(consumer, topic, partition)
+        consumer.assign([TopicPartition(topic, partition, 0)])
+        deadline = time.monotonic() + DEADLINE_S
+        while len(numbers) < end:
+            assert time.monotonic() < deadline, f"{len(numbers)} of {end} records in {DEADLINE_S} s"
+            for message in consumer.consume(min(10_000, end - len(numbers)), timeout=0.1):
+                assert message.error() is None, message.error()
+                assert message.offset() == len(numbers), "an offset is missing or comes twice"
+                numbers.append(number_in(message.value()))
+    finally:
+        consumer.close()
+    return numbers
+
+
+def end_offset(consumer: Consumer, topic: str, partition: int) -> int:
+    """The end of a partition that starts at 0, as soon as it has a leader again."""
+    place, deadline = TopicPartition(topic, partition), time.monotonic() + DEADLINE_S
+    while True:
+        try:
+            first, end = consumer.get_watermark_offsets(place, timeout=DEADLINE_S)
+        except KafkaException as refused:
+            no_leader_yet = refused.args[0].code() == KafkaError.NOT_LEADER_FOR_PARTITION
+            if not no_leader_yet or time.monotonic() > deadline:
+                raise
+        else:
+            assert first == 0
+            return int(end)
+
+
+def number_in(value: bytes | None) -> int:
+    assert value is not None
+    return int(value.partition(b" ")[0])

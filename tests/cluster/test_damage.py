@@ -1,0 +1,162 @@
+"""A partition's files damaged while the broker is down: whole batches are served, the rest cut."""
+
+import random
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from confluent_kafka import Producer
+from tests.cluster.numbered import read_numbers
+from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker
+
+BATCHES = 40
+RECORDS_IN_BATCH = 25
+PAST_THE_CRC = 21
+
+Damage = Callable[[Path, random.Random], None]
+
+
+class Batch(NamedTuple):
+    position: int
+    end: int
+    next_offset: int
+
+
+def append_garbage(log: Path, seeded: random.Random) -> None:
+    with log.open("ab") as file:
+        file.write(seeded.randbytes(seeded.randrange(1, 5000)))
+
+
+def append_zeros(log: Path, seeded: random.Random) -> None:
+    with log.open("ab") as file:
+        file.write(bytes(seeded.randrange(1, 100_000)))
+
+
+def cut_inside_a_batch(log: Path, seeded: random.Random) -> None:
+    with log.open("r+b") as file:
+        file.truncate(place_in_the_second_half(log, seeded, 1))
+
+
+def overwrite_with_zeros(log: Path, seeded: random.Random) -> None:
+    place, size = place_in_the_second_half(log, seeded, 1), log.stat().st_size
+    with log.open("r+b") as file:
+        file.seek(place)
+        file.write(bytes(size - place))
+
+
+def flip_a_bit(log: Path, seeded: random.Random) -> None:
+    contents = bytearray(log.read_bytes())
+    contents[place_in_the_second_half(log, seeded, PAST_THE_CRC)] ^= 1 << seeded.randrange(8)
+    log.write_bytes(contents)
+
+
+def remove_the_indexes(log: Path, _: random.Random) -> None:
+    log.with_suffix(".index").unlink()
+    log.with_suffix(".timeindex").unlink()
+
+
+def scramble_the_indexes(log: Path, seeded: random.Random) -> None:
+    log.with_suffix(".index").write_bytes(seeded.randbytes(8 * 50))
+    log.with_suffix(".timeindex").write_bytes(seeded.randbytes(12 * 50))
+
+
+DAMAGES: list[Damage] = [
+    append_garbage,
+    append_zeros,
+    cut_inside_a_batch,
+    overwrite_with_zeros,
+    flip_a_bit,
+    remove_the_indexes,
+    scramble_the_indexes,
+]
+
+
+@dataclass(slots=True, frozen=True)
+class Survivor:
+    """A broker started again on damaged files, and the records that were untouched by topic."""
+
+    broker: Broker
+    intact: dict[str, int]
+    said: str
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(BrokerProcess, id="barnabas"),
+        pytest.param(PeerBroker, id="kafka", marks=pytest.mark.peer),
+    ],
+    scope="module",
+)
+def survivor(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Survivor]:
+    broker: Broker = request.param(tmp_path_factory.mktemp("damaged"))
+    broker.start()
+    for damage in DAMAGES:
+        write(broker.bootstrap, damage.__name__, range(BATCHES * RECORDS_IN_BATCH))
+    broker.kill()
+    intact = {}
+    for damage in DAMAGES:
+        topic = damage.__name__
+        log = broker.data / f"{topic}-0" / f"{0:020}.log"
+        written = log.read_bytes()
+        damage(log, random.Random(topic))
+        intact[topic] = records_untouched(written, log.read_bytes())
+    said_before = len(broker.log_text())
+    broker.start()
+    yield Survivor(broker, intact, broker.log_text()[said_before:])
+    broker.kill()
+
+
+@pytest.mark.parametrize("topic", [damage.__name__ for damage in DAMAGES])
+def test_a_damaged_log_is_served_up_to_its_last_whole_batch(survivor: Survivor, topic: str) -> None:
+    bootstrap, intact = survivor.broker.bootstrap, survivor.intact[topic]
+    assert read_numbers(bootstrap, topic, 0) == list(range(intact))
+    write(bootstrap, topic, range(intact, intact + 5))
+    assert read_numbers(bootstrap, topic, 0) == list(range(intact + 5))
+
+
+@pytest.mark.parametrize("topic", [damage.__name__ for damage in DAMAGES[:5]])
+def test_what_was_cut_is_said_in_the_log(survivor: Survivor, topic: str) -> None:
+    assert f"{topic}-0" in survivor.said
+
+
+def write(bootstrap: str, topic: str, numbers: range) -> None:
+    """Numbered records in batches of a known size: each is flushed before the next begins."""
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 1000})
+    for first in range(0, len(numbers), RECORDS_IN_BATCH):
+        for number in numbers[first : first + RECORDS_IN_BATCH]:
+            producer.produce(topic, b"%d " % number + bytes(300), partition=0)
+        assert producer.flush(30) == 0, "not delivered in time"
+
+
+def place_in_the_second_half(log: Path, seeded: random.Random, first_byte: int) -> int:
+    """A random place inside a batch, at least so many bytes from its beginning."""
+    contents = log.read_bytes()
+    later = [batch for batch in batches(contents) if batch.position > len(contents) // 2]
+    batch = seeded.choice(later)
+    return seeded.randrange(batch.position + first_byte, batch.end)
+
+
+def records_untouched(written: bytes, damaged: bytes) -> int:
+    """How many records lie in the whole batches before the damage."""
+    count = 0
+    for batch in batches(written):
+        if damaged[: batch.end] != written[: batch.end]:
+            break
+        count = batch.next_offset
+    return count
+
+
+def batches(contents: bytes) -> list[Batch]:
+    found, position = [], 0
+    while position < len(contents):
+        base_offset, length = struct.unpack_from(">qi", contents, position)
+        (last_offset_delta,) = struct.unpack_from(">i", contents, position + 23)
+        end = position + 12 + length
+        found.append(Batch(position, end, base_offset + last_offset_delta + 1))
+        position = end
+    return found
