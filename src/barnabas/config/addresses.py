@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class SecurityProtocol(IntEnum):
@@ -15,8 +15,7 @@ class SecurityProtocol(IntEnum):
     SASL_SSL = 3
 
 
-@dataclass(slots=True, frozen=True)
-class Listener:
+class Listener(NamedTuple):
     """A named address. An empty host is every interface; advertised, it is this host's own name."""
 
     name: str
@@ -29,14 +28,12 @@ class Listener:
         return f"{self.name}://{host}:{self.port}"
 
 
-@dataclass(slots=True, frozen=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     host: str
     port: int
 
 
-@dataclass(slots=True, frozen=True)
-class Voter:
+class Voter(NamedTuple):
     node_id: int
     endpoint: Endpoint
 

@@ -161,6 +161,18 @@ class Endpoints(Check):
         return _first_problem(parse_endpoint, value)
 
 
+class OptionalEndpoint(Check):
+    """A host:port, or nothing."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("host:port or empty")
+
+    def problem(self, value: Any) -> str | None:
+        return _first_problem(parse_endpoint, [value] if value else [])
+
+
 class Voters(Check):
     """A list of id@host:port."""
 

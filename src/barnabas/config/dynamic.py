@@ -125,14 +125,12 @@ class Resolver:
 
 
 def _in_unit_of(name: str, synonym: str, value: Any) -> Any:
-    """A broker's minutes or hours in the milliseconds of a topic; no negative time but -1."""
-    if not name.endswith(".ms"):
-        return value
+    """A broker's value as a topic has it: minutes and hours in ms, every endless retention -1."""
     if synonym.endswith(".minutes"):
         value *= 60_000
     elif synonym.endswith(".hours"):
         value *= 3_600_000
-    return value if value >= 0 or synonym == name else max(value, -1)
+    return max(value, -1) if name == "retention.ms" else value
 
 
 def _parse_dynamic(texts: Mapping[str, str]) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from barnabas.config.addresses import (
     Listener,
@@ -15,8 +14,7 @@ from barnabas.config.addresses import (
 )
 
 
-@dataclass(slots=True, frozen=True)
-class Listeners:
+class Listeners(NamedTuple):
     """The outcome; with problems it is incomplete."""
 
     all: tuple[Listener, ...] = ()

@@ -1,15 +1,15 @@
 """One setting: its name, type, default, what it may be, and who may change it when.
 
 The subjects (`broker/`, `topic.py`, `group.py`, `client/` ...) are lists of these declarations.
+They are named tuples since a broker declares 400 of them each time it starts.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from barnabas.config.checks import Check
 from barnabas.config.errors import InvalidConfig
@@ -57,8 +57,7 @@ class _Required:
 REQUIRED: Final = _Required()
 
 
-@dataclass(slots=True, frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """The declaration of one setting. Values are typed: a list is a tuple, a password a Secret."""
 
     name: str

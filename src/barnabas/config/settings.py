@@ -3,31 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from barnabas.config import broker
-from barnabas.config.addresses import Listener, Voter, parse_voter
+from barnabas.config.addresses import Voter, parse_voter
 from barnabas.config.consistency import inconsistencies
 from barnabas.config.errors import ConfigError, InvalidConfig
 from barnabas.config.listeners import Listeners, resolve_listeners
 from barnabas.config.setting import REQUIRED, Setting
 
 
-@dataclass(slots=True, frozen=True, eq=False)
 class BrokerSettings:
     """Typed access by Kafka's names: `settings["num.partitions"]`; defaults are filled in."""
 
-    given: Mapping[str, str]
-    values: Mapping[str, Any]
-    # Every listener of this node, and those of them that are the controller's.
-    listeners: tuple[Listener, ...]
-    controller_listeners: tuple[Listener, ...]
-    # What clients are told; the controller's listeners are not among them.
-    advertised_listeners: tuple[Listener, ...]
-    inter_broker_listener_name: str
-    # One line for each name that is not known, with the nearest that is.
-    warnings: tuple[str, ...]
+    __slots__ = (
+        "advertised_listeners",
+        "controller_listeners",
+        "given",
+        "inter_broker_listener_name",
+        "listeners",
+        "values",
+        "warnings",
+    )
+
+    def __init__(
+        self,
+        given: Mapping[str, str],
+        values: Mapping[str, Any],
+        listeners: Listeners,
+        warnings: tuple[str, ...],
+    ) -> None:
+        self.given = given
+        self.values = values
+        # Every listener of this node, and those of them that are the controller's.
+        self.listeners = listeners.all
+        self.controller_listeners = listeners.controller
+        # What clients are told; the controller's listeners are not among them.
+        self.advertised_listeners = listeners.advertised
+        self.inter_broker_listener_name = listeners.inter_broker_name
+        # One line for each thing that works but is hardly meant, such as a misspelt name.
+        self.warnings = warnings
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> BrokerSettings:
@@ -43,15 +58,7 @@ class BrokerSettings:
             problems += listeners.problems
         if problems:
             raise ConfigError(problems)
-        return cls(
-            given=given,
-            values=values,
-            listeners=listeners.all,
-            controller_listeners=listeners.controller,
-            advertised_listeners=listeners.advertised,
-            inter_broker_listener_name=listeners.inter_broker_name,
-            warnings=tuple(_unknown_names(given)),
-        )
+        return cls(given, values, listeners, (*_unknown_names(given), *_doubts(values)))
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -124,7 +131,7 @@ def _parse(given: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
         if setting is None:
             continue
         try:
-            values[name] = setting.parse(text)
+            values[name] = setting._replace(name=name).parse(text)
         except InvalidConfig as problem:
             values.pop(name, None)
             problems.append(str(problem))
@@ -140,7 +147,7 @@ def _missing(given: Mapping[str, str]) -> list[str]:
 
 
 def _allowed(setting: Setting) -> str:
-    return f": {setting.check.allowed}" if setting.check and setting.check.allowed else ""
+    return f"; allowed: {setting.check.allowed}" if setting.check and setting.check.allowed else ""
 
 
 def _unknown_names(given: Mapping[str, str]) -> Iterator[str]:
@@ -153,3 +160,15 @@ def _unknown_names(given: Mapping[str, str]) -> Iterator[str]:
         nearest = get_close_matches(name, broker.SETTINGS, n=1, cutoff=0.8)
         hint = f"; did you mean {nearest[0]}?" if nearest else ""
         yield f"{name} is not a known setting and has no effect{hint}"
+
+
+def _doubts(values: Mapping[str, Any]) -> Iterator[str]:
+    beat_ms, session_ms = (
+        values["broker.heartbeat.interval.ms"],
+        values["broker.session.timeout.ms"],
+    )
+    if beat_ms * 2 > session_ms:
+        yield (
+            f"broker.heartbeat.interval.ms ({beat_ms}) should be at most half of "
+            f"broker.session.timeout.ms ({session_ms}): one late heartbeat fences the broker"
+        )

@@ -72,7 +72,7 @@ PER_LISTENER_ONLY = frozenset(
 _LISTENER_PREFIX = "listener.name."
 # Read by plug-ins that ship with Kafka, not by the broker itself.
 _PLUGIN_NAMES = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
-_PLUGIN_PREFIXES = ("config.providers.", "rlmm.config.", "rsm.config.", "sasl.oauthbearer.")
+_PLUGIN_PREFIXES = ("config.providers.", "rlmm.config.", "rsm.config.")
 
 
 def find(name: str) -> Setting | None:

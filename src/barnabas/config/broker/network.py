@@ -1,6 +1,6 @@
 """Connections, requests, threads, quotas and metrics."""
 
-from barnabas.config.checks import ListOf, at_least
+from barnabas.config.checks import ListOf, OptionalEndpoint, at_least
 from barnabas.config.setting import (
     BOOLEAN,
     CLASS,
@@ -18,7 +18,7 @@ from barnabas.config.setting import (
 )
 
 SETTINGS = declare(
-    Setting("barnabas.metrics.listener", STRING, "", LOW),
+    Setting("barnabas.metrics.listener", STRING, "", LOW, OptionalEndpoint()),
     Setting("background.threads", INT, 10, HIGH, at_least(1), dynamic=CLUSTER),
     Setting("client.quota.callback.class", CLASS, None, LOW),
     Setting("connections.max.idle.ms", LONG, 600_000, MEDIUM),
