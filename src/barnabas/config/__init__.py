@@ -1,6 +1,6 @@
 """Every setting: name, type, default, check, and who may change it when.
 
-    settings = BrokerSettings.from_properties(properties.parse(text))
+    settings = BrokerSettings.from_properties(parse_properties(text))
     settings["num.partitions"]
     resolver = Resolver(settings, image.configs)
     resolver.topic("orders")["retention.ms"]
@@ -12,6 +12,7 @@ from barnabas.config.addresses import Endpoint, Listener, SecurityProtocol, Vote
 from barnabas.config.changes import Operation, ResourceType, apply_operation, find_setting
 from barnabas.config.dynamic import Resolver, TopicConfig
 from barnabas.config.errors import ConfigError, InvalidConfig, InvalidConfigRequest
+from barnabas.config.properties import parse as parse_properties
 from barnabas.config.setting import Secret, Setting, Type
 from barnabas.config.settings import BrokerSettings
 from barnabas.config.validation import (
@@ -40,6 +41,7 @@ __all__ = [
     "Voter",
     "apply_operation",
     "find_setting",
+    "parse_properties",
     "validate_broker",
     "validate_broker_logger",
     "validate_client_metrics",

@@ -1,7 +1,8 @@
 """Settings in force: a topic's own, then the broker's, the cluster's, the file's, the default.
 
-The Resolver looks at the metadata image's configurations as they are now. Typed values are kept
-until `changed` says which resources have new ones, so that a lookup is one dictionary access.
+The Resolver looks at the metadata image's configurations as they are now (`configs` may be set
+to another image's). Typed values are kept until `changed` says which resources have new ones, so
+that a lookup is one dictionary access.
 """
 
 from __future__ import annotations
@@ -43,17 +44,17 @@ class Resolver:
 
     def broker(self, name: str) -> Any:
         """The value of a broker setting in force on this node."""
-        dynamic = self._broker
-        return dynamic[name] if name in dynamic else self.static.values[name]
+        return self._broker[name]
 
     def at_listener(self, listener: str, name: str) -> Any:
         """The value of a broker setting in force for one listener."""
         own_name = f"listener.name.{listener.lower()}.{name}"
-        if own_name in self._broker:
-            return self._broker[own_name]
-        if own_name in self.static.values:
-            return self.static.values[own_name]
-        return self.broker(name)
+        return self._broker[own_name if own_name in self._broker else name]
+
+    @property
+    def broker_config(self) -> Mapping[str, Any]:
+        """Every broker setting in force on this node."""
+        return MappingProxyType(self._broker)
 
     @property
     def topic_defaults(self) -> TopicConfig:
@@ -105,7 +106,7 @@ class Resolver:
     def _read_broker(self) -> None:
         cluster = self.overrides(ResourceType.BROKER, "")
         own = self.overrides(ResourceType.BROKER, str(self.static.node_id))
-        self._broker = _parse_dynamic({**cluster, **own})
+        self._broker: dict[str, Any] = {**self.static, **_parse_dynamic({**cluster, **own})}
         self._topic_defaults: TopicConfig = MappingProxyType(
             {name: self._inherited(setting) for name, setting in topic.SETTINGS.items()}
         )

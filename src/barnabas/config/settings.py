@@ -13,16 +13,16 @@ from barnabas.config.listeners import Listeners, resolve_listeners
 from barnabas.config.setting import REQUIRED, Setting
 
 
-class BrokerSettings:
-    """Typed access by Kafka's names: `settings["num.partitions"]`; defaults are filled in."""
+class BrokerSettings(Mapping[str, Any]):
+    """Typed values by Kafka's names: `settings["num.partitions"]`; defaults are filled in."""
 
     __slots__ = (
+        "_values",
         "advertised_listeners",
         "controller_listeners",
         "given",
         "inter_broker_listener_name",
         "listeners",
-        "values",
         "warnings",
     )
 
@@ -33,8 +33,9 @@ class BrokerSettings:
         listeners: Listeners,
         warnings: tuple[str, ...],
     ) -> None:
+        self._values = values
+        # The text of what was set explicitly.
         self.given = given
-        self.values = values
         # Every listener of this node, and those of them that are the controller's.
         self.listeners = listeners.all
         self.controller_listeners = listeners.controller
@@ -61,40 +62,46 @@ class BrokerSettings:
         return cls(given, values, listeners, (*_unknown_names(given), *_doubts(values)))
 
     def __getitem__(self, name: str) -> Any:
-        return self.values[name]
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
 
     def at_listener(self, listener: str, name: str, mechanism: str | None = None) -> Any:
         """The value of `name` for one listener: its own where it has one, or else the node's."""
         prefix = f"listener.name.{listener.lower()}."
         if mechanism is not None:
             key = f"{prefix}{mechanism.lower()}.{name}"
-            if key in self.values:
-                return self.values[key]
-        return self.values.get(prefix + name, self.values[name])
+            if key in self._values:
+                return self._values[key]
+        return self._values.get(prefix + name, self._values[name])
 
     @property
     def node_id(self) -> int:
-        return int(self.values["node.id"])
+        return int(self._values["node.id"])
 
     @property
     def is_broker(self) -> bool:
-        return "broker" in self.values["process.roles"]
+        return "broker" in self._values["process.roles"]
 
     @property
     def is_controller(self) -> bool:
-        return "controller" in self.values["process.roles"]
+        return "controller" in self._values["process.roles"]
 
     @property
     def log_dirs(self) -> tuple[str, ...]:
-        return tuple(self.values["log.dirs"] or self.values["log.dir"])
+        return tuple(self._values["log.dirs"] or self._values["log.dir"])
 
     @property
     def metadata_log_dir(self) -> str:
-        return self.values["metadata.log.dir"] or self.log_dirs[0]
+        return self._values["metadata.log.dir"] or self.log_dirs[0]
 
     @property
     def voters(self) -> tuple[Voter, ...]:
-        return tuple(map(parse_voter, self.values["controller.quorum.voters"]))
+        return tuple(map(parse_voter, self._values["controller.quorum.voters"]))
 
 
 _NEEDED_FOR_LISTENERS = {
