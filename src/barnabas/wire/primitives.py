@@ -4,13 +4,22 @@ An unsigned varint holds seven bits a byte, lowest first; the high bit says that
 The protocol's fit in 31 bits, so in five bytes.
 """
 
+from struct import Struct
+from typing import TypeAlias
+
 from barnabas.wire.errors import ProtocolViolation
 
-_LONGEST_VARINT_BYTES = 5
-_LARGEST_VARINT = 2**31 - 1
+Buffer: TypeAlias = bytes | bytearray | memoryview
+"""What is read from."""
+
+_LAST_BITS = 0x07
+"""What may be left for the fifth byte: the 29th to 31st bit."""
+
+_TWO_BYTES = Struct("2B")
+_THREE_BYTES = Struct("3B")
 
 
-def read_uvarint(buffer: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
+def read_uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
     """The number at a position, and the position after it."""
     try:
         first = buffer[position]
@@ -21,31 +30,41 @@ def read_uvarint(buffer: bytes | bytearray | memoryview, position: int) -> tuple
         raise ProtocolViolation("a varint is cut short") from None
 
 
-def continue_uvarint(
-    buffer: bytes | bytearray | memoryview, position: int, first: int
-) -> tuple[int, int]:
+def continue_uvarint(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
     """The rest of a number whose first byte, already read, said that more follow.
 
     IndexError when the buffer ends before it does.
     """
-    value = first & 0x7F
-    for shift in range(7, 7 * _LONGEST_VARINT_BYTES, 7):
-        byte = buffer[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            if value > _LARGEST_VARINT:
-                raise ProtocolViolation(f"a varint holds {value}, more than 31 bits")
-            return value, position
-    raise ProtocolViolation(f"a varint is longer than {_LONGEST_VARINT_BYTES} bytes")
+    second = buffer[position]
+    if second < 0x80:
+        return first & 0x7F | second << 7, position + 1
+    third = buffer[position + 1]
+    value = first & 0x7F | (second & 0x7F) << 7 | (third & 0x7F) << 14
+    if third < 0x80:
+        return value, position + 2
+    fourth = buffer[position + 2]
+    value |= (fourth & 0x7F) << 21
+    if fourth < 0x80:
+        return value, position + 3
+    fifth = buffer[position + 3]
+    if fifth > _LAST_BITS:
+        raise ProtocolViolation("a varint is longer than 31 bits")
+    return value | fifth << 28, position + 4
 
 
 def write_uvarint(out: bytearray, value: int) -> None:
     """Append a number."""
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
+    if value < 0x80:
+        out.append(value)
+    elif value < 1 << 14:
+        out += _TWO_BYTES.pack(value & 0x7F | 0x80, value >> 7)
+    elif value < 1 << 21:
+        out += _THREE_BYTES.pack(value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14)
+    else:
+        while value > 0x7F:
+            out.append(value & 0x7F | 0x80)
+            value >>= 7
+        out.append(value)
 
 
 def read_tags(

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, Self, TypeAlias, dataclass_transform
 
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from barnabas.wire.outgoing import Outgoing, Records
+from barnabas.wire.primitives import Buffer
 
 int8: TypeAlias = int
 int16: TypeAlias = int
@@ -28,9 +29,6 @@ int64: TypeAlias = int
 float64: TypeAlias = float
 string: TypeAlias = str
 uuid: TypeAlias = bytes
-
-Buffer: TypeAlias = bytes | bytearray | memoryview
-"""What messages are read from."""
 
 
 class Zero:

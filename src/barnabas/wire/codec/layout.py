@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 from barnabas.wire.schema import ZERO_OF_TYPE, Field, Struct, VersionRange
@@ -75,6 +76,7 @@ class FieldLayout:
         return _smallest(self.scalar, version, flexible)
 
 
+@cache
 def layout(struct: type[Struct]) -> list[FieldLayout]:
     """The fields of a struct, in the order they are written."""
     return [_field(struct, name, declared) for name, declared in struct.DECLARED.items()]

@@ -155,7 +155,7 @@ class _Writer:
     def _length(self, code: str, size: str) -> None:
         """Append a length or count, -1 for null, and all that was gathered before it."""
         if self._flexible:
-            self._uvarint(f"({size}) + 1")
+            self._uvarint(f"({size}) + 1" if " " in size else f"{size} + 1")
         else:
             self._run.append((size, code))
             self._flush()
