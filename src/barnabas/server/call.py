@@ -17,7 +17,7 @@ class Call:
         "connection",
         "correlation_id",
         "now_ms",
-        "received_us",
+        "received_ns",
     )
 
     def __init__(
@@ -28,7 +28,7 @@ class Call:
         connection: "Connection",
         broker: "Broker",
         now_ms: int,
-        received_us: int,
+        received_ns: int,
     ) -> None:
         self.api_version = api_version
         self.correlation_id = correlation_id
@@ -37,7 +37,7 @@ class Call:
         self.broker = broker
         self.now_ms = now_ms
         """Wall clock at the wake-up that brought the request; it may since have been parked."""
-        self.received_us = received_us
+        self.received_ns = received_ns
         """The same moment on a monotonic clock that only differences make sense of."""
 
     @property

@@ -7,7 +7,7 @@ buckets; turning them into Prometheus text is `exposition`'s work, at the moment
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-BUCKETS = 48
+BUCKETS = 64
 
 
 class Histogram:
@@ -39,33 +39,33 @@ class Histogram:
 
 
 class RequestMetrics:
-    """kafka.network:type=RequestMetrics of one request type; times in microseconds."""
+    """kafka.network:type=RequestMetrics of one request type; times in nanoseconds."""
 
     __slots__ = (
         "errors",
-        "local_us",
-        "remote_us",
+        "local_ns",
+        "queue_ns",
+        "remote_ns",
         "request_bytes",
         "requests",
-        "response_queue_us",
-        "response_send_us",
-        "total_us",
-        "waiting_us",
+        "response_queue_ns",
+        "response_send_ns",
+        "total_ns",
     )
 
     def __init__(self) -> None:
         self.requests: dict[int, int] = {}  # by version
         self.errors: dict[int, int] = {}  # by code
         self.request_bytes = Histogram()
-        self.waiting_us = Histogram()
+        self.queue_ns = Histogram()
         """Received but not begun (RequestQueueTimeMs)."""
-        self.local_us = Histogram()
-        self.remote_us = Histogram()
+        self.local_ns = Histogram()
+        self.remote_ns = Histogram()
         """Parked: the replicas', the controller's or the clock's time."""
-        self.response_queue_us = Histogram()
+        self.response_queue_ns = Histogram()
         """Answered, behind the answers of earlier requests."""
-        self.response_send_us = Histogram()
-        self.total_us = Histogram()
+        self.response_send_ns = Histogram()
+        self.total_ns = Histogram()
 
     def count_error(self, code: int) -> None:
         self.errors[code] = self.errors.get(code, 0) + 1

@@ -9,7 +9,7 @@ partitions again and answers with what is there.
 
 import asyncio
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from barnabas.server.timer import Alarm, Timer
 
@@ -17,11 +17,10 @@ TakeNote = Callable[[Hashable, int], bool]
 """Given the key poked and the bytes that became readable there: is it enough?"""
 
 
-class Watermarked(Protocol):
+class Promising(Hashable, Protocol):
     """A partition, as far as an acknowledgement depends on it."""
 
-    @property
-    def high_watermark(self) -> int: ...
+    def has_promised(self, next_offset: int, acks: int) -> bool: ...
 
 
 class Purgatory:
@@ -60,9 +59,12 @@ class Purgatory:
         """For a fetch short of its min bytes: wait until that many more are readable."""
         return self.park(partitions, timeout_ms, _Bytes(missing_bytes).take_note, "Fetch")
 
-    def await_offsets(self, offsets: Mapping[Watermarked, int], timeout_ms: int) -> "Parked":
-        """For acks=all: wait until each partition's high watermark reaches its offset."""
-        return self.park(offsets, timeout_ms, _Offsets(offsets).take_note, "Produce")
+    def await_promises(
+        self, next_offsets: Mapping[Promising, int], acks: int, timeout_ms: int
+    ) -> "Parked":
+        """For a produce: wait until each partition has promised to keep what ends there."""
+        promises = _Promises(next_offsets, acks)
+        return self.park(next_offsets, timeout_ms, promises.take_note, "Produce")
 
     def poke(self, key: Hashable, readable_bytes: int = 0) -> None:
         """Something moved at this partition: its high watermark, by this many bytes."""
@@ -135,14 +137,15 @@ class _Bytes:
         return self._missing <= 0
 
 
-class _Offsets:
-    __slots__ = ("_awaited",)
+class _Promises:
+    __slots__ = ("_acks", "_awaited")
 
-    def __init__(self, offsets: Mapping[Watermarked, int]) -> None:
-        self._awaited = dict(offsets)
+    def __init__(self, next_offsets: Mapping[Promising, int], acks: int) -> None:
+        self._awaited: dict[Any, int] = dict(next_offsets)
+        self._acks = acks
 
-    def take_note(self, partition: Hashable, _: int) -> bool:
-        offset = self._awaited.get(partition)  # type: ignore[call-overload]
-        if offset is not None and partition.high_watermark >= offset:  # type: ignore[attr-defined]
-            del self._awaited[partition]  # type: ignore[arg-type]
+    def take_note(self, partition: Any, _: int) -> bool:
+        next_offset = self._awaited.get(partition)
+        if next_offset is not None and partition.has_promised(next_offset, self._acks):
+            del self._awaited[partition]
         return not self._awaited

@@ -54,9 +54,9 @@ class FetchSessions:
 
     __slots__ = (
         "_by_id",
-        "_eviction_ms",
         "_evictable_by_all",
         "_evictable_by_followers",
+        "_eviction_ms",
         "_random",
         "evictions",
         "partition_count",

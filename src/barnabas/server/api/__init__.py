@@ -1,1 +1,56 @@
 """One file per API of the protocol."""
+
+import importlib
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from barnabas.wire.apis import ApiKey, api
+from barnabas.wire.schema import VersionRange
+
+Handler = Callable[[Any, Any], Coroutine[Any, None, Any]]
+"""`async def handle(request, call: Call) -> response`; None for no answer (acks=0).
+
+It may await futures only. Views into the request (`records`) hold until its first await.
+"""
+
+HANDLERS: dict[ApiKey, str] = {
+    ApiKey.PRODUCE: "produce",
+    ApiKey.FETCH: "fetch",
+    ApiKey.LIST_OFFSETS: "list_offsets",
+    ApiKey.METADATA: "metadata",
+    ApiKey.API_VERSIONS: "api_versions",
+    ApiKey.CREATE_TOPICS: "create_topics",
+    ApiKey.DELETE_TOPICS: "delete_topics",
+    ApiKey.DELETE_RECORDS: "delete_records",
+    ApiKey.INIT_PRODUCER_ID: "init_producer_id",
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: "offset_for_leader_epoch",
+    ApiKey.DESCRIBE_CONFIGS: "describe_configs",
+    ApiKey.ALTER_CONFIGS: "alter_configs",
+    ApiKey.ALTER_REPLICA_LOG_DIRS: "alter_replica_log_dirs",
+    ApiKey.DESCRIBE_LOG_DIRS: "describe_log_dirs",
+    ApiKey.CREATE_PARTITIONS: "create_partitions",
+    ApiKey.ELECT_LEADERS: "elect_leaders",
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: "incremental_alter_configs",
+    ApiKey.DESCRIBE_QUORUM: "describe_quorum",
+    ApiKey.UPDATE_FEATURES: "update_features",
+    ApiKey.DESCRIBE_CLUSTER: "describe_cluster",
+    ApiKey.DESCRIBE_PRODUCERS: "describe_producers",
+    ApiKey.LIST_CONFIG_RESOURCES: "list_config_resources",
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: "describe_topic_partitions",
+}
+"""What this broker serves, and the module that does it, imported on the first request."""
+
+
+def handler(key: ApiKey) -> Handler:
+    handle: Handler = _module(key).handle
+    return handle
+
+
+def served_versions(key: ApiKey) -> VersionRange:
+    """Every version that is declared, unless the handler's own VERSIONS say less."""
+    narrowed: VersionRange | None = getattr(_module(key), "VERSIONS", None)
+    return narrowed or api(key).versions
+
+
+def _module(key: ApiKey) -> Any:
+    return importlib.import_module(f"{__name__}.{HANDLERS[key]}")

@@ -1,0 +1,88 @@
+"""ApiVersions (key 18): what this broker speaks, asked before anything else.
+
+v1 throttles; v3 names the client's software, answers with features; v4 features from level 0;
+v5 the cluster and node the client believes to have reached (KIP-1242).
+
+A version newer than these is answered before it gets here (KIP-511, see `server.routes`).
+"""
+
+import re
+from functools import cache
+
+from barnabas.metadata.features import SUPPORTED
+from barnabas.server.api import HANDLERS, served_versions
+from barnabas.server.call import Call
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+
+FIRST_VERSION_WITH_SOFTWARE = 3
+FIRST_VERSION_WITH_LEVEL_ZERO = 4
+ANY_NODE = -1
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+async def handle(request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
+    if call.api_version >= FIRST_VERSION_WITH_SOFTWARE:
+        _note_software(request, call)
+    _refuse_strays(request, call)
+    image = call.broker.image
+    return ApiVersionsResponse(
+        api_keys=_served(),
+        supported_features=_supported_features(call.api_version),
+        finalized_features_epoch=image.offset,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in sorted(image.features.items())
+            if level > 0
+        ],
+    )
+
+
+def _note_software(request: ApiVersionsRequest, call: Call) -> None:
+    software = (request.client_software_name, request.client_software_version)
+    if not all(_SOFTWARE.fullmatch(text) for text in software):
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, "The client's software name or version is not well formed."
+        )
+    call.connection.software = software
+
+
+def _refuse_strays(request: ApiVersionsRequest, call: Call) -> None:
+    """A client that meant to reach another cluster or node has to find its way anew."""
+    broker = call.broker
+    if request.cluster_id not in (None, broker.cluster_id):
+        raise KafkaError(
+            ErrorCode.REBOOTSTRAP_REQUIRED,
+            f"This is cluster {broker.cluster_id}, not {request.cluster_id}.",
+        )
+    if request.node_id not in (ANY_NODE, broker.node_id):
+        raise KafkaError(
+            ErrorCode.REBOOTSTRAP_REQUIRED,
+            f"This is node {broker.node_id}, not {request.node_id}.",
+        )
+
+
+@cache
+def _served() -> list[ApiVersion]:
+    return [
+        ApiVersion(api_key=key, min_version=versions.min, max_version=versions.max)
+        for key in sorted(HANDLERS)
+        for versions in [served_versions(key)]
+    ]
+
+
+@cache
+def _supported_features(version: int) -> list[SupportedFeatureKey]:
+    """Clients before v4 choke on a feature that begins at level 0."""
+    return [
+        SupportedFeatureKey(name=name, min_version=levels.min, max_version=levels.max)
+        for name, levels in sorted(SUPPORTED.items())
+        if levels.min > 0 or version >= FIRST_VERSION_WITH_LEVEL_ZERO
+    ]

@@ -1,0 +1,125 @@
+"""Memory that requests are received into.
+
+All of it is mapped, because the kernel copies several times faster to the start of a page than
+to where a large bytearray begins. One shared buffer serves every connection of a loop: what is
+whole in it is handled before anyone else receives. Bytes that have to wait for more move to a
+buffer of their own from a bounded pool; it grows with what arrives, never with what is claimed.
+"""
+
+import mmap
+
+SHARED_BYTES = 1 << 20
+SMALLEST_BYTES = mmap.PAGESIZE
+FIRST_STEP_BYTES = 1 << 20
+"""A frame's buffer starts no larger than this, whatever length the frame claims."""
+
+LARGEST_KEPT_BYTES = 4 << 20
+"""A buffer beyond this goes back to the system at once: the next large frame may be far away."""
+
+
+class Buffers:
+    """The shared buffer and the pool.
+
+    `limit_bytes` bounds what is handed out at one time, `kept_bytes` what is kept for reuse.
+    """
+
+    __slots__ = ("_free", "_free_bytes", "_kept_bytes", "limit_bytes", "shared", "used_bytes")
+
+    def __init__(self, limit_bytes: int, kept_bytes: int = 16 << 20) -> None:
+        self.shared = memoryview(_map(SHARED_BYTES))
+        self.limit_bytes = limit_bytes
+        self.used_bytes = 0
+        self._kept_bytes = kept_bytes
+        self._free: dict[int, list[mmap.mmap]] = {}
+        self._free_bytes = 0
+
+    def take(self, size_bytes: int) -> "Buffer":
+        """A buffer that holds at least `size_bytes`; BuffersExhausted beyond the limit."""
+        capacity = _size_class(size_bytes)
+        if self.used_bytes + capacity > self.limit_bytes:
+            raise BuffersExhausted(self.limit_bytes)
+        self.used_bytes += capacity
+        free = self._free.get(capacity)
+        if free:
+            self._free_bytes -= capacity
+            return Buffer(self, free.pop())
+        return Buffer(self, _map(capacity))
+
+    def grow(self, memory: mmap.mmap, size_bytes: int) -> mmap.mmap:
+        """The same bytes with more room; the kernel moves pages where it can."""
+        before, capacity = len(memory), _size_class(size_bytes)
+        if self.used_bytes + capacity - before > self.limit_bytes:
+            raise BuffersExhausted(self.limit_bytes)
+        self.used_bytes += capacity - before
+        try:
+            memory.resize(capacity)
+        except BufferError:
+            # A parked request still refers to what this memory held before; it may keep it.
+            larger = _map(capacity)
+            larger[:before] = memory[:]
+            return larger
+        return memory
+
+    def give_back(self, memory: mmap.mmap) -> None:
+        capacity = len(memory)
+        self.used_bytes -= capacity
+        if capacity <= LARGEST_KEPT_BYTES and self._free_bytes + capacity <= self._kept_bytes:
+            self._free_bytes += capacity
+            self._free.setdefault(capacity, []).append(memory)
+        # Else the last reference to it unmaps it.
+
+
+class BuffersExhausted(Exception):  # noqa: N818 - a bound that was reached, not a fault
+    """Too many requests are being received at once."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        super().__init__(
+            f"requests being received hold {limit_bytes} bytes already (queued.max.request.bytes)"
+        )
+
+
+class Buffer:
+    """Bytes of one connection that could not be handled yet: `view[:filled]`."""
+
+    __slots__ = ("_buffers", "_memory", "filled", "view")
+
+    def __init__(self, buffers: Buffers, memory: mmap.mmap) -> None:
+        self._buffers = buffers
+        self._memory = memory
+        self.view = memoryview(memory)
+        self.filled = 0
+
+    def put(self, received: memoryview) -> None:
+        """Add bytes; there must be room for them."""
+        end = self.filled + len(received)
+        self.view[self.filled : end] = received
+        self.filled = end
+
+    def drop(self, count: int) -> None:
+        """Forget the first bytes and move the rest to the front."""
+        rest = self.filled - count
+        self.view[:rest] = self.view[count : self.filled]
+        self.filled = rest
+
+    def make_room(self, size_bytes: int) -> None:
+        """Room for `size_bytes` in all, or for the next step on the way there."""
+        capacity = len(self.view)
+        target = min(size_bytes, max(FIRST_STEP_BYTES, 2 * capacity))
+        if target > capacity:
+            self.view.release()
+            self._memory = self._buffers.grow(self._memory, target)
+            self.view = memoryview(self._memory)
+
+    def release(self) -> None:
+        """Back to the pool. Views of it must be gone: their bytes are about to change."""
+        self.view.release()
+        self._buffers.give_back(self._memory)
+
+
+def _map(size_bytes: int) -> mmap.mmap:
+    # Private: pages that are added to a shared anonymous map by growing it cannot be touched.
+    return mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+
+
+def _size_class(size_bytes: int) -> int:
+    return max(SMALLEST_BYTES, 1 << (size_bytes - 1).bit_length())

@@ -1,0 +1,190 @@
+"""From a frame to its answer: header, route, decode, handler, encode.
+
+A handler that returns from its first step is answered here and now, without a Task. One that
+awaits becomes an `Exchange`, which holds the place of its answer until the handler ends.
+"""
+
+import asyncio
+from struct import Struct, error
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+from barnabas.server.call import Call
+from barnabas.server.errors import error_response, failure_of
+from barnabas.server.routes import Route, Routes
+from barnabas.server.suspended import HandlerCoroutine, Suspended
+from barnabas.wire.errors import ProtocolViolation
+from barnabas.wire.headers import read_request_header
+from barnabas.wire.outgoing import Outgoing
+from barnabas.wire.schema import Message
+
+if TYPE_CHECKING:
+    from barnabas.server.broker import Broker
+    from barnabas.server.connection import Connection
+
+_HEAD = Struct(">iih")
+"""API key and version as one number, correlation id, length of the client id."""
+
+
+class Pipeline:
+    """Handles the frames of every connection of a broker."""
+
+    __slots__ = ("_broker", "_loop", "_routes")
+
+    def __init__(
+        self, broker: "Broker", loop: asyncio.AbstractEventLoop, routes: Routes | None = None
+    ) -> None:
+        self._broker = broker
+        self._loop = loop
+        self._routes = routes or Routes(broker.metrics)
+
+    def handle(self, connection: "Connection", frame: memoryview) -> None:
+        """Answer one frame, or begin to. ProtocolViolation if there is no making sense of it."""
+        began_ns = perf_counter_ns()
+        size = len(frame)
+        try:
+            code, correlation_id, client_id_bytes = _HEAD.unpack_from(frame)
+        except error:
+            raise ProtocolViolation(f"{size} bytes are too few for a request") from None
+        route = self._routes.get(code)
+        if route is None:
+            route = self._routes.find(code >> 16, code & 0xFFFF)
+        body = 10 + client_id_bytes if client_id_bytes > 0 else 10
+        client_id = connection.client_id_of(frame[10:body]) if client_id_bytes >= 0 else None
+        if route.flexible:
+            if body < size and not frame[body]:
+                body += 1
+            else:
+                _, body = read_request_header(frame)
+        request, end = route.read(frame, body)
+        if end != size:
+            raise ProtocolViolation(f"{size - end} bytes follow a {route.name} request")
+        received_ns = connection.received_ns
+        call = Call(
+            route.version,
+            correlation_id,
+            client_id,
+            connection,
+            self._broker,
+            connection.received_ms,
+            received_ns,
+        )
+        metrics = route.metrics
+        metrics.requests[route.version] += 1
+        metrics.request_bytes.observe(size)
+        metrics.queue_ns.observe(began_ns - received_ns)
+        coroutine = route.handle(request, call)
+        try:
+            awaited = coroutine.send(None)
+        except StopIteration as returned:
+            response = returned.value
+        except Exception as failure:
+            response = self.failed(route, request, call, failure)
+        else:
+            Exchange(self, route, request, call, began_ns).begin(coroutine, awaited, self._loop)
+            return
+        ended_ns = perf_counter_ns()
+        metrics.local_ns.observe(ended_ns - began_ns)
+        if response is None:
+            return
+        outbox = connection.outbox
+        out = outbox.tail()
+        if out is not None:
+            self.encode(route, request, call, response, out)
+            outbox.timings.append((metrics, received_ns, ended_ns))
+        else:
+            out = Outgoing()
+            self.encode(route, request, call, response, out)
+            outbox.finish(outbox.reserve(), out, (metrics, received_ns, ended_ns))
+
+    def encode(
+        self, route: Route, request: Message, call: Call, response: Message, out: Outgoing
+    ) -> None:
+        """Append the answer's frame; if it cannot be written, the error that says so."""
+        try:
+            route.encode(response, call.correlation_id, out)
+        except Exception as failure:
+            instead = self.failed(route, request, call, failure)
+            if instead is None:
+                return
+            response = instead
+            route.encode(response, call.correlation_id, out)
+        route.count_errors(response)
+
+    def failed(
+        self, route: Route, request: Message, call: Call, failure: BaseException
+    ) -> Message | None:
+        """The answer that tells of a handler's exception."""
+        if isinstance(failure, ProtocolViolation):
+            raise failure
+        code, message = failure_of(failure, route.name, call)
+        response = error_response(request, route.version, code, message)
+        if response is None:
+            # Nobody listens for an answer: only a closed connection makes a producer with
+            # acks=0 look for the partition's leader again.
+            call.connection.close(f"{route.name} with acks=0 failed: {code.name} {message}")
+        return response
+
+
+class Exchange:
+    """A request whose handler suspended."""
+
+    __slots__ = (
+        "_answer",
+        "_began_ns",
+        "_call",
+        "_pipeline",
+        "_request",
+        "_route",
+        "_suspended",
+        "_suspended_ns",
+    )
+
+    def __init__(
+        self, pipeline: Pipeline, route: Route, request: Message, call: Call, began_ns: int
+    ) -> None:
+        self._pipeline = pipeline
+        self._route = route
+        self._request = request
+        self._call = call
+        self._began_ns = began_ns
+        self._answer = call.connection.outbox.reserve()
+        self._suspended: Suspended | None = None
+        self._suspended_ns = perf_counter_ns()
+        route.metrics.local_ns.observe(self._suspended_ns - began_ns)
+
+    @property
+    def lets_pass(self) -> bool:
+        """Whether the next request may begin before this one ends, if it is of the same kind."""
+        return self._route.is_produce
+
+    def begin(
+        self, coroutine: HandlerCoroutine, awaited: object, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._call.connection.await_exchange(self)
+        self._suspended = Suspended(coroutine, awaited, self._ended, loop)
+
+    def abandon(self) -> None:
+        """The client went away."""
+        if self._suspended is not None:
+            self._suspended.abandon()
+
+    def _ended(self, response: Any, failure: BaseException | None) -> None:
+        call, route = self._call, self._route
+        connection = call.connection
+        ended_ns = perf_counter_ns()
+        route.metrics.remote_ns.observe(ended_ns - self._suspended_ns)
+        if connection.is_closed:
+            return
+        try:
+            if failure is not None:
+                response = self._pipeline.failed(route, self._request, call, failure)
+            out = None
+            if response is not None:
+                out = Outgoing()
+                self._pipeline.encode(route, self._request, call, response, out)
+        except ProtocolViolation as violation:
+            connection.close(str(violation))
+        else:
+            timing = (route.metrics, call.received_ns, ended_ns)
+            connection.end_exchange(self, self._answer, out, timing)
