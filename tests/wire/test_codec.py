@@ -80,7 +80,7 @@ def test_records_are_a_view_of_the_frame() -> None:
     records = request.topic_data[0].partition_data[0].records
     assert isinstance(records, memoryview)
     frame[frame.index(b"batch")] = ord("B")
-    assert records == b"Batch"
+    assert bytes(records) == b"Batch"
 
 
 @dataclass(slots=True, frozen=True)

@@ -101,7 +101,7 @@ def declared_fields(struct: type[Struct], version: int) -> list[Carried]:
             nullable=field.is_nullable(version),
             tag=field.tag,
             default=declared_default(field),
-            inner=declared_fields(field.scalar, version) if is_struct(field.scalar) else [],
+            inner=declared_fields(field.scalar, version) if isinstance(field.scalar, type) else [],
         )
         for field in layout(struct)
         if version in field.versions
@@ -129,7 +129,7 @@ def declared_absences(struct: type[Struct], version: int) -> set[tuple[str, bool
     for field in layout(struct):
         if version not in field.versions:
             absent.add((f"{field.name}", field.ignorable))
-        elif is_struct(field.scalar):
+        elif isinstance(field.scalar, type):
             inner = declared_absences(field.scalar, version)
             absent |= {(f"{field.name}.{name}", ignorable) for name, ignorable in inner}
     return absent
@@ -155,10 +155,6 @@ def fact_absences(
             inner = fact_absences(fact, fact.structs[element(field)], version, reached)
             absent |= {(f"{name}.{path}", ignorable) for path, ignorable in inner}
     return absent
-
-
-def is_struct(scalar: object) -> bool:
-    return isinstance(scalar, type)
 
 
 def element(field: FactField) -> str:
