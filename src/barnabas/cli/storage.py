@@ -84,7 +84,9 @@ def info(context: click.Context, file: Path) -> None:
 
     inspected = inspect_storage(load_settings(file, {}))
     if inspected.directories:
-        click.echo("Found log directory:" if len(inspected.directories) == 1 else "Found log directories:")
+        click.echo(
+            "Found log directory:" if len(inspected.directories) == 1 else "Found log directories:"
+        )
         click.echo("".join(f"  {directory}\n" for directory in inspected.directories))
     if inspected.metadata:
         pairs = ", ".join(f"{key}={value}" for key, value in sorted(inspected.metadata.items()))
