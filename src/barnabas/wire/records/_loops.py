@@ -100,6 +100,41 @@ def walk(
     return max_timestamp, -1 if position == end else count, keyless, untimely
 
 
+def find_faults(
+    buffer: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    count: cython.int,
+    base_timestamp: cython.longlong,
+    earliest: cython.longlong,
+    latest: cython.longlong,
+    needs_key: cython.bint,
+    limit: cython.Py_ssize_t,
+) -> list[tuple[int, int | None]]:
+    """Each record out of the time allowed, with its timestamp, or without a key, with None.
+
+    For records that `walk` has found to be well formed; no more than `limit` are named.
+    """
+    _check_range(start, end, len(buffer))
+    data: cython.pointer[cython.const[cython.uchar]] = _address(buffer)
+    position: cython.Py_ssize_t = start
+    faults: list = []
+    timestamp: cython.longlong
+    index: cython.int
+    record: _Span
+    for index in range(count):
+        record = _span(data, position, end)
+        position = record.end
+        if position < 0 or len(faults) == limit:
+            break
+        timestamp = base_timestamp + record.timestamp_delta
+        if needs_key and record.key_size < 0:
+            faults.append((index, None))
+        elif (timestamp < earliest or timestamp > latest) and timestamp != -1:
+            faults.append((index, timestamp))
+    return faults
+
+
 def decode(
     buffer: cython.const[cython.uchar][::1],
     start: cython.Py_ssize_t,
@@ -152,18 +187,18 @@ def encode(
 
     Their offsets count on from the first, or from `base_offset` as they are if that is given.
     """
-    size: cython.longlong = reserved
-    body: cython.longlong
+    size: cython.longlong
+    total: cython.longlong = reserved
     delta: cython.longlong = 0
     for record in records:
         if base_offset is not None:
             delta = record[0] - base_offset
-        body = _body_size(record, delta, base_timestamp)
-        size += _varint_size(body) + body
+        size = _body_size(tuple(record), delta, base_timestamp)
+        total += _varint_size(size) + size
         delta += 1
-    if size > 0x7FFFFFFF:
-        raise ValueError(f"A batch holds at most 2 GiB; these records take {size} bytes.")
-    encoded = bytearray(size)
+    if total > 0x7FFFFFFF:
+        raise ValueError(f"A batch holds less than 2 GiB; these records take {total} bytes.")
+    encoded = bytearray(total)
     buffer: cython.uchar[::1] = encoded
     data: cython.pointer[cython.uchar] = _writable(buffer)
     position: cython.Py_ssize_t = reserved
@@ -171,28 +206,29 @@ def encode(
     for record in records:
         if base_offset is not None:
             delta = record[0] - base_offset
-        position = _put_record(data, position, record, delta, base_timestamp)
+        position = _put_record(data, position, total, tuple(record), delta, base_timestamp)
         delta += 1
     return encoded
 
 
 @cython.cfunc
 def _body_size(
-    record: object, offset_delta: cython.longlong, base_timestamp: cython.longlong
+    fields: tuple, offset_delta: cython.longlong, base_timestamp: cython.longlong
 ) -> cython.longlong:
     """The bytes of a record after its length."""
     if offset_delta < 0 or offset_delta > 0x7FFFFFFF:
-        raise ValueError(f"Offset {record[0]} is {offset_delta} after the batch's base offset.")
-    timestamp: cython.longlong = record[1]
+        raise ValueError(f"Offset {fields[0]} is {offset_delta} after the batch's base offset.")
+    timestamp: cython.longlong = fields[1]
+    headers: list = fields[4]
     size: cython.longlong = (
         1
         + _varint_size(timestamp - base_timestamp)
         + _varint_size(offset_delta)
-        + _cell_size(record[2])
-        + _cell_size(record[3])
-        + _varint_size(len(record[4]))
+        + _cell_size(fields[2])
+        + _cell_size(fields[3])
+        + _varint_size(len(headers))
     )
-    for key, value in record[4]:
+    for key, value in headers:
         size += _cell_size(key.encode()) + _cell_size(value)
     return size
 
@@ -201,19 +237,24 @@ def _body_size(
 def _put_record(
     data: cython.pointer[cython.uchar],
     position: cython.Py_ssize_t,
-    record: object,
+    end: cython.Py_ssize_t,
+    fields: tuple,
     offset_delta: cython.longlong,
     base_timestamp: cython.longlong,
 ) -> cython.Py_ssize_t:
-    timestamp: cython.longlong = record[1]
-    position = _put_varint(data, position, _body_size(record, offset_delta, base_timestamp))
+    timestamp: cython.longlong = fields[1]
+    headers: list = fields[4]
+    size: cython.longlong = _body_size(fields, offset_delta, base_timestamp)
+    if position + _varint_size(size) + size > end:
+        raise ValueError("The records have changed while they were encoded.")
+    position = _put_varint(data, position, size)
     data[position] = 0
     position = _put_varint(data, position + 1, timestamp - base_timestamp)
     position = _put_varint(data, position, offset_delta)
-    position = _put_cell(data, position, record[2])
-    position = _put_cell(data, position, record[3])
-    position = _put_varint(data, position, len(record[4]))
-    for key, value in record[4]:
+    position = _put_cell(data, position, fields[2])
+    position = _put_cell(data, position, fields[3])
+    position = _put_varint(data, position, len(headers))
+    for key, value in headers:
         position = _put_cell(data, position, key.encode())
         position = _put_cell(data, position, value)
     return position
@@ -368,7 +409,11 @@ def _varint(
     byte = data[position]
     if byte < 0x80:
         return _Varint((byte >> 1) ^ -(byte & 1), position + 1)
-    return _long_varint(data, position, end, 32)
+    position += 1
+    if position < end and data[position] < 0x80:
+        byte = (byte & 0x7F) | data[position] << 7
+        return _Varint((byte >> 1) ^ -(byte & 1), position + 1)
+    return _long_varint(data, position - 1, end, 32)
 
 
 @cython.cfunc
@@ -387,7 +432,11 @@ def _varlong(
     byte = data[position]
     if byte < 0x80:
         return _Varint((byte >> 1) ^ -(byte & 1), position + 1)
-    return _long_varint(data, position, end, 64)
+    position += 1
+    if position < end and data[position] < 0x80:
+        byte = (byte & 0x7F) | data[position] << 7
+        return _Varint((byte >> 1) ^ -(byte & 1), position + 1)
+    return _long_varint(data, position - 1, end, 64)
 
 
 @cython.cfunc

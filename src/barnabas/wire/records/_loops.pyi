@@ -14,6 +14,17 @@ def walk(
     earliest: int,
     latest: int,
 ) -> tuple[int, int, int, int]: ...
+def find_faults(
+    buffer: Readable,
+    start: int,
+    end: int,
+    count: int,
+    base_timestamp: int,
+    earliest: int,
+    latest: int,
+    needs_key: bool,
+    limit: int,
+) -> list[tuple[int, int | None]]: ...
 def decode(
     buffer: Readable,
     start: int,

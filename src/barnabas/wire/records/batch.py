@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
-import crc32c
+from crc32c import crc32c
 
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.compression import Codec
@@ -39,11 +39,12 @@ Writable: TypeAlias = bytearray | memoryview
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES = 61
 LENGTH_END = 12  # what `length` does not count
+MAGIC_AT = 16
+CRC_END = 21  # what the checksum does not cover
 MAGIC = 2
 
-_ATTRIBUTES_AT = 21
-_LENGTH = struct.Struct(">i")
 _OFFSET = struct.Struct(">q")
+_LENGTH = struct.Struct(">i")
 _EPOCH = struct.Struct(">i")
 _CRC = struct.Struct(">I")
 _ATTRIBUTES = struct.Struct(">h")
@@ -146,7 +147,8 @@ class BatchHeader(NamedTuple):
 def read_header(buffer: Readable, position: int = 0) -> BatchHeader:
     """The header at `position`; the records behind it need not be there."""
     try:
-        header = BatchHeader._make(_HEADER.unpack_from(buffer, position))
+        # What `_make` does, without its second look at the number of fields.
+        header = tuple.__new__(BatchHeader, _HEADER.unpack_from(buffer, position))
     except struct.error:
         raise CorruptBatch(
             f"A batch header takes {HEADER_BYTES} bytes; {len(buffer) - position} are left."
@@ -159,27 +161,15 @@ def read_header(buffer: Readable, position: int = 0) -> BatchHeader:
 
 
 def write_header(buffer: Writable, position: int, header: BatchHeader) -> None:
-    """Puts the header at `position` with the checksum of what stands behind it."""
+    """Puts the header at `position`, with the checksum of what stands behind it."""
     _HEADER.pack_into(buffer, position, *header)
-    seal(buffer, position, header.size_bytes)
-
-
-def seal(buffer: Writable, position: int, size_bytes: int) -> None:
-    """Computes the checksum of the batch at `position` again."""
-    with (
-        memoryview(buffer) as view,
-        view[position + _ATTRIBUTES_AT : position + size_bytes] as rest,
-    ):
-        _CRC.pack_into(buffer, position + 17, crc32c.crc32c(rest))
+    _seal(buffer, position, header.size_bytes)
 
 
 def crc_is_valid(buffer: Readable, position: int, header: BatchHeader) -> bool:
     """Whether the whole batch is there and has the checksum its header claims."""
     end = position + header.length + LENGTH_END
-    if end > len(buffer):
-        return False
-    with memoryview(buffer) as view, view[position + _ATTRIBUTES_AT : end] as rest:
-        return crc32c.crc32c(rest) == header.crc
+    return end <= len(buffer) and _crc(buffer, position + CRC_END, end) == header.crc
 
 
 def iterate_batches(buffer: Readable, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
@@ -187,10 +177,11 @@ def iterate_batches(buffer: Readable, position: int = 0) -> Iterator[tuple[int, 
     end = len(buffer)
     while end - position >= HEADER_BYTES:
         header = read_header(buffer, position)
-        if header.size_bytes > end - position:
+        size = header.length + LENGTH_END
+        if size > end - position:
             return
         yield position, header
-        position += header.size_bytes
+        position += size
 
 
 def assign_offset(buffer: Writable, position: int, base_offset: int, leader_epoch: int) -> None:
@@ -201,8 +192,8 @@ def assign_offset(buffer: Writable, position: int, base_offset: int, leader_epoc
 
 def stamp_append_time(buffer: Writable, position: int, now_ms: int) -> None:
     """Makes the append time the timestamp of every record in the batch."""
-    (attributes,) = _ATTRIBUTES.unpack_from(buffer, position + _ATTRIBUTES_AT)
-    _ATTRIBUTES.pack_into(buffer, position + _ATTRIBUTES_AT, attributes | APPEND_TIME_BIT)
+    (attributes,) = _ATTRIBUTES.unpack_from(buffer, position + CRC_END)
+    _ATTRIBUTES.pack_into(buffer, position + CRC_END, attributes | APPEND_TIME_BIT)
     set_max_timestamp(buffer, position, now_ms)
 
 
@@ -210,4 +201,14 @@ def set_max_timestamp(buffer: Writable, position: int, max_timestamp: int) -> No
     """Corrects the header's max timestamp, and the checksum with it."""
     _TIMESTAMP.pack_into(buffer, position + 35, max_timestamp)
     (length,) = _LENGTH.unpack_from(buffer, position + 8)
-    seal(buffer, position, length + LENGTH_END)
+    _seal(buffer, position, length + LENGTH_END)
+
+
+def _seal(buffer: Writable, position: int, size_bytes: int) -> None:
+    crc = _crc(buffer, position + CRC_END, position + size_bytes)
+    _CRC.pack_into(buffer, position + 17, crc)
+
+
+def _crc(buffer: Readable, start: int, end: int) -> int:
+    with memoryview(buffer) as view, view[start:end] as covered:
+        return crc32c(covered)

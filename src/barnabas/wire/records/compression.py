@@ -4,12 +4,19 @@ A codec's library is imported when the first batch needs it: most brokers never 
 compressed record, since batches are stored as they were sent.
 """
 
+from __future__ import annotations
+
 import struct
+import threading
 import zlib
+from collections.abc import Callable, Iterator
 from enum import IntEnum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from barnabas.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from zstandard import ZstdCompressor, ZstdDecompressor
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
@@ -72,42 +79,65 @@ def _beyond(codec: Codec, max_bytes: int) -> CompressionError:
     return CompressionError(f"The {codec.name} data expands beyond {max_bytes} bytes.")
 
 
-# gzip, one or more members one after the other.
+_FIRST_STEP_BYTES = 64 * 1024
+_LAST_STEP_BYTES = 1024 * 1024
 
-_GZIP_WINDOW = 31  # the largest window, in the gzip container rather than zlib's own
+
+def _read_in_steps(read: Callable[[int], bytes], max_bytes: int) -> bytearray:
+    """Reads to the end, or to just beyond the bound, taking memory only as bytes come."""
+    expanded = bytearray()
+    step = _FIRST_STEP_BYTES
+    while len(expanded) <= max_bytes:
+        piece = read(min(step, max_bytes + 1 - len(expanded)))
+        if not piece:
+            break
+        expanded += piece
+        step = min(2 * step, _LAST_STEP_BYTES)
+    return expanded
+
+
+# gzip: one member, or several one after the other.
+
+_GZIP_WINDOW_BITS = 31  # the largest window, 2^15, in the gzip container rather than zlib's own
 
 
 def _gzip(buffer: Buffer, level: int) -> bytes:
-    stream = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WINDOW)
+    stream = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WINDOW_BITS)
     return stream.compress(buffer) + stream.flush()
 
 
-def _gunzip(buffer: Buffer, max_bytes: int) -> bytes:
-    members: list[bytes] = []
+def _gunzip(buffer: Buffer, max_bytes: int) -> Buffer:
+    stream = zlib.decompressobj(_GZIP_WINDOW_BITS)
     rest: Buffer = buffer
-    room = max_bytes + 1
-    while len(rest) > 0 and room > 0:
-        stream = zlib.decompressobj(_GZIP_WINDOW)
-        try:
-            member = stream.decompress(rest, room)
-            if not stream.eof and len(member) < room:
-                raise CompressionError("The GZIP data ends before its last block.")
-        except zlib.error as error:
-            raise CompressionError(f"The GZIP data is broken: {error}.") from None
-        members.append(member)
-        room -= len(member)
-        rest = stream.unused_data
-    return members[0] if len(members) == 1 else b"".join(members)
+
+    def read(size: int) -> bytes:
+        nonlocal stream, rest
+        piece = b""
+        while not piece and not (stream.eof and not stream.unused_data):
+            if stream.eof:
+                rest = stream.unused_data
+                stream = zlib.decompressobj(_GZIP_WINDOW_BITS)
+            piece = stream.decompress(rest, size)
+            rest = stream.unconsumed_tail
+            if not piece and not stream.eof:
+                raise CompressionError("The GZIP data is cut short.")
+        return piece
+
+    try:
+        return _read_in_steps(read, max_bytes)
+    except zlib.error as error:
+        raise CompressionError(f"The GZIP data is broken: {error}.") from None
 
 
 # snappy, in the framing of xerial's Java library: a 16-byte header, then blocks of
 # an int32 length and a raw snappy block, each of at most 32 KiB before compression.
+# Raw snappy without the framing is read too, as Java does.
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, oldest compatible version
 _XERIAL_BLOCK_BYTES = 32 * 1024
 _XERIAL_LENGTH = struct.Struct(">i")
-_SNAPPY_MAX_RATIO = 32  # a copy of 64 bytes takes 3; no block claiming more is honest
+_SNAPPY_MAX_RATIO = 32  # a copy of 64 bytes takes 3, so that no honest block claims more
 
 
 def _snappy(buffer: Buffer) -> bytes:
@@ -116,49 +146,51 @@ def _snappy(buffer: Buffer) -> bytes:
     framed = bytearray(_XERIAL_HEADER)
     with memoryview(buffer) as view:
         for start in range(0, len(view), _XERIAL_BLOCK_BYTES):
-            block = bytes(snappy.compress_raw(view[start : start + _XERIAL_BLOCK_BYTES]))
+            block = snappy.compress_raw(view[start : start + _XERIAL_BLOCK_BYTES])
             framed += _XERIAL_LENGTH.pack(len(block))
             framed += block
     return bytes(framed)
 
 
 def _unsnappy(buffer: Buffer, max_bytes: int) -> Buffer:
-    from cramjam import DecompressionError, snappy
+    from cramjam import DecompressionError
 
-    try:
-        with memoryview(buffer) as view:
-            if bytes(view[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
-                return _raw_snappy(snappy, view, max_bytes)
-            return _xerial(snappy, view, max_bytes)
-    except DecompressionError as error:
-        raise CompressionError(f"The SNAPPY data is broken: {error}.") from None
+    with memoryview(buffer) as view:
+        framed = bytes(view[: len(_XERIAL_MAGIC)]) == _XERIAL_MAGIC
+        expanded = bytearray()
+        try:
+            for block in _xerial_blocks(view) if framed else [view]:
+                expanded += _unsnappy_block(block, max_bytes - len(expanded))
+        except DecompressionError as error:
+            raise CompressionError(f"The SNAPPY data is broken: {error}.") from None
+    return expanded
 
 
-def _xerial(snappy: Any, view: memoryview, max_bytes: int) -> bytearray:
-    expanded = bytearray()
+def _xerial_blocks(view: memoryview) -> Iterator[memoryview]:
     position = len(_XERIAL_HEADER)
     while position < len(view):
         start = position + _XERIAL_LENGTH.size
         if start > len(view):
-            raise CompressionError("The SNAPPY data ends in the length of a block.")
+            raise CompressionError("The SNAPPY data is cut short.")
         (length,) = _XERIAL_LENGTH.unpack_from(view, position)
         position = start + length
         if length <= 0 or position > len(view):
-            raise CompressionError(f"A SNAPPY block claims {length} bytes.")
-        expanded += _raw_snappy(snappy, view[start:position], max_bytes - len(expanded))
-    return expanded
+            raise CompressionError(f"A SNAPPY block claims to be {length} bytes long.")
+        yield view[start:position]
 
 
-def _raw_snappy(snappy: Any, block: memoryview, max_bytes: int) -> bytes:
+def _unsnappy_block(block: memoryview, max_bytes: int) -> Any:
+    from cramjam import snappy
+
     claimed = snappy.decompress_raw_len(block)
     if claimed > max_bytes:
         raise _beyond(Codec.SNAPPY, max_bytes)
     if claimed > len(block) * _SNAPPY_MAX_RATIO:
-        raise CompressionError(f"A SNAPPY block of {len(block)} bytes claims to be {claimed}.")
-    return bytes(snappy.decompress_raw(block))
+        raise CompressionError(f"A SNAPPY block of {len(block)} bytes claims to hold {claimed}.")
+    return snappy.decompress_raw(block)
 
 
-# lz4, one frame of independent 64 KiB blocks without checksums: Java refuses linked blocks.
+# lz4: one frame of independent 64 KiB blocks without checksums; Java refuses linked blocks.
 
 _LZ4_DEFAULT_LEVEL = 9
 _LZ4_FAST = 0
@@ -169,7 +201,7 @@ def _lz4(buffer: Buffer, level: int) -> bytes:
 
     compressed: bytes = lz4.frame.compress(
         buffer,
-        # Kafka's default level means the fast compressor; every other one means HC.
+        # Kafka's default level means the fast compressor, every other one the slow and small.
         compression_level=_LZ4_FAST if level == _LZ4_DEFAULT_LEVEL else level,
         block_size=lz4.frame.BLOCKSIZE_MAX64KB,
         block_linked=False,
@@ -180,39 +212,67 @@ def _lz4(buffer: Buffer, level: int) -> bytes:
     return compressed
 
 
-def _unlz4(buffer: Buffer, max_bytes: int) -> bytes:
-    import lz4.frame  # type: ignore[import-untyped]
+def _unlz4(buffer: Buffer, max_bytes: int) -> Buffer:
+    import lz4.frame
+
+    stream = lz4.frame.LZ4FrameDecompressor()
+    rest: Buffer = buffer
+
+    def read(size: int) -> bytes:
+        nonlocal rest
+        if stream.eof:
+            return b""
+        piece: bytes = stream.decompress(rest, max_length=size)
+        rest = b""  # the stream keeps what it has not used
+        if not piece and not stream.eof:
+            raise CompressionError("The LZ4 data is cut short.")
+        return piece
 
     try:
         if lz4.frame.get_frame_info(buffer)["block_linked"]:
-            raise CompressionError("The LZ4 frame has linked blocks, which clients cannot read.")
-        stream = lz4.frame.LZ4FrameDecompressor()
-        expanded: bytes = stream.decompress(buffer, max_length=max_bytes + 1)
+            raise CompressionError("The LZ4 frame has linked blocks, which Java cannot read.")
+        return _read_in_steps(read, max_bytes)
     except (RuntimeError, EOFError, ValueError) as error:
         raise CompressionError(f"The LZ4 data is broken: {error}.") from None
-    if not stream.eof and len(expanded) <= max_bytes:
-        raise CompressionError("The LZ4 frame ends before its end mark.")
-    return expanded
 
 
-# zstd, one or more frames, with or without the content size in their headers.
+# zstd: one frame or more, with or without the size of their content.
 
 _ZSTD_DEFAULT_LEVEL = 3
-_ZSTD_MAX_WINDOW_BYTES = 1 << 27  # what every decoder must accept, and Java does
+_ZSTD_MAX_WINDOW_BYTES = 1 << 27  # what Java accepts
+
+
+class _ZstdContexts(threading.local):
+    """Contexts are dear to make, and serve one thread at a time."""
+
+    def __init__(self) -> None:
+        self.compressors: dict[int, ZstdCompressor] = {}
+        self.decompressor: ZstdDecompressor | None = None
+
+
+_zstd_contexts = _ZstdContexts()
 
 
 def _zstd(buffer: Buffer, level: int) -> bytes:
     import zstandard
 
-    return zstandard.ZstdCompressor(level=level).compress(buffer)
+    compressor = _zstd_contexts.compressors.get(level)
+    if compressor is None:
+        compressor = zstandard.ZstdCompressor(level=level)
+        _zstd_contexts.compressors[level] = compressor
+    return compressor.compress(buffer)
 
 
-def _unzstd(buffer: Buffer, max_bytes: int) -> bytes:
+def _unzstd(buffer: Buffer, max_bytes: int) -> Buffer:
     import zstandard
 
-    decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW_BYTES)
+    decompressor = _zstd_contexts.decompressor
+    if decompressor is None:
+        decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW_BYTES)
+        _zstd_contexts.decompressor = decompressor
     try:
+        # A frame that is cut short is not noticed here; the records in it will be.
         with decompressor.stream_reader(buffer, read_across_frames=True) as reader:
-            return reader.read(max_bytes + 1)
+            return _read_in_steps(reader.read, max_bytes)
     except zstandard.ZstdError as error:
         raise CompressionError(f"The ZSTD data is broken: {error}.") from None
