@@ -1,0 +1,159 @@
+"""Kafka's own command-line tools against Barnabas, and against Kafka, which proves the tests.
+
+A JVM takes a second or two to start, so a test runs few tools and each shows several things.
+"""
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+from tests.conformance.brokers import Broker, peer
+from tests.conformance.clients.confluent import ConfluentClient
+
+pytestmark = pytest.mark.peer
+
+
+@pytest.fixture(scope="module", params=["broker", "kafka"])
+def target(request: pytest.FixtureRequest) -> Broker:
+    return request.getfixturevalue(request.param)
+
+
+def tool(target: Broker, name: str, *arguments: str, stdin: str | None = None) -> str:
+    """Run a tool; one with subcommands has its subcommand as the first argument."""
+    subcommand = arguments[:1] if arguments and not arguments[0].startswith("-") else ()
+    server = ("--bootstrap-server", target.bootstrap)
+    flags = arguments[len(subcommand) :]
+    return peer("tool", name, *subcommand, *server, *flags, stdin=stdin)
+
+
+def with_topic(target: Broker, topic: str, configs: dict[str, str] | None = None) -> None:
+    """A topic to try a tool on; made without a JVM."""
+    client = ConfluentClient(target.bootstrap)
+    client.create_topic(topic, configs=configs)
+    client.close()
+
+
+def test_console_producer_and_consumer(target: Broker, topic: str) -> None:
+    """Idempotent and compressed, with keys, headers and a null value."""
+    tool(
+        target,
+        "console-producer",
+        *("--topic", topic, "--compression-codec", "zstd"),
+        *("--reader-property", "parse.key=true", "--reader-property", "key.separator=="),
+        *("--reader-property", "parse.headers=true", "--reader-property", "null.marker=NIL"),
+        stdin="a:1,b:2\tk1=first\nc:3\tk2=NIL\nd:4\tk1=third\n",
+    )
+    printed = tool(
+        target,
+        "console-consumer",
+        *("--topic", topic, "--partition", "0", "--offset", "earliest", "--max-messages", "3"),
+        *("--formatter-property", "print.key=true", "--formatter-property", "print.headers=true"),
+        *("--formatter-property", "print.offset=true"),
+    )
+    assert printed.splitlines() == [
+        "Offset:0\ta:1,b:2\tk1\tfirst",
+        "Offset:1\tc:3\tk2\tnull",
+        "Offset:2\td:4\tk1\tthird",
+    ]
+
+
+@pytest.mark.parametrize("acks", ["0", "all"])
+def test_producer_perf_test(target: Broker, topic: str, acks: str) -> None:
+    printed = tool(
+        target,
+        "producer-perf-test",
+        *("--topic", topic, "--num-records", "20000", "--record-size", "100"),
+        *("--throughput", "-1", "--command-property", f"acks={acks}"),
+    )
+    assert printed.splitlines()[-1].startswith("20000 records sent")
+
+
+def test_verifiable_producer(target: Broker, topic: str) -> None:
+    printed = tool(
+        target,
+        "verifiable-producer",
+        *("--topic", topic, "--max-messages", "500", "--acks", "-1", "--repeating-keys", "7"),
+    )
+    events = [json.loads(line) for line in printed.splitlines()]
+    sent = [event for event in events if event["name"] == "producer_send_success"]
+    assert sorted(event["offset"] for event in sent) == list(range(500))
+    assert events[-1]["name"] == "tool_data"
+    assert events[-1]["acked"] == 500
+
+
+def test_topics(target: Broker, topic: str) -> None:
+    create = ("--create", "--topic", topic, "--partitions", "2", "--config", "retention.ms=60000")
+    assert f"Created topic {topic}" in tool(target, "topics", *create)
+    tool(target, "topics", "--alter", "--topic", topic, "--partitions", "3")
+    described = tool(target, "topics", "--describe", "--topic", topic)
+    summary, *partitions = described.strip().splitlines()
+    assert re.search(r"TopicId: [\w-]{22}\tPartitionCount: 3\tReplicationFactor: 1", summary)
+    assert "retention.ms=60000" in summary
+    assert [re.search(r"Partition: (\d)\tLeader: 1\tReplicas: 1\tIsr: 1", each)[1] for each in
+            partitions] == ["0", "1", "2"]  # fmt: skip
+    assert topic in tool(target, "topics", "--list").splitlines()
+    tool(target, "topics", "--delete", "--topic", topic)
+    assert topic not in tool(target, "topics", "--list").splitlines()
+
+
+def test_configs(target: Broker, topic: str) -> None:
+    with_topic(target, topic, {"segment.ms": "60000"})
+    entity = ("--entity-type", "topics", "--entity-name", topic)
+    change = ("--add-config", "cleanup.policy=[compact,delete]", "--delete-config", "segment.ms")
+    tool(target, "configs", *entity, "--alter", *change)
+    described = tool(target, "configs", *entity, "--describe")
+    assert "cleanup.policy=compact,delete sensitive=false" in described
+    assert "segment.ms" not in described
+    broker = ("--entity-type", "brokers", "--entity-name", "1")
+    tool(target, "configs", *broker, "--alter", "--add-config", "log.cleaner.threads=2")
+    described = tool(target, "configs", *broker, "--describe", "--all")
+    assert re.search(r"log.cleaner.threads=2 sensitive=false .*DYNAMIC_BROKER_CONFIG", described)
+    assert re.search(r"node.id=1 sensitive=false .*STATIC_BROKER_CONFIG", described)
+    tool(target, "configs", *broker, "--alter", "--delete-config", "log.cleaner.threads")
+
+
+def test_offsets_are_got_by_time_and_records_deleted(
+    target: Broker, topic: str, tmp_path: Path
+) -> None:
+    before_ms = int(time.time() * 1000) - 1
+    lines = "".join(f"{number}\n" for number in range(10))
+    tool(target, "console-producer", "--topic", topic, stdin=lines)
+    deletion = tmp_path / "delete.json"
+    partition = {"topic": topic, "partition": 0, "offset": 4}
+    deletion.write_text(json.dumps({"version": 1, "partitions": [partition]}))
+    deleted = tool(target, "delete-records", "--offset-json-file", str(deletion))
+    assert f"partition: {topic}-0\tlow_watermark: 4" in deleted
+    for at, offset in ("-1", 10), ("-2", 4), (str(before_ms), 4):
+        got = tool(target, "get-offsets", "--topic", topic, "--time", at)
+        assert got.strip() == f"{topic}:0:{offset}"
+
+
+def test_log_dirs_and_leader_election(target: Broker, topic: str) -> None:
+    with_topic(target, topic)
+    described = tool(target, "log-dirs", "--describe", "--topic-list", topic)
+    answer = json.loads(described.strip().splitlines()[-1])
+    (broker,) = answer["brokers"]
+    (directory,) = broker["logDirs"]
+    assert directory["error"] is None
+    assert directory["logDir"] == str(target.data)
+    assert [each["partition"] for each in directory["partitions"]] == [f"{topic}-0"]
+    elected = tool(
+        target, "leader-election", "--election-type", "preferred", "--all-topic-partitions"
+    )
+    assert "Error" not in elected
+
+
+def test_the_cluster_describes_itself(target: Broker) -> None:
+    assert re.search(r"Cluster ID: [\w-]{22}", tool(target, "cluster", "cluster-id"))
+    versions = tool(target, "broker-api-versions")
+    assert versions.startswith(target.bootstrap)
+    assert re.search(r"Produce\(0\): \d+ to \d+ \[usable: \d+\]", versions)
+    features = tool(target, "features", "describe")
+    assert re.search(r"metadata.version\t.*FinalizedVersionLevel: 4\.3", features)
+    status = tool(target, "metadata-quorum", "describe", "--status")
+    assert re.search(r"LeaderId:\s+1\n", status)
+    assert re.search(r"CurrentVoters:\s+\[\{\"id\": 1,", status)
+    replication = tool(target, "metadata-quorum", "describe", "--replication")
+    assert re.search(r"^1\s+[\w-]{22}\s+\d+\s+0\s+\d+\s+\d+\s+Leader", replication, re.M)
