@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, peer
-from tests.conformance.clients.client import EARLIEST, Producing, Received, Sent
+from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, peer, wait_until
+from tests.conformance.clients.client import EARLIEST, BrokerError, Code, Producing, Received, Sent
 from tests.conformance.clients.confluent import ConfluentClient
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(240)]
@@ -58,6 +58,7 @@ def fill(bootstrap: str) -> None:
 def contents(bootstrap: str) -> tuple[dict[int, list[Received]], str]:
     """Everything that can be read from `kept`, with its settings as they must be."""
     client = ConfluentClient(bootstrap)
+    wait_until(lambda: is_led(client), "the partitions have leaders")
     ends = {index: client.ends("kept", partition=index) for index in range(PARTITIONS + 1)}
     assert ends[1][0] == DELETED
     assert ends[2] == (0, 0)
@@ -69,6 +70,16 @@ def contents(bootstrap: str) -> tuple[dict[int, list[Received]], str]:
     cluster_id = client.describe_cluster().cluster_id
     client.close()
     return records, cluster_id
+
+
+def is_led(client: ConfluentClient) -> bool:
+    """Whether the partitions answer: a broker that starts announces itself before it leads."""
+    try:
+        return bool([client.ends("kept", partition=index) for index in range(PARTITIONS + 1)])
+    except BrokerError as refused:
+        if refused.code != Code.NOT_LEADER_OR_FOLLOWER:
+            raise
+        return False
 
 
 class TestDumpLog:

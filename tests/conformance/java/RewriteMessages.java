@@ -9,8 +9,9 @@ import org.apache.kafka.common.protocol.ObjectSerializationCache;
 /**
  * Reads messages with Kafka's own classes and writes them again.
  *
- * A line of input is "name version hex"; its line of output is the hex of what was rewritten,
- * "unknown" where this Kafka has no such message or version, or "error" and why.
+ * A line of input is "name version hex", or "name version new" for a message nobody has set a
+ * field of. Its line of output is the hex of what was written, "unknown" where this Kafka has no
+ * such message or version, or "error" and why.
  */
 public class RewriteMessages {
     private static final HexFormat HEX = HexFormat.of();
@@ -43,10 +44,12 @@ public class RewriteMessages {
                     || version > message.highestSupportedVersion()) {
                 return "unknown";
             }
-            ByteBuffer encoded = ByteBuffer.wrap(HEX.parseHex(hex));
-            message.read(new ByteBufferAccessor(encoded), version);
-            if (encoded.hasRemaining()) {
-                return "error " + encoded.remaining() + " bytes were not read";
+            if (!hex.equals("new")) {
+                ByteBuffer encoded = ByteBuffer.wrap(HEX.parseHex(hex));
+                message.read(new ByteBufferAccessor(encoded), version);
+                if (encoded.hasRemaining()) {
+                    return "error " + encoded.remaining() + " bytes were not read";
+                }
             }
             return HEX.formatHex(written(message, version));
         } catch (Exception error) {
