@@ -11,6 +11,18 @@ from pathlib import Path
 FACTS = Path(__file__).parents[1] / "facts"
 
 
+UNQUOTED_NULLS = {
+    ("ConsumerGroupMemberMetadataValue", "ClassicMemberMetadata"),
+    ("ConsumerGroupCurrentMemberAssignmentValue", "AssignmentEpochs"),
+    ("StreamsGroupCurrentMemberAssignmentValue", "AssignmentEpochs"),
+    ("StreamsGroupMetadataValue", "LastAssignmentConfigs"),
+}
+"""Fields whose default Kafka's sources give as JSON's null instead of the text "null".
+
+Its generator takes that for no default, so its classes begin with an empty list or a struct.
+"""
+
+
 @dataclass(slots=True)
 class FactField:
     name: str
@@ -70,6 +82,8 @@ def _message(lines: list[str]) -> FactMessage:
             open_structs.append(message.structs.setdefault(words[1], []))
             continue
         declared = _field(words)
+        if (name, declared.name) in UNQUOTED_NULLS:
+            declared.default = None
         open_structs[-1].append(declared)
         struct = declared.type.removeprefix("[]")
         if struct[0].isupper():

@@ -23,7 +23,11 @@ from barnabas.wire.messages.fetch import (
     PartitionData,
 )
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.group_records import (
+    ClassicMemberMetadata,
+    ConsumerGroupMemberMetadataValue,
+)
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -141,6 +145,25 @@ def test_a_null_struct_is_one_byte() -> None:
     filled = Assignment(topic_partitions=[TopicPartitions(partitions=[1, 2])])
     response = ConsumerGroupHeartbeatResponse(assignment=filled)
     assert ConsumerGroupHeartbeatResponse.read_exactly(response.write(0), 0) == response
+
+
+def test_a_null_struct_in_a_tagged_field_is_zero() -> None:
+    """Unlike outside of one, where it is -1."""
+    without = ConsumerGroupMemberMetadataValue(classic_member_metadata=None)
+    assert without.write(0)[-4:] == b"\x01\x00\x01\x00"
+    assert ConsumerGroupMemberMetadataValue.read_exactly(without.write(0), 0) == without
+    member = ClassicMemberMetadata(session_timeout_ms=5)
+    classic = ConsumerGroupMemberMetadataValue(classic_member_metadata=member)
+    assert classic.write(0)[-10:] == b"\x01\x00\x07\x01\x00\x00\x00\x05\x01\x00"
+    assert ConsumerGroupMemberMetadataValue.read_exactly(classic.write(0), 0) == classic
+
+
+@pytest.mark.parametrize("version", [0, 1, 9])
+def test_text_that_no_peer_would_read_is_not_written(version: int) -> None:
+    longest = MetadataRequest(topics=[MetadataRequestTopic(name="a" * 32_767)])
+    assert MetadataRequest.read_exactly(longest.write(version), version) == longest
+    with pytest.raises(ValueError, match="MetadataRequest version"):
+        MetadataRequest(topics=[MetadataRequestTopic(name="a" * 32_768)]).write(version)
 
 
 def test_an_ignorable_field_is_dropped_by_a_version_without_it() -> None:

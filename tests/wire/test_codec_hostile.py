@@ -97,6 +97,12 @@ def test_text_that_is_not_utf8_is_a_violation() -> None:
         SaslHandshakeRequest.read(b"\x00\x02\xc3\x28", 0)
 
 
+def test_text_longer_than_any_plain_version_could_hold_is_a_violation() -> None:
+    frame = b"\x02" + b"\x81\x80\x02" + b"a" * 32_768 + bytes(10)
+    with pytest.raises(ProtocolViolation, match="32768 bytes of text"):
+        MetadataRequest.read(frame, 9)
+
+
 def test_a_tagged_field_that_runs_past_the_frame_is_a_violation() -> None:
     encoded = ConsumerGroupHeartbeatResponse().write(0)
     with pytest.raises(ProtocolViolation, match="tagged field 9 claims 50 bytes"):

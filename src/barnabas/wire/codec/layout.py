@@ -29,6 +29,9 @@ class Sized:
     zero: object
 
 
+LONGEST_TEXT_BYTES = 2**15 - 1
+"""What a plain length can say; compact lengths could say more, but no peer would read it."""
+
 Scalar: TypeAlias = Fixed | Sized | type[Struct]
 
 _SCALARS: dict[str, Scalar] = {

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.wire.codec.defaults import default_expression
-from barnabas.wire.codec.layout import FieldLayout, Fixed, Sized, layout
+from barnabas.wire.codec.layout import LONGEST_TEXT_BYTES, FieldLayout, Fixed, Sized, layout
 from barnabas.wire.codec.source import Source
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.primitives import continue_uvarint, read_tags, read_uvarint
@@ -44,6 +44,7 @@ class _Reader:
             read_uvarint=read_uvarint,
             read_tags=read_tags,
             overrun=_overrun,
+            too_long=_too_long,
             null=_null,
             misfit=_misfit,
             malformed=_malformed,
@@ -96,8 +97,10 @@ class _Reader:
         elif isinstance(field.scalar, Sized):
             self._sized(field.scalar, f"{target} = {{}}", nullable, label)
         elif nullable:
-            marker = self._byte("b", "marker")
-            with self._source.block(f"if {marker} < 0:"):
+            # In a tagged field 0 stands for null, outside of one -1 does; 1 for a struct in both.
+            code, is_null = ("b", "< 0") if field.tag is None else ("B", "== 0")
+            marker = self._byte(code, "n")
+            with self._source.block(f"if {marker} {is_null}:"):
                 self._source.add(f"{target} = None")
             with self._source.block("else:"):
                 self._struct(field.scalar, f"{target} = {{}}")
@@ -108,7 +111,9 @@ class _Reader:
     def _sized(self, kind: Sized, store: str, nullable: bool, label: str) -> None:
         """Read text, bytes or records behind their length."""
         source = self._source
-        size = self._length(kind.length_code, store.format("None") if nullable else None, label)
+        store_null = store.format("None") if nullable else None
+        limit = LONGEST_TEXT_BYTES if kind.is_text else None
+        size = self._length(kind.length_code, store_null, label, limit)
         with source.block("else:"):
             stop = source.local("e")
             source.add(f"{stop} = p + {size}")
@@ -151,12 +156,17 @@ class _Reader:
             source.add(f"{target} = list(unpack_from(f'>{{{count}}}{kind.code}', b, p))")
         source.add(f"p = {stop}")
 
-    def _length(self, code: str, store_null: str | None, label: str) -> str:
+    def _length(
+        self, code: str, store_null: str | None, label: str, limit: int | None = None
+    ) -> str:
         """Read a length or count and deal with null; the caller adds the `else:` to it."""
         source = self._source
         if self._flexible:
             size = self._byte("B", "n")
-            source.add(f"if {size} > 127: {size}, p = continue_uvarint(b, p, {size})")
+            with source.block(f"if {size} > 127:"):
+                source.add(f"{size}, p = continue_uvarint(b, p, {size})")
+                if limit is not None:
+                    source.add(f"if {size} > {limit + 1}: raise too_long({label!r}, {size} - 1)")
             source.add(f"{size} -= 1")
         else:
             size = source.local("n")
@@ -218,6 +228,10 @@ class _Reader:
 
 def _overrun(label: str, claimed: int, left_bytes: int) -> ProtocolViolation:
     return ProtocolViolation(f"{label} claims a length of {claimed} with {left_bytes} bytes left")
+
+
+def _too_long(label: str, size_bytes: int) -> ProtocolViolation:
+    return ProtocolViolation(f"{label} is {size_bytes} bytes of text, over {LONGEST_TEXT_BYTES}")
 
 
 def _null(label: str) -> ProtocolViolation:

@@ -6,8 +6,8 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from barnabas.wire.codec.defaults import default_expression
-from barnabas.wire.codec.layout import FieldLayout, Fixed, Sized, layout
+from barnabas.wire.codec.defaults import default_expression, is_fresh_each_time
+from barnabas.wire.codec.layout import LONGEST_TEXT_BYTES, FieldLayout, Fixed, Sized, layout
 from barnabas.wire.codec.source import Source
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.outgoing import Outgoing
@@ -89,9 +89,10 @@ class _Writer:
         elif not isinstance(field.scalar, type):
             raise AssertionError(field)
         elif nullable:
+            # In a tagged field 0 stands for null, outside of one -1 does; 1 for a struct in both.
             self._flush()
             with source.block(f"if {it} is None:"):
-                source.add(f"{self._out}.append(255)")
+                source.add(f"{self._out}.append({255 if field.tag is None else 0})")
             with source.block("else:"):
                 self._run.append(("1", "b"))
                 self._struct(field.scalar, it)
@@ -117,7 +118,7 @@ class _Writer:
             if kind.is_text:
                 source.add(f"{it} = {it}.encode()")
             size = f"len({it})"
-        self._length(kind.length_code, size)
+        self._length(kind.length_code, size, LONGEST_TEXT_BYTES if kind.is_text else None)
         source.add(f"{self._out} += {it}")
 
     def _records(self, it: str, nullable: bool) -> None:
@@ -152,15 +153,15 @@ class _Writer:
                     self._struct(field.scalar, element)
                     self._flush()
 
-    def _length(self, code: str, size: str) -> None:
+    def _length(self, code: str, size: str, limit: int | None = None) -> None:
         """Append a length or count, -1 for null, and all that was gathered before it."""
         if self._flexible:
-            self._uvarint(f"({size}) + 1" if " " in size else f"{size} + 1")
+            self._uvarint(f"({size}) + 1" if " " in size else f"{size} + 1", limit)
         else:
             self._run.append((size, code))
             self._flush()
 
-    def _uvarint(self, value: str) -> None:
+    def _uvarint(self, value: str, limit: int | None = None) -> None:
         """Append a number that is nearly always small enough to be packed with the run."""
         source = self._source
         number = source.local("n")
@@ -170,6 +171,10 @@ class _Writer:
             self._run.append((number, "B"))
             self._flush()
         with source.block("else:"):
+            if limit is not None:
+                source.add(
+                    f"if {number} > {limit + 1}: raise OutOfRange('text over {limit} bytes')"
+                )
             self._run.extend(run)
             self._flush()
             source.add(f"write_uvarint({self._out}, {number})")
@@ -201,7 +206,7 @@ class _Writer:
         default = default_expression(self._source, field)
         if field.default is None:
             return f"{value} is not None"
-        if field.defaults_to_struct:
+        if field.defaults_to_struct and not is_fresh_each_time(field):
             return f"{value} is not {default} and {value} != {default}"
         return f"{value} != {default}"
 

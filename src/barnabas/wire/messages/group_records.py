@@ -102,7 +102,7 @@ class ConsumerGroupMemberMetadataValue(Message, api_key=5, versions="0", flexibl
     subscribed_topic_regex: string | None = field()
     rebalance_timeout_ms: int32 = field(default=-1)
     server_assignor: string | None = field()
-    classic_member_metadata: ClassicMemberMetadata | None = field(tag=0, default=None)
+    classic_member_metadata: ClassicMemberMetadata | None = field(tag=0)
 
 
 class ClassicMemberMetadata(Struct):
@@ -154,7 +154,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, api_key=8, versions="0"
 class TopicPartitions(Struct):
     topic_id: uuid = field()
     partitions: list[int32] = field()
-    assignment_epochs: list[int32] | None = field(tag=0, default=None)
+    assignment_epochs: list[int32] | None = field(tag=0)
 
 
 class ConsumerGroupRegularExpressionKey(Message, api_key=16, versions="0"):
