@@ -1,1 +1,32 @@
-"""The commit log of one partition on disk: segments, indexes, producer state, recovery, retention."""
+"""The commit log of a partition on disk: segments, indexes, recovery, retention."""
+
+from barnabas.log.config import LogConfig
+from barnabas.log.directory import Checkpoint, LogDirectory, PartitionKey
+from barnabas.log.failures import CorruptLog, LogDirFailure
+from barnabas.log.files import OpenFiles
+from barnabas.log.flush import Flush
+from barnabas.log.lock import DirectoryInUse
+from barnabas.log.log import Appended, Log
+from barnabas.log.meta_properties import MetaProperties, NotFormatted
+from barnabas.log.producers import Producer
+from barnabas.log.slices import Slice
+from barnabas.log.timestamps import TimestampOffset
+
+__all__ = [
+    "Appended",
+    "Checkpoint",
+    "CorruptLog",
+    "DirectoryInUse",
+    "Flush",
+    "Log",
+    "LogConfig",
+    "LogDirFailure",
+    "LogDirectory",
+    "MetaProperties",
+    "NotFormatted",
+    "OpenFiles",
+    "PartitionKey",
+    "Producer",
+    "Slice",
+    "TimestampOffset",
+]

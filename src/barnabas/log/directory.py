@@ -1,0 +1,335 @@
+"""One of the directories a broker keeps its logs in: an entry of `log.dirs`.
+
+A partition has a folder `topic-partition` in it. What holds for all of them is in a few files:
+
+    meta.properties                    whose directory it is
+    .lock                              held while a process has it open
+    .kafka_cleanshutdown               there if the last stop was clean
+    recovery-point-offset-checkpoint   up to where each log is safely on disk
+    log-start-offset-checkpoint        where a log begins, if later than its first segment
+    replication-offset-checkpoint      high watermarks
+
+Opening a directory reads these; the folder of a partition is read when its log is asked for.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from barnabas.log import meta_properties, partition_metadata
+from barnabas.log.checkpoints import (
+    MalformedCheckpoint,
+    encode_offsets,
+    read_offsets,
+    replace_file,
+)
+from barnabas.log.clean_stop import take_clean_stop, write_clean_stop
+from barnabas.log.config import DEFAULT_CONFIG, LogConfig
+from barnabas.log.doomed import Doomed
+from barnabas.log.failures import LogDirFailure
+from barnabas.log.files import OpenFiles
+from barnabas.log.flush import Flush
+from barnabas.log.lock import DirectoryLock
+from barnabas.log.log import Log
+from barnabas.log.meta_properties import MetaProperties
+from barnabas.log.recovery import Opening, Progress, load, new_log
+from barnabas.wire import uuid
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+PartitionKey: TypeAlias = tuple[str, int]
+"""Topic and partition."""
+
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+START_OFFSETS = "log-start-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+
+_SYNC_THREADS = 4
+_MAX_NAME_BYTES = 255
+_PARTITION_FOLDER = re.compile(r"(.+)-(\d+)")
+
+_logger = logging.getLogger(__name__)
+
+
+class LogDirectory:
+    """The logs under one path. `failed` is set once the disk can no longer be relied on."""
+
+    def __init__(self, path: str, meta: MetaProperties, files: OpenFiles) -> None:
+        self.path = path
+        self.meta = meta
+        self.files = files
+        self.failed: LogDirFailure | None = None
+        self.logs: dict[PartitionKey, Log] = {}
+        self._lock = DirectoryLock(path)
+        self._recovery_points = _read_checkpoint(f"{path}/{RECOVERY_POINTS}")
+        self._start_offsets = _read_checkpoint(f"{path}/{START_OFFSETS}")
+        self.high_watermarks = _read_checkpoint(f"{path}/{HIGH_WATERMARKS}")
+        clean_stop = take_clean_stop(path)
+        self.was_clean = clean_stop is not None
+        self.previous_broker_epoch = clean_stop.broker_epoch if clean_stop else -1
+        self._trusted = set(self._recovery_points) if self.was_clean else set[PartitionKey]()
+        self._doomed = Doomed()
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], files: OpenFiles | None = None) -> "LogDirectory":
+        """Locks a formatted directory and reads its checkpoints."""
+        path = os.path.abspath(path)
+        meta = meta_properties.read(path)
+        try:
+            return cls(path, meta, files or OpenFiles())
+        except OSError as error:
+            raise LogDirFailure(path, error) from error
+
+    @staticmethod
+    def format(
+        path: str | os.PathLike[str],
+        cluster_id: str,
+        node_id: int,
+        directory_id: bytes | None = None,
+    ) -> None:
+        """Makes a directory that can be opened."""
+        os.makedirs(path, exist_ok=True)
+        meta = MetaProperties(cluster_id, node_id, directory_id or uuid.random_uuid())
+        meta_properties.write(os.path.abspath(path), meta)
+
+    @property
+    def directory_id(self) -> bytes:
+        return self.meta.directory_id
+
+    @property
+    def total_bytes(self) -> int:
+        space = os.statvfs(self.path)
+        return space.f_blocks * space.f_frsize
+
+    @property
+    def usable_bytes(self) -> int:
+        space = os.statvfs(self.path)
+        return space.f_bavail * space.f_frsize
+
+    # Logs
+
+    def partitions(self) -> list[PartitionKey]:
+        """The partitions that have a folder here; none of them is opened."""
+        return [
+            (match[1], int(match[2]))
+            for name in os.listdir(self.path)
+            if (match := _PARTITION_FOLDER.fullmatch(name)) is not None
+        ]
+
+    def topic_id_of(self, topic: str, partition: int) -> bytes | None:
+        """Whose partition the folder is; None if it does not say."""
+        return partition_metadata.read(self._folder(topic, partition))
+
+    def open_log(
+        self,
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        config: LogConfig = DEFAULT_CONFIG,
+        progress: Progress | None = None,
+    ) -> Log:
+        """The log in an existing folder, recovered first if the last stop was not clean."""
+        key = (topic, partition)
+        if key in self.logs:
+            return self.logs[key]
+        folder = self._folder(topic, partition)
+        try:
+            self._check_owner(folder, topic_id)
+            opening = self._opening(key, folder, config, progress)
+            log = self.logs[key] = Log(self, topic, partition, topic_id, load(opening))
+        except OSError as error:
+            raise LogDirFailure(self.path, error) from error
+        self._trusted.add(key)
+        return log
+
+    def create_log(
+        self, topic: str, partition: int, topic_id: bytes, config: LogConfig = DEFAULT_CONFIG
+    ) -> Log:
+        """An empty log in a new folder."""
+        key = (topic, partition)
+        folder = self._folder(topic, partition)
+        try:
+            self._forget(key)
+            os.mkdir(folder)
+            partition_metadata.write(folder, topic_id)
+            opening = self._opening(key, folder, config, None)
+            log = self.logs[key] = Log(self, topic, partition, topic_id, new_log(opening))
+        except OSError as error:
+            raise LogDirFailure(self.path, error) from error
+        for path in (self.path, folder, f"{folder}/{partition_metadata.FILE_NAME}"):
+            log.sync_later(path)
+        self._trusted.add(key)
+        return log
+
+    def delete_log(self, log: Log) -> None:
+        """Renames the folder away; `purge` removes it after `file.delete.delay.ms`."""
+        name = f".{uuid.random_uuid().hex()}-delete"
+        renamed = f"{self.path}/{log.name[: _MAX_NAME_BYTES - len(name)]}{name}"
+        log.abandon()
+        try:
+            os.rename(log.path, renamed)
+        except OSError as error:
+            raise LogDirFailure(self.path, error) from error
+        key = (log.topic, log.partition)
+        self.logs.pop(key, None)
+        self._trusted.discard(key)
+        self.doom([renamed], log.config.delete_delay_ms)
+
+    def doom(self, paths: Iterable[str], delay_ms: int) -> None:
+        """Files or folders that nobody will ask for by name again."""
+        self._doomed.add(paths, delay_ms)
+
+    def purge(self, now_ms: int) -> int:
+        """Removes what was deleted long enough ago; how many paths went."""
+        return self._doomed.purge(now_ms)
+
+    # Recovery and checkpoints
+
+    def unrecovered(self) -> list[PartitionKey]:
+        """The partitions nobody has looked at since the last stop, which was not clean."""
+        if self.was_clean:
+            return []
+        return [key for key in self.partitions() if key not in self._trusted]
+
+    def recover_all(
+        self,
+        config_of: Callable[[str], LogConfig] = lambda topic: DEFAULT_CONFIG,
+        progress: Progress | None = None,
+    ) -> None:
+        """Recovers every log that needs it, so that each opens without a scan later."""
+        for topic, partition in self.unrecovered():
+            topic_id = self.topic_id_of(topic, partition)
+            if topic_id is None:
+                continue  # made moments before the crash; whoever opens it knows its id
+            log = self.open_log(topic, partition, topic_id, config_of(topic), progress)
+            log.close()
+            self._keep_offsets(log)
+            del self.logs[topic, partition]
+
+    def begin_checkpoint(
+        self, high_watermarks: Mapping[PartitionKey, int] | None = None
+    ) -> "Checkpoint":
+        """What the checkpoint files should say now; writing them may happen in any thread."""
+        for log in self.logs.values():
+            self._keep_offsets(log)
+        files = {
+            RECOVERY_POINTS: encode_offsets(self._recovery_points),
+            START_OFFSETS: encode_offsets(self._start_offsets),
+        }
+        if high_watermarks is not None:
+            self.high_watermarks.update(high_watermarks)
+            files[HIGH_WATERMARKS] = encode_offsets(self.high_watermarks)
+        return Checkpoint(self.path, files)
+
+    def checkpoint(self, high_watermarks: Mapping[PartitionKey, int] | None = None) -> None:
+        """Writes the checkpoint files, here and now."""
+        self.begin_checkpoint(high_watermarks).write()
+
+    def close(
+        self,
+        clean: bool = True,
+        *,
+        broker_epoch: int = -1,
+        high_watermarks: Mapping[PartitionKey, int] | None = None,
+    ) -> None:
+        """Lets go of the directory; a clean stop first brings everything to disk."""
+        try:
+            if clean and self.failed is None:
+                self._stop_cleanly(broker_epoch, high_watermarks)
+        finally:
+            for log in self.logs.values():
+                log.abandon()
+            self.logs.clear()
+            self._lock.release()
+
+    def _stop_cleanly(
+        self, broker_epoch: int, high_watermarks: Mapping[PartitionKey, int] | None
+    ) -> None:
+        logs = list(self.logs.values())
+        try:
+            for log in logs:
+                log.seal()
+            unflushed = [log for log in logs if log.recovery_point < log.end_offset]
+            flushes = [log.begin_flush() for log in unflushed]
+            with ThreadPoolExecutor(_SYNC_THREADS) as threads:
+                list(threads.map(Flush.sync, flushes))
+            for log, flush in zip(unflushed, flushes, strict=True):
+                log.finish_flush(flush)
+            self.checkpoint(high_watermarks)
+            if self.was_clean or not self.unrecovered():
+                write_clean_stop(self.path, broker_epoch)
+        except OSError as error:
+            raise LogDirFailure(self.path, error) from error
+
+    # Details
+
+    def _folder(self, topic: str, partition: int) -> str:
+        return f"{self.path}/{topic}-{partition}"
+
+    def _opening(
+        self, key: PartitionKey, folder: str, config: LogConfig, progress: Progress | None
+    ) -> Opening:
+        return Opening(
+            name=f"{key[0]}-{key[1]}",
+            folder=folder,
+            config=config,
+            files=self.files,
+            start_offset=self._start_offsets.get(key, 0),
+            recovery_point=self._recovery_points.get(key, 0),
+            clean=key in self._trusted,
+            progress=progress,
+        )
+
+    def _check_owner(self, folder: str, topic_id: bytes) -> None:
+        found = partition_metadata.read(folder)
+        if found is None:
+            partition_metadata.write(folder, topic_id)
+        elif found != topic_id:
+            raise KafkaError(
+                ErrorCode.INCONSISTENT_TOPIC_ID,
+                f"{folder} belongs to topic id {uuid.to_text(found)}, not to "
+                f"{uuid.to_text(topic_id)}; it is from a topic that was deleted.",
+            )
+
+    def _keep_offsets(self, log: Log) -> None:
+        key = (log.topic, log.partition)
+        self._recovery_points[key] = log.recovery_point
+        if log.start_offset > log.first_segment_offset:
+            self._start_offsets[key] = log.start_offset
+        else:
+            self._start_offsets.pop(key, None)
+
+    def _forget(self, key: PartitionKey) -> None:
+        """What the checkpoints say of an earlier log of that name must not outlive it."""
+        self.high_watermarks.pop(key, None)
+        self._start_offsets.pop(key, None)
+        if self._recovery_points.pop(key, None):
+            self.checkpoint()
+
+
+@dataclass(slots=True, frozen=True)
+class Checkpoint:
+    """The contents of checkpoint files, each replaced as a whole."""
+
+    directory: str
+    files: Mapping[str, bytes]
+
+    def write(self) -> None:
+        """Blocks until they are on disk."""
+        try:
+            for name, content in self.files.items():
+                replace_file(f"{self.directory}/{name}", content)
+        except OSError as error:
+            raise LogDirFailure(self.directory, error) from error
+
+
+def _read_checkpoint(path: str) -> dict[PartitionKey, int]:
+    """A checkpoint's offsets. Without them more is scanned, or read again, but nothing is lost."""
+    try:
+        return read_offsets(path)
+    except MalformedCheckpoint as error:
+        _logger.error("%s; going on without it", error)
+        return {}

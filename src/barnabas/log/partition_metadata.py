@@ -1,0 +1,28 @@
+"""The `partition.metadata` file in a partition's folder: whose partition it is.
+
+Two lines of text, `version: 0` and `topic_id: ` with the id in Kafka's text form.
+"""
+
+from barnabas.wire import uuid
+
+FILE_NAME = "partition.metadata"
+
+
+def write(folder: str, topic_id: bytes) -> None:
+    """Not synced: a file that a power cut took is written again when the log is opened."""
+    with open(f"{folder}/{FILE_NAME}", "w", encoding="ascii") as file:
+        file.write(f"version: 0\ntopic_id: {uuid.to_text(topic_id)}")
+
+
+def read(folder: str) -> bytes | None:
+    """The topic's id; None if there is no whole file."""
+    try:
+        with open(f"{folder}/{FILE_NAME}", encoding="ascii") as file:
+            lines = file.read().splitlines()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return None
+    fields = dict(line.split(": ", 1) for line in lines if ": " in line)
+    try:
+        return uuid.from_text(fields["topic_id"]) if fields.get("version") == "0" else None
+    except (KeyError, ValueError):
+        return None

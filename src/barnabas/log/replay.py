@@ -1,0 +1,89 @@
+"""Bringing the state of producers up to an offset from a snapshot and the batches after it."""
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+
+from barnabas.log import batches, snapshots
+from barnabas.log.failures import CorruptLog, DamagedBatch
+from barnabas.log.folder import SNAPSHOT, segment_path
+from barnabas.log.producers import Producers, end_marker
+from barnabas.log.segment import Segment
+from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.wire.records.batch import CONTROL_BIT, BatchHeader, Readable
+
+_logger = logging.getLogger(__name__)
+
+
+def load_producers(
+    name: str, folder: str, segments: Sequence[Segment], snapshot_offsets: Sequence[int], upto: int
+) -> tuple[Producers, int]:
+    """The producers as they were at `upto`, and the offset of the snapshot they came from."""
+    producers = Producers(name)
+    offset = segments[0].base_offset if segments else upto
+    for candidate in reversed(snapshot_offsets):
+        if candidate <= upto and _restore(producers, segment_path(folder, candidate, SNAPSHOT)):
+            offset = candidate
+            break
+    for segment in segments:
+        if segment.next_offset > offset and segment.base_offset < upto:
+            for header, content in _batches(segment, offset, upto):
+                batch(producers, header, content)
+    return producers, offset
+
+
+def rebuild_transactions(
+    name: str,
+    folder: str,
+    segments: Sequence[Segment],
+    snapshot_offsets: Sequence[int],
+    number: int,
+) -> None:
+    """Builds the index of aborted transactions of one segment again."""
+    segment = segments[number]
+    _logger.warning("%s: building its transaction index again", segment.path())
+    base_offset = segment.base_offset
+    producers, _ = load_producers(name, folder, segments[:number], snapshot_offsets, base_offset)
+    segment.transactions.clear()
+    for header, content in _batches(segment, base_offset, segment.next_offset):
+        aborted = batch(producers, header, content)
+        if aborted is not None:
+            segment.transactions.append(aborted)
+
+
+def batch(
+    producers: Producers, header: BatchHeader, content: Readable
+) -> AbortedTransaction | None:
+    """A batch of an idempotent producer that is in the log; what it aborted, if anything."""
+    if not header.attributes & CONTROL_BIT:
+        producers.appended(header, header.base_offset, header.last_offset, header.max_timestamp)
+        return None
+    marker = end_marker(content)
+    return producers.ended(header, marker, header.last_offset) if marker is not None else None
+
+
+def _restore(producers: Producers, path: str) -> bool:
+    """Takes the snapshot, or removes it if it is damaged: an older one will do."""
+    try:
+        with open(path, "rb") as file:
+            producers.replace(snapshots.decode(file.read()))
+    except snapshots.CorruptSnapshot as error:
+        _logger.warning("%s: %s; removed", path, error)
+        os.unlink(path)
+        return False
+    return True
+
+
+def _batches(segment: Segment, start: int, upto: int) -> Iterator[tuple[BatchHeader, bytes]]:
+    """The batches of idempotent producers in [start, upto), control batches with their bytes."""
+    position = segment.position_of(start) if start > segment.base_offset else 0
+    fd = segment.file().fd
+    try:
+        for at, header in batches.headers(fd, position, segment.size_bytes):
+            if header.base_offset >= upto:
+                return
+            if header.producer_id >= 0:
+                is_control = header.attributes & CONTROL_BIT
+                yield header, batches.read_batch(fd, at, header) if is_control else b""
+    except DamagedBatch as damage:
+        raise CorruptLog(segment.path(), damage.position, damage.reason) from None

@@ -1,0 +1,67 @@
+"""Which segments a log may drop: the oldest, as far as its settings say."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+
+from barnabas.log.config import LogConfig
+from barnabas.log.segment import Segment
+
+
+def deletable(
+    segments: Sequence[Segment],
+    config: LogConfig,
+    *,
+    now_ms: int,
+    start_offset: int,
+    high_watermark: int,
+) -> list[Segment]:
+    """The oldest segments that are no longer wanted, none of which reaches the high watermark.
+
+    The last of them may be the active one; the log then begins a new segment first.
+    """
+    count = _leading(segments, lambda segment: _is_below(segment, segments, start_offset))
+    if config.delete:
+        if config.retention_bytes >= 0:
+            count = max(count, _oversized(segments, config.retention_bytes))
+        if config.retention_ms >= 0:
+            expired_before_ms = now_ms - config.retention_ms
+            count = max(
+                count, _leading(segments, lambda segment: _age(segment) < expired_before_ms)
+            )
+    return list(_replicated(segments[:count], high_watermark))
+
+
+def _leading(segments: Sequence[Segment], is_unwanted: Callable[[Segment], bool]) -> int:
+    """How many segments from the oldest on are unwanted."""
+    for number, segment in enumerate(segments):
+        if not is_unwanted(segment):
+            return number
+    return len(segments)
+
+
+def _is_below(segment: Segment, segments: Sequence[Segment], start_offset: int) -> bool:
+    """Everything in the segment was deleted on request (DeleteRecords)."""
+    return segment is not segments[-1] and segment.next_offset <= start_offset
+
+
+def _oversized(segments: Sequence[Segment], retention_bytes: int) -> int:
+    """How many of the oldest can go while at least `retention_bytes` stay."""
+    excess_bytes = sum(segment.size_bytes for segment in segments) - retention_bytes
+    for number, segment in enumerate(segments):
+        excess_bytes -= segment.size_bytes
+        if excess_bytes < 0:
+            return number
+    return len(segments)
+
+
+def _age(segment: Segment) -> int:
+    """The time of the newest record, or of the last write where records have no time."""
+    timestamp, _ = segment.latest()
+    return timestamp if timestamp >= 0 else int(os.stat(segment.path()).st_mtime * 1000)
+
+
+def _replicated(segments: Sequence[Segment], high_watermark: int) -> Iterator[Segment]:
+    for segment in segments:
+        if segment.size_bytes == 0 or segment.next_offset > high_watermark:
+            return
+        yield segment

@@ -1,0 +1,62 @@
+"""Finding a record by its time."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from barnabas.log import batches
+from barnabas.log.failures import CorruptLog, DamagedBatch
+from barnabas.log.segment import Segment
+from barnabas.wire.records.batch import BatchHeader
+from barnabas.wire.records.read import read_records
+from barnabas.wire.records.record import Record
+
+
+class TimestampOffset(NamedTuple):
+    """A record's time, its place, and the epoch of the leader that wrote it."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+def first_from(
+    segments: Sequence[Segment], timestamp: int, start_offset: int
+) -> TimestampOffset | None:
+    """The first record from `start_offset` on that is at least as late as `timestamp`."""
+    for segment in segments:
+        if segment.latest()[0] >= timestamp:
+            found = _first_in(segment, timestamp, start_offset)
+            if found is not None:
+                return found
+    return None
+
+
+def latest(segments: Sequence[Segment], start_offset: int) -> TimestampOffset | None:
+    """The first record that has the largest timestamp of all."""
+    segment = max(segments, key=lambda segment: segment.latest()[0])
+    timestamp, last_offset = segment.latest()
+    if timestamp < 0:
+        return None
+    return _first_in(segment, timestamp, start_offset, at_least=last_offset)
+
+
+def _first_in(
+    segment: Segment, timestamp: int, start_offset: int, at_least: int = 0
+) -> TimestampOffset | None:
+    entry = segment.times.lookup(timestamp)
+    offset = max(entry[1] if entry else segment.base_offset, start_offset, at_least)
+    position = segment.position_of(offset)
+    file = segment.file()
+    try:
+        for at, header in batches.headers(file.fd, position, segment.size_bytes):
+            if header.max_timestamp >= timestamp:
+                for record in _records(file.fd, at, header):
+                    if record.timestamp >= timestamp and record.offset >= start_offset:
+                        return TimestampOffset(record.timestamp, record.offset, header.leader_epoch)
+    except DamagedBatch as damage:
+        raise CorruptLog(segment.path(), damage.position, damage.reason) from None
+    return None
+
+
+def _records(fd: int, position: int, header: BatchHeader) -> list[Record]:
+    return read_records(batches.read_batch(fd, position, header))
