@@ -127,13 +127,17 @@ class _Writer:
         size = source.local("n")
         branch = "if"
         if nullable:
-            source.add(f"if {it} is None: {size} = -1; {it} = b''")
+            source.add(f"if {it} is None: {size} = -1")
             branch = "elif"
         source.add(f"{branch} type({it}) in PLAIN: {size} = len({it})")
         source.add(f"else: {size} = {it}.size_bytes")
-        self._length("i", size)
-        source.add(f"if type({it}) in PLAIN: {self._out} += {it}")
-        source.add(f"else: {self._out}.regions.append((len({self._out}), {it}))")
+        if self._flexible:
+            self._long_uvarint(f"{size} + 1")
+        else:
+            self._length("i", size)
+        with source.block(f"if {size} > 0:"):
+            source.add(f"if type({it}) in PLAIN: {self._out} += {it}")
+            source.add(f"else: {self._out}.regions.append((len({self._out}), {it}))")
 
     def _array(self, field: FieldLayout, it: str, nullable: bool) -> None:
         source = self._source
@@ -178,6 +182,26 @@ class _Writer:
             self._run.extend(run)
             self._flush()
             source.add(f"write_uvarint({self._out}, {number})")
+
+    def _long_uvarint(self, value: str) -> None:
+        """Append a number that often takes two or three bytes: the size of record batches."""
+        source = self._source
+        n = source.local("n")
+        source.add(f"{n} = {value}")
+        low, middle, high = f"{n} & 127 | 128", f"{n} >> 7 & 127 | 128", f"{n} >> 14"
+        run = list(self._run)
+        for branch, packed in (
+            (f"if {n} < 128:", [n]),
+            (f"elif {n} < 16384:", [low, f"{n} >> 7"]),
+            (f"elif {n} < 2097152:", [low, middle, high]),
+        ):
+            with source.block(branch):
+                self._run = [*run, *((byte, "B") for byte in packed)]
+                self._flush()
+        with source.block("else:"):
+            self._run = run
+            self._flush()
+            source.add(f"write_uvarint({self._out}, {n})")
 
     def _tags(self, declared: type[Struct], it: str, tagged: list[FieldLayout]) -> None:
         source = self._source
