@@ -17,7 +17,6 @@ from barnabas.config.setting import Secret, Setting, Type
 from barnabas.config.settings import BrokerSettings
 from barnabas.config.validation import (
     validate_broker,
-    validate_broker_logger,
     validate_client_metrics,
     validate_group,
     validate_topic,
@@ -43,7 +42,6 @@ __all__ = [
     "find_setting",
     "parse_properties",
     "validate_broker",
-    "validate_broker_logger",
     "validate_client_metrics",
     "validate_group",
     "validate_topic",

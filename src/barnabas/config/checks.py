@@ -23,64 +23,63 @@ class Check:
 class Range(Check):
     """A number from `low` to `high`, both included; no `high` is no bound."""
 
-    __slots__ = ("high", "low")
+    __slots__ = ("_high", "_low")
 
     def __init__(self, low: float, high: float | None = None) -> None:
-        self.low = low
-        self.high = high
+        self._low = low
+        self._high = high
         super().__init__(f"[{low},...]" if high is None else f"[{low},...,{high}]")
 
     def problem(self, value: Any) -> str | None:
         if value is None:
             return "Value must be non-null"
-        if value < self.low:
-            return f"Value must be at least {self.low}"
-        if self.high is not None and value > self.high:
-            return f"Value must be no more than {self.high}"
+        if value < self._low:
+            return f"Value must be at least {self._low}"
+        if self._high is not None and value > self._high:
+            return f"Value must be no more than {self._high}"
         return None
 
 
 class OneOf(Check):
-    __slots__ = ("ignore_case", "values")
+    __slots__ = ("_ignore_case", "_values")
 
     def __init__(self, *values: str, ignore_case: bool = False) -> None:
-        self.values = values
-        self.ignore_case = ignore_case
+        self._values = values
+        self._ignore_case = ignore_case
         listed = f"[{', '.join(values)}]"
         super().__init__(f"(case insensitive) {listed}" if ignore_case else listed)
 
     def problem(self, value: Any) -> str | None:
-        if value in self.values:
+        if value in self._values:
             return None
-        if self.ignore_case and value is not None:
-            if value.upper() in self.values:
-                return None
-            return f"String must be one of (case insensitive): {', '.join(self.values)}"
-        return f"String must be one of: {', '.join(self.values)}"
+        if self._ignore_case and value is not None and value.upper() in self._values:
+            return None
+        case = " (case insensitive)" if self._ignore_case else ""
+        return f"String must be one of{case}: {', '.join(self._values)}"
 
 
 class ListOf(Check):
     """A list without blank elements, all of them among `values` where those are given."""
 
-    __slots__ = ("may_be_empty", "may_be_null", "values")
+    __slots__ = ("_may_be_empty", "_may_be_null", "_values")
 
     def __init__(self, *values: str, may_be_empty: bool = False, may_be_null: bool = False) -> None:
-        self.values = values
-        self.may_be_empty = may_be_empty
-        self.may_be_null = may_be_null
+        self._values = values
+        self._may_be_empty = may_be_empty
+        self._may_be_null = may_be_null
         super().__init__(f"[{', '.join(values)}]" if values else "")
 
     def problem(self, value: Any) -> str | None:
         if value is None:
-            return None if self.may_be_null else "Value must be non-null"
-        if not value and not self.may_be_empty:
-            valid = ", ".join(self.values) or "any"
+            return None if self._may_be_null else "Value must be non-null"
+        if not value and not self._may_be_empty:
+            valid = ", ".join(self._values) or "any"
             return f"Value must not be empty. Valid values include: {valid}"
         if "" in value:
             return "Values must not be empty strings"
         for element in value:
-            if self.values and element not in self.values:
-                return f"String must be one of: {', '.join(self.values)}, not {element}"
+            if self._values and element not in self._values:
+                return f"String must be one of: {', '.join(self._values)}, not {element}"
         return None
 
 
@@ -137,14 +136,14 @@ class ThrottledReplicas(Check):
 class OffsetReset(Check):
     """One of `words`, or by_duration: with a positive ISO 8601 duration."""
 
-    __slots__ = ("words",)
+    __slots__ = ("_words",)
 
     def __init__(self, *words: str) -> None:
-        self.words = words
+        self._words = words
         super().__init__(f"[{', '.join(words)}, by_duration:PnDTnHnMn.nS]")
 
     def problem(self, value: Any) -> str | None:
-        if value in self.words or (value is not None and _is_duration_reset(value)):
+        if value in self._words or (value is not None and _is_duration_reset(value)):
             return None
         return f"Value must be one of {self.allowed}"
 

@@ -6,6 +6,7 @@ Imported only when a client asks for it. A setting that is not here is described
 from __future__ import annotations
 
 from barnabas.config import broker, topic
+from barnabas.config.changes import ResourceType
 
 _TOPIC = {
     "cleanup.policy": "What becomes of old records: delete drops whole segments past retention.ms "
@@ -156,22 +157,20 @@ _BROKER = {
 }
 
 
-def topic_documentation(name: str) -> str | None:
-    return _TOPIC.get(name)
-
-
-def group_documentation(name: str) -> str | None:
-    return _GROUP.get(name)
-
-
-def client_metrics_documentation(name: str) -> str | None:
-    return _CLIENT_METRICS.get(name)
-
-
-def broker_documentation(name: str) -> str | None:
-    """What a broker setting means; one that topics fall back to means what theirs means."""
-    base = broker.base_name(name)
-    return _BROKER.get(base) or _TOPIC.get(_TOPIC_NAMES.get(base, ""))
+def documentation(resource_type: int, name: str) -> str | None:
+    """What a resource's setting means, or None where that is not written yet."""
+    match resource_type:
+        case ResourceType.TOPIC:
+            return _TOPIC.get(name)
+        case ResourceType.BROKER:
+            # A setting that topics fall back to means what theirs means.
+            base = broker.base_name(name)
+            return _BROKER.get(base) or _TOPIC.get(_TOPIC_NAMES.get(base, ""))
+        case ResourceType.CLIENT_METRICS:
+            return _CLIENT_METRICS.get(name)
+        case ResourceType.GROUP:
+            return _GROUP.get(name)
+    return None
 
 
 _TOPIC_NAMES = {

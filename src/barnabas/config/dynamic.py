@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from barnabas.config import broker, topic
 from barnabas.config.changes import ResourceType
 from barnabas.config.errors import InvalidConfig
-from barnabas.config.setting import STATIC, Setting
+from barnabas.config.setting import STATIC, Setting, inherited
 from barnabas.config.settings import BrokerSettings
 from barnabas.config.validation import validate_broker, validate_group, validate_topic
 
@@ -73,7 +73,9 @@ class Resolver:
         from barnabas.config import group
 
         own = self.overrides(ResourceType.GROUP, group_name)
-        defaults = {name: self._inherited(setting) for name, setting in group.SETTINGS.items()}
+        defaults = {
+            name: inherited(setting, self._broker) for name, setting in group.SETTINGS.items()
+        }
         return MappingProxyType(defaults | _parse_known(own, group.SETTINGS))
 
     def overrides(self, resource_type: int, name: str) -> Mapping[str, str]:
@@ -97,7 +99,8 @@ class Resolver:
 
     def validate_broker(self, configs: Mapping[str, str | None], *, broker_id: int | None) -> None:
         """InvalidConfig unless this broker (or with None, every broker) may have these settings."""
-        validate_broker(configs, broker_id=broker_id, settings=self.static)
+        beneath = _NOTHING if broker_id is None else self.overrides(ResourceType.BROKER, "")
+        validate_broker(configs, broker_id=broker_id, settings=self.static, beneath=beneath)
 
     def validate_group(self, configs: Mapping[str, str | None]) -> None:
         """InvalidConfig unless a group may have these settings here."""
@@ -108,7 +111,7 @@ class Resolver:
         own = self.overrides(ResourceType.BROKER, str(self.static.node_id))
         self._broker: dict[str, Any] = {**self.static, **_parse_dynamic({**cluster, **own})}
         self._topic_defaults: TopicConfig = MappingProxyType(
-            {name: self._inherited(setting) for name, setting in topic.SETTINGS.items()}
+            {name: inherited(setting, self._broker) for name, setting in topic.SETTINGS.items()}
         )
 
     def _resolve_topic(self, topic_name: str) -> TopicConfig:
@@ -116,22 +119,6 @@ class Resolver:
         if not own:
             return self._topic_defaults
         return MappingProxyType({**self._topic_defaults, **_parse_known(own, topic.SETTINGS)})
-
-    def _inherited(self, setting: Setting) -> Any:
-        for synonym in setting.synonyms:
-            value = self.broker(synonym)
-            if value is not None:
-                return _in_unit_of(setting.name, synonym, value)
-        return setting.default
-
-
-def _in_unit_of(name: str, synonym: str, value: Any) -> Any:
-    """A broker's value as a topic has it: minutes and hours in ms, every endless retention -1."""
-    if synonym.endswith(".minutes"):
-        value *= 60_000
-    elif synonym.endswith(".hours"):
-        value *= 3_600_000
-    return max(value, -1) if name == "retention.ms" else value
 
 
 def _parse_dynamic(texts: Mapping[str, str]) -> dict[str, Any]:

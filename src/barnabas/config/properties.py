@@ -20,18 +20,17 @@ def parse(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    pending: str | None = None
+    pending = ""
     # Only these end a line; str.splitlines() knows many more, which may be part of a value.
     for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         stripped = line.lstrip(_BLANKS)
-        if pending is None and (not stripped or stripped[0] in "#!"):
+        if not pending and (not stripped or stripped[0] in "#!"):
             continue
-        line = (pending or "") + stripped
-        pending = None
         if _goes_on(stripped):
-            pending = line[:-1]
+            pending += stripped[:-1]
         else:
-            yield line
+            yield pending + stripped
+            pending = ""
     if pending:
         yield pending
 

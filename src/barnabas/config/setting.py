@@ -7,7 +7,7 @@ They are named tuples since a broker declares 400 of them each time it starts.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, Final, Literal, NamedTuple
 
@@ -112,6 +112,24 @@ class Secret:
 
 def declare(*settings: Setting) -> dict[str, Setting]:
     return {setting.name: setting for setting in settings}
+
+
+def inherited(setting: Setting, broker_values: Mapping[str, Any]) -> Any:
+    """What a topic or group has that sets nothing itself: the nearest synonym that is set."""
+    for synonym in setting.synonyms:
+        value = broker_values[synonym]
+        if value is not None:
+            return _in_unit_of(setting.name, synonym, value)
+    return setting.default
+
+
+def _in_unit_of(name: str, synonym: str, value: Any) -> Any:
+    """A broker's value as a topic has it: minutes and hours in ms, every endless retention -1."""
+    if synonym.endswith(".minutes"):
+        value *= 60_000
+    elif synonym.endswith(".hours"):
+        value *= 3_600_000
+    return max(value, -1) if name == "retention.ms" else value
 
 
 def to_text(value: Any) -> str | None:

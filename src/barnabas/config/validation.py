@@ -6,15 +6,14 @@ InvalidConfig, or InvalidConfigRequest where Kafka answers INVALID_REQUEST inste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from barnabas.config import broker, client_metrics, group, topic
 from barnabas.config.errors import ConfigError, InvalidConfig, InvalidConfigRequest
-from barnabas.config.setting import PER_BROKER, STATIC, Setting
+from barnabas.config.setting import PER_BROKER, STATIC, Setting, inherited
 from barnabas.config.settings import BrokerSettings
-
-LOG_LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
 
 
 def validate_topic(
@@ -41,10 +40,12 @@ def validate_broker(
     *,
     broker_id: int | None,
     settings: BrokerSettings | None = None,
+    beneath: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Check a broker's dynamic settings, or the cluster-wide ones where `broker_id` is None.
 
-    With `settings`, the broker's own file, also that both together make a broker that can run.
+    With `settings`, the broker's own file, also that the two make a broker that can run, with the
+    cluster-wide settings `beneath` its own in between.
     Unknown names pass, as they do in Kafka: plug-ins may have use for them.
     """
     texts = {name: text for name, text in configs.items() if text is not None}
@@ -68,7 +69,8 @@ def validate_broker(
             if setting := broker.find(name):
                 setting.parse(text)
         if settings is not None:
-            _validate_local_retention(BrokerSettings.from_properties({**settings.given, **texts}))
+            in_force = {**settings.given, **beneath, **texts}
+            _validate_local_retention(BrokerSettings.from_properties(in_force))
     except ConfigError as error:
         raise InvalidConfigRequest(error.problems[0]) from None
     except InvalidConfig as error:
@@ -118,19 +120,6 @@ def validate_client_metrics(configs: Mapping[str, str | None]) -> None:
             raise InvalidConfig(f"Illegal client matching pattern: {pattern}")
 
 
-def validate_broker_logger(configs: Mapping[str, str | None], loggers: Iterable[str]) -> None:
-    """Check levels for a broker's loggers, of which `loggers` exist."""
-    known = set(loggers)
-    for name, level in configs.items():
-        if level not in LOG_LEVELS:
-            raise InvalidConfig(
-                f"Cannot set the log level of {name} to {level} as it is not a supported log "
-                f"level. Valid log levels are {', '.join(LOG_LEVELS)}"
-            )
-        if name not in known:
-            raise InvalidConfig(f"Logger {name} does not exist!")
-
-
 _TOPIC_DEFAULTS = {name: setting.default for name, setting in topic.SETTINGS.items()}
 
 
@@ -166,15 +155,10 @@ def _validate_tiered_topic(values: Mapping[str, Any], tiered_storage: bool) -> N
 
 
 def _validate_local_retention(settings: BrokerSettings) -> None:
-    ms = settings["log.retention.ms"]
-    if ms is not None:
-        local_ms = settings["log.local.retention.ms"]
-        _validate_local("log.local.retention.ms", local_ms, "log.retention.ms", ms)
-    local_bytes, total_bytes = (
-        settings["log.local.retention.bytes"],
-        settings["log.retention.bytes"],
-    )
-    _validate_local("log.local.retention.bytes", local_bytes, "log.retention.bytes", total_bytes)
+    for unit in ("ms", "bytes"):
+        total = inherited(topic.SETTINGS[f"retention.{unit}"], settings)
+        local_name, total_name = f"log.local.retention.{unit}", f"log.retention.{unit}"
+        _validate_local(local_name, settings[local_name], total_name, total)
 
 
 def _validate_local(local_name: str, local: int, total_name: str, total: int) -> None:

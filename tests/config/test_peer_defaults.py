@@ -1,0 +1,289 @@
+"""Settings are described, and changes to them judged, as the real Kafka does it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.conformance.brokers import PeerBroker, connect, peer_is_here, read_frame, wait_until
+
+from barnabas.config import (
+    BrokerSettings,
+    InvalidConfig,
+    InvalidConfigRequest,
+    Resolver,
+    ResourceType,
+    parse_properties,
+    validate_client_metrics,
+)
+from barnabas.config.describe import (
+    Described,
+    describe_broker,
+    describe_client_metrics,
+    describe_cluster,
+    describe_group,
+    describe_topic,
+)
+from barnabas.wire.apis import ApiKey, api
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.headers import RequestHeader, read_response_header, write_request_header
+from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+)
+from barnabas.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from barnabas.wire.outgoing import Outgoing
+from barnabas.wire.schema import Message
+
+pytestmark = pytest.mark.peer
+
+IN_THE_FILE = {
+    "group.consumer.session.timeout.ms": "50000",
+    "listener.name.plaintext.max.connections": "500",
+    "listener.name.plaintext.ssl.key.password": "hunter2",
+    "log.cleaner.io.buffer.load.factor": "0.90",
+    "log.cleanup.policy": "compact,delete",
+    "log.flush.scheduler.interval.ms": "5000000",
+    "log.initial.task.delay.ms": "1000",
+    "log.retention.hours": "24",
+    "log.roll.ms": "3600000",
+    "some.unknown": "7",
+    "ssl.key.password": "hunter2",
+    "super.users": "User:a",
+}
+
+DYNAMIC = {
+    (ResourceType.TOPIC, "changed"): {
+        "cleanup.policy": "compact, delete",
+        "max.message.bytes": " 2000 ",
+        "min.cleanable.dirty.ratio": "1e-1",
+        "retention.ms": "1000",
+    },
+    (ResourceType.BROKER, "1"): {
+        "listener.name.plaintext.max.connections": "99",
+        "log.cleaner.threads": "2",
+        "log.retention.ms": "7200000",
+        "message.max.bytes": "7000",
+    },
+    (ResourceType.BROKER, ""): {
+        "compression.type": "zstd",
+        "leader.replication.throttled.rate": "1000",
+        "log.segment.bytes": "2097152",
+        "message.max.bytes": "5000",
+        # The cluster is formatted with it.
+        "min.insync.replicas": "1",
+    },
+    (ResourceType.CLIENT_METRICS, "changed"): {
+        "interval.ms": "60000",
+        "match": "client_software_name=x",
+        "metrics": "a,b",
+    },
+    (ResourceType.GROUP, "changed"): {
+        "consumer.session.timeout.ms": "46000",
+        "share.auto.offset.reset": "earliest",
+    },
+}
+
+RESOURCES = [
+    (ResourceType.TOPIC, "changed"),
+    (ResourceType.TOPIC, "plain"),
+    (ResourceType.BROKER, "1"),
+    (ResourceType.BROKER, ""),
+    (ResourceType.CLIENT_METRICS, "changed"),
+    (ResourceType.CLIENT_METRICS, "plain"),
+    (ResourceType.GROUP, "changed"),
+    (ResourceType.GROUP, "plain"),
+]
+
+
+JUDGED = [
+    (ResourceType.TOPIC, "plain", {"bogus": "1"}),
+    (ResourceType.TOPIC, "plain", {"retention.ms": ""}),
+    (ResourceType.TOPIC, "plain", {"retention.ms": "-5"}),
+    (ResourceType.TOPIC, "plain", {"retention.bytes": "-9"}),
+    (ResourceType.TOPIC, "plain", {"cleanup.policy": "compact,compact"}),
+    (ResourceType.TOPIC, "plain", {"cleanup.policy": "compact,"}),
+    (ResourceType.TOPIC, "plain", {"cleanup.policy": ""}),
+    (ResourceType.TOPIC, "plain", {"min.compaction.lag.ms": "9", "max.compaction.lag.ms": "5"}),
+    (ResourceType.TOPIC, "plain", {"remote.storage.enable": "true"}),
+    (ResourceType.TOPIC, "plain", {"local.retention.ms": "99999999999"}),
+    (ResourceType.TOPIC, "plain", {"follower.replication.throttled.replicas": "none"}),
+    (ResourceType.TOPIC, "plain", {"internal.segment.bytes": "100"}),
+    (ResourceType.TOPIC, "plain", {"compression.gzip.level": "0"}),
+    (ResourceType.BROKER, "1", {"bogus": "1"}),
+    (ResourceType.BROKER, "1", {"num.partitions": "5"}),
+    (ResourceType.BROKER, "1", {"log.retention.ms": "0"}),
+    (ResourceType.BROKER, "1", {"log.retention.hours": "5"}),
+    (ResourceType.BROKER, "1", {"ssl.keystore.location": "/x"}),
+    (ResourceType.BROKER, "", {"sasl.enabled.mechanisms": "PLAIN"}),
+    (ResourceType.BROKER, "", {"listener.name.plaintext.max.connections": "5"}),
+    (ResourceType.BROKER, "", {"listener.name.plaintext.ssl.keystore.location": "/x"}),
+    (ResourceType.BROKER, "1", {"cordoned.log.dirs": "/x"}),
+    (ResourceType.BROKER, "1", {"max.connections.per.ip": "0"}),
+    (ResourceType.BROKER, "1", {"log.local.retention.ms": "999999999999"}),
+    (ResourceType.BROKER, "1", {"group.consumer.assignment.interval.ms": "20000"}),
+    (ResourceType.CLIENT_METRICS, "plain", {"bogus": "1"}),
+    (ResourceType.CLIENT_METRICS, "plain", {"interval.ms": "5"}),
+    (ResourceType.CLIENT_METRICS, "plain", {"match": "client_id=["}),
+    (ResourceType.CLIENT_METRICS, "plain", {"metrics": "*"}),
+    (ResourceType.GROUP, "plain", {"bogus": "1"}),
+    (ResourceType.GROUP, "plain", {"consumer.session.timeout.ms": "1"}),
+    (ResourceType.GROUP, "plain", {"consumer.heartbeat.interval.ms": "15000"}),
+    (ResourceType.GROUP, "plain", {"share.record.lock.duration.ms": "5000000"}),
+    (ResourceType.GROUP, "plain", {"streams.num.standby.replicas": "3"}),
+    (ResourceType.GROUP, "plain", {"share.auto.offset.reset": "by_duration:-P1D"}),
+]
+
+
+@pytest.fixture(scope="module")
+def changed_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PeerBroker]:
+    """The real Kafka with settings of its own in its file and in its metadata."""
+    if not peer_is_here():
+        pytest.skip("the real Kafka is not here: set PEERS to the folder of its script")
+    kafka = PeerBroker(tmp_path_factory.mktemp("kafka"), settings=IN_THE_FILE)
+    kafka.start()
+    try:
+        topics = [
+            CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+            for name in ("changed", "plain")
+        ]
+        ask(kafka, CreateTopicsRequest(topics=topics, timeout_ms=30_000), 7)
+        for (resource_type, name), configs in DYNAMIC.items():
+            assert alter(kafka, resource_type, name, configs) is ErrorCode.NONE
+        wait_until(lambda: is_changed(kafka), "the last change is seen")
+        yield kafka
+    finally:
+        kafka.stop()
+
+
+@pytest.fixture(scope="module")
+def resolver(changed_kafka: PeerBroker) -> Resolver:
+    """Ours, with the same settings from the same file."""
+    text = (changed_kafka.directory / "server.properties").read_text()
+    return Resolver(BrokerSettings.from_properties(parse_properties(text)), DYNAMIC)
+
+
+@pytest.mark.parametrize(("resource_type", "name"), RESOURCES)
+def test_every_setting_is_described_as_kafka_does(
+    changed_kafka: PeerBroker, resolver: Resolver, resource_type: ResourceType, name: str
+) -> None:
+    theirs = described_by(changed_kafka, resource_type, name)
+    ours = describe(resolver, resource_type, name)
+    assert {each.name: of_ours(each) for each in ours if not each.name.startswith("barnabas.")} == {
+        each.name: of_theirs(each) for each in theirs
+    }
+
+
+@pytest.mark.parametrize(("resource_type", "name", "configs"), JUDGED)
+def test_a_change_is_judged_as_kafka_does(
+    changed_kafka: PeerBroker,
+    resolver: Resolver,
+    resource_type: ResourceType,
+    name: str,
+    configs: dict[str, str | None],
+) -> None:
+    theirs = alter(changed_kafka, resource_type, name, configs, validate_only=True)
+    assert judge(resolver, resource_type, name, configs) is theirs
+
+
+def describe(resolver: Resolver, resource_type: ResourceType, name: str) -> list[Described]:
+    match resource_type:
+        case ResourceType.TOPIC:
+            return describe_topic(resolver, name)
+        case ResourceType.BROKER:
+            return describe_broker(resolver) if name else describe_cluster(resolver)
+        case ResourceType.GROUP:
+            return describe_group(resolver, name)
+        case _:
+            return describe_client_metrics(resolver, name)
+
+
+def described_by(
+    kafka: PeerBroker, resource_type: ResourceType, name: str
+) -> list[DescribeConfigsResourceResult]:
+    resource = DescribeConfigsResource(
+        resource_type=resource_type, resource_name=name, configuration_keys=None
+    )
+    request = DescribeConfigsRequest(resources=[resource], include_synonyms=True)
+    configs: list[DescribeConfigsResourceResult] = ask(kafka, request, 4).results[0].configs
+    return configs
+
+
+def is_changed(kafka: PeerBroker) -> bool:
+    """Whether the last change is seen, and so all of them: they take effect in order."""
+    *_, ((resource_type, name), configs) = DYNAMIC.items()
+    seen = {each.name: each.value for each in described_by(kafka, resource_type, name)}
+    return configs.items() <= seen.items()
+
+
+def judge(
+    resolver: Resolver, resource_type: ResourceType, name: str, configs: dict[str, str | None]
+) -> ErrorCode:
+    configs = {**resolver.overrides(resource_type, name), **configs}
+    try:
+        match resource_type:
+            case ResourceType.TOPIC:
+                resolver.validate_topic(configs)
+            case ResourceType.BROKER:
+                resolver.validate_broker(configs, broker_id=int(name) if name else None)
+            case ResourceType.GROUP:
+                resolver.validate_group(configs)
+            case _:
+                validate_client_metrics(configs)
+    except InvalidConfigRequest:
+        return ErrorCode.INVALID_REQUEST
+    except InvalidConfig:
+        return ErrorCode.INVALID_CONFIG
+    return ErrorCode.NONE
+
+
+def of_ours(described: Described) -> tuple[Any, ...]:
+    synonyms = [tuple(synonym) for synonym in described.synonyms]
+    return (*described._replace(synonyms=()), synonyms)[1:]
+
+
+def of_theirs(config: DescribeConfigsResourceResult) -> tuple[Any, ...]:
+    return (
+        config.value,
+        config.config_source,
+        (),
+        config.config_type or None,
+        config.read_only,
+        config.is_sensitive,
+        [(synonym.name, synonym.value, synonym.source) for synonym in config.synonyms],
+    )
+
+
+def alter(
+    kafka: PeerBroker,
+    resource_type: ResourceType,
+    name: str,
+    configs: dict[str, str] | dict[str, str | None],
+    *,
+    validate_only: bool = False,
+) -> ErrorCode:
+    resource = AlterConfigsResource(
+        resource_type=resource_type,
+        resource_name=name,
+        configs=[AlterableConfig(name=key, value=value) for key, value in configs.items()],
+    )
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
+    return ErrorCode(ask(kafka, request, 1).responses[0].error_code)
+
+
+def ask(kafka: PeerBroker, request: Message, version: int) -> Any:
+    """Send one request on a connection of its own and read the answer."""
+    key = ApiKey(request.API_KEY)
+    frame = Outgoing()
+    write_request_header(RequestHeader(key, version, 1, "settings"), frame)
+    content = bytes(frame) + request.write(version)
+    with connect(kafka.port, deadline_s=30) as connection:
+        connection.sendall(len(content).to_bytes(4, "big") + content)
+        answer = read_frame(connection)
+    _, body = read_response_header(answer, key, version)
+    return api(key).response.read_exactly(answer, version, body)

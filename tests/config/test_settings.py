@@ -1,0 +1,195 @@
+"""A node's settings: typed, complete, consistent, and every problem told at once."""
+
+import pytest
+from tests.config.conftest import NODE, Configure
+
+from barnabas.config import BrokerSettings, ConfigError, Listener, SecurityProtocol
+from barnabas.config.addresses import Endpoint, Voter
+
+PLAINTEXT = SecurityProtocol.PLAINTEXT
+
+
+def test_given_values_are_typed_and_defaults_filled_in(configure: Configure) -> None:
+    settings = configure({"num.partitions": "3", "log.dirs": "/a, /b"})
+    assert settings["num.partitions"] == 3
+    assert settings["auto.create.topics.enable"] is True
+    assert settings.node_id == settings["broker.id"] == 1
+    assert settings.is_broker
+    assert settings.is_controller
+    assert settings.log_dirs == ("/a", "/b")
+    assert settings.metadata_log_dir == "/a"
+    assert not settings.warnings
+
+
+def test_log_dir_counts_only_without_log_dirs(configure: Configure) -> None:
+    assert configure({"log.dir": "/c"}).log_dirs == ("/c",)
+    assert configure({"log.dir": "/c", "log.dirs": "/a"}).log_dirs == ("/a",)
+    assert configure({"metadata.log.dir": "/m"}).metadata_log_dir == "/m"
+
+
+def test_broker_id_is_an_old_name_of_node_id(configure: Configure) -> None:
+    assert configure({"node.id": None, "broker.id": "3"}).node_id == 3
+
+
+def test_listeners_are_parsed_and_the_controllers_kept_from_clients(configure: Configure) -> None:
+    settings = configure()
+    client = Listener("PLAINTEXT", "127.0.0.1", 9092, PLAINTEXT)
+    controller = Listener("CONTROLLER", "127.0.0.1", 9093, PLAINTEXT)
+    assert settings.listeners == (client, controller)
+    assert settings.controller_listeners == (controller,)
+    assert settings.advertised_listeners == (client,)
+    assert settings.inter_broker_listener_name == "PLAINTEXT"
+    assert str(client) == "PLAINTEXT://127.0.0.1:9092"
+
+
+def test_a_listener_may_have_its_own_name_protocol_and_advertised_address(
+    configure: Configure,
+) -> None:
+    settings = configure(
+        {
+            "listeners": "inside://[::1]:9092,outside://:9094,CONTROLLER://:9093",
+            "advertised.listeners": "INSIDE://[::1]:9092,OUTSIDE://example.org:443",
+            "listener.security.protocol.map": "INSIDE:PLAINTEXT,outside:ssl,CONTROLLER:PLAINTEXT",
+            "inter.broker.listener.name": "INSIDE",
+        }
+    )
+    assert settings.listeners[0] == Listener("INSIDE", "::1", 9092, PLAINTEXT)
+    assert str(settings.listeners[0]) == "INSIDE://[::1]:9092"
+    assert settings.advertised_listeners[1] == Listener(
+        "OUTSIDE", "example.org", 443, SecurityProtocol.SSL
+    )
+    assert settings.inter_broker_listener_name == "INSIDE"
+
+
+def test_one_ipv4_and_one_ipv6_listener_may_share_a_port(configure: Configure) -> None:
+    configure({"listeners": "PLAINTEXT://127.0.0.1:9092,CONTROLLER://[::1]:9092"})
+    configure({"listeners": "PLAINTEXT://:0,CONTROLLER://:0"})
+
+
+def test_voters_are_parsed(configure: Configure) -> None:
+    settings = configure({"controller.quorum.voters": "1@a:9093,2@b:9093"})
+    assert settings.voters == (Voter(1, Endpoint("a", 9093)), Voter(2, Endpoint("b", 9093)))
+
+
+def test_a_listener_has_its_own_value_where_it_is_given_one(configure: Configure) -> None:
+    settings = configure(
+        {
+            "max.connections": "100",
+            "listener.name.plaintext.max.connections": "7",
+            "listener.name.plaintext.scram-sha-256.sasl.jaas.config": "module required;",
+        }
+    )
+    assert settings.at_listener("PLAINTEXT", "max.connections") == 7
+    assert settings.at_listener("CONTROLLER", "max.connections") == 100
+    jaas = settings.at_listener("PLAINTEXT", "sasl.jaas.config", mechanism="SCRAM-SHA-256")
+    assert jaas.reveal() == "module required;"
+    assert settings.at_listener("PLAINTEXT", "sasl.jaas.config", mechanism="PLAIN") is None
+    assert not settings.warnings
+
+
+def test_a_misspelt_name_is_a_warning_with_the_nearest(configure: Configure) -> None:
+    (warning,) = configure({"log.retension.ms": "5"}).warnings
+    assert "log.retension.ms" in warning
+    assert "did you mean log.retention.ms?" in warning
+
+
+def test_names_that_plugins_read_are_not_warned_of(configure: Configure) -> None:
+    assert not configure({"super.users": "User:a", "rsm.config.bucket": "b"}).warnings
+
+
+def test_a_heartbeat_that_is_too_rare_is_a_warning(configure: Configure) -> None:
+    (warning,) = configure({"broker.heartbeat.interval.ms": "5000"}).warnings
+    assert "broker.session.timeout.ms" in warning
+
+
+def test_every_problem_is_told_at_once() -> None:
+    with pytest.raises(ConfigError) as refused:
+        BrokerSettings.from_properties(
+            NODE | {"num.partitions": "0", "compression.type": "zip", "log.roll.ms": "0"}
+        )
+    problems = "\n".join(refused.value.problems)
+    assert len(refused.value.problems) == 3
+    assert str(refused.value) == problems
+    assert "Invalid value 0 for configuration num.partitions: Value must be at least 1" in problems
+    assert "zip for configuration compression.type" in problems
+    assert "log.roll.ms (0) must be at least 1" in problems
+
+
+def test_without_anything_the_required_ones_are_named() -> None:
+    with pytest.raises(ConfigError) as refused:
+        BrokerSettings.from_properties({})
+    assert [problem.split()[0] for problem in refused.value.problems] == [
+        "controller.listener.names",
+        "node.id",
+        "process.roles",
+    ]
+
+
+def test_a_problem_never_shows_a_password() -> None:
+    with pytest.raises(ConfigError) as refused:
+        BrokerSettings.from_properties({"ssl.key.password": "hunter2"})
+    assert "hunter2" not in str(refused.value)
+
+
+SSL_LISTENERS = {"listeners": "SSL://:9092,CONTROLLER://:9093"}
+BROKER_ONLY = {"process.roles": "broker", "listeners": "PLAINTEXT://:9092"}
+BAD = [
+    ({"broker.id": "3"}, "broker.id (3) must be the same as node.id (1)"),
+    ({"process.roles": "king"}, "must be one of: broker, controller"),
+    ({"listeners": "PLAINTEXT://:9092"}, "controller.listener.names (CONTROLLER) must all be in"),
+    ({"listeners": "CONTROLLER://:9093"}, "no listener for clients"),
+    ({"listeners": "PLAINTEXT//:1,CONTROLLER://:9093"}, "not of the form NAME://host:port"),
+    ({"listeners": "PLAINTEXT://h:99999,CONTROLLER://:9093"}, "not of the form NAME://host:port"),
+    ({"listeners": "FOO://:9092,CONTROLLER://:9093"}, "No security protocol defined for listener"),
+    ({"listeners": "PLAINTEXT://:9093,CONTROLLER://:9093"}, "share port 9093"),
+    ({"listeners": "PLAINTEXT://:1,PLAINTEXT://:2,CONTROLLER://:3"}, "PLAINTEXT twice"),
+    ({"listeners": "PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093"}, "cannot reach 0.0.0.0"),
+    (SSL_LISTENERS, "No security protocol defined for listener CONTROLLER"),
+    ({"advertised.listeners": "SSL://h:1"}, "SSL, which is not in listeners"),
+    ({"listener.security.protocol.map": "PLAINTEXT:TLS"}, "TLS is not a security protocol"),
+    ({"listener.security.protocol.map": "PLAINTEXT"}, "not of the form NAME:PROTOCOL"),
+    ({"inter.broker.listener.name": "CONTROLLER"}, "must be one of the advertised listeners"),
+    (
+        {"inter.broker.listener.name": "PLAINTEXT", "security.inter.broker.protocol": "PLAINTEXT"},
+        "not both",
+    ),
+    ({"early.start.listeners": "FOO"}, "early.start.listeners has FOO"),
+    ({"process.roles": "broker"}, "only a broker may have none of controller.listener.names"),
+    ({"process.roles": "controller"}, "only a controller may have no names but"),
+    (BROKER_ONLY | {"controller.quorum.voters": "1@h:1"}, "which is not a controller"),
+    ({"controller.quorum.voters": "2@h:1"}, "must include node.id 1"),
+    ({"controller.quorum.bootstrap.servers": None}, "Set controller.quorum.bootstrap.servers or"),
+    ({"controller.quorum.bootstrap.servers": "h"}, "not of the form host:port"),
+    ({"log.retention.hours": "0"}, "log.retention.hours (0) must be -1 or at least 1"),
+    ({"log.retention.minutes": "0"}, "log.retention.minutes (0)"),
+    ({"log.roll.jitter.ms": "-1"}, "log.roll.jitter.ms (-1) must be at least 0"),
+    ({"log.cleaner.dedupe.buffer.size": "1000"}, "at least 1048576 for each"),
+    ({"cordoned.log.dirs": "/x"}, "/x, which log.dirs has not"),
+    ({"cordoned.log.dirs": "*,/x"}, "either * or a list"),
+    ({"queued.max.request.bytes": "100"}, "at least socket.request.max.bytes"),
+    ({"max.connections.per.ip": "0"}, "only with max.connections.per.ip.overrides"),
+    ({"max.connections.per.ip.overrides": "h"}, "h is not of the form host:count"),
+    ({"offsets.topic.compression.codec": "9"}, "must be 0 (none), 1 (gzip)"),
+    ({"group.coordinator.rebalance.protocols": "consumer"}, "must include classic"),
+    ({"replica.lag.time.max.ms": "100"}, "replica.fetch.wait.max.ms (500) must be at most"),
+    ({"group.share.delivery.count.limit": "2", "group.share.min.delivery.count.limit": "3"}, "(3)"),
+    ({"group.streams.num.standby.replicas": "3"}, "group.streams.max.standby.replicas (2)"),
+    ({"listener.name.plaintext.max.connections": "x"}, "listener.name.plaintext.max.connections"),
+    ({"barnabas.metrics.listener": "9100"}, "not of the form host:port"),
+]
+
+
+@pytest.mark.parametrize(("changes", "told"), BAD, ids=[told for _, told in BAD])
+def test_what_cannot_run_is_refused_and_told_why(
+    configure: Configure, changes: dict[str, str | None], told: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        configure(changes)
+    assert told in str(refused.value)
+
+
+def test_a_broker_alone_and_a_controller_alone_can_run(configure: Configure) -> None:
+    assert not configure(dict(BROKER_ONLY)).is_controller
+    controller = configure({"process.roles": "controller", "listeners": "CONTROLLER://:9093"})
+    assert not controller.is_broker
+    assert controller.advertised_listeners == ()
