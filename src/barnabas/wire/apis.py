@@ -123,20 +123,20 @@ class Api:
     def response(self) -> type[Message]:
         return self._message("Response")
 
-    @property
+    @cached_property
     def versions(self) -> VersionRange:
         return self.request.VERSIONS
 
-    @property
+    @cached_property
     def stable_versions(self) -> VersionRange:
         """What is advertised unless `unstable.api.versions.enable` is set."""
         return self.request.STABLE_VERSIONS
 
-    @property
+    @cached_property
     def flexible_from(self) -> int | None:
         return self.request.FLEXIBLE_FROM
 
-    @property
+    @cached_property
     def listeners(self) -> tuple[str, ...]:
         """Where Kafka serves it: "broker", "controller" or both."""
         return self.request.LISTENERS
@@ -165,10 +165,16 @@ def apis() -> list[Api]:
     return list(_APIS.values())
 
 
+def is_flexible(key: int, version: int) -> bool:
+    """Whether a version has compact types and tagged fields; of an unknown API none has."""
+    known = _APIS.get(key)
+    flexible_from = None if known is None else known.flexible_from
+    return flexible_from is not None and version >= flexible_from
+
+
 def request_header_version(key: int, version: int) -> int:
     """2 with tagged fields, 1 without."""
-    flexible_from = api(key).flexible_from
-    return 2 if flexible_from is not None and version >= flexible_from else 1
+    return 2 if is_flexible(key, version) else 1
 
 
 def response_header_version(key: int, version: int) -> int:
@@ -177,10 +183,10 @@ def response_header_version(key: int, version: int) -> int:
     ApiVersions answers with 0 always: its client may not yet know what the broker speaks
     (KIP-511).
     """
-    flexible_from = api(key).flexible_from
-    flexible = flexible_from is not None and version >= flexible_from
-    return 1 if flexible and key != ApiKey.API_VERSIONS else 0
+    return 1 if key != _API_VERSIONS and is_flexible(key, version) else 0
 
+
+_API_VERSIONS = int(ApiKey.API_VERSIONS)
 
 _RETIRED = frozenset(
     {
@@ -192,4 +198,4 @@ _RETIRED = frozenset(
 )
 """Keys that Kafka 4 keeps but speaks in no version."""
 
-_APIS: dict[int, Api] = {key: Api(key) for key in ApiKey if key not in _RETIRED}
+_APIS: dict[int, Api] = {int(key): Api(key) for key in ApiKey if key not in _RETIRED}

@@ -12,8 +12,8 @@ whether it speaks the version asked for.
 from struct import Struct, error
 from typing import NamedTuple
 
-from barnabas.wire.apis import request_header_version, response_header_version
-from barnabas.wire.errors import KafkaError, ProtocolViolation
+from barnabas.wire.apis import is_flexible, response_header_version
+from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.outgoing import Outgoing
 from barnabas.wire.primitives import read_tags, write_tags, write_uvarint
 from barnabas.wire.schema import Buffer
@@ -57,7 +57,7 @@ def read_request_header(frame: Buffer, position: int = 0) -> tuple[RequestHeader
             client_id = view[position:end].tobytes().decode()
             position = end
         tags = None
-        if _is_flexible(api_key, api_version):
+        if is_flexible(api_key, api_version):
             count = view[position]
             position += 1
             if count:
@@ -75,7 +75,7 @@ def write_request_header(header: RequestHeader, out: Outgoing) -> None:
     length = -1 if header.client_id is None else len(client_id)
     out += _REQUEST.pack(header.api_key, header.api_version, header.correlation_id, length)
     out += client_id
-    if request_header_version(header.api_key, header.api_version) == 2:
+    if is_flexible(header.api_key, header.api_version):
         _append_tags(out, header.unknown_tags)
 
 
@@ -103,13 +103,6 @@ def write_response_header(header: RequestHeader, out: Outgoing) -> None:
     out += _CORRELATION_ID.pack(header.correlation_id)
     if response_header_version(header.api_key, header.api_version) == 1:
         out.append(0)
-
-
-def _is_flexible(api_key: int, api_version: int) -> bool:
-    try:
-        return request_header_version(api_key, api_version) == 2
-    except KafkaError:
-        return False
 
 
 def _append_tags(out: Outgoing, tags: dict[int, bytes] | None) -> None:

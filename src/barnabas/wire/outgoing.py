@@ -25,7 +25,8 @@ class Outgoing(bytearray):
     regions: list[tuple[int, Region]]
 
     def __init__(self, source: bytes = b"") -> None:
-        super().__init__(source)
+        if source:
+            super().__init__(source)
         self.regions = []
 
     @property
