@@ -1,0 +1,159 @@
+"""DescribeConfigs (key 32): the settings of topics, brokers, groups and client metrics.
+
+v1 where a value comes from, and synonyms; v3 types and documentation; v4 flexible.
+"""
+
+import re
+
+from barnabas.config import ResourceType
+from barnabas.config.describe import (
+    Described,
+    Source,
+    describe_broker,
+    describe_client_metrics,
+    describe_cluster,
+    describe_group,
+    describe_topic,
+)
+from barnabas.config.documentation import documentation
+from barnabas.config.loggers import logger_levels
+from barnabas.server.broker import Broker
+from barnabas.server.call import Call
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+
+
+async def handle(request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
+    for resource in request.resources:
+        if resource.resource_type not in _RESOURCE_TYPES:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                f"{resource.resource_type} is not a type of resource that has settings",
+            )
+    return DescribeConfigsResponse(
+        results=[_result(resource, request, call.broker) for resource in request.resources]
+    )
+
+
+_RESOURCE_TYPES = frozenset(ResourceType)
+
+
+def _result(
+    resource: DescribeConfigsResource, request: DescribeConfigsRequest, broker: Broker
+) -> DescribeConfigsResult:
+    result = DescribeConfigsResult(
+        error_message="",
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+    # No keys at all and an empty list of keys both ask for every setting.
+    names = frozenset(resource.configuration_keys or ()) or None
+    try:
+        described = _describe(resource, names, broker)
+    except KafkaError as error:
+        result.error_code, result.error_message = error.code, error.message
+        return result
+    result.configs = [_config(each, resource.resource_type, request) for each in described]
+    return result
+
+
+def _describe(
+    resource: DescribeConfigsResource, names: frozenset[str] | None, broker: Broker
+) -> list[Described]:
+    name = resource.resource_name
+    match resource.resource_type:
+        case ResourceType.TOPIC:
+            _require_topic(name, broker)
+            return describe_topic(broker.resolver, name, names)
+        case ResourceType.BROKER:
+            if not name:
+                return describe_cluster(broker.resolver, names)
+            _require_this_broker(name, broker, or_else=" or empty string,")
+            return describe_broker(broker.resolver, names)
+        case ResourceType.BROKER_LOGGER:
+            _require_name(name, "Broker id")
+            _require_this_broker(name, broker)
+            return _describe_loggers(names)
+        case ResourceType.CLIENT_METRICS:
+            _require_name(name, "Client metrics subscription name")
+            return describe_client_metrics(broker.resolver, name, names)
+        case _:
+            _require_name(name, "Group name")
+            return describe_group(broker.resolver, name, names)
+
+
+def _require_topic(name: str, broker: Broker) -> None:
+    if broker.image.topics.by_name(name) is not None:
+        return
+    if not _TOPIC_NAME.fullmatch(name) or name in (".", ".."):
+        raise KafkaError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"Topic name is invalid: '{name}' must be 1 to 249 characters of ASCII "
+            f"alphanumerics, '.', '_' and '-', and neither '.' nor '..'",
+        )
+    raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def _require_this_broker(name: str, broker: Broker, or_else: str = "") -> None:
+    if not _INTEGER.fullmatch(name):
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}"
+        )
+    if int(name) != broker.node_id:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Unexpected broker id, expected {broker.node_id}{or_else} but received {name}",
+        )
+
+
+def _require_name(name: str, what: str) -> None:
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{what} must not be empty")
+
+
+def _describe_loggers(names: frozenset[str] | None) -> list[Described]:
+    return [
+        Described(
+            name=name,
+            value=level,
+            source=Source.LOGGER,
+            synonyms=(),
+            type=None,
+            read_only=False,
+            sensitive=False,
+        )
+        for name, level in logger_levels().items()
+        if names is None or name in names
+    ]
+
+
+def _config(
+    described: Described, resource_type: int, request: DescribeConfigsRequest
+) -> DescribeConfigsResourceResult:
+    config = DescribeConfigsResourceResult(
+        name=described.name,
+        value=described.value,
+        read_only=described.read_only,
+        config_source=described.source,
+        is_sensitive=described.sensitive,
+        config_type=described.type or 0,
+        documentation=None,
+    )
+    if request.include_synonyms:
+        config.synonyms = [
+            DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=synonym.source)
+            for synonym in described.synonyms
+        ]
+    if request.include_documentation:
+        config.documentation = documentation(resource_type, described.name)
+    return config

@@ -1,0 +1,44 @@
+"""ListConfigResources (key 74): the resources that have settings of their own.
+
+v0 client metrics alone; v1 filter by type. Topics and live brokers always have settings, and so
+are all listed; groups and client metrics are listed once somebody has given them some.
+"""
+
+from collections.abc import Iterable
+
+from barnabas.config import ResourceType
+from barnabas.metadata.image import Image
+from barnabas.server.call import Call
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+
+async def handle(request: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
+    wanted: Iterable[int] = dict.fromkeys(request.resource_types) or ResourceType
+    if call.api_version == 0:
+        wanted = (ResourceType.CLIENT_METRICS,)
+    return ListConfigResourcesResponse(
+        config_resources=[
+            ConfigResource(resource_name=name, resource_type=resource_type)
+            for resource_type in wanted
+            for name in _names(resource_type, call.broker.image)
+        ]
+    )
+
+
+def _names(resource_type: int, image: Image) -> list[str]:
+    match resource_type:
+        case ResourceType.TOPIC:
+            return [topic.name for topic in image.topics]
+        case ResourceType.BROKER | ResourceType.BROKER_LOGGER:
+            return [str(broker.broker_id) for broker in image.brokers.values() if not broker.fenced]
+        case ResourceType.CLIENT_METRICS | ResourceType.GROUP:
+            return [name for owner_type, name in image.configs if owner_type == resource_type]
+    raise KafkaError(
+        ErrorCode.UNSUPPORTED_VERSION,
+        f"{resource_type} is not a type of resource that has settings",
+    )

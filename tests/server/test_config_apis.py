@@ -1,0 +1,227 @@
+"""DescribeConfigs and ListConfigResources, answered as the real Kafka answers them."""
+
+import logging
+from collections.abc import Coroutine
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.config.conftest import NODE
+
+from barnabas.config import BrokerSettings, Resolver, ResourceType
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.image import Image
+from barnabas.server.api import describe_configs, list_config_resources
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from barnabas.wire.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+from barnabas.wire.messages.metadata_records import (
+    ConfigRecord,
+    RegisterBrokerRecord,
+    TopicRecord,
+)
+
+CONFIGS = [
+    (ResourceType.TOPIC, "orders", "retention.ms", "1000"),
+    (ResourceType.BROKER, "", "message.max.bytes", "5000"),
+    (ResourceType.BROKER, "1", "listener.name.plaintext.ssl.key.password", "hunter2"),
+    (ResourceType.CLIENT_METRICS, "watch", "metrics", "*"),
+    (ResourceType.GROUP, "billing", "consumer.session.timeout.ms", "46000"),
+]
+
+
+@pytest.fixture
+def broker() -> SimpleNamespace:
+    image = Image()
+    for record in (
+        RegisterBrokerRecord(broker_id=1, fenced=False),
+        RegisterBrokerRecord(broker_id=2, fenced=True),
+        TopicRecord(name="orders", topic_id=bytes(15) + b"\1"),
+        TopicRecord(name="plain", topic_id=bytes(15) + b"\2"),
+        *(
+            ConfigRecord(resource_type=kind, resource_name=owner, name=name, value=value)
+            for kind, owner, name, value in CONFIGS
+        ),
+    ):
+        image.apply(record, Delta())
+    resolver = Resolver(BrokerSettings.from_properties(NODE), image.configs)
+    return SimpleNamespace(node_id=1, image=image, resolver=resolver)
+
+
+def answer(coroutine: Coroutine[Any, None, Any]) -> Any:
+    """What a handler returns that awaits nothing."""
+    with pytest.raises(StopIteration) as done:
+        coroutine.send(None)
+    return done.value.value
+
+
+def describe(
+    broker: SimpleNamespace,
+    kind: int,
+    name: str,
+    keys: list[str] | None = None,
+    **options: bool,
+) -> DescribeConfigsResult:
+    request = DescribeConfigsRequest(
+        resources=[
+            DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=keys)
+        ],
+        **options,
+    )
+    call: Any = SimpleNamespace(broker=broker, api_version=4)
+    response = answer(describe_configs.handle(request, call))
+    for version in range(1, 5):
+        DescribeConfigsResponse.read(response.write(version), version)
+    result: DescribeConfigsResult = response.results[0]
+    assert (result.resource_type, result.resource_name) == (kind, name)
+    return result
+
+
+def test_a_topics_settings_come_with_sources_and_types(broker: SimpleNamespace) -> None:
+    result = describe(broker, ResourceType.TOPIC, "orders", ["retention.ms", "no.such.setting"])
+    (retention,) = result.configs
+    assert (result.error_code, result.error_message) == (ErrorCode.NONE, "")
+    assert (retention.name, retention.value) == ("retention.ms", "1000")
+    assert (retention.config_source, retention.config_type) == (1, 5)
+    assert not retention.read_only
+    assert not retention.is_sensitive
+    assert retention.synonyms == []
+    assert retention.documentation is None
+
+
+@pytest.mark.parametrize("keys", [None, []])
+def test_no_keys_ask_for_all(broker: SimpleNamespace, keys: list[str] | None) -> None:
+    assert len(describe(broker, ResourceType.TOPIC, "plain", keys).configs) == 33
+
+
+def test_synonyms_and_documentation_come_when_asked_for(broker: SimpleNamespace) -> None:
+    result = describe(
+        broker,
+        ResourceType.TOPIC,
+        "plain",
+        ["max.message.bytes"],
+        include_synonyms=True,
+        include_documentation=True,
+    )
+    (size,) = result.configs
+    assert [(each.name, each.value, each.source) for each in size.synonyms] == [
+        ("message.max.bytes", "5000", 3),
+        ("message.max.bytes", "1048588", 5),
+    ]
+    assert size.documentation
+
+
+def test_a_broker_is_asked_by_its_id_and_the_cluster_by_no_name(broker: SimpleNamespace) -> None:
+    own = {each.name: each for each in describe(broker, ResourceType.BROKER, "1").configs}
+    assert own["message.max.bytes"].value == "5000"
+    assert own["node.id"].read_only
+    password = own["listener.name.plaintext.ssl.key.password"]
+    assert password.value is None
+    assert password.is_sensitive
+    (cluster,) = describe(broker, ResourceType.BROKER, "").configs
+    assert (cluster.name, cluster.config_source) == ("message.max.bytes", 3)
+
+
+def test_loggers_are_described_by_their_levels(broker: SimpleNamespace) -> None:
+    logger = logging.getLogger("barnabas.test.described")
+    logger.setLevel(logging.WARNING)
+    (level,) = describe(broker, ResourceType.BROKER_LOGGER, "1", [logger.name]).configs
+    assert (level.value, level.config_source, level.config_type) == ("WARN", 6, 0)
+
+
+def test_groups_and_client_metrics_need_not_exist(broker: SimpleNamespace) -> None:
+    known = describe(broker, ResourceType.GROUP, "billing", ["consumer.session.timeout.ms"])
+    assert (known.configs[0].value, known.configs[0].config_source) == ("46000", 8)
+    assert len(describe(broker, ResourceType.GROUP, "unknown").configs) == 17
+    watch = describe(broker, ResourceType.CLIENT_METRICS, "watch", ["metrics"])
+    assert (watch.configs[0].value, watch.configs[0].config_source) == ("*", 7)
+    assert len(describe(broker, ResourceType.CLIENT_METRICS, "unknown").configs) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "code", "told"),
+    [
+        (ResourceType.TOPIC, "missing", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ""),
+        (ResourceType.TOPIC, "", ErrorCode.INVALID_TOPIC_EXCEPTION, "Topic name is invalid"),
+        (ResourceType.TOPIC, "a b", ErrorCode.INVALID_TOPIC_EXCEPTION, "Topic name is invalid"),
+        (ResourceType.TOPIC, "..", ErrorCode.INVALID_TOPIC_EXCEPTION, "Topic name is invalid"),
+        (ResourceType.BROKER, "abc", ErrorCode.INVALID_REQUEST, "must be an integer"),
+        (ResourceType.BROKER, " 1", ErrorCode.INVALID_REQUEST, "must be an integer"),
+        (
+            ResourceType.BROKER,
+            "7",
+            ErrorCode.INVALID_REQUEST,
+            "Unexpected broker id, expected 1 or empty string, but received 7",
+        ),
+        (
+            ResourceType.BROKER_LOGGER,
+            "7",
+            ErrorCode.INVALID_REQUEST,
+            "Unexpected broker id, expected 1 but received 7",
+        ),
+        (ResourceType.BROKER_LOGGER, "", ErrorCode.INVALID_REQUEST, "must not be empty"),
+        (ResourceType.CLIENT_METRICS, "", ErrorCode.INVALID_REQUEST, "must not be empty"),
+        (ResourceType.GROUP, "", ErrorCode.INVALID_REQUEST, "must not be empty"),
+    ],
+)
+def test_what_cannot_be_described_is_answered_with_a_reason(
+    broker: SimpleNamespace, kind: ResourceType, name: str, code: ErrorCode, told: str
+) -> None:
+    result = describe(broker, kind, name)
+    assert result.error_code == code
+    assert result.error_message is not None
+    assert told in result.error_message
+    assert result.configs == []
+
+
+def test_an_unknown_type_of_resource_fails_the_whole_request(broker: SimpleNamespace) -> None:
+    request = DescribeConfigsRequest(
+        resources=[
+            DescribeConfigsResource(resource_type=kind, resource_name="x") for kind in (2, 99)
+        ]
+    )
+    call: Any = SimpleNamespace(broker=broker, api_version=4)
+    with pytest.raises(KafkaError) as refused:
+        answer(describe_configs.handle(request, call))
+    assert refused.value.code is ErrorCode.INVALID_REQUEST
+
+
+def list_resources(
+    broker: SimpleNamespace, kinds: list[int], version: int = 1
+) -> list[tuple[str, int]]:
+    call: Any = SimpleNamespace(broker=broker, api_version=version)
+    request = ListConfigResourcesRequest(resource_types=kinds)
+    response: ListConfigResourcesResponse = answer(list_config_resources.handle(request, call))
+    read, _ = ListConfigResourcesResponse.read(response.write(version), version)
+    resources: list[ConfigResource] = read.config_resources
+    return [(each.resource_name, each.resource_type) for each in resources]
+
+
+def test_resources_are_listed_by_type(broker: SimpleNamespace) -> None:
+    assert list_resources(broker, [2]) == [("orders", 2), ("plain", 2)]
+    assert list_resources(broker, [4, 8]) == [("1", 4), ("1", 8)]
+    assert list_resources(broker, [16, 32]) == [("watch", 16), ("billing", 32)]
+
+
+def test_without_types_all_are_listed(broker: SimpleNamespace) -> None:
+    assert len(list_resources(broker, [])) == 6
+
+
+def test_version_0_knows_client_metrics_alone(broker: SimpleNamespace) -> None:
+    assert list_resources(broker, [], version=0) == [("watch", 16)]
+
+
+def test_an_unknown_type_cannot_be_listed(broker: SimpleNamespace) -> None:
+    call: Any = SimpleNamespace(broker=broker, api_version=1)
+    with pytest.raises(KafkaError) as refused:
+        answer(list_config_resources.handle(ListConfigResourcesRequest(resource_types=[99]), call))
+    assert refused.value.code is ErrorCode.UNSUPPORTED_VERSION
