@@ -56,6 +56,12 @@ def test_null_is_a_fault_of_the_request(operation: Operation) -> None:
         apply_operation(POLICY, None, operation, None)
 
 
+def test_an_operation_may_come_as_the_protocols_number() -> None:
+    assert apply_operation(POLICY, "delete", 2, "compact") == "delete,compact"
+    with pytest.raises(InvalidConfigRequest, match="Unknown operation 7"):
+        apply_operation(POLICY, "delete", 7, "compact")
+
+
 elements = st.lists(st.sampled_from("abcdef"), max_size=5).map(",".join)
 
 

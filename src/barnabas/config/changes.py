@@ -28,6 +28,9 @@ class Operation(IntEnum):
     SUBTRACT = 3
 
 
+_OPERATIONS = frozenset(Operation)
+
+
 def find_setting(resource_type: int, name: str) -> Setting:
     """The declaration of a resource's setting; an unknown name is a string of any value."""
     found = None
@@ -42,22 +45,24 @@ def find_setting(resource_type: int, name: str) -> Setting:
 
 
 def apply_operation(
-    setting: Setting, current: str | None, operation: Operation, value: str | None
+    setting: Setting, current: str | None, operation: int, value: str | None
 ) -> str | None:
     """The resource's own text of `setting` after the operation; None is unset."""
-    if operation is Operation.DELETE:
+    if operation not in _OPERATIONS:
+        raise InvalidConfigRequest(f"Unknown operation {operation} on {setting.name}")
+    if operation == Operation.DELETE:
         return None
     if value is None:
         raise InvalidConfigRequest(f"Null value not supported for : {setting.name}")
-    if operation is Operation.SET:
+    if operation == Operation.SET:
         return value
     if setting.type is not Type.LIST:
         raise InvalidConfig(
-            f"Can't {operation.name} to key {setting.name} because its type is not LIST."
+            f"Can't {Operation(operation).name} to key {setting.name} because its type is not LIST."
         )
     # An unset list grows from the setting's default, not from what the broker's file says.
     elements = split_list(current if current is not None else to_text(setting.default) or "")
     operands = split_list(value)
-    if operation is Operation.APPEND:
+    if operation == Operation.APPEND:
         return ",".join(dict.fromkeys(elements + operands))
     return ",".join(element for element in elements if element not in operands)

@@ -39,6 +39,7 @@ class Resolver:
     ) -> None:
         self.static = static
         self.configs = configs
+        # Only topics with settings of their own, so that no name a client makes up stays here.
         self._topics: dict[str, TopicConfig] = {}
         self._read_broker()
 
@@ -64,8 +65,13 @@ class Resolver:
     def topic(self, topic_name: str) -> TopicConfig:
         """All typed settings of a topic: `resolver.topic("orders")["retention.ms"]`."""
         config = self._topics.get(topic_name)
-        if config is None:
-            config = self._topics[topic_name] = self._resolve_topic(topic_name)
+        if config is not None:
+            return config
+        own = self.overrides(ResourceType.TOPIC, topic_name)
+        if not own:
+            return self._topic_defaults
+        config = MappingProxyType({**self._topic_defaults, **_parse_known(own, topic.SETTINGS)})
+        self._topics[topic_name] = config
         return config
 
     def group(self, group_name: str) -> GroupConfig:
@@ -113,12 +119,6 @@ class Resolver:
         self._topic_defaults: TopicConfig = MappingProxyType(
             {name: inherited(setting, self._broker) for name, setting in topic.SETTINGS.items()}
         )
-
-    def _resolve_topic(self, topic_name: str) -> TopicConfig:
-        own = self.overrides(ResourceType.TOPIC, topic_name)
-        if not own:
-            return self._topic_defaults
-        return MappingProxyType({**self._topic_defaults, **_parse_known(own, topic.SETTINGS)})
 
 
 def _parse_dynamic(texts: Mapping[str, str]) -> dict[str, Any]:
