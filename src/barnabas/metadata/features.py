@@ -96,10 +96,11 @@ def metadata_level(release: str) -> int:
         if release == name or release == name.partition("-")[0]
     ]
     if not matches:
-        known = (
-            f"{METADATA_RELEASES[MIN_METADATA_LEVEL]} to {METADATA_RELEASES[LATEST_METADATA_LEVEL]}"
+        oldest, newest = min(METADATA_RELEASES), max(METADATA_RELEASES)
+        raise ValueError(
+            f"Unknown release version '{release}': {release_name(oldest)} to "
+            f"{release_name(newest)} are supported."
         )
-        raise ValueError(f"Unknown release version '{release}': {oldest} to {newest} are supported.")
     return max(matches)
 
 

@@ -1,0 +1,34 @@
+"""AllocateProducerIds (key 67): a block of producer ids for one broker to hand out."""
+
+from typing import Final
+
+from barnabas.controller.broker_lifecycle import require_epoch
+from barnabas.controller.decision import Context, Decision
+from barnabas.metadata.image import Image
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+from barnabas.wire.messages.metadata_records import ProducerIdsRecord
+
+BLOCK_SIZE: Final = 1000
+_HIGHEST: Final = 2**63 - 1
+
+
+def decide(request: AllocateProducerIdsRequest, image: Image, context: Context) -> Decision:
+    require_epoch(request.broker_id, request.broker_epoch, image)
+    start = image.producer_ids.next_producer_id if image.producer_ids is not None else 0
+    if start > _HIGHEST - BLOCK_SIZE:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "All producer ids have been handed out.")
+    record = ProducerIdsRecord(
+        broker_id=request.broker_id,
+        broker_epoch=request.broker_epoch,
+        next_producer_id=start + BLOCK_SIZE,
+    )
+    response = AllocateProducerIdsResponse(producer_id_start=start, producer_id_len=BLOCK_SIZE)
+    return Decision([record], response)
+
+
+def refuse(request: AllocateProducerIdsRequest, error: KafkaError) -> AllocateProducerIdsResponse:
+    return AllocateProducerIdsResponse(error_code=error.code)

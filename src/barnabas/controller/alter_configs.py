@@ -1,0 +1,47 @@
+"""AlterConfigs (key 33): replaces all settings of a resource; what is not named is removed."""
+
+from barnabas.controller.config_changes import change_each, config_records
+from barnabas.controller.decision import Context, Decision, require_bounded
+from barnabas.metadata.image import Image
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+from barnabas.wire.schema import Message
+
+
+def decide(request: AlterConfigsRequest, image: Image, context: Context) -> Decision:
+    def change(resource: AlterConfigsResource) -> list[Message]:
+        for config in resource.configs:
+            if config.value is None:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST, f"Null value not supported for : {config.name}"
+                )
+        name = (resource.resource_type, resource.resource_name)
+        changed: dict[str, str | None] = {config.name: config.value for config in resource.configs}
+        for key in image.config(*name):
+            changed.setdefault(key, None)
+        return config_records(name, changed, image, context)
+
+    records, responses = change_each(request.resources, change, _answer)
+    require_bounded(records)
+    response = AlterConfigsResponse(responses=responses)
+    return Decision([] if request.validate_only else records, response)
+
+
+def refuse(request: AlterConfigsRequest, error: KafkaError) -> AlterConfigsResponse:
+    return AlterConfigsResponse(responses=[_answer(each, error) for each in request.resources])
+
+
+def _answer(
+    resource: AlterConfigsResource, error: KafkaError | None
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=error.code if error is not None else ErrorCode.NONE,
+        error_message=error.message if error is not None else None,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )

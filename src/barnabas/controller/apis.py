@@ -1,0 +1,42 @@
+"""Which module decides on which request. They are imported when first needed."""
+
+from functools import cache
+from importlib import import_module
+from typing import Protocol
+
+from barnabas.controller.decision import Context, Decision
+from barnabas.metadata.image import Image
+from barnabas.wire.apis import ApiKey
+from barnabas.wire.errors import KafkaError
+from barnabas.wire.schema import Message
+
+DECIDERS = {
+    ApiKey.CREATE_TOPICS: "create_topics",
+    ApiKey.DELETE_TOPICS: "delete_topics",
+    ApiKey.CREATE_PARTITIONS: "create_partitions",
+    ApiKey.ALTER_CONFIGS: "alter_configs",
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: "incremental_alter_configs",
+    ApiKey.ELECT_LEADERS: "elect_leaders",
+    ApiKey.UPDATE_FEATURES: "update_features",
+    ApiKey.BROKER_REGISTRATION: "broker_registration",
+    ApiKey.BROKER_HEARTBEAT: "broker_heartbeat",
+    ApiKey.UNREGISTER_BROKER: "unregister_broker",
+    ApiKey.ALLOCATE_PRODUCER_IDS: "allocate_producer_ids",
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: "assign_replicas_to_dirs",
+    ApiKey.ALTER_PARTITION: "alter_partition",
+    ApiKey.CONTROLLER_REGISTRATION: "controller_registration",
+}
+
+
+class Decider(Protocol):
+    """What such a module offers; see `barnabas.controller.decision`."""
+
+    def decide(self, request: Message, image: Image, context: Context, /) -> Decision: ...
+
+    def refuse(self, request: Message, error: KafkaError, /) -> Message: ...
+
+
+@cache
+def decider(api_key: int) -> Decider:
+    """The module for an API. KeyError if the controller has no say in it."""
+    return import_module(f"barnabas.controller.{DECIDERS[ApiKey(api_key)]}")

@@ -1,0 +1,88 @@
+"""AssignReplicasToDirs (key 73): a broker tells in which log directory its replicas are."""
+
+from barnabas.controller.broker_lifecycle import require_epoch
+from barnabas.controller.decision import Context, Decision
+from barnabas.controller.elections import can_lead, change_partition, rules_for
+from barnabas.metadata.features import DIRECTORY_ASSIGNMENT_FROM
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import BrokerState
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+    ResponseDirectoryData,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
+from barnabas.wire.messages.metadata_records import PartitionChangeRecord
+from barnabas.wire.schema import Message
+
+
+def decide(request: AssignReplicasToDirsRequest, image: Image, context: Context) -> Decision:
+    if image.metadata_level < DIRECTORY_ASSIGNMENT_FROM:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"Directories are assigned from metadata.version {DIRECTORY_ASSIGNMENT_FROM} on; "
+            f"this cluster is at {image.metadata_level}.",
+        )
+    broker = require_epoch(request.broker_id, request.broker_epoch, image)
+    records: list[Message] = []
+    directories = []
+    for directory in request.directories:
+        topics = []
+        for topic in directory.topics:
+            outcomes = []
+            for asked in topic.partitions:
+                index, code = asked.partition_index, ErrorCode.NONE
+                try:
+                    record = _assign(broker, directory.id, topic.topic_id, index, image, context)
+                    if record is not None:
+                        records.append(record)
+                except KafkaError as error:
+                    code = error.code
+                outcomes.append(ResponsePartitionData(partition_index=index, error_code=code))
+            topics.append(ResponseTopicData(topic_id=topic.topic_id, partitions=outcomes))
+        directories.append(ResponseDirectoryData(id=directory.id, topics=topics))
+    return Decision(records, AssignReplicasToDirsResponse(directories=directories))
+
+
+def refuse(request: AssignReplicasToDirsRequest, error: KafkaError) -> AssignReplicasToDirsResponse:
+    return AssignReplicasToDirsResponse(error_code=error.code)
+
+
+def _assign(
+    broker: BrokerState,
+    directory_id: bytes,
+    topic_id: bytes,
+    index: int,
+    image: Image,
+    context: Context,
+) -> PartitionChangeRecord | None:
+    topic = image.topics.by_id(topic_id)
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+    partition = topic.partitions.get(index)
+    if partition is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    broker_id = broker.broker_id
+    if broker_id not in partition.replicas:
+        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    by_state = can_lead(image, partition)
+    online = broker.has_online(directory_id)
+
+    def acceptable(candidate: int) -> bool:
+        return by_state(candidate) if candidate != broker_id else broker.active and online
+
+    isr = partition.isr if online else tuple(r for r in partition.isr if r != broker_id)
+    return change_partition(
+        topic_id,
+        index,
+        partition,
+        rules_for(topic, image, context),
+        acceptable,
+        isr=isr,
+        directories=tuple(
+            directory_id if replica == broker_id else partition.directory_of(replica)
+            for replica in partition.replicas
+        ),
+    )

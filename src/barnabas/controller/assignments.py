@@ -1,0 +1,54 @@
+"""New partitions: from replicas, chosen by hand or placed, to the state they start in."""
+
+from collections.abc import Sequence
+
+from barnabas.controller.decision import default_directory
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import PartitionState, Replicas
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+
+def new_partition(index: int, replicas: Replicas, image: Image) -> PartitionState:
+    """A partition led by its first active replica, all active replicas in sync."""
+    brokers = image.brokers
+    isr = tuple(r for r in replicas if (broker := brokers.get(r)) is not None and broker.active)
+    if not isr:
+        raise _refused(
+            f"All brokers assigned to partition {index} are fenced or in controlled shutdown."
+        )
+    return PartitionState(
+        replicas=replicas,
+        isr=isr,
+        leader=isr[0],
+        leader_epoch=0,
+        partition_epoch=0,
+        directories=tuple(default_directory(brokers.get(replica)) for replica in replicas),
+    )
+
+
+def require_assignable(
+    replicas: Sequence[int], image: Image, replication_factor: int | None
+) -> Replicas:
+    """INVALID_REPLICA_ASSIGNMENT unless the brokers exist, differ, and are as many as elsewhere."""
+    if not replicas:
+        raise _refused("The manual partition assignment includes an empty replica list.")
+    for broker_id in sorted(replicas):
+        if broker_id not in image.brokers:
+            raise _refused(
+                f"The manual partition assignment includes broker {broker_id}, which is not "
+                "registered."
+            )
+        if replicas.count(broker_id) > 1:
+            raise _refused(
+                f"The manual partition assignment includes broker {broker_id} more than once."
+            )
+    if replication_factor is not None and len(replicas) != replication_factor:
+        raise _refused(
+            f"The manual partition assignment includes a partition with {len(replicas)} "
+            f"replica(s), where the other partitions have {replication_factor}."
+        )
+    return tuple(replicas)
+
+
+def _refused(reason: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)

@@ -1,0 +1,113 @@
+"""What follows from a broker coming, going or losing a disk: records for it and its partitions."""
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Final
+
+from barnabas.controller.decision import Context
+from barnabas.controller.elections import broker_changes, each_partition
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import NO_LEADER, BrokerState, PartitionState, TopicState
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    UnregisterBrokerRecord,
+)
+from barnabas.wire.schema import Message
+
+_YES: Final = 1
+_NO: Final = -1
+
+
+def require_epoch(broker_id: int, broker_epoch: int, image: Image) -> BrokerState:
+    """STALE_BROKER_EPOCH unless the request is from the process that is registered."""
+    broker = image.brokers.get(broker_id)
+    if broker is None or broker.epoch != broker_epoch:
+        known = "not registered" if broker is None else f"registered with epoch {broker.epoch}"
+        raise KafkaError(
+            ErrorCode.STALE_BROKER_EPOCH,
+            f"Broker {broker_id} sent the epoch {broker_epoch}, but is {known}.",
+        )
+    return broker
+
+
+def fence(broker: BrokerState, image: Image, context: Context) -> list[Message]:
+    """It leads nothing any more and is in no in-sync set."""
+    return [*_leave(broker, image, context), _change(broker, fenced=_YES)]
+
+
+def unfence(broker: BrokerState, image: Image, context: Context) -> list[Message]:
+    """It may lead again, and at once leads what had no leader and it can lead."""
+    leaderless = _partitions(image, lambda partition: partition.leader == NO_LEADER)
+    return [
+        _change(broker, fenced=_NO),
+        *broker_changes(image, context, leaderless, joining=broker.broker_id),
+    ]
+
+
+def begin_shutdown(broker: BrokerState, image: Image, context: Context) -> list[Message]:
+    """It hands over what it leads, still serving those who have not heard of it."""
+    return [_change(broker, in_controlled_shutdown=_YES), *_leave(broker, image, context)]
+
+
+def unregister(broker: BrokerState, image: Image, context: Context) -> list[Message]:
+    return [
+        *_leave(broker, image, context),
+        UnregisterBrokerRecord(broker_id=broker.broker_id, broker_epoch=broker.epoch),
+    ]
+
+
+def lose_directories(
+    broker: BrokerState, lost: Collection[bytes], image: Image, context: Context
+) -> list[Message]:
+    """Some of its log directories failed: what is in them is no longer served by it."""
+    offline = [directory for directory in broker.log_dirs if directory in lost]
+    if not offline:
+        return []
+    broker_id = broker.broker_id
+    touched = _partitions(image, lambda p: p.directory_of(broker_id) in offline)
+    online = [directory for directory in broker.log_dirs if directory not in lost]
+    return [
+        *broker_changes(image, context, touched, leaving=broker_id),
+        _change(broker, log_dirs=online),
+    ]
+
+
+def cordon_directories(broker: BrokerState, cordoned: list[bytes]) -> list[Message]:
+    """Some of its log directories take no new replicas."""
+    if broker.cordoned_log_dirs == tuple(cordoned):
+        return []
+    return [_change(broker, cordoned_log_dirs=cordoned)]
+
+
+def leads_anything(broker_id: int, image: Image) -> bool:
+    return any(partition.leader == broker_id for _, _, partition in each_partition(image))
+
+
+def _leave(broker: BrokerState, image: Image, context: Context) -> Iterator[Message]:
+    broker_id = broker.broker_id
+    in_sync = _partitions(image, lambda partition: broker_id in partition.isr)
+    return broker_changes(image, context, in_sync, leaving=broker_id)
+
+
+def _partitions(
+    image: Image, concerned: Callable[[PartitionState], bool]
+) -> Iterator[tuple[TopicState, int, PartitionState]]:
+    return (each for each in each_partition(image) if concerned(each[2]))
+
+
+def _change(
+    broker: BrokerState,
+    *,
+    fenced: int = 0,
+    in_controlled_shutdown: int = 0,
+    log_dirs: list[bytes] | None = None,
+    cordoned_log_dirs: list[bytes] | None = None,
+) -> BrokerRegistrationChangeRecord:
+    return BrokerRegistrationChangeRecord(
+        broker_id=broker.broker_id,
+        broker_epoch=broker.epoch,
+        fenced=fenced,
+        in_controlled_shutdown=in_controlled_shutdown,
+        log_dirs=log_dirs or [],
+        cordoned_log_dirs=cordoned_log_dirs,
+    )

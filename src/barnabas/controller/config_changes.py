@@ -1,0 +1,150 @@
+"""Changing the settings of a resource: what both AlterConfigs and its incremental form share."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Protocol, TypeVar
+
+from barnabas.config.changes import ResourceType
+from barnabas.config.errors import InvalidConfig, InvalidConfigRequest
+from barnabas.config.validation import validate_client_metrics
+from barnabas.controller.decision import Context
+from barnabas.controller.topic_names import require_valid
+from barnabas.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import ConfigResource
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.metadata_records import ClearElrRecord, ConfigRecord
+from barnabas.wire.schema import Message
+
+_MIN_ISR: Final = "min.insync.replicas"
+
+
+class Resource(Protocol):
+    """A resource in a request of either kind."""
+
+    resource_type: int
+    resource_name: str
+    configs: list[Any]
+
+
+R = TypeVar("R", bound=Resource)
+A = TypeVar("A")
+
+
+def change_each(
+    resources: list[R],
+    change: Callable[[R], list[Message]],
+    answer: Callable[[R, KafkaError | None], A],
+) -> tuple[list[Message], list[A]]:
+    """Change resources one by one; what fails is answered so and does not stop the others."""
+    mentions = Counter((resource.resource_type, resource.resource_name) for resource in resources)
+    records: list[Message] = []
+    answers = []
+    for resource in resources:
+        try:
+            if mentions[resource.resource_type, resource.resource_name] > 1:
+                raise _invalid("Each resource must appear at most once.")
+            _require_distinct(config.name for config in resource.configs)
+            records += change(resource)
+        except KafkaError as error:
+            answers.append(answer(resource, error))
+        except InvalidConfig as problem:
+            answers.append(answer(resource, refusal(problem)))
+        else:
+            answers.append(answer(resource, None))
+    return records, answers
+
+
+def config_records(
+    resource: ConfigResource, changed: Mapping[str, str | None], image: Image, context: Context
+) -> list[Message]:
+    """The records that give a resource its `changed` settings, None removing one."""
+    resource_type, name = resource
+    current = image.config(resource_type, name)
+    after = {**current, **{key: value for key, value in changed.items() if value is not None}}
+    for key, value in changed.items():
+        if value is None:
+            after.pop(key, None)
+    _require_allowed(resource, after, image, context)
+    with_elr = image.features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0
+    if with_elr:
+        _require_min_isr_stays(resource, changed)
+    # A broker is told even what it knows, so that it reads files that a setting names again.
+    records: list[Message] = [
+        ConfigRecord(resource_type=resource_type, resource_name=name, name=key, value=value)
+        for key, value in changed.items()
+        if current.get(key) != value or resource_type == ResourceType.BROKER
+    ]
+    if with_elr and changed.get(_MIN_ISR, current.get(_MIN_ISR)) != current.get(_MIN_ISR):
+        # Who was eligible under the old minimum need not be under the new one (KIP-966).
+        topic = name if resource_type == ResourceType.TOPIC else ""
+        records.append(ClearElrRecord(topic_name=topic))
+    return records
+
+
+def refusal(problem: InvalidConfig) -> KafkaError:
+    """The protocol's error for settings that cannot be."""
+    is_request = isinstance(problem, InvalidConfigRequest)
+    code = ErrorCode.INVALID_REQUEST if is_request else ErrorCode.INVALID_CONFIG
+    return KafkaError(code, str(problem))
+
+
+def _require_allowed(
+    resource: ConfigResource, after: Mapping[str, str], image: Image, context: Context
+) -> None:
+    resource_type, name = resource
+    match resource_type:
+        case ResourceType.TOPIC:
+            if not name:
+                raise _invalid("Default topic resources are not allowed.")
+            require_valid(name)
+            context.resolver.validate_topic(after)
+            if image.topics.by_name(name) is None:
+                raise KafkaError(
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
+                )
+        case ResourceType.BROKER:
+            context.resolver.validate_broker(after, broker_id=_broker_id(name))
+        case ResourceType.CLIENT_METRICS:
+            if not name:
+                raise _invalid("A client metrics subscription needs a name.")
+            validate_client_metrics(after)
+        case ResourceType.GROUP:
+            if not name:
+                raise _invalid("Default group resources are not allowed.")
+            context.resolver.validate_group(after)
+        case _:
+            raise _invalid(f"Unknown resource type {resource_type}.")
+
+
+def _require_min_isr_stays(resource: ConfigResource, changed: Mapping[str, str | None]) -> None:
+    resource_type, name = resource
+    if resource_type != ResourceType.BROKER or _MIN_ISR not in changed:
+        return
+    if name:
+        raise InvalidConfig(
+            f"Broker-level {_MIN_ISR} cannot be altered while eligible leader replicas are on: "
+            "set it for the cluster or for a topic."
+        )
+    if changed[_MIN_ISR] is None:
+        raise InvalidConfig(
+            f"Cluster-level {_MIN_ISR} cannot be removed while eligible leader replicas are on."
+        )
+
+
+def _broker_id(name: str) -> int | None:
+    if not name:
+        return None
+    try:
+        return int(name)
+    except ValueError:
+        raise _invalid(f"Node id must be an integer, but it is: {name}") from None
+
+
+def _require_distinct(names: Iterable[str]) -> None:
+    if any(count > 1 for count in Counter(names).values()):
+        raise _invalid("A config key is given more than once.")
+
+
+def _invalid(reason: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, reason)

@@ -1,0 +1,61 @@
+"""When each broker was last heard from. It is not in the log, and dies with this controller."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from barnabas.metadata.states import BrokerState
+
+
+@dataclass(slots=True, frozen=True)
+class Contact:
+    """One sign of life of a broker."""
+
+    broker_id: int
+    broker_epoch: int
+    at_ms: int
+    metadata_offset: int
+    shutdown_offset: int | None = None
+
+
+class Contacts:
+    """The last sign of life of every broker that this controller has heard from."""
+
+    __slots__ = ("_last", "session_timeout_ms")
+
+    def __init__(self, session_timeout_ms: int) -> None:
+        self.session_timeout_ms = session_timeout_ms
+        self._last: dict[int, Contact] = {}
+
+    def touch(self, contact: Contact) -> None:
+        """Note a sign of life. The offset at which a shutdown began is kept while it lasts."""
+        before = self._last.get(contact.broker_id)
+        if (
+            before is not None
+            and before.broker_epoch == contact.broker_epoch
+            and before.shutdown_offset is not None
+        ):
+            contact = replace(contact, shutdown_offset=before.shutdown_offset)
+        self._last[contact.broker_id] = contact
+
+    def has_session(self, broker: BrokerState, now_ms: int) -> bool:
+        """Whether that registration was heard from recently enough to count as running."""
+        last = self._last.get(broker.broker_id)
+        return (
+            last is not None
+            and last.broker_epoch == broker.epoch
+            and now_ms - last.at_ms < self.session_timeout_ms
+        )
+
+    def shutdown_offset(self, broker_id: int) -> int:
+        """The offset from which the others must have read before that broker may stop."""
+        last = self._last.get(broker_id)
+        return -1 if last is None or last.shutdown_offset is None else last.shutdown_offset
+
+    def lowest_offset(self, brokers: Mapping[int, BrokerState]) -> int | None:
+        """How far the slowest active broker has read the metadata; None if none is active."""
+        offsets = [
+            last.metadata_offset
+            for last in self._last.values()
+            if (broker := brokers.get(last.broker_id)) is not None and broker.active
+        ]
+        return min(offsets, default=None)

@@ -1,0 +1,216 @@
+"""CreateTopics (key 19): new topics, each with its partitions placed by us or by the caller.
+
+v4 takes -1 for the default partition count and replication factor; v5 answers with the topic's
+settings; v6 may be throttled; v7 answers with topic ids.
+"""
+
+from collections import Counter
+from typing import Final
+
+from barnabas.config import topic as topic_settings
+from barnabas.config.describe import Source, describe_topic
+from barnabas.config.errors import InvalidConfig
+from barnabas.config.setting import to_text
+from barnabas.controller.assignments import new_partition, require_assignable
+from barnabas.controller.config_changes import refusal
+from barnabas.controller.decision import MAX_RECORDS, Context, Decision, require_bounded
+from barnabas.controller.placement import place
+from barnabas.controller.topic_names import (
+    CLUSTER_METADATA_TOPIC,
+    require_available,
+    require_valid,
+)
+from barnabas.metadata.image import Image
+from barnabas.metadata.snapshot import partition_record
+from barnabas.metadata.states import PartitionState
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from barnabas.wire.messages.metadata_records import ConfigRecord, TopicRecord
+from barnabas.wire.schema import Message
+
+_TOPIC: Final = 2
+
+
+def decide(request: CreateTopicsRequest, image: Image, context: Context) -> Decision:
+    _require_few_partitions(request, context)
+    mentions = Counter(topic.name for topic in request.topics)
+    records: list[Message] = []
+    results: list[CreatableTopicResult] = []
+    described: dict[tuple[tuple[str, str], ...], list[CreatableTopicConfigs]] = {}
+    for topic in request.topics:
+        if mentions[topic.name] > 1:
+            continue
+        try:
+            partitions, configs = _plan(topic, image, context)
+        except KafkaError as error:
+            results.append(_failure(topic.name, error))
+            continue
+        topic_id = context.random_uuid()
+        records += _records(topic.name, topic_id, partitions, configs)
+        same_settings = tuple(configs.items())
+        if same_settings not in described:
+            described[same_settings] = _describe(configs, context)
+        results.append(
+            CreatableTopicResult(
+                name=topic.name,
+                topic_id=topic_id,
+                error_message=None,
+                num_partitions=len(partitions),
+                replication_factor=len(partitions[0].replicas),
+                configs=described[same_settings],
+            )
+        )
+    twice = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    results += [_failure(name, twice) for name, count in mentions.items() if count > 1]
+    require_bounded(records)
+    response = CreateTopicsResponse(topics=results)
+    return Decision([] if request.validate_only else records, response)
+
+
+def refuse(request: CreateTopicsRequest, error: KafkaError) -> CreateTopicsResponse:
+    names = dict.fromkeys(topic.name for topic in request.topics)
+    return CreateTopicsResponse(topics=[_failure(name, error) for name in names])
+
+
+def _plan(
+    topic: CreatableTopic, image: Image, context: Context
+) -> tuple[list[PartitionState], dict[str, str]]:
+    if topic.name == CLUSTER_METADATA_TOPIC:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"Creation of internal topic {topic.name} is prohibited."
+        )
+    require_valid(topic.name)
+    require_available(topic.name, image)
+    configs = _valid_configs(topic, context)
+    return _partitions(topic, image, context), configs
+
+
+def _valid_configs(topic: CreatableTopic, context: Context) -> dict[str, str]:
+    configs = {}
+    for config in topic.configs:
+        if config.value is None:
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG,
+                f"Null value not supported for topic configs: {config.name}",
+            )
+        configs[config.name] = config.value
+    if configs:
+        try:
+            context.resolver.validate_topic(configs)
+        except InvalidConfig as problem:
+            raise refusal(problem) from problem
+    return configs
+
+
+def _partitions(topic: CreatableTopic, image: Image, context: Context) -> list[PartitionState]:
+    if topic.assignments:
+        return _assigned_partitions(topic, image)
+    if topic.replication_factor < -1 or topic.replication_factor == 0:
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"Replication factor {topic.replication_factor} of topic {topic.name} must be larger "
+            "than 0, or -1 for the broker's default.",
+        )
+    if topic.num_partitions < -1 or topic.num_partitions == 0:
+        raise KafkaError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"Number of partitions {topic.num_partitions} of topic {topic.name} must be larger "
+            "than 0, or -1 for the broker's default.",
+        )
+    replication_factor = topic.replication_factor
+    if replication_factor == -1:
+        replication_factor = context.resolver.broker("default.replication.factor")
+    count = _partition_count(topic, context)
+    placed = place(image.brokers.values(), count, replication_factor, context.random_below)
+    return [new_partition(index, replicas, image) for index, replicas in enumerate(placed)]
+
+
+def _assigned_partitions(topic: CreatableTopic, image: Image) -> list[PartitionState]:
+    for asked, what in (
+        (topic.replication_factor, "replication factor"),
+        (topic.num_partitions, "number of partitions"),
+    ):
+        if asked != -1:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                f"A manual partition assignment of topic {topic.name} goes with the {what} -1.",
+            )
+    partitions: dict[int, PartitionState] = {}
+    replication_factor: int | None = None
+    for assignment in topic.assignments:
+        index = assignment.partition_index
+        if index in partitions:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Found multiple manual partition assignments for partition {index}.",
+            )
+        replicas = require_assignable(assignment.broker_ids, image, replication_factor)
+        replication_factor = len(replicas)
+        partitions[index] = new_partition(index, replicas, image)
+    if set(partitions) != set(range(len(partitions))):
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "Partitions in a manual assignment are numbered from 0 without gaps.",
+        )
+    return [partitions[index] for index in range(len(partitions))]
+
+
+def _partition_count(topic: CreatableTopic, context: Context) -> int:
+    if topic.num_partitions == -1:
+        return int(context.resolver.broker("num.partitions"))
+    return topic.num_partitions
+
+
+def _require_few_partitions(request: CreateTopicsRequest, context: Context) -> None:
+    total = sum(
+        len(topic.assignments) or max(_partition_count(topic, context), 0)
+        for topic in request.topics
+    )
+    if total > MAX_RECORDS:
+        raise KafkaError(
+            ErrorCode.POLICY_VIOLATION,
+            f"The request asks for {total} partitions at once, and {MAX_RECORDS} are allowed.",
+        )
+
+
+def _records(
+    name: str, topic_id: bytes, partitions: list[PartitionState], configs: dict[str, str]
+) -> list[Message]:
+    return [
+        TopicRecord(name=name, topic_id=topic_id),
+        *(
+            ConfigRecord(resource_type=_TOPIC, resource_name=name, name=key, value=value)
+            for key, value in configs.items()
+        ),
+        *(partition_record(topic_id, index, state) for index, state in enumerate(partitions)),
+    ]
+
+
+def _describe(configs: dict[str, str], context: Context) -> list[CreatableTopicConfigs]:
+    """The settings the topic will have: those of any topic, and its own on top."""
+    described = []
+    for setting in describe_topic(context.resolver, ""):
+        value, source = setting.value, setting.source
+        if setting.name in configs:
+            declared = topic_settings.SETTINGS[setting.name]
+            value, source = to_text(declared.parse(configs[setting.name])), Source.TOPIC
+        described.append(
+            CreatableTopicConfigs(
+                name=setting.name,
+                value=value,
+                read_only=setting.read_only,
+                config_source=source,
+                is_sensitive=setting.sensitive,
+            )
+        )
+    return described
+
+
+def _failure(name: str, error: KafkaError) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)

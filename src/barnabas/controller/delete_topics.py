@@ -1,0 +1,87 @@
+"""DeleteTopics (key 20): by name; from v6 by name or by id.
+
+v3 says TOPIC_DELETION_DISABLED where earlier ones say INVALID_REQUEST; v5 has error messages.
+"""
+
+from collections import Counter
+
+from barnabas.controller.decision import Context, Decision, require_bounded
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import TopicState
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from barnabas.wire.messages.metadata_records import RemoveTopicRecord
+from barnabas.wire.schema import Message
+from barnabas.wire.uuid import ZERO, to_text
+
+
+def decide(request: DeleteTopicsRequest, image: Image, context: Context) -> Decision:
+    if not context.resolver.broker("delete.topic.enable"):
+        raise KafkaError(
+            ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false on this broker."
+        )
+    mentions = Counter((topic.name, topic.topic_id) for topic in _asked(request))
+    found: dict[tuple[str | None, bytes], TopicState] = {}
+    results = []
+    for (name, topic_id), count in mentions.items():
+        try:
+            if count > 1:
+                raise _invalid(f"Duplicate topic {'id' if name is None else 'name'}.")
+            found[name, topic_id] = _find(name, topic_id, image)
+        except KafkaError as error:
+            results.append(_result(name, topic_id, error))
+    named = Counter(topic.topic_id for topic in found.values())
+    records: list[Message] = []
+    for (name, topic_id), topic in found.items():
+        if named[topic.topic_id] > 1:
+            both = _invalid(f"Topic {topic.name} was named both by its name and by its id.")
+            results.append(_result(name, topic_id, both))
+            continue
+        records.append(RemoveTopicRecord(topic_id=topic.topic_id))
+        results.append(DeletableTopicResult(name=topic.name, topic_id=topic.topic_id))
+    require_bounded(records)
+    return Decision(records, DeleteTopicsResponse(responses=results))
+
+
+def refuse(request: DeleteTopicsRequest, error: KafkaError) -> DeleteTopicsResponse:
+    asked = _asked(request)
+    return DeleteTopicsResponse(
+        responses=[_result(topic.name, topic.topic_id, error) for topic in asked]
+    )
+
+
+def _asked(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
+    return [*request.topics, *(DeleteTopicState(name=name) for name in request.topic_names)]
+
+
+def _find(name: str | None, topic_id: bytes, image: Image) -> TopicState:
+    if name is not None:
+        if topic_id != ZERO:
+            raise _invalid("A topic is named by its name or by its id, not by both.")
+        topic = image.topics.by_name(name)
+        if topic is None:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist."
+            )
+        return topic
+    if topic_id == ZERO:
+        raise _invalid("Neither a topic name nor an id was given.")
+    topic = image.topics.by_id(topic_id)
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"No topic has the id {to_text(topic_id)}.")
+    return topic
+
+
+def _invalid(reason: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, reason)
+
+
+def _result(name: str | None, topic_id: bytes, error: KafkaError) -> DeletableTopicResult:
+    return DeletableTopicResult(
+        name=name, topic_id=topic_id, error_code=error.code, error_message=error.message
+    )

@@ -1,0 +1,101 @@
+"""ElectLeaders (key 43): the preferred leader, or from v1 any replica that is alive, on demand."""
+
+from dataclasses import replace
+
+from barnabas.controller.decision import Context, Decision, require_bounded
+from barnabas.controller.elections import Election, can_lead, change_partition, rules_for
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import NO_LEADER
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+    TopicPartitions,
+)
+from barnabas.wire.messages.metadata_records import PartitionChangeRecord
+from barnabas.wire.schema import Message
+
+_ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
+
+
+def decide(request: ElectLeadersRequest, image: Image, context: Context) -> Decision:
+    election = _ELECTIONS.get(request.election_type)
+    if election is None:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}."
+        )
+    every = request.topic_partitions is None
+    records: list[Message] = []
+    results = []
+    for asked in _asked(request, image):
+        outcomes = []
+        for index in asked.partitions:
+            try:
+                records.append(_elect(asked.topic, index, election, image, context))
+                outcomes.append(PartitionResult(partition_id=index, error_message=None))
+            except KafkaError as error:
+                # Asked for all, only those are of interest that something was done about.
+                if not every or error.code is not ErrorCode.ELECTION_NOT_NEEDED:
+                    outcomes.append(_outcome(index, error))
+        results.append(ReplicaElectionResult(topic=asked.topic, partition_result=outcomes))
+    require_bounded(records)
+    return Decision(records, ElectLeadersResponse(replica_election_results=results))
+
+
+def refuse(request: ElectLeadersRequest, error: KafkaError) -> ElectLeadersResponse:
+    return ElectLeadersResponse(
+        error_code=error.code,
+        replica_election_results=[
+            ReplicaElectionResult(
+                topic=asked.topic,
+                partition_result=[_outcome(index, error) for index in asked.partitions],
+            )
+            for asked in request.topic_partitions or ()
+        ],
+    )
+
+
+def _asked(request: ElectLeadersRequest, image: Image) -> list[TopicPartitions]:
+    if request.topic_partitions is not None:
+        return request.topic_partitions
+    return [
+        TopicPartitions(topic=topic.name, partitions=list(topic.partitions))
+        for topic in image.topics
+    ]
+
+
+def _elect(
+    topic_name: str, index: int, election: Election, image: Image, context: Context
+) -> PartitionChangeRecord:
+    topic = image.topics.by_name(topic_name)
+    partition = topic.partitions.get(index) if topic is not None else None
+    if topic is None or partition is None:
+        raise KafkaError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic_name}-{index}."
+        )
+    has_leader = partition.leader != NO_LEADER
+    if partition.leader == partition.replicas[0] or (election is Election.UNCLEAN and has_leader):
+        raise KafkaError(
+            ErrorCode.ELECTION_NOT_NEEDED, f"{topic_name}-{index} is led by {partition.leader}."
+        )
+    rules = replace(rules_for(topic, image, context), election=election)
+    acceptable = can_lead(image, partition)
+    record = change_partition(topic.topic_id, index, partition, rules, acceptable)
+    if record is None:
+        missing = (
+            ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+            if election is Election.PREFERRED
+            else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+        )
+        raise KafkaError(
+            missing,
+            f"No replica of {topic_name}-{index} can take over from {partition.leader}: "
+            f"replicas {list(partition.replicas)}, in sync {list(partition.isr)}.",
+        )
+    return record
+
+
+def _outcome(index: int, error: KafkaError) -> PartitionResult:
+    return PartitionResult(partition_id=index, error_code=error.code, error_message=error.message)

@@ -1,0 +1,213 @@
+"""Who leads a partition, and who is in sync, when something about its replicas has changed.
+
+Pure functions from a partition to the record that changes it. With eligible leader replicas
+(KIP-966) the in-sync set may become empty: replicas that left it while it was below the minimum
+hold everything committed, and may lead without loss.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from barnabas.controller.decision import Context
+from barnabas.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import (
+    NO_LEADER,
+    PartitionState,
+    RecoveryState,
+    Replicas,
+    TopicState,
+)
+from barnabas.wire.messages.metadata_records import PartitionChangeRecord
+
+# Before it, brokers needed a new leader epoch when the in-sync set shrank (KAFKA-15021).
+_SHRINKS_KEEP_EPOCH_FROM: Final = 12
+
+
+class Election(Enum):
+    """Which replicas may become leader, and which is taken first."""
+
+    ONLINE = auto()  # one that is in sync; the present leader stays if it can
+    PREFERRED = auto()  # as online, but the first replica goes before the present leader
+    UNCLEAN = auto()  # any that is alive, if there is no other: may lose records
+
+
+@dataclass(slots=True, frozen=True)
+class Rules:
+    """What one topic's elections go by."""
+
+    election: Election
+    min_isr: int
+    eligible_leaders: bool
+    shrinking_starts_epoch: bool
+
+
+def rules_for(topic: TopicState, image: Image, context: Context) -> Rules:
+    """The rules that the topic's settings and the cluster's features make."""
+    config = context.resolver.topic(topic.name)
+    replication_factor = len(topic.partitions[0].replicas) if 0 in topic.partitions else 1
+    unclean = config["unclean.leader.election.enable"]
+    return Rules(
+        Election.UNCLEAN if unclean else Election.ONLINE,
+        min(config["min.insync.replicas"], replication_factor),
+        image.features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0,
+        image.metadata_level < _SHRINKS_KEEP_EPOCH_FROM,
+    )
+
+
+def can_lead(
+    image: Image,
+    partition: PartitionState,
+    *,
+    excluded: Collection[int | None] = (),
+    joining: int | None = None,
+) -> Callable[[int], bool]:
+    """Whether a broker is active and the directory of its replica is online.
+
+    The image still shows a `joining` broker as fenced: that changes with the same decision.
+    """
+
+    def acceptable(broker_id: int) -> bool:
+        broker = image.brokers.get(broker_id)
+        return (
+            broker is not None
+            and broker_id not in excluded
+            and (broker.active or broker_id == joining)
+            and broker.has_online(partition.directory_of(broker_id))
+        )
+
+    return acceptable
+
+
+def change_partition(
+    topic_id: bytes,
+    index: int,
+    partition: PartitionState,
+    rules: Rules,
+    acceptable: Callable[[int], bool],
+    *,
+    isr: Replicas | None = None,
+    lost_log: int | None = None,
+    recovery_state: int | None = None,
+    directories: tuple[bytes, ...] | None = None,
+) -> PartitionChangeRecord | None:
+    """The record for a partition whose in-sync set shall be `isr`, or None if nothing changes.
+
+    `lost_log` is a broker that stopped uncleanly: it may have lost what it once had.
+    """
+    target_isr = partition.isr if isr is None else isr
+    elr = _eligible(partition, target_isr, rules, lost_log)
+    leader, unclean = _elect(partition, target_isr, elr, rules, acceptable)
+    recovery = partition.recovery_state if recovery_state is None else recovery_state
+    if unclean:
+        target_isr, elr, recovery = (leader,), (), RecoveryState.RECOVERING
+    elif not target_isr and leader in elr:
+        target_isr, elr = (leader,), tuple(replica for replica in elr if replica != leader)
+    elif not target_isr and not rules.eligible_leaders:
+        target_isr = partition.isr  # kept, so that its members may lead when they are back
+    record = PartitionChangeRecord(topic_id=topic_id, partition_id=index)
+    before = (partition.leader, partition.isr, partition.elr, partition.recovery_state)
+    if leader != partition.leader or _shrinks_with_epoch(partition, target_isr, rules):
+        record.leader = leader
+    if target_isr != partition.isr:
+        record.isr = list(target_isr)
+    if elr != partition.elr:
+        record.eligible_leader_replicas = list(elr)
+    if recovery != partition.recovery_state:
+        record.leader_recovery_state = recovery
+    last_known = _last_known_leader(partition, leader, target_isr, rules)
+    if last_known != partition.last_known_elr:
+        record.last_known_elr = list(last_known)
+    if directories is not None and directories != partition.directories:
+        record.directories = list(directories)
+    after = (leader, target_isr, elr, recovery)
+    if before == after and record.last_known_elr is None and record.directories is None:
+        return None
+    return record
+
+
+def broker_changes(
+    image: Image,
+    context: Context,
+    partitions: Iterable[tuple[TopicState, int, PartitionState]],
+    *,
+    leaving: int | None = None,
+    joining: int | None = None,
+    lost_log: int | None = None,
+) -> Iterator[PartitionChangeRecord]:
+    """The changes to partitions when a broker leaves, joins, or comes back without its log."""
+    gone = (leaving, lost_log)
+    rules: dict[bytes, Rules] = {}
+    for topic, index, partition in partitions:
+        if topic.topic_id not in rules:
+            rules[topic.topic_id] = rules_for(topic, image, context)
+        record = change_partition(
+            topic.topic_id,
+            index,
+            partition,
+            rules[topic.topic_id],
+            can_lead(image, partition, excluded=gone, joining=joining),
+            isr=tuple(replica for replica in partition.isr if replica not in gone),
+            lost_log=lost_log,
+        )
+        if record is not None:
+            yield record
+
+
+def each_partition(image: Image) -> Iterator[tuple[TopicState, int, PartitionState]]:
+    for topic in image.topics:
+        for index, partition in topic.partitions.items():
+            yield topic, index, partition
+
+
+def _eligible(
+    partition: PartitionState, isr: Replicas, rules: Rules, lost_log: int | None
+) -> Replicas:
+    """Below the minimum, whoever leaves the in-sync set still has all that is committed."""
+    if not rules.eligible_leaders or len(isr) >= rules.min_isr:
+        return ()
+    candidates = dict.fromkeys((*partition.elr, *partition.isr))
+    return tuple(r for r in candidates if r not in isr and r != lost_log)
+
+
+def _elect(
+    partition: PartitionState,
+    isr: Replicas,
+    elr: Replicas,
+    rules: Rules,
+    acceptable: Callable[[int], bool],
+) -> tuple[int, bool]:
+    """The leader, and whether it may lack committed records."""
+    in_turn = (partition.leader, *partition.replicas)
+    if rules.election is Election.PREFERRED:
+        in_turn = (partition.replicas[0], *in_turn)
+    clean = isr or elr
+    for replica in in_turn:
+        if replica in clean and acceptable(replica):
+            return replica, False
+    if rules.eligible_leaders and not clean and len(partition.last_known_elr) == 1:
+        last_known = partition.last_known_elr[0]
+        if acceptable(last_known):
+            return last_known, True
+    if rules.election is Election.UNCLEAN:
+        for replica in partition.replicas:
+            if acceptable(replica):
+                return replica, True
+    return NO_LEADER, False
+
+
+def _last_known_leader(
+    partition: PartitionState, leader: int, isr: Replicas, rules: Rules
+) -> Replicas:
+    """Whom to wait for when nobody is left who surely has everything."""
+    if not rules.eligible_leaders:
+        return partition.last_known_elr
+    if not isr and partition.isr and partition.leader != NO_LEADER:
+        return (partition.leader,)
+    return () if leader != NO_LEADER else partition.last_known_elr
+
+
+def _shrinks_with_epoch(partition: PartitionState, isr: Replicas, rules: Rules) -> bool:
+    return rules.shrinking_starts_epoch and not set(partition.isr) <= set(isr)

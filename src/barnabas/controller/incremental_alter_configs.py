@@ -1,0 +1,62 @@
+"""IncrementalAlterConfigs (key 44): sets, removes, appends to or takes from single settings."""
+
+from barnabas.config.changes import Operation, apply_operation, find_setting
+from barnabas.controller.config_changes import change_each, config_records
+from barnabas.controller.decision import Context, Decision, require_bounded
+from barnabas.metadata.image import Image
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from barnabas.wire.schema import Message
+
+
+def decide(request: IncrementalAlterConfigsRequest, image: Image, context: Context) -> Decision:
+    def change(resource: AlterConfigsResource) -> list[Message]:
+        name = (resource.resource_type, resource.resource_name)
+        current = image.config(*name)
+        changed: dict[str, str | None] = {}
+        for config in resource.configs:
+            setting = find_setting(resource.resource_type, config.name)
+            changed[config.name] = apply_operation(
+                setting, current.get(config.name), _operation(config), config.value
+            )
+        return config_records(name, changed, image, context)
+
+    records, responses = change_each(request.resources, change, _answer)
+    require_bounded(records)
+    response = IncrementalAlterConfigsResponse(responses=responses)
+    return Decision([] if request.validate_only else records, response)
+
+
+def refuse(
+    request: IncrementalAlterConfigsRequest, error: KafkaError
+) -> IncrementalAlterConfigsResponse:
+    return IncrementalAlterConfigsResponse(
+        responses=[_answer(resource, error) for resource in request.resources]
+    )
+
+
+def _operation(config: AlterableConfig) -> Operation:
+    try:
+        return Operation(config.config_operation)
+    except ValueError:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Unknown operation {config.config_operation} for the config {config.name}.",
+        ) from None
+
+
+def _answer(
+    resource: AlterConfigsResource, error: KafkaError | None
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=error.code if error is not None else ErrorCode.NONE,
+        error_message=error.message if error is not None else None,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )

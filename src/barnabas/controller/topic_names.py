@@ -1,0 +1,41 @@
+"""Which names a topic may have."""
+
+import re
+from typing import Final
+
+from barnabas.metadata.image import Image
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
+MAX_LENGTH: Final = 249  # with "-", five digits and ".delete" it is still a file name
+
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def require_valid(name: str) -> None:
+    """INVALID_TOPIC_EXCEPTION unless the name can be a directory and a metric."""
+    if not name:
+        raise _invalid("the empty string is not a topic name")
+    if name in (".", ".."):
+        raise _invalid(f"'{name}' is not a topic name")
+    if len(name) > MAX_LENGTH:
+        raise _invalid(f"'{name}' is {len(name)} characters long, the most is {MAX_LENGTH}")
+    if not _LEGAL.fullmatch(name):
+        raise _invalid(f"'{name}' has characters other than ASCII letters, digits, '.', '_', '-'")
+
+
+def require_available(name: str, image: Image) -> None:
+    """TOPIC_ALREADY_EXISTS, or the name differs from an existing one in "." and "_" only."""
+    if image.topics.by_name(name) is not None:
+        raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    colliding = image.topics.colliding_with(name)
+    if colliding is not None:
+        raise KafkaError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"Topic '{name}' collides with existing topic '{colliding}': "
+            "in metric names '.' and '_' are the same.",
+        )
+
+
+def _invalid(reason: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}.")

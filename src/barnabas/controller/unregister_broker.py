@@ -1,0 +1,24 @@
+"""UnregisterBroker (key 64): forget a broker that will not come back."""
+
+from barnabas.controller import broker_lifecycle
+from barnabas.controller.decision import Context, Decision
+from barnabas.metadata.image import Image
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.unregister_broker import (
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
+
+
+def decide(request: UnregisterBrokerRequest, image: Image, context: Context) -> Decision:
+    broker = image.brokers.get(request.broker_id)
+    if broker is None:
+        raise KafkaError(
+            ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker {request.broker_id} is not registered."
+        )
+    records = broker_lifecycle.unregister(broker, image, context)
+    return Decision(records, UnregisterBrokerResponse(error_message=None))
+
+
+def refuse(request: UnregisterBrokerRequest, error: KafkaError) -> UnregisterBrokerResponse:
+    return UnregisterBrokerResponse(error_code=error.code, error_message=error.message)

@@ -1,0 +1,131 @@
+"""UpdateFeatures (key 57): finalise feature levels, all of the request or none.
+
+v0 has only "allow downgrade"; v1 upgrade types and validate-only; v2 no results per feature.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+
+from barnabas.controller.decision import Context, Decision
+from barnabas.metadata import features
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import LevelRange
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.metadata_records import ConfigRecord, FeatureLevelRecord
+from barnabas.wire.messages.update_features import (
+    FeatureUpdateKey,
+    UpdatableFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+from barnabas.wire.schema import Message
+
+_BROKER = 4
+_MIN_ISR = "min.insync.replicas"
+
+
+class UpgradeType(IntEnum):
+    """How far a level may go down."""
+
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+def decide(request: UpdateFeaturesRequest, image: Image, context: Context) -> Decision:
+    updates = {update.feature: update for update in request.feature_updates}
+    proposed = dict(image.features)
+    proposed.update((name, update.max_version_level) for name, update in updates.items())
+    records: list[Message] = []
+    for update in updates.values():
+        records += _update(update, proposed, image, context)
+    response = UpdateFeaturesResponse(
+        error_message=None,
+        results=[
+            UpdatableFeatureResult(feature=update.feature, error_message=None)
+            for update in request.feature_updates
+        ],
+    )
+    return Decision([] if request.validate_only else records, response)
+
+
+def refuse(request: UpdateFeaturesRequest, error: KafkaError) -> UpdateFeaturesResponse:
+    return UpdateFeaturesResponse(
+        error_code=error.code,
+        error_message=f"No feature was updated, because of one of them: {error.message}",
+    )
+
+
+def _update(
+    update: FeatureUpdateKey, proposed: Mapping[str, int], image: Image, context: Context
+) -> list[Message]:
+    name, level = update.feature, update.max_version_level
+    kind = _upgrade_type(update)
+    if level < 0:
+        raise _invalid(update, "A feature version cannot be less than 0.")
+    _require_supported(update, image, context)
+    is_kraft = name == features.KRAFT_VERSION
+    current = context.kraft_version if is_kraft else image.features.get(name, 0)
+    if level < current and kind is UpgradeType.UPGRADE:
+        raise _invalid(update, "To go down, ask for a safe or an unsafe downgrade.")
+    if level > current and kind is not UpgradeType.UPGRADE:
+        raise _invalid(update, "A downgrade cannot lead to a newer version.")
+    if is_kraft:
+        if level != current:
+            raise _invalid(update, "The quorum's version is set when it is formatted.")
+        return []
+    if name == features.METADATA_VERSION and features.loses_metadata(current, level):
+        how = "An unsafe" if kind is UpgradeType.UNSAFE_DOWNGRADE else "The"
+        raise _invalid(
+            update, f"{how} downgrade from {current} could lose metadata and is not supported."
+        )
+    for needed, least in features.unmet_dependencies(name, level, proposed).items():
+        raise _invalid(update, f"It needs {needed} at {least} or later.")
+    records: list[Message] = [FeatureLevelRecord(name=name, feature_level=level)]
+    if name == features.ELIGIBLE_LEADER_REPLICAS_VERSION and level > current:
+        records += min_isr_records(image, context)
+    return records
+
+
+def min_isr_records(image: Image, context: Context) -> Iterator[Message]:
+    """What eligible leader replicas need: one minimum of in-sync replicas for the whole cluster."""
+    if _MIN_ISR not in image.config(_BROKER, ""):
+        value = str(context.resolver.static[_MIN_ISR])
+        yield ConfigRecord(resource_type=_BROKER, resource_name="", name=_MIN_ISR, value=value)
+    for (resource_type, name), configs in image.configs.items():
+        if resource_type == _BROKER and name and _MIN_ISR in configs:
+            yield ConfigRecord(resource_type=_BROKER, resource_name=name, name=_MIN_ISR, value=None)
+
+
+def _upgrade_type(update: FeatureUpdateKey) -> UpgradeType:
+    if update.allow_downgrade:
+        return UpgradeType.SAFE_DOWNGRADE
+    try:
+        return UpgradeType(update.upgrade_type)
+    except ValueError:
+        raise _invalid(update, "The controller does not know the given upgrade type.") from None
+
+
+def _require_supported(update: FeatureUpdateKey, image: Image, context: Context) -> None:
+    nodes: list[tuple[str, Mapping[str, LevelRange]]] = [
+        (f"Local controller {context.controller_id}", features.SUPPORTED)
+    ]
+    nodes += [(f"Broker {each.broker_id}", each.features) for each in image.brokers.values()]
+    nodes += [
+        (f"Controller {each.controller_id}", each.features)
+        for each in image.controllers.values()
+        if each.controller_id != context.controller_id
+    ]
+    for node, supported in nodes:
+        levels = supported.get(update.feature)
+        if levels is None:
+            raise _invalid(update, f"{node} does not support this feature.")
+        if update.max_version_level not in levels:
+            raise _invalid(update, f"{node} only supports versions {levels.min}-{levels.max}.")
+
+
+def _invalid(update: FeatureUpdateKey, reason: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.INVALID_UPDATE_VERSION,
+        f"Invalid update version {update.max_version_level} for feature {update.feature}. {reason}",
+    )
