@@ -40,7 +40,7 @@ from barnabas.wire.schema import Message
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.__name__)
 @given(st.data())
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 def test_every_version_of_a_message_reads_what_it_wrote(
     message: type[Message], data: st.DataObject
 ) -> None:

@@ -38,7 +38,10 @@ class ErrorCode(IntEnum):
     @classmethod
     def of(cls, value: int) -> "ErrorCode":
         """The code a peer sent; one newer than ours is an unknown server error."""
-        return cls._value2member_map_.get(value, cls.UNKNOWN_SERVER_ERROR)  # type: ignore[return-value]
+        try:
+            return cls(value)
+        except ValueError:
+            return cls.UNKNOWN_SERVER_ERROR
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0

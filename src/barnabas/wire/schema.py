@@ -159,7 +159,13 @@ class Struct(metaclass=StructType):
 
 
 class Message(Struct):
-    """A request, a response, or a record: what has versions of its own."""
+    """A request, a response, or a record: what has versions of its own.
+
+    Declared with its `versions`, the version from which it is `flexible` (compact types and
+    tagged fields), the `api_key` that names it, which for a record is its type, and for a request
+    the `listeners` that Kafka serves it on. `latest_unstable` marks a last version that may
+    still change.
+    """
 
     __slots__ = ()
 
