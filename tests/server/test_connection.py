@@ -1,30 +1,478 @@
 """Frames in, answers out, in order and within bounds."""
 
+import asyncio
+import logging
+import mmap
+from struct import pack
 
-from tests.server.harness import Server, on_a_loop
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.server.harness import Client, Server, frame, on_a_loop
 
+from barnabas.server import connection as connection_module
 from barnabas.server.call import Call
+from barnabas.server.outbox import Outbox
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.messages.list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
+from barnabas.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+
+LIST = ApiKey.LIST_CONFIG_RESOURCES
+PRODUCE = ApiKey.PRODUCE
 
 
-async def name_the_client(
-    request: ListConfigResourcesRequest, call: Call
-) -> ListConfigResourcesResponse:
+async def name_the_client(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
     return ListConfigResourcesResponse(
         config_resources=[ConfigResource(resource_name=f"{call.client_id}@{call.host}")]
     )
 
 
+class Gate:
+    """A handler that parks each request until the test opens the gate for it."""
+
+    def __init__(self) -> None:
+        self.begun: list[int] = []
+        self.parked: dict[int, asyncio.Future[None]] = {}
+
+    async def handle(self, request: ProduceRequest | ListConfigResourcesRequest, call: Call):  # type: ignore[no-untyped-def]
+        self.begun.append(call.correlation_id)
+        self.parked[call.correlation_id] = asyncio.get_running_loop().create_future()
+        await self.parked[call.correlation_id]
+        if isinstance(request, ProduceRequest):
+            return ProduceResponse()
+        return ListConfigResourcesResponse()
+
+    def open(self, correlation_id: int) -> None:
+        self.parked.pop(correlation_id).set_result(None)
+
+    async def until_begun(self, *correlation_ids: int) -> None:
+        while self.begun != list(correlation_ids):
+            await asyncio.sleep(0)
+
+
+def a_list(correlation_id: int) -> tuple[ListConfigResourcesRequest, int, int]:
+    return ListConfigResourcesRequest(), 1, correlation_id
+
+
+def a_produce(correlation_id: int, size_bytes: int = 10) -> tuple[ProduceRequest, int, int]:
+    partition = PartitionProduceData(index=0, records=bytes(size_bytes))
+    topic = TopicProduceData(name="t", partition_data=[partition])
+    return ProduceRequest(acks=1, timeout_ms=1, topic_data=[topic]), 9, correlation_id
+
+
+async def turns(count: int = 20) -> None:
+    """Let the loop go round, so that what could happen has happened."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 @on_a_loop
-async def test_a_request_is_answered() -> None:
-    server = Server({ApiKey.LIST_CONFIG_RESOURCES: name_the_client})
-    client = server.connect()
-    await client.send((ListConfigResourcesRequest(), 1, 7))
-    correlation_id, response = await client.receive(ApiKey.LIST_CONFIG_RESOURCES, 1)
+async def test_a_request_is_answered_with_its_correlation_id() -> None:
+    client = Server({LIST: name_the_client}).connect()
+    await client.send(a_list(7))
+    correlation_id, response = await client.receive(LIST, 1)
     assert correlation_id == 7
     assert response.config_resources[0].resource_name == "k@10.0.0.1"
+
+
+@on_a_loop
+async def test_all_frames_of_one_wake_up_are_answered_with_one_send(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent_bytes = []
+    send = Outbox.send
+
+    def count(outbox: Outbox) -> bool:
+        sent_bytes.append(outbox.unsent_bytes)
+        return send(outbox)
+
+    monkeypatch.setattr(Outbox, "send", count)
+    client = Server({LIST: name_the_client}).connect()
+    await client.send(*(a_list(i) for i in range(5)))
+    assert [(await client.receive(LIST, 1))[0] for _ in range(5)] == list(range(5))
+    assert len(sent_bytes) == 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_frames_may_be_cut_anywhere(data: st.DataObject) -> None:
+    sizes = data.draw(st.lists(st.integers(0, 9000), min_size=1, max_size=4))
+    stream = b"".join(frame(*a_produce(i, size)) for i, size in enumerate(sizes))
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=6)) | {len(stream)})
+
+    @on_a_loop
+    async def scenario() -> None:
+        received: list[int] = []
+
+        async def measure(request: ProduceRequest, _: Call) -> ProduceResponse:
+            records = request.topic_data[0].partition_data[0].records
+            received.append(len(records))  # type: ignore[arg-type]
+            return ProduceResponse()
+
+        client = Server({PRODUCE: measure}).connect()
+        start = 0
+        for cut in cuts:
+            await client.send_bytes(stream[start:cut])
+            await turns(3)
+            start = cut
+        answers = [(await client.receive(PRODUCE, 9))[0] for _ in sizes]
+        assert answers == list(range(len(sizes)))
+        assert received == sizes
+
+    scenario()
+
+
+def test_every_single_cut_of_two_frames_is_put_together() -> None:
+    stream = frame(*a_list(1)) + frame(*a_list(2))
+
+    @on_a_loop
+    async def scenario() -> None:
+        server = Server({LIST: name_the_client})
+        for cut in range(1, len(stream)):
+            client = server.connect()
+            await client.send_bytes(stream[:cut])
+            await turns(3)
+            await client.send_bytes(stream[cut:])
+            assert [(await client.receive(LIST, 1))[0] for _ in range(2)] == [1, 2]
+            client.socket.close()
+
+    scenario()
+
+
+@on_a_loop
+async def test_bytes_one_by_one_make_a_request() -> None:
+    client = Server({LIST: name_the_client}).connect()
+    for byte in frame(*a_list(3)):
+        await client.send_bytes(bytes([byte]))
+        await turns(2)
+    assert (await client.receive(LIST, 1))[0] == 3
+
+
+@on_a_loop
+async def test_a_frame_larger_than_the_shared_buffer_arrives_whole() -> None:
+    seen = []
+
+    async def check(request: ProduceRequest, _: Call) -> ProduceResponse:
+        seen.append(bytes(request.topic_data[0].partition_data[0].records))  # type: ignore[arg-type]
+        return ProduceResponse()
+
+    server = Server({PRODUCE: check})
+    client = server.connect()
+    content = bytes(range(256)) * 20_000  # 5 MB
+    request, version, _ = a_produce(0)
+    request.topic_data[0].partition_data[0].records = content
+    await client.send((request, version, 1), a_produce(2))
+    assert [(await client.receive(PRODUCE, 9))[0] for _ in range(2)] == [1, 2]
+    assert seen[0] == content
+    assert server.network.buffers.used_bytes == 0
+
+
+# What is refused
+
+
+async def refusal(client: Client, caplog: pytest.LogCaptureFixture) -> str:
+    with caplog.at_level(logging.WARNING, "barnabas"):
+        assert await client.is_closed()
+    (record,) = caplog.records
+    return record.getMessage()
+
+
+@pytest.mark.parametrize("length", [-1, -(2**31), 1001, 2**31 - 1])
+def test_a_hostile_length_closes_the_connection_with_one_line(
+    length: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    @on_a_loop
+    async def scenario() -> None:
+        client = Server({LIST: name_the_client}, request_max_bytes=1000).connect()
+        await client.send_bytes(pack(">i", length))
+        assert f"a request of {length} bytes" in await refusal(client, caplog)
+
+    scenario()
+
+
+@on_a_loop
+async def test_a_claimed_length_reserves_no_more_than_a_step() -> None:
+    server = Server({LIST: name_the_client})
+    clients = [server.connect() for _ in range(20)]
+    for client in clients:
+        await client.send_bytes(pack(">i", 99 << 20))
+    await turns()
+    assert len(server.network) == 20
+    assert server.network.buffers.used_bytes <= 20 << 20
+
+
+def test_more_than_the_receiving_limit_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    @on_a_loop
+    async def scenario() -> None:
+        limit = 4 * mmap.PAGESIZE
+        server = Server(
+            {LIST: name_the_client}, request_max_bytes=limit, queued_max_request_bytes=limit
+        )
+        first, second = server.connect(), server.connect()
+        await first.send_bytes(pack(">i", limit - 4) + b"begun")
+        await turns()
+        await second.send_bytes(pack(">i", limit - 4) + b"begun")
+        assert "queued.max.request.bytes" in await refusal(second, caplog)
+        first.socket.close()
+        await turns()
+        assert server.network.buffers.used_bytes == 0
+
+    scenario()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "too few for a request"),
+        (b"\0\3\0\1", "too few for a request"),
+        (pack(">hhih", 74, 1, 0, 500), "ends within its header|past the frame"),
+        (pack(">hhih", 999, 1, 0, -1), "API key 999 is not served"),
+        (pack(">hhih", -1, 1, 0, -1), "API key -1 is not served"),
+        (pack(">hhih", 74, 99, 0, -1), "ListConfigResources v99 is not served here, only 0-1"),
+        (pack(">hhih", 74, -1, 0, -1), "ListConfigResources v-1 is not served"),
+        (frame(*a_list(1))[4:] + b"more", "4 bytes follow a ListConfigResources request"),
+        (pack(">hhih", 74, 1, 0, 2) + b"\xff\xfe\0\1\0", "client id is not UTF-8"),
+        (frame(*a_list(1))[4:-1], ""),
+    ],
+)
+def test_a_malformed_request_closes_the_connection_with_one_line(
+    content: bytes, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    @on_a_loop
+    async def scenario() -> None:
+        server = Server({LIST: name_the_client})
+        client = server.connect()
+        await client.send(a_list(1))
+        await client.receive(LIST, 1)
+        await client.send_bytes(pack(">i", len(content)) + content)
+        line = await refusal(client, caplog)
+        assert any(part in line for part in reason.split("|")), line
+        assert len(server.network) == 0
+
+    scenario()
+
+
+@on_a_loop
+async def test_what_came_before_a_violation_is_still_answered() -> None:
+    client = Server({LIST: name_the_client}).connect()
+    await client.send_bytes(frame(*a_list(1)) + pack(">i", -5))
+    assert (await client.receive(LIST, 1))[0] == 1
+    assert await client.is_closed()
+
+
+# Order
+
+
+@on_a_loop
+async def test_pipelined_produce_requests_begin_at_once_and_are_answered_in_order() -> None:
+    gate = Gate()
+    client = Server({PRODUCE: gate.handle}).connect()
+    await client.send(a_produce(1), a_produce(2), a_produce(3))
+    await gate.until_begun(1, 2, 3)
+    for correlation_id in (3, 1, 2):
+        gate.open(correlation_id)
+    assert [(await client.receive(PRODUCE, 9))[0] for _ in range(3)] == [1, 2, 3]
+
+
+@on_a_loop
+async def test_another_request_waits_until_parked_produce_requests_are_done() -> None:
+    gate = Gate()
+    client = Server({PRODUCE: gate.handle, LIST: gate.handle}).connect()
+    await client.send(a_produce(1), a_produce(2), a_list(3), a_produce(4))
+    await gate.until_begun(1, 2)
+    await turns()
+    gate.open(2)
+    await turns()
+    assert gate.begun == [1, 2]
+    gate.open(1)
+    await gate.until_begun(1, 2, 3)
+    await turns()
+    gate.open(3)
+    await gate.until_begun(1, 2, 3, 4)
+    gate.open(4)
+    keys = [PRODUCE, PRODUCE, LIST, PRODUCE]
+    versions = [9, 9, 1, 9]
+    answers = [(await client.receive(k, v))[0] for k, v in zip(keys, versions, strict=True)]
+    assert answers == [1, 2, 3, 4]
+
+
+@on_a_loop
+async def test_nothing_begins_behind_a_parked_request_of_another_kind() -> None:
+    gate = Gate()
+    client = Server({PRODUCE: gate.handle, LIST: gate.handle}).connect()
+    await client.send(a_list(1))
+    await gate.until_begun(1)
+    await client.send(a_produce(2))
+    await turns()
+    assert gate.begun == [1]
+    gate.open(1)
+    await gate.until_begun(1, 2)
+    gate.open(2)
+    assert (await client.receive(LIST, 1))[0] == 1
+    assert (await client.receive(PRODUCE, 9))[0] == 2
+
+
+@on_a_loop
+async def test_an_answer_ready_at_once_waits_for_a_parked_one_before_it() -> None:
+    gate = Gate()
+
+    async def park_the_first(request: ProduceRequest, call: Call) -> ProduceResponse:
+        if call.correlation_id == 1:
+            await gate.handle(request, call)
+        return ProduceResponse()
+
+    client = Server({PRODUCE: park_the_first}).connect()
+    await client.send(a_produce(1), a_produce(2))
+    await gate.until_begun(1)
+    await turns()
+    assert client.connection.outbox.waiting == 2
+    gate.open(1)
+    assert [(await client.receive(PRODUCE, 9))[0] for _ in range(2)] == [1, 2]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.permutations(range(8)), st.integers(1, 8))
+def test_answers_keep_the_order_of_requests_whatever_ends_first(
+    ends: list[int], sent_together: int
+) -> None:
+    @on_a_loop
+    async def scenario() -> None:
+        gate = Gate()
+        client = Server({PRODUCE: gate.handle}).connect()
+        for start in range(0, 8, sent_together):
+            batch = [a_produce(i) for i in range(start, min(start + sent_together, 8))]
+            await client.send(*batch)
+        await gate.until_begun(*range(8))
+        for correlation_id in ends:
+            gate.open(correlation_id)
+            if correlation_id % 2:
+                await turns(2)
+        assert [(await client.receive(PRODUCE, 9))[0] for _ in range(8)] == list(range(8))
+
+    scenario()
+
+
+# Bounds
+
+
+@on_a_loop
+async def test_a_client_that_takes_no_answers_is_not_read_from() -> None:
+    handled = 0
+
+    async def large(_: ListConfigResourcesRequest, __: Call) -> ListConfigResourcesResponse:
+        nonlocal handled
+        handled += 1
+        name = "x" * 30_000
+        return ListConfigResourcesResponse(config_resources=[ConfigResource(resource_name=name)])
+
+    client = Server({LIST: large}).connect()
+    await client.send(*(a_list(i) for i in range(400)))
+    await turns(50)
+    assert client.connection.outbox.unsent_bytes < 2 * connection_module.MAX_UNSENT_BYTES
+    assert handled < 100
+    assert [(await client.receive(LIST, 1))[0] for _ in range(400)] == list(range(400))
+    assert handled == 400
+
+
+@on_a_loop
+async def test_requests_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_module, "MAX_UNANSWERED", 3)
+    gate = Gate()
+    client = Server({PRODUCE: gate.handle}).connect()
+    await client.send(*(a_produce(i) for i in range(7)))
+    await gate.until_begun(0, 1, 2)
+    await turns()
+    assert gate.begun == [0, 1, 2]
+    for i in range(7):
+        while i not in gate.parked:
+            await asyncio.sleep(0)
+        gate.open(i)
+    assert [(await client.receive(PRODUCE, 9))[0] for _ in range(7)] == list(range(7))
+
+
+@on_a_loop
+async def test_one_connection_leaves_others_their_turn() -> None:
+    order: list[str] = []
+
+    async def note(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
+        order.append(call.host)
+        return ListConfigResourcesResponse()
+
+    server = Server({LIST: note}, queued_max_requests=5)
+    greedy, modest = server.connect("greedy"), server.connect("modest")
+    await greedy.send(*(a_list(i) for i in range(50)))
+    await modest.send(a_list(0))
+    await modest.receive(LIST, 1)
+    assert order.index("modest") <= 10
+    assert [(await greedy.receive(LIST, 1))[0] for _ in range(50)] == list(range(50))
+
+
+# The end
+
+
+@on_a_loop
+async def test_a_client_that_leaves_frees_everything() -> None:
+    server = Server({LIST: name_the_client})
+    client = server.connect()
+    await client.send_bytes(frame(*a_list(1))[:9])
+    await turns()
+    assert server.network.buffers.used_bytes > 0
+    client.socket.close()
+    await turns()
+    assert len(server.network) == 0
+    assert server.network.buffers.used_bytes == 0
+
+
+@on_a_loop
+async def test_a_parked_request_of_a_client_that_left_is_called_off() -> None:
+    cancelled = []
+
+    async def park(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
+        try:
+            await call.broker.purgatory.await_bytes(["a", "b"], 1, 60_000)
+        except asyncio.CancelledError:
+            cancelled.append(call.correlation_id)
+            raise
+        return ListConfigResourcesResponse()
+
+    server = Server({LIST: park})
+    client = server.connect()
+    await client.send(a_list(5))
+    while not len(server.broker.purgatory):
+        await asyncio.sleep(0)
+    client.socket.close()
+    await turns()
+    assert cancelled == [5]
+    assert len(server.broker.purgatory) == 0
+    assert len(server.broker.timer) == 0
+
+
+@on_a_loop
+async def test_a_change_under_way_is_finished_though_its_client_left() -> None:
+    gate = Gate()
+    finished = []
+
+    async def change(
+        request: ListConfigResourcesRequest, call: Call
+    ) -> ListConfigResourcesResponse:
+        response = await gate.handle(request, call)
+        finished.append(call.correlation_id)
+        return response  # type: ignore[no-any-return]
+
+    client = Server({LIST: change}).connect()
+    await client.send(a_list(1))
+    await gate.until_begun(1)
+    client.socket.close()
+    await turns()
+    gate.open(1)
+    await turns()
+    assert finished == [1]

@@ -13,10 +13,9 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 from barnabas.server.buffers import FIRST_STEP_BYTES, Buffer, BuffersExhausted
-from barnabas.server.outbox import Answer, Outbox, Timing
+from barnabas.server.outbox import Outbox
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ProtocolViolation
-from barnabas.wire.outgoing import Outgoing
 
 if TYPE_CHECKING:
     from barnabas.server.network import Network
@@ -79,7 +78,7 @@ class Connection:
         self._network = network
         self._socket = sock
         self._loop: asyncio.AbstractEventLoop = network.loop
-        self._client_id: str | None = None
+        self._client_id = ""
         self._client_id_bytes = b""
         self._exchanges: set[Exchange] = set()
         self._is_exclusive = False  # the one exchange under way lets no other request begin
@@ -102,12 +101,13 @@ class Connection:
 
     def client_id_of(self, encoded: memoryview) -> str:
         """The client id in a header: nearly always the one before."""
-        if encoded != self._client_id_bytes or self._client_id is None:
-            self._client_id_bytes = encoded.tobytes()
+        raw = encoded.tobytes()
+        if raw != self._client_id_bytes:
             try:
-                self._client_id = self._client_id_bytes.decode()
+                self._client_id = raw.decode()
             except UnicodeDecodeError:
                 raise ProtocolViolation("the client id is not UTF-8") from None
+            self._client_id_bytes = raw
         return self._client_id
 
     def await_exchange(self, exchange: "Exchange") -> None:
@@ -115,13 +115,10 @@ class Connection:
         self._exchanges.add(exchange)
         self._is_exclusive = not exchange.lets_pass
 
-    def end_exchange(
-        self, exchange: "Exchange", answer: Answer, outgoing: Outgoing | None, timing: Timing
-    ) -> None:
-        """A suspended request has its answer."""
+    def end_exchange(self, exchange: "Exchange") -> None:
+        """A suspended request has put its answer into the outbox."""
         self._exchanges.discard(exchange)
         self._is_exclusive = False
-        self.outbox.finish(answer, outgoing, timing)
         if self._exchanges:
             # More may end in this turn of the loop; their answers leave together.
             self._settle_soon()
@@ -272,6 +269,7 @@ class Connection:
         allowance = settings.queued_max_requests
         largest = settings.request_max_bytes
         handle = self._network.pipeline.handle
+        outbox = self.outbox
         position = 0
         while filled - position >= 4:
             length = _LENGTH.unpack_from(view, position)[0]
@@ -286,7 +284,7 @@ class Connection:
             if (self._exchanges and not self._may_begin(view, begin)) or not allowance:
                 self._is_held = True
                 break
-            if self.outbox.unsent_bytes > MAX_UNSENT_BYTES and not self._send():
+            if outbox.unsent_bytes > MAX_UNSENT_BYTES and not self._send():
                 self._is_held = True
                 break
             handle(self, view[begin:end])
@@ -347,8 +345,8 @@ class Connection:
         if self._is_stalled:
             self._is_stalled = False
             self._loop.remove_writer(self._socket)
-        if outbox.timings:
-            outbox.count_timings(began_ns)
+        if outbox.unsent:
+            outbox.count_sent(began_ns)
         return True
 
     def _on_writable(self) -> None:

@@ -7,9 +7,11 @@ response, so an error answer is put together from them; what they do not tell is
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from barnabas.log.failures import LogDirFailure
@@ -164,24 +166,29 @@ def _flattened(request: Message) -> Struct:
 ErrorCounter = Callable[[Any], None]
 
 
-def error_counter(response: type[Message], counts: dict[int, int]) -> ErrorCounter:
+def error_counter(response: type[Message], counts: defaultdict[int, int]) -> ErrorCounter:
     """What counts the error codes in answers of this type: at the top, and in its first list."""
-    at_the_top = "error_code" in _fields(response)
-    path = _path_to_errors(response)
+    has_top = "error_code" in _fields(response)
+    path = [attrgetter(name) for name in _path_to_errors(response)]
 
-    def count(answer: Any) -> None:
-        if at_the_top:
-            code = answer.error_code
-            counts[code] = counts.get(code, 0) + 1
-        structs = (answer,)
-        for name in path:
-            structs = [inner for outer in structs for inner in getattr(outer, name)]  # type: ignore[assignment]
-        if path:
-            for struct in structs:
-                code = struct.error_code
-                counts[code] = counts.get(code, 0) + 1
+    def count_top(answer: Any) -> None:
+        counts[answer.error_code] += 1
 
-    return count
+    def count_list(answer: Any) -> None:
+        if has_top:
+            counts[answer.error_code] += 1
+        for struct in path[0](answer):
+            counts[struct.error_code] += 1
+
+    def count_nested_list(answer: Any) -> None:
+        if has_top:
+            counts[answer.error_code] += 1
+        outer, inner = path
+        for group in outer(answer):
+            for struct in inner(group):
+                counts[struct.error_code] += 1
+
+    return (count_top, count_list, count_nested_list)[len(path)]
 
 
 def _path_to_errors(struct: type[Struct]) -> tuple[str, ...]:

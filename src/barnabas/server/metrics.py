@@ -4,6 +4,7 @@ Counting happens on the hot path, so a counter is an attribute and a histogram a
 buckets; turning them into Prometheus text is `exposition`'s work, at the moment of a scrape.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -23,9 +24,9 @@ class Histogram:
     def count(self) -> int:
         return sum(self.buckets)
 
-    def observe(self, value: int) -> None:
-        self.buckets[value.bit_length()] += 1
-        self.total += value
+    def observe(self, value: int, times: int = 1) -> None:
+        self.buckets[value.bit_length()] += times
+        self.total += value * times
 
     def quantile(self, fraction: float) -> float:
         """The value below which that fraction lies, within the width of a bucket."""
@@ -55,7 +56,7 @@ class RequestMetrics:
 
     def __init__(self) -> None:
         self.requests: dict[int, int] = {}  # by version
-        self.errors: dict[int, int] = {}  # by code
+        self.errors: defaultdict[int, int] = defaultdict(int)  # by code
         self.request_bytes = Histogram()
         self.queue_ns = Histogram()
         """Received but not begun (RequestQueueTimeMs)."""
@@ -66,9 +67,6 @@ class RequestMetrics:
         """Answered, behind the answers of earlier requests."""
         self.response_send_ns = Histogram()
         self.total_ns = Histogram()
-
-    def count_error(self, code: int) -> None:
-        self.errors[code] = self.errors.get(code, 0) + 1
 
 
 class TopicMetrics:

@@ -6,6 +6,7 @@ that suspends takes a place in the order; answers to later requests wait behind 
 
 import socket
 from collections import deque
+from itertools import groupby
 from time import perf_counter_ns
 from typing import Protocol, cast
 
@@ -28,25 +29,22 @@ class SendableRegion(Protocol):
     def send(self, sock: socket.socket, sent: int, count: int) -> int: ...
 
 
-Timing = tuple[RequestMetrics, int, int]
-"""Where the times of a request are counted; when it was received, and answered (ns)."""
-
-
 class Answer:
     """The place of one answer; `outgoing` stays None if the client expects none."""
 
-    __slots__ = ("finished", "outgoing", "timing")
+    __slots__ = ("answered_ns", "metrics", "outgoing", "received_ns")
 
-    def __init__(self) -> None:
-        self.finished = False
+    def __init__(self, metrics: RequestMetrics, received_ns: int) -> None:
+        self.metrics = metrics
+        self.received_ns = received_ns
+        self.answered_ns = 0  # once it is
         self.outgoing: Outgoing | None = None
-        self.timing: Timing | None = None
 
 
 class Outbox:
     """Everything that is still to be sent on one socket, and how far sending got."""
 
-    __slots__ = ("_ready", "_region", "_region_sent", "_sent", "_socket", "_waiting", "timings")
+    __slots__ = ("_ready", "_region", "_region_sent", "_sent", "_socket", "_waiting", "unsent")
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -55,8 +53,8 @@ class Outbox:
         self._sent = 0  # bytes of _ready
         self._region = 0  # index of the next region of _ready that is not sent to its end
         self._region_sent = 0  # bytes of that region
-        self.timings: list[Timing] = []
-        """Of the answers that are ready; whoever sees them sent takes them."""
+        self.unsent: list[tuple[RequestMetrics, int]] = []
+        """For each answer that is ready, where it is counted and when it was asked for."""
 
     @property
     def waiting(self) -> int:
@@ -73,25 +71,29 @@ class Outbox:
         return not self._ready and not self._waiting
 
     def tail(self) -> Outgoing | None:
-        """Where the answer to the newest request goes, unless earlier ones have to go first."""
+        """Where the next answer is appended, unless earlier ones have yet to come.
+
+        Whoever appends notes it in `unsent` too.
+        """
         return None if self._waiting else self._ready
 
-    def reserve(self) -> Answer:
-        answer = Answer()
+    def reserve(self, metrics: RequestMetrics, received_ns: int) -> Answer:
+        """A place behind the answers to all earlier requests."""
+        answer = Answer(metrics, received_ns)
         self._waiting.append(answer)
         return answer
 
-    def finish(self, answer: Answer, outgoing: Outgoing | None, timing: Timing) -> None:
+    def finish(self, answer: Answer, outgoing: Outgoing | None, answered_ns: int) -> None:
         """Fill a reserved place; what need not wait any longer becomes ready."""
-        answer.finished = True
         answer.outgoing = outgoing
-        answer.timing = timing
+        answer.answered_ns = answered_ns
         waiting = self._waiting
-        while waiting and waiting[0].finished:
+        while waiting and waiting[0].answered_ns:
             first = waiting.popleft()
-            if first.outgoing is not None and first.timing is not None:
+            if first.outgoing is not None:
                 self._append(first.outgoing)
-                self.timings.append(first.timing)
+                self.unsent.append((first.metrics, first.received_ns))
+                first.metrics.response_queue_ns.observe(answered_ns - first.answered_ns)
 
     def send(self) -> bool:
         """Send what is ready; False if the socket (or this client's turn) was full first."""
@@ -111,15 +113,16 @@ class Outbox:
             self._trim()
         return done
 
-    def count_timings(self, began_ns: int) -> None:
+    def count_sent(self, began_ns: int) -> None:
         """Everything ready has been sent, by a send that began then."""
         sent_ns = perf_counter_ns()
-        send_ns = sent_ns - began_ns
-        for metrics, received_ns, answered_ns in self.timings:
-            metrics.response_queue_ns.observe(max(began_ns - answered_ns, 0))
-            metrics.response_send_ns.observe(send_ns)
-            metrics.total_ns.observe(sent_ns - received_ns)
-        self.timings.clear()
+        # The answers of one wake-up mostly are of one kind and count alike.
+        for alike, answers in groupby(self.unsent):
+            metrics, received_ns = alike
+            count = len(list(answers))
+            metrics.response_send_ns.observe(sent_ns - began_ns, count)
+            metrics.total_ns.observe(sent_ns - received_ns, count)
+        self.unsent.clear()
 
     def _append(self, outgoing: Outgoing) -> None:
         ready = self._ready

@@ -48,7 +48,7 @@ class Pipeline:
             raise ProtocolViolation(f"{size} bytes are too few for a request") from None
         route = self._routes.get(code)
         if route is None:
-            route = self._routes.find(code >> 16, code & 0xFFFF)
+            route = self._routes.find(code)
         body = 10 + client_id_bytes if client_id_bytes > 0 else 10
         client_id = connection.client_id_of(frame[10:body]) if client_id_bytes >= 0 else None
         if route.flexible:
@@ -91,11 +91,11 @@ class Pipeline:
         out = outbox.tail()
         if out is not None:
             self.encode(route, request, call, response, out)
-            outbox.timings.append((metrics, received_ns, ended_ns))
+            outbox.unsent.append((metrics, received_ns))
         else:
             out = Outgoing()
             self.encode(route, request, call, response, out)
-            outbox.finish(outbox.reserve(), out, (metrics, received_ns, ended_ns))
+            outbox.finish(outbox.reserve(metrics, received_ns), out, ended_ns)
 
     def encode(
         self, route: Route, request: Message, call: Call, response: Message, out: Outgoing
@@ -148,7 +148,7 @@ class Exchange:
         self._request = request
         self._call = call
         self._began_ns = began_ns
-        self._answer = call.connection.outbox.reserve()
+        self._answer = call.connection.outbox.reserve(route.metrics, call.received_ns)
         self._suspended: Suspended | None = None
         self._suspended_ns = perf_counter_ns()
         route.metrics.local_ns.observe(self._suspended_ns - began_ns)
@@ -186,5 +186,5 @@ class Exchange:
         except ProtocolViolation as violation:
             connection.close(str(violation))
         else:
-            timing = (route.metrics, call.received_ns, ended_ns)
-            connection.end_exchange(self, self._answer, out, timing)
+            connection.outbox.finish(self._answer, out, ended_ns)
+            connection.end_exchange(self)

@@ -20,6 +20,7 @@ from barnabas.wire.schema import Buffer, Message, VersionRange
 
 _SIZE = Struct(">i")
 _SIZE_AND_ID = Struct(">ii")
+_KEY_AND_VERSION = Struct(">hh")
 _NO_TAGS = b"\0"
 
 Reader = Callable[[Buffer, int], tuple[Any, int]]
@@ -88,19 +89,20 @@ class Routes:
         self.get = self._found.get
         """The route of `key << 16 | version`, if it was found before."""
 
-    def find(self, key: int, version: int) -> Route:
-        """The route of a request; ProtocolViolation where there is none, as nothing can be said.
+    def find(self, code: int) -> Route:
+        """The route of a request not seen before; ProtocolViolation where there is none, as nothing can be said.
 
         Except to ApiVersions, which a client sends before it knows what is spoken here: a
         version too new is answered with those to use instead (KIP-511).
         """
+        key, version = _KEY_AND_VERSION.unpack(_SIZE.pack(code))
         if key not in (self._handlers or HANDLERS):
             raise ProtocolViolation(f"API key {key} is not served here")
         api_key = ApiKey(key)
         versions = self._versions(api_key)
         if version in versions:
             route = self._open(api_key, version)
-            self._found[key << 16 | version] = route
+            self._found[code] = route
             return route
         if api_key is ApiKey.API_VERSIONS:
             if self._unspoken_api_versions is None:

@@ -6,9 +6,12 @@ heap of milliseconds. The core, `Deadlines`, is told the time and knows no loop.
 """
 
 import asyncio
+import logging
 import math
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
+
+log = logging.getLogger(__name__)
 
 _STALE_TICKS_ALLOWED = 1024
 
@@ -40,6 +43,7 @@ class Timer:
         """Calls it off; no harm if it has gone off already."""
         # The loop's timer stays as it is: waking once for nothing is cheaper than moving it.
         self._deadlines.remove(alarm)
+        alarm.is_set = False
 
     def close(self) -> None:
         if self._handle is not None:
@@ -60,7 +64,8 @@ class Timer:
         self._handle = None
         self._armed_for_ms = math.inf
         for alarm in self._deadlines.due(now_ms):
-            alarm.callback()
+            if alarm.is_set:  # one before it may have called it off
+                alarm.ring()
         next_ms = self._deadlines.next_ms()
         if next_ms is not None and next_ms < self._armed_for_ms:
             self._arm(next_ms)
@@ -69,11 +74,19 @@ class Timer:
 class Alarm:
     """One deadline."""
 
-    __slots__ = ("callback", "deadline_ms")
+    __slots__ = ("_callback", "deadline_ms", "is_set")
 
     def __init__(self, deadline_ms: int, callback: Callable[[], object]) -> None:
         self.deadline_ms = deadline_ms
-        self.callback = callback
+        self.is_set = True
+        self._callback = callback
+
+    def ring(self) -> None:
+        self.is_set = False
+        try:
+            self._callback()
+        except Exception:
+            log.exception("an alarm went off and failed")
 
 
 class Deadlines:

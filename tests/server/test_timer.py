@@ -1,0 +1,208 @@
+"""Alarms go off once, in order, never early, and not at all once called off."""
+
+import asyncio
+from collections.abc import Callable
+
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from barnabas.server.timer import Alarm, Deadlines, Timer
+
+
+def silent() -> None:
+    """An alarm nobody hears."""
+
+
+class DeadlinesMachine(RuleBasedStateMachine):
+    """Against a plain list: whatever is added and taken away, the same alarms fall due."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.deadlines = Deadlines()
+        self.expected: list[Alarm] = []
+        self.gone: list[Alarm] = []
+        self.now_ms = 0
+
+    @rule(delay_ms=st.integers(0, 50))
+    def add(self, delay_ms: int) -> None:
+        alarm = Alarm(self.now_ms + delay_ms, silent)
+        self.deadlines.add(alarm)
+        self.expected.append(alarm)
+
+    @rule(data=st.data())
+    def remove(self, data: st.DataObject) -> None:
+        if self.expected:
+            alarm = data.draw(st.sampled_from(self.expected))
+            assert self.deadlines.remove(alarm)
+            self.expected.remove(alarm)
+            self.gone.append(alarm)
+
+    @rule(data=st.data())
+    def remove_what_is_gone(self, data: st.DataObject) -> None:
+        if self.gone:
+            assert not self.deadlines.remove(data.draw(st.sampled_from(self.gone)))
+
+    @rule(later_ms=st.integers(0, 30))
+    def advance(self, later_ms: int) -> None:
+        self.now_ms += later_ms
+        due = self.deadlines.due(self.now_ms)
+        assert [a.deadline_ms for a in due] == sorted(a.deadline_ms for a in due)
+        expected = [a for a in self.expected if a.deadline_ms <= self.now_ms]
+        assert sorted(map(id, due)) == sorted(map(id, expected))
+        self.expected = [a for a in self.expected if a.deadline_ms > self.now_ms]
+        self.gone += due
+
+    @invariant()
+    def agrees(self) -> None:
+        assert len(self.deadlines) == len(self.expected)
+        earliest = min((a.deadline_ms for a in self.expected), default=None)
+        assert self.deadlines.next_ms() == earliest
+
+
+TestDeadlines = DeadlinesMachine.TestCase
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=50))
+def test_alarms_that_come_and_go_leave_nothing_behind(delays: list[int]) -> None:
+    deadlines = Deadlines()
+    for _ in range(60):
+        alarms = [Alarm(delay, silent) for delay in delays]
+        for alarm in alarms:
+            deadlines.add(alarm)
+        for alarm in alarms:
+            deadlines.remove(alarm)
+    assert len(deadlines) == 0
+    assert len(deadlines._ticks) <= 1024 + 2 * len(delays)
+
+
+class ManualLoop:
+    """As much of an event loop as a timer needs, with a clock the test sets."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.calls: list[tuple[float, Callable[[], None], ManualHandle]] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_at(self, when: float, callback: Callable[[], None]) -> "ManualHandle":
+        handle = ManualHandle()
+        self.calls.append((when, callback, handle))
+        return handle
+
+    @property
+    def pending(self) -> list[float]:
+        return [when for when, _, handle in self.calls if not handle.cancelled]
+
+    def advance_to(self, now: float) -> None:
+        self.now = now
+        due = [call for call in self.calls if call[0] <= now]
+        self.calls = [call for call in self.calls if call[0] > now]
+        for _, callback, handle in due:
+            if not handle.cancelled:
+                callback()
+
+
+class ManualHandle:
+    def __init__(self) -> None:
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+def a_timer() -> tuple[Timer, ManualLoop]:
+    loop = ManualLoop()
+    return Timer(loop), loop  # type: ignore[arg-type]
+
+
+def test_one_timer_of_the_loop_serves_all_alarms() -> None:
+    timer, loop = a_timer()
+    rung: list[int] = []
+    for delay_ms in (30, 10, 20, 10, 500):
+        timer.after(delay_ms, lambda delay_ms=delay_ms: rung.append(delay_ms))  # type: ignore[misc]
+        assert len(loop.pending) == 1
+    loop.advance_to(100.0201)
+    assert rung == [10, 10, 20]
+    assert len(loop.pending) == 1
+    loop.advance_to(101)
+    assert rung == [10, 10, 20, 30, 500]
+    assert loop.pending == []
+
+
+def test_an_alarm_is_never_early() -> None:
+    timer, loop = a_timer()
+    loop.now = 100.0005
+    rung: list[float] = []
+    timer.after(10, lambda: rung.append(loop.now))
+    loop.advance_to(100.0104)
+    assert rung == []
+    loop.advance_to(100.011)
+    assert rung == [100.011]
+
+
+def test_a_cancelled_alarm_stays_silent() -> None:
+    timer, loop = a_timer()
+    rung: list[str] = []
+    first = timer.after(10, lambda: rung.append("first"))
+    timer.after(20, lambda: rung.append("second"))
+    timer.cancel(first)
+    timer.cancel(first)
+    loop.advance_to(100.02)
+    assert rung == ["second"]
+    assert len(timer) == 0
+
+
+def test_an_alarm_can_call_off_another_of_the_same_moment() -> None:
+    timer, loop = a_timer()
+    rung: list[str] = []
+    timer.after(10, lambda: timer.cancel(second))
+    second = timer.after(10, lambda: rung.append("second"))
+    loop.advance_to(100.01)
+    assert rung == []
+
+
+def test_an_alarm_set_by_an_alarm_goes_off_too() -> None:
+    timer, loop = a_timer()
+    rung: list[str] = []
+
+    def again() -> None:
+        rung.append("first")
+        timer.after(5, lambda: rung.append("second"))
+
+    timer.after(10, again)
+    timer.after(1000, lambda: rung.append("last"))
+    loop.advance_to(100.01)
+    loop.advance_to(100.02)
+    assert rung == ["first", "second"]
+
+
+def test_an_alarm_that_raises_silences_no_other() -> None:
+    timer, loop = a_timer()
+    rung: list[str] = []
+
+    def fail() -> None:
+        raise LookupError
+
+    timer.after(10, fail)
+    timer.after(10, lambda: rung.append("same"))
+    timer.after(20, lambda: rung.append("later"))
+    loop.advance_to(100.01)
+    loop.advance_to(100.02)
+    assert rung == ["same", "later"]
+
+
+def test_a_real_loop_drives_it() -> None:
+    async def scenario() -> list[int]:
+        loop = asyncio.get_running_loop()
+        timer = Timer(loop)
+        rung: list[int] = []
+        done = loop.create_future()
+        timer.after(2, lambda: rung.append(2))
+        timer.after(1, lambda: rung.append(1))
+        timer.after(3, lambda: done.set_result(None))
+        await asyncio.wait_for(done, 5)
+        return rung
+
+    assert asyncio.run(scenario()) == [1, 2]
