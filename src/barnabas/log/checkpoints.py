@@ -24,12 +24,12 @@ def replace_file(path: str, content: bytes, *, sync: bool = True) -> None:
             os.fsync(file.fileno())
     os.replace(temporary, path)
     if sync:
-        sync_folder(os.path.dirname(path))
+        sync_path(os.path.dirname(path))
 
 
-def sync_folder(path: str) -> None:
-    """Makes the names in a folder as durable as the files they name."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+def sync_path(path: str) -> None:
+    """Brings a file to disk; for a folder, the names in it."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
     finally:

@@ -206,8 +206,14 @@ class LogDirectory:
                 continue  # made moments before the crash; whoever opens it knows its id
             log = self.open_log(topic, partition, topic_id, config_of(topic), progress)
             log.close()
-            self._keep_offsets(log)
-            del self.logs[topic, partition]
+            self.expect(log)
+
+    def expect(self, log: Log) -> None:
+        """A log that was closed will be opened again, with the offsets it has now."""
+        key = (log.topic, log.partition)
+        self.logs.pop(key, None)
+        self._keep_offsets(log)
+        self._trusted.add(key)
 
     def begin_checkpoint(
         self, high_watermarks: Mapping[PartitionKey, int] | None = None

@@ -25,13 +25,17 @@ class CorruptLog(KafkaError):  # noqa: N818 - the domain\'s word for it
         )
 
 
-class DamagedBatch(Exception):  # noqa: N818 - a finding, turned into a rebuild or a CorruptLog
+class DamagedBatch(Exception):  # noqa: N818 - a finding, turned into a CorruptLog
     """No whole batch stands where one was expected."""
 
     def __init__(self, position: int, reason: str) -> None:
         super().__init__(f"byte {position}: {reason}")
         self.position = position
         self.reason = reason
+
+
+class IndexMismatch(Exception):  # noqa: N818 - a finding too, turned into a rebuild
+    """An index entry points at something else than the batch it names."""
 
 
 class TornWrite(OSError):  # noqa: N818 - the domain\'s word for it

@@ -4,6 +4,8 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 
+from barnabas.log.checkpoints import sync_path
+from barnabas.log.failures import LogDirFailure
 from barnabas.log.files import OpenFile
 
 
@@ -14,20 +16,23 @@ class Flush:
     `sync` may run in any thread: it uses nothing of the log but these descriptors and names.
     """
 
+    directory: str
     upto: int
     cuts: int  # how often the log had been truncated when the flush began
     logs: tuple[OpenFile, ...]
     beside: tuple[str, ...]  # indexes of rolled segments, snapshots, epochs, the folder
 
     def sync(self) -> None:
-        """Blocks until the disk has it all."""
-        for log in self.logs:
-            os.fdatasync(log.fd)
-        for path in self.beside:
-            # A file that was deleted meanwhile needs no saving.
-            with suppress(FileNotFoundError):
-                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-                try:
-                    os.fsync(fd)
-                finally:
-                    os.close(fd)
+        """Blocks until the disk has it all.
+
+        After a failure nothing can be said of the files any more, however a second try goes:
+        the kernel has given up on the pages. The directory has failed.
+        """
+        try:
+            for log in self.logs:
+                os.fdatasync(log.fd)
+            for path in self.beside:
+                with suppress(FileNotFoundError):  # what was deleted meanwhile needs no saving
+                    sync_path(path)
+        except OSError as error:
+            raise LogDirFailure(self.directory, error) from error

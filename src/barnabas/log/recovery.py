@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-from barnabas.log import batches, leftovers, replay, snapshots
+from barnabas.log import leftovers, replay, snapshots
 from barnabas.log.checkpoints import MalformedCheckpoint
 from barnabas.log.config import LogConfig
 from barnabas.log.epochs import EpochHistory
-from barnabas.log.failures import CorruptLog, DamagedBatch
+from barnabas.log.failures import CorruptLog
 from barnabas.log.files import OpenFiles
 from barnabas.log.folder import TRANSACTION_INDEX, Inventory, take_inventory
 from barnabas.log.producers import Producers
@@ -125,12 +125,9 @@ def _load_epochs(folder: str, trusted: Sequence[Segment]) -> EpochHistory:
         epochs = EpochHistory(folder, [])
     if not epochs.starts:
         for segment in trusted:
-            try:
-                for _, header in batches.headers(segment.file().fd, 0, segment.size_bytes):
-                    if header.leader_epoch > epochs.latest:
-                        epochs.assign(header.leader_epoch, header.base_offset)
-            except DamagedBatch as damage:
-                raise CorruptLog(segment.path(), damage.position, damage.reason) from None
+            for _, header in segment.headers():
+                if header.leader_epoch > epochs.latest:
+                    epochs.assign(header.leader_epoch, header.base_offset)
     return epochs
 
 

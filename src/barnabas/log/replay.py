@@ -4,8 +4,7 @@ import logging
 import os
 from collections.abc import Iterator, Sequence
 
-from barnabas.log import batches, snapshots
-from barnabas.log.failures import CorruptLog, DamagedBatch
+from barnabas.log import snapshots
 from barnabas.log.folder import SNAPSHOT, segment_path
 from barnabas.log.producers import Producers, end_marker
 from barnabas.log.segment import Segment
@@ -77,13 +76,8 @@ def _restore(producers: Producers, path: str) -> bool:
 def _batches(segment: Segment, start: int, upto: int) -> Iterator[tuple[BatchHeader, bytes]]:
     """The batches of idempotent producers in [start, upto), control batches with their bytes."""
     position = segment.position_of(start) if start > segment.base_offset else 0
-    fd = segment.file().fd
-    try:
-        for at, header in batches.headers(fd, position, segment.size_bytes):
-            if header.base_offset >= upto:
-                return
-            if header.producer_id >= 0:
-                is_control = header.attributes & CONTROL_BIT
-                yield header, batches.read_batch(fd, at, header) if is_control else b""
-    except DamagedBatch as damage:
-        raise CorruptLog(segment.path(), damage.position, damage.reason) from None
+    for at, header in segment.headers(position):
+        if header.base_offset >= upto:
+            return
+        if header.producer_id >= 0:
+            yield header, segment.batch(at, header) if header.attributes & CONTROL_BIT else b""

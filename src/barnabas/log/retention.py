@@ -28,6 +28,8 @@ def deletable(
             count = max(
                 count, _leading(segments, lambda segment: _age(segment) < expired_before_ms)
             )
+    if segments[-1].size_bytes == 0:
+        count = min(count, len(segments) - 1)
     return list(_replicated(segments[:count], high_watermark))
 
 
@@ -62,6 +64,6 @@ def _age(segment: Segment) -> int:
 
 def _replicated(segments: Sequence[Segment], high_watermark: int) -> Iterator[Segment]:
     for segment in segments:
-        if segment.size_bytes == 0 or segment.next_offset > high_watermark:
+        if segment.next_offset > high_watermark:
             return
         yield segment

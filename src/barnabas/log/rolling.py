@@ -12,7 +12,6 @@ def must_roll(
     active: Segment,
     config: LogConfig,
     name: str,
-    *,
     size_bytes: int,
     last_offset: int,
     max_timestamp: int,

@@ -3,15 +3,15 @@
 import errno
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from barnabas.log import batches
-from barnabas.log.failures import CorruptLog, DamagedBatch, TornWrite
+from barnabas.log.failures import CorruptLog, DamagedBatch, IndexMismatch, TornWrite
 from barnabas.log.files import Handle, OpenFile, OpenFiles
 from barnabas.log.folder import LOG, segment_path
 from barnabas.log.index import OffsetIndex, TimeIndex
 from barnabas.log.transaction_index import TransactionIndex
-from barnabas.wire.records.batch import NO_TIMESTAMP, Readable
+from barnabas.wire.records.batch import NO_TIMESTAMP, BatchHeader, Readable
 
 _RECENT_READS = 8
 _NOT_LOOKED_UP = -2
@@ -87,6 +87,7 @@ class Segment:
         segment._indexes = segment._new_indexes()
         segment._transactions = TransactionIndex(folder, base_offset, files)
         fd = segment.file().fd
+        os.ftruncate(fd, 0)
         if preallocate_bytes:
             os.posix_fallocate(fd, 0, preallocate_bytes)
             segment.preallocated = True
@@ -170,10 +171,8 @@ class Segment:
             self.preallocated = False
 
     def truncate(self, offset: int) -> None:
-        """Drops every batch that reaches `offset`; `next_offset` is then at most that."""
+        """Drops every batch from `offset` on, which is where one begins."""
         position = self.position_of(offset)
-        if position < self.size_bytes:
-            offset = min(offset, self.extent(position)[0])
         self.recent = None
         self.offsets.truncate(offset)
         self.times.truncate(offset)
@@ -201,17 +200,33 @@ class Segment:
             position = recent.get(offset)
             if position is not None:
                 return position
-        start = self._nearest(self.offsets.lookup, offset)
         try:
-            return batches.find(self.file().fd, start, self.size_bytes, offset)
+            return self._find(offset)
+        except IndexMismatch:
+            self.rebuild_indexes()
+            return self._find(offset)
+
+    def _find(self, offset: int) -> int:
+        last_offset, start = self.offsets.lookup(offset) or (None, 0)
+        try:
+            return batches.find(self.file().fd, start, self.size_bytes, offset, last_offset)
         except DamagedBatch as damage:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
 
     def cut(self, position: int, limit: int, end: int) -> tuple[int, int]:
         """The end of the last batch after `position` that ends by `limit`, and the next offset."""
-        start = max(position, self._nearest(self.offsets.lookup_position, limit))
         try:
-            return batches.cut(self.file().fd, start, limit, end)
+            return self._cut(position, limit, end)
+        except IndexMismatch:
+            self.rebuild_indexes()
+            return self._cut(position, limit, end)
+
+    def _cut(self, position: int, limit: int, end: int) -> tuple[int, int]:
+        last_offset, start = self.offsets.lookup_position(limit) or (None, 0)
+        if start <= position:
+            last_offset, start = None, position
+        try:
+            return batches.cut(self.file().fd, start, limit, end, last_offset)
         except DamagedBatch as damage:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
 
@@ -221,6 +236,20 @@ class Segment:
             return batches.extent(self.file().fd, position, self.size_bytes)
         except DamagedBatch as damage:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
+
+    def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        """Every batch from `position` on with its place in the file."""
+        try:
+            yield from batches.headers(self.file().fd, position, self.size_bytes)
+        except DamagedBatch as damage:
+            raise CorruptLog(self.path(), damage.position, damage.reason) from None
+
+    def batch(self, position: int, header: BatchHeader) -> bytes:
+        """The whole batch whose header stands at `position`."""
+        content = os.pread(self.file().fd, header.size_bytes, position)
+        if len(content) < header.size_bytes:
+            raise CorruptLog(self.path(), position, "the file ends within the batch")
+        return content
 
     def remember(self, offset: int, position: int) -> None:
         """A reader will go on with `offset`, which is at `position`."""
@@ -253,9 +282,7 @@ class Segment:
         return now_ms - self.created_ms
 
     def _first_batch_timestamp(self) -> int:
-        for _, header in batches.headers(self.file().fd, 0, self.size_bytes):
-            return header.max_timestamp
-        return NO_TIMESTAMP
+        return next((header.max_timestamp for _, header in self.headers()), NO_TIMESTAMP)
 
     def latest(self) -> tuple[int, int]:
         """The largest timestamp and the last offset of the batch that has it."""
@@ -284,12 +311,12 @@ class Segment:
         self.next_offset = self.base_offset
         try:
             start = entry[1] if entry else 0
-            for _, header in batches.headers(self.file().fd, start, self.size_bytes):
+            for _, header in self.headers(start):
                 self.next_offset = header.next_offset
                 if header.max_timestamp > self.max_timestamp:
                     self.max_timestamp = header.max_timestamp
                     self.offset_of_max_timestamp = header.last_offset
-        except DamagedBatch:
+        except CorruptLog:
             return False
         self.unindexed_bytes = self.size_bytes - (last[1] if last else 0)
         return True
@@ -336,14 +363,6 @@ class Segment:
             OffsetIndex(self._folder, self.base_offset, self._files),
             TimeIndex(self._folder, self.base_offset, self._files),
         )
-
-    def _nearest(self, lookup: Callable[[int], tuple[int, int] | None], target: int) -> int:
-        """The position an index gives, from an index that fits the log."""
-        entry = lookup(target)
-        if entry is not None and not self._fits(entry):
-            self.rebuild_indexes()
-            entry = lookup(target)
-        return entry[1] if entry else 0
 
     def _fits(self, entry: tuple[int, int]) -> bool:
         last_offset, position = entry

@@ -74,7 +74,7 @@ class Segments:
     def from_number(self, number: int) -> list[Segment]:
         return self._ordered[number:]
 
-    def begin(self, base_offset: int, config: LogConfig) -> None:
+    def begin(self, base_offset: int, config: LogConfig) -> Segment:
         """A new active segment."""
         self.active = Segment.create(
             self._folder,
@@ -85,6 +85,7 @@ class Segments:
         )
         self._ordered.append(self.active)
         self._bases.append(base_offset)
+        return self.active
 
     def drop(self, unwanted: Sequence[Segment]) -> list[str]:
         """Takes segments out; the paths their files have been renamed to.
@@ -104,6 +105,14 @@ class Segments:
         if self._ordered:
             self.active = self._ordered[-1]
         return renamed
+
+    def boundary(self, offset: int) -> int:
+        """Where the log ends if every batch that reaches `offset` goes."""
+        segment, _ = self.holding(offset)
+        position = segment.position_of(offset)
+        if position == segment.size_bytes:
+            return offset
+        return min(offset, segment.extent(position)[0])
 
     def truncate(self, offset: int) -> list[str]:
         """Drops what reaches `offset`; the paths of whole segments that went."""

@@ -3,12 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from barnabas.log import batches
-from barnabas.log.failures import CorruptLog, DamagedBatch
 from barnabas.log.segment import Segment
-from barnabas.wire.records.batch import BatchHeader
 from barnabas.wire.records.read import read_records
-from barnabas.wire.records.record import Record
 
 
 class TimestampOffset(NamedTuple):
@@ -46,17 +42,9 @@ def _first_in(
     entry = segment.times.lookup(timestamp)
     offset = max(entry[1] if entry else segment.base_offset, start_offset, at_least)
     position = segment.position_of(offset)
-    file = segment.file()
-    try:
-        for at, header in batches.headers(file.fd, position, segment.size_bytes):
-            if header.max_timestamp >= timestamp:
-                for record in _records(file.fd, at, header):
-                    if record.timestamp >= timestamp and record.offset >= start_offset:
-                        return TimestampOffset(record.timestamp, record.offset, header.leader_epoch)
-    except DamagedBatch as damage:
-        raise CorruptLog(segment.path(), damage.position, damage.reason) from None
+    for at, header in segment.headers(position):
+        if header.max_timestamp >= timestamp:
+            for record in read_records(segment.batch(at, header)):
+                if record.timestamp >= timestamp and record.offset >= start_offset:
+                    return TimestampOffset(record.timestamp, record.offset, header.leader_epoch)
     return None
-
-
-def _records(fd: int, position: int, header: BatchHeader) -> list[Record]:
-    return read_records(batches.read_batch(fd, position, header))
