@@ -1,0 +1,1 @@
+"""Barnabas and the real Kafka side by side: `make bench`."""

@@ -1,0 +1,151 @@
+"""The two brokers, each with everything that $PEERS/bench-broker knows how to measure."""
+
+import contextlib
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from confluent_kafka import Consumer, TopicPartition
+
+ROOT = Path(__file__).parents[1]
+PEERS = Path(os.environ.get("PEERS", ROOT.parent / "shared" / "peers"))
+
+
+def load_peer_bench() -> ModuleType:
+    loader = SourceFileLoader("peer_bench", str(PEERS / "bench-broker"))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.dont_write_bytecode = True  # the peers' folder is not ours to write in
+    loader.exec_module(module)
+    return module
+
+
+peer_bench = load_peer_bench()
+
+
+class Contender(peer_bench.Bench):  # type: ignore[misc, name-defined]
+    """A broker to start, to load and to weigh; its figures collect in `results`."""
+
+    name: str
+
+    def __init__(self, directory: Path, port: int, *, scale: float) -> None:
+        self.directory = directory / self.name.lower()
+        self.port = port
+        self.directory.mkdir(parents=True, exist_ok=True)
+        start, stop = self.commands()
+        super().__init__(
+            SimpleNamespace(
+                bootstrap=f"127.0.0.1:{port}",
+                pid=None,
+                start=start,
+                stop=stop,
+                data=str(self.data),
+                scale=scale,
+                repeat=1,
+            )
+        )
+
+    @property
+    def data(self) -> Path:
+        return self.directory / "log"
+
+    def commands(self) -> tuple[str, str]:
+        """The shell commands that start the broker, printing its pid, and stop it."""
+        raise NotImplementedError
+
+    def count(self, records: int) -> int:
+        return max(int(records * self.options.scale), 10)
+
+    def ensure_started(self) -> None:
+        if self.process is None:
+            self.start()
+
+    @contextlib.contextmanager
+    def cpu_per_request(self, figures: dict[str, float], requests: int) -> Iterator[None]:
+        """Add the requests per second and the broker's CPU for each to the figures."""
+        cpu_s, began_s = self.process.cpu_s(), time.perf_counter()
+        yield
+        seconds = time.perf_counter() - began_s
+        figures["requests_per_s"] = requests / seconds
+        figures["cpu_us_per_request"] = (self.process.cpu_s() - cpu_s) / requests * 1e6
+
+    def perf_consume(self, topic: str, records: int, size: int) -> dict[str, float]:
+        """In place of consumer-perf-test: a consumer that is assigned its partition."""
+        figures: dict[str, float] = {}
+        consumer = self.consumer(topic, "earliest")
+        with self.cpu(figures, records * size):
+            began_s, seen = time.perf_counter(), 0
+            while seen < records:
+                seen += len(consumer.consume(10_000, 1.0))
+            seconds = time.perf_counter() - began_s
+        consumer.close()
+        rate = records / seconds
+        return {"records_per_s": rate, "mb_per_s": rate * size / 1e6} | figures
+
+    def consumer(self, topic: str, start: str) -> Consumer:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": "not-joined",
+                "enable.auto.commit": False,
+                "fetch.queue.backoff.ms": 10,  # the default of 1 s stalls a fast consumer
+            }
+        )
+        consumer.assign([TopicPartition(topic, 0, {"earliest": -2, "latest": -1}[start])])
+        return consumer
+
+
+class Kafka(Contender):
+    name = "Kafka"
+
+    def commands(self) -> tuple[str, str]:
+        script = PEERS / "kafka"
+        return (
+            f"{script} start --port {self.port} --dir {self.directory}",
+            f"{script} stop --dir {self.directory}",
+        )
+
+
+class Barnabas(Contender):
+    name = "Barnabas"
+
+    _child: subprocess.Popen[Any] | None = None
+
+    def commands(self) -> tuple[str, str]:
+        up = f"up --host 127.0.0.1 --port {self.port} --dir {self.data}"
+        return f"{sys.executable} -m barnabas.cli {up}", ""
+
+    def start(self, partitions: int = 0) -> float:
+        """From before the process exists until it answers."""
+        began_s = time.perf_counter()
+        with (self.directory / "server.log").open("ab") as log:
+            self._child = subprocess.Popen(
+                self.options.start.split(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        while True:
+            with contextlib.suppress(OSError, peer_bench.struct.error):
+                if peer_bench.metadata(self.address) >= partitions:
+                    break
+            if self._child.poll() is not None:
+                raise SystemExit(f"barnabas up ended, see {self.directory / 'server.log'}")
+            time.sleep(0.005)
+        ready_s = time.perf_counter()
+        self.process = peer_bench.Process(self._child.pid)
+        return ready_s - began_s
+
+    def stop(self) -> None:
+        if self._child is not None:
+            self._child.terminate()
+            self._child.wait(60)
+        self._child = self.process = None
+
+
+CONTENDERS: list[type[Contender]] = [Kafka, Barnabas]

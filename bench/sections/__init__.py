@@ -1,0 +1,20 @@
+"""What is measured, by subject; the order is the order of a whole run."""
+
+from bench.case import Case
+from bench.sections import idle, requests, start, throughput, topics
+
+SECTIONS: dict[str, list[Case]] = {
+    "start": start.CASES,
+    "produce": throughput.PRODUCE,
+    "paced": throughput.PACED,
+    "consume": throughput.CONSUME,
+    "connections": requests.CONNECTIONS,
+    "partitions": requests.PARTITIONS,
+    "topics": topics.CREATE,
+    "restart": topics.RESTART,
+    "idle": idle.CASES,
+    "many": topics.MANY,
+}
+
+NEED_WARM_UP = {"produce", "paced", "consume", "connections", "partitions"}
+"""Sections that would measure a JVM before its compiler has done its work."""

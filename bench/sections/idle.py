@@ -1,0 +1,40 @@
+"""Connections that only stay: what each weighs, and whether others notice."""
+
+import resource
+import socket
+import time
+from typing import Any
+
+from bench import raw
+from bench.brokers import Contender
+from bench.case import Case, Figures
+from bench.sections.topics import ask_ms
+
+CONNECTIONS = 10_000
+SETTLE_S = 2
+
+
+def idle_connections(broker: Contender, _: Any) -> Figures:
+    count = broker.count(CONNECTIONS)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    ask_ms(broker, raw.metadata_frame([]))
+    before_mb, began_s = broker.process.rss_mb(), time.perf_counter()
+    held = [socket.create_connection(broker.address, timeout=60) for _ in range(count)]
+    for each in held[:: max(count // 100, 1)]:  # some have spoken, as real ones have
+        each.sendall(raw.metadata_frame([]))
+        each.recv(65_536)
+    connect_s = time.perf_counter() - began_s
+    time.sleep(SETTLE_S)
+    figures = {
+        "connect_s": connect_s,
+        "rss_mb": broker.process.rss_mb(),
+        "kb_per_connection": (broker.process.rss_mb() - before_mb) * 1000 / count,
+        "metadata_ms": ask_ms(broker, raw.metadata_frame([])),
+    }
+    for each in held:
+        each.close()
+    return figures
+
+
+CASES = [Case(f"{CONNECTIONS} idle connections", idle_connections)]

@@ -1,0 +1,70 @@
+"""What a request costs the broker: many small connections, and many partitions in one request."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from confluent_kafka.admin import NewTopic
+
+from bench import raw
+from bench.brokers import Contender
+from bench.case import Case, Figures
+
+BUSY_CONNECTIONS = 50
+PARTITIONS_IN_REQUEST = 50
+FEW_CONNECTIONS = 4
+
+
+@contextmanager
+def topic_with(partitions: int, broker: Contender) -> Iterator[str]:
+    """A topic of so many partitions with a few small batches in each."""
+    name = f"requests-{partitions}"
+    admin = broker.admin()
+    admin.create_topics([NewTopic(name, partitions, 1)])[name].result()
+    swarm = raw.Swarm(broker.address, 1)
+    swarm.ask(raw.produce_frame(name, partitions, 1000), 3)
+    swarm.close()
+    yield name
+    broker.delete([name])
+
+
+def ask(connections: int, times: int, frame: bytes, broker: Contender) -> Figures:
+    figures: Figures = {}
+    count = max(broker.count(times), 2 * connections)
+    swarm = raw.Swarm(broker.address, connections)
+    swarm.ask(frame, count // 5)  # what is compiled or cached on first use
+    with broker.cpu_per_request(figures, count):
+        swarm.ask(frame, count)
+    swarm.close()
+    return figures
+
+
+def produce(
+    connections: int, partitions: int, times: int, broker: Contender, topic: Any
+) -> Figures:
+    return ask(connections, times, raw.produce_frame(topic, partitions, 100), broker)
+
+
+def fetch(connections: int, partitions: int, times: int, broker: Contender, topic: Any) -> Figures:
+    frame = raw.fetch_frame(topic, partitions, max_partition_bytes=4096)
+    return ask(connections, times, frame, broker)
+
+
+CONNECTIONS = [
+    Case(
+        f"{verb.__name__}, {BUSY_CONNECTIONS} busy connections",
+        partial(verb, BUSY_CONNECTIONS, 1, 60_000),
+        partial(topic_with, 1),
+    )
+    for verb in (produce, fetch)
+]
+
+PARTITIONS = [
+    Case(
+        f"{verb.__name__}, {PARTITIONS_IN_REQUEST} partitions a request",
+        partial(verb, FEW_CONNECTIONS, PARTITIONS_IN_REQUEST, 8_000),
+        partial(topic_with, PARTITIONS_IN_REQUEST),
+    )
+    for verb in (produce, fetch)
+]

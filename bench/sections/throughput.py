@@ -1,0 +1,91 @@
+"""Bytes in and out: Kafka's own perf tool for producing, two kinds of consumer."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from bench import raw
+from bench.brokers import Contender, peer_bench
+from bench.case import Case, Figures
+
+SIZES = {100: 2_000_000, 1000: 500_000}
+STORED = {100: 5_000_000, 1000: 1_000_000}
+BATCHES = {"16K": peer_bench.SMALL_BATCH, "256K": peer_bench.LARGE_BATCH}
+
+
+def pretouch(broker: Contender, size_bytes: int) -> None:
+    """Let the kernel have its pages before the clock runs.
+
+    The first touch of a page by a virtual machine costs several times a later one, and
+    whoever comes first would pay for it.
+    """
+    with tempfile.TemporaryFile(dir=broker.directory) as file:
+        chunk = bytes(1_000_000)
+        for _ in range(size_bytes // len(chunk) + 1):
+            file.write(chunk)
+    os.sync()
+
+
+def produce(
+    size: int, records: int, settings: dict[str, Any], broker: Contender, _: Any
+) -> Figures:
+    count = broker.count(records)
+    pretouch(broker, count * size * 2)
+    figures: Figures = broker.produce_once(count, size, **settings)
+    return figures | {"rss_mb": broker.process.rss_mb()}
+
+
+def paced(rate: int, acks: str, broker: Contender, _: Any) -> Figures:
+    """Latency at a fixed rate, 1000 B, linger 0."""
+    settings = {"acks": acks} | peer_bench.SMALL_BATCH
+    figures: Figures = broker.produce_once(broker.count(rate * 16), 1000, rate, **settings)
+    return figures
+
+
+@contextmanager
+def stored(size: int, records: int, broker: Contender) -> Iterator[str]:
+    with broker.topic() as topic:
+        broker.perf_produce(topic, broker.count(records), size, **peer_bench.LARGE_BATCH)
+        yield topic
+
+
+def consume(size: int, records: int, broker: Contender, topic: str) -> Figures:
+    figures: Figures = broker.perf_consume(topic, broker.count(records), size)
+    return figures | {"rss_mb": broker.process.rss_mb()}
+
+
+def consume_raw(size: int, records: int, broker: Contender, topic: str) -> Figures:
+    """A consumer that costs so little that the broker is what is measured."""
+    figures: Figures = {}
+    count = broker.count(records)
+    began_s = peer_bench.time.perf_counter()
+    with broker.cpu(figures, count * size):
+        raw.fetch_everything(broker.address, topic, count)
+    seconds = peer_bench.time.perf_counter() - began_s
+    return {"mb_per_s": count * size / seconds / 1e6} | figures
+
+
+PRODUCE = [
+    Case(
+        f"produce {size} B acks={acks} batch={batch}",
+        partial(produce, size, records, {"acks": acks} | settings),
+    )
+    for size, records in SIZES.items()
+    for acks in ("1", "all")
+    for batch, settings in BATCHES.items()
+]
+
+PACED = [
+    Case(f"paced {rate}/s 1000 B acks={acks}", partial(paced, rate, acks))
+    for rate in (200, 5000)
+    for acks in ("1", "all")
+]
+
+CONSUME = [
+    Case(f"{name} {size} B", partial(measure, size, records), partial(stored, size, records))
+    for size, records in STORED.items()
+    for name, measure in {"consume": consume, "consume (raw)": consume_raw}.items()
+]

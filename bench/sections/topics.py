@@ -1,0 +1,90 @@
+"""Topics by the thousand: made one by one, there again after a restart, asked about."""
+
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka.admin import NewTopic
+
+from bench import raw
+from bench.brokers import Contender, peer_bench
+from bench.case import Case, Figures
+
+TOPICS = 1000
+PARTITIONS_EACH = 10
+CREATED_AT_ONCE = 100
+ASKED = 20
+
+
+def create_one_by_one(broker: Contender, _: Any) -> Figures:
+    admin = broker.admin()
+    names = [f"single-{index}" for index in range(broker.count(TOPICS))]
+    began_s = time.perf_counter()
+    for name in names:
+        admin.create_topics([NewTopic(name, 1, 1)])[name].result()
+    seconds = time.perf_counter() - began_s
+    broker.delete(names)
+    return {"ms_per_topic": seconds / len(names) * 1000}
+
+
+@contextmanager
+def many_topics(partitions: int, broker: Contender) -> Iterator[float]:
+    """A broker with nothing but the topics; yields the seconds it took to create them."""
+    broker.start_empty()
+    admin = broker.admin()
+    names = [f"many-{index}" for index in range(broker.count(TOPICS))]
+    began_s = time.perf_counter()
+    for first in range(0, len(names), CREATED_AT_ONCE):
+        some = [NewTopic(name, partitions, 1) for name in names[first : first + CREATED_AT_ONCE]]
+        for created in admin.create_topics(some, operation_timeout=120).values():
+            created.result()
+    seconds = time.perf_counter() - began_s
+    while peer_bench.metadata(broker.address) < len(names) * partitions:
+        time.sleep(0.1)
+    yield seconds
+    broker.start_empty()
+
+
+def restart(broker: Contender, _: Any) -> Figures:
+    """Until all partitions have leaders again."""
+    partitions, began_s = peer_bench.metadata(broker.address), time.perf_counter()
+    broker.stop()
+    stop_s = time.perf_counter() - began_s
+    return {"start_s": broker.start(partitions), "stop_s": stop_s}
+
+
+def restart_and_ask(broker: Contender, create_s: float) -> Figures:
+    figures = {"create_s": create_s} | restart(broker, None)
+    one, everything = raw.metadata_frame(["many-0"]), raw.metadata_frame(None)
+    return figures | {
+        "metadata_one_ms": ask_ms(broker, one),
+        "metadata_all_ms": ask_ms(broker, everything),
+        "rss_mb": broker.process.rss_mb(),
+    }
+
+
+def ask_ms(broker: Contender, frame: bytes) -> float:
+    connection = raw.Connection(broker.address)
+    times_ms = []
+    for _ in range(ASKED):
+        began_s = time.perf_counter()
+        connection.ask(frame)
+        times_ms.append((time.perf_counter() - began_s) * 1000)
+    connection.close()
+    return statistics.median(times_ms)
+
+
+CREATE = [Case("create topics one by one", create_one_by_one)]
+RESTART = [
+    Case(f"restart, {TOPICS} topics", restart, lambda broker: many_topics(1, broker)),
+]
+MANY = [
+    Case(
+        f"{TOPICS} topics, {TOPICS * PARTITIONS_EACH} partitions",
+        restart_and_ask,
+        lambda broker: many_topics(PARTITIONS_EACH, broker),
+        repeat=1,
+    )
+]

@@ -1,0 +1,60 @@
+"""What the project promises, figure by figure."""
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Bound(Enum):
+    """How a figure is held to its target."""
+
+    AT_LEAST_TIMES_KAFKA = "≥ {}x"
+    AT_MOST_TIMES_KAFKA = "≤ {}x"
+    AT_MOST = "≤ {}"
+
+
+@dataclass(slots=True, frozen=True)
+class Target:
+    cases: str
+    """A regular expression for the names of the cases."""
+    figure: str
+    bound: Bound
+    value: float
+
+    def __str__(self) -> str:
+        return self.bound.value.format(self.value)
+
+    def is_reached(self, kafka: float | None, barnabas: float) -> bool | None:
+        """None when it cannot be said without Kafka's figure."""
+        if self.bound is Bound.AT_MOST:
+            return barnabas <= self.value
+        if not kafka:
+            return None
+        if self.bound is Bound.AT_LEAST_TIMES_KAFKA:
+            return barnabas >= self.value * kafka
+        return barnabas <= self.value * kafka
+
+
+TARGETS = [
+    Target(r"cold start", "start_s", Bound.AT_MOST, 0.5),
+    Target(r"cold start", "idle_rss_mb", Bound.AT_MOST, 70),
+    Target(r"produce .*16K", "mb_per_s", Bound.AT_LEAST_TIMES_KAFKA, 1.15),
+    Target(r"produce .*16K", "broker_cpu_s_per_gb", Bound.AT_MOST_TIMES_KAFKA, 0.6),
+    Target(r"produce .*256K", "mb_per_s", Bound.AT_LEAST_TIMES_KAFKA, 0.95),
+    Target(r"produce .*256K", "broker_cpu_s_per_gb", Bound.AT_MOST_TIMES_KAFKA, 0.9),
+    Target(r"produce \d.*|consume \d.*", "rss_mb", Bound.AT_MOST, 120),
+    Target(r"paced 5000.*", "p99_ms", Bound.AT_MOST_TIMES_KAFKA, 1.0),
+    Target(r"consume.*", "mb_per_s", Bound.AT_LEAST_TIMES_KAFKA, 1.0),
+    Target(r"consume.*", "broker_cpu_s_per_gb", Bound.AT_MOST_TIMES_KAFKA, 0.7),
+    Target(r".*busy connections", "cpu_us_per_request", Bound.AT_MOST_TIMES_KAFKA, 1.0),
+    Target(r".*partitions a request", "cpu_us_per_request", Bound.AT_MOST_TIMES_KAFKA, 1.0),
+    Target(r"create topics one by one", "ms_per_topic", Bound.AT_MOST, 3),
+    Target(r"restart, .*", "start_s", Bound.AT_MOST, 1),
+]
+
+
+def target_for(case: str, figure: str) -> Target | None:
+    for target in TARGETS:
+        if target.figure == figure and re.fullmatch(target.cases, case):
+            return target
+    return None
