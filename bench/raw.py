@@ -118,6 +118,7 @@ def fetch_everything(address: Address, topic: str, end_offset: int) -> None:
         (partition,) = response.responses[0].partitions
         if partition.error_code:
             raise RuntimeError(f"fetch of {topic} at {offset}: error {partition.error_code}")
+        assert isinstance(partition.records, memoryview)
         for _, header in iterate_batches(partition.records):
             offset = header.next_offset
     connection.close()

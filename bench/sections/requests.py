@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 from confluent_kafka.admin import NewTopic
 
@@ -41,12 +40,12 @@ def ask(connections: int, times: int, frame: bytes, broker: Contender) -> Figure
 
 
 def produce(
-    connections: int, partitions: int, times: int, broker: Contender, topic: Any
+    connections: int, partitions: int, times: int, broker: Contender, topic: str
 ) -> Figures:
     return ask(connections, times, raw.produce_frame(topic, partitions, 100), broker)
 
 
-def fetch(connections: int, partitions: int, times: int, broker: Contender, topic: Any) -> Figures:
+def fetch(connections: int, partitions: int, times: int, broker: Contender, topic: str) -> Figures:
     frame = raw.fetch_frame(topic, partitions, max_partition_bytes=4096)
     return ask(connections, times, frame, broker)
 
