@@ -4,7 +4,7 @@ import os
 
 from setuptools import Extension, setup
 
-COMPILED = ["src/barnabas/wire/records/_loops.py"]
+COMPILED = ["src/barnabas/wire/records/_loops.py", "src/barnabas/wire/records/_encoding.py"]
 
 
 def extensions() -> list[Extension]:

@@ -1,5 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""The loops over records: compiled with C types, or run as the Python they are.
+"""The loops that read records: compiled with C types, or run as the Python they are.
+
+They share one file because C inlines only within a file: apart, a record costs twice the time.
 
 Bytes come from the network, so every varint and every length is checked against the end of
 the buffer before anything is read. In C, `data` is a pointer into the buffer; in Python it is
@@ -38,33 +40,34 @@ if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
     from cython.cimports.libc.string import memcpy
 
+    Data = cython.typedef(cython.pointer[cython.const[cython.uchar]])
+    Size = cython.typedef(cython.Py_ssize_t)
+    Long = cython.typedef(cython.longlong)
+
 COMPILED: bool = cython.compiled
 
-_Span = cython.struct(
-    end=cython.Py_ssize_t,  # -1: the record is malformed, and nothing else is set
+# Where the fields of a record are. An end of -1: the record is malformed. A negative size: null.
+Span = cython.struct(
+    end=cython.Py_ssize_t,
     timestamp_delta=cython.longlong,
     offset_delta=cython.longlong,
     key_at=cython.Py_ssize_t,
-    key_size=cython.longlong,  # negative: null
+    key_size=cython.longlong,
     value_at=cython.Py_ssize_t,
     value_size=cython.longlong,
     headers_at=cython.Py_ssize_t,
     header_count=cython.longlong,
 )
-_Varint = cython.struct(
-    value=cython.longlong,
-    end=cython.Py_ssize_t,  # -1: cut short or too long
-)
+# An end of -1: it is cut short or too long.
+Varint = cython.struct(value=cython.longlong, end=cython.Py_ssize_t)
 
 
 def walk(
-    buffer: cython.const[cython.uchar][::1],
-    start: cython.Py_ssize_t,
-    end: cython.Py_ssize_t,
+    records: cython.const[cython.uchar][::1],
     count: cython.int,
-    base_timestamp: cython.longlong,
-    earliest: cython.longlong,
-    latest: cython.longlong,
+    base_timestamp: Long,
+    earliest: Long,
+    latest: Long,
 ) -> tuple[int, int, int, int]:
     """Checks that `count` whole records at offsets 0, 1, 2... fill the bytes exactly.
 
@@ -72,27 +75,27 @@ def walk(
     no key, and has a timestamp outside the bounds; -1 where there is none. The walk ends at
     a malformed record; bytes after the last record make `count` itself malformed.
     """
-    _check_range(start, end, len(buffer))
-    data: cython.pointer[cython.const[cython.uchar]] = _address(buffer)
-    position: cython.Py_ssize_t = start
-    timestamp: cython.longlong
-    max_timestamp: cython.longlong = -1
+    data: Data = _address(records)
+    end: Size = len(records)
+    position: Size = 0
+    timestamp: Long
+    max_timestamp: Long = -1
     keyless: cython.int = -1
     untimely: cython.int = -1
     index: cython.int
-    record: _Span
+    span: Span
     for index in range(count):
-        record = _span(data, position, end)
-        position = record.end
+        span = _span(data, position, end)
+        position = span.end
         if (
             position < 0
-            or record.offset_delta != index
-            or _overflows(base_timestamp, record.timestamp_delta)
+            or span.offset_delta != index
+            or _overflows(base_timestamp, span.timestamp_delta)
         ):
             return max_timestamp, index, keyless, untimely
-        if record.key_size < 0 and keyless < 0:
+        if span.key_size < 0 and keyless < 0:
             keyless = index
-        timestamp = base_timestamp + record.timestamp_delta
+        timestamp = base_timestamp + span.timestamp_delta
         if timestamp > max_timestamp:
             max_timestamp = timestamp
         if (timestamp < earliest or timestamp > latest) and timestamp != -1 and untimely < 0:
@@ -101,34 +104,32 @@ def walk(
 
 
 def find_faults(
-    buffer: cython.const[cython.uchar][::1],
-    start: cython.Py_ssize_t,
-    end: cython.Py_ssize_t,
+    records: cython.const[cython.uchar][::1],
     count: cython.int,
-    base_timestamp: cython.longlong,
-    earliest: cython.longlong,
-    latest: cython.longlong,
+    base_timestamp: Long,
+    earliest: Long,
+    latest: Long,
     needs_key: cython.bint,
-    limit: cython.Py_ssize_t,
+    limit: Size,
 ) -> list[tuple[int, int | None]]:
     """Each record out of the time allowed, with its timestamp, or without a key, with None.
 
     For records that `walk` has found to be well formed; no more than `limit` are named.
     """
-    _check_range(start, end, len(buffer))
-    data: cython.pointer[cython.const[cython.uchar]] = _address(buffer)
-    position: cython.Py_ssize_t = start
+    data: Data = _address(records)
+    end: Size = len(records)
+    position: Size = 0
     faults: list = []
-    timestamp: cython.longlong
+    timestamp: Long
     index: cython.int
-    record: _Span
+    span: Span
     for index in range(count):
-        record = _span(data, position, end)
-        position = record.end
+        span = _span(data, position, end)
+        position = span.end
         if position < 0 or len(faults) == limit:
             break
-        timestamp = base_timestamp + record.timestamp_delta
-        if needs_key and record.key_size < 0:
+        timestamp = base_timestamp + span.timestamp_delta
+        if needs_key and span.key_size < 0:
             faults.append((index, None))
         elif (timestamp < earliest or timestamp > latest) and timestamp != -1:
             faults.append((index, timestamp))
@@ -136,216 +137,258 @@ def find_faults(
 
 
 def decode(
-    buffer: cython.const[cython.uchar][::1],
-    start: cython.Py_ssize_t,
-    end: cython.Py_ssize_t,
+    records: cython.const[cython.uchar][::1],
     count: cython.int,
-    base_offset: cython.longlong,
-    base_timestamp: cython.longlong,
+    base_offset: Long,
+    base_timestamp: Long,
     append_time: object,
 ) -> list[Record]:
     """The records as Python sees them, all at `append_time` unless that is None."""
-    _check_range(start, end, len(buffer))
-    data: cython.pointer[cython.const[cython.uchar]] = _address(buffer)
-    position: cython.Py_ssize_t = start
-    records: list = []
-    new = tuple.__new__  # the named tuple's own constructor is five times slower
+    data: Data = _address(records)
+    end: Size = len(records)
+    position: Size = 0
+    decoded: list = []
+    new = tuple.__new__  # the named tuple's own constructor takes twice as long
     timestamp = append_time
     index: cython.int
-    record: _Span
+    span: Span
     for index in range(count):
-        record = _span(data, position, end)
-        position = record.end
-        if (
-            position < 0
-            or _overflows(base_timestamp, record.timestamp_delta)
-            or _overflows(base_offset, record.offset_delta)
-        ):
-            raise _malformed(index, count)
+        span = _stored_span(data, position, end, index, base_offset, base_timestamp)
+        position = span.end
         if append_time is None:
-            timestamp = base_timestamp + record.timestamp_delta
+            timestamp = base_timestamp + span.timestamp_delta
         fields = (
-            base_offset + record.offset_delta,
+            base_offset + span.offset_delta,
             timestamp,
-            _bytes(data, record.key_at, record.key_size),
-            _bytes(data, record.value_at, record.value_size),
-            _headers(data, record.headers_at, record.end, record.header_count),
+            _bytes(data, span.key_at, span.key_size),
+            _bytes(data, span.value_at, span.value_size),
+            _headers(data, span.headers_at, position, span.header_count),
         )
-        records.append(new(Record, fields))
-    if position != end:
-        raise _malformed(count, count)
-    return records
+        decoded.append(new(Record, fields))
+    _check_end(position, end, count)
+    return decoded
 
 
-def encode(
-    records: object,
-    base_offset: object,
-    base_timestamp: cython.longlong,
-    reserved: cython.Py_ssize_t,
-) -> bytearray:
-    """The records as bytes, after `reserved` bytes for the batch header.
+def measure(
+    records: cython.const[cython.uchar][::1], count: cython.int
+) -> tuple[int, int, int, int, int]:
+    """The bytes of the keys and of the values; how many headers, the bytes of theirs likewise."""
+    data: Data = _address(records)
+    end: Size = len(records)
+    position: Size = 0
+    key_bytes: Long = 0
+    value_bytes: Long = 0
+    headers: Long = 0
+    header_key_bytes: Long = 0
+    header_value_bytes: Long = 0
+    at: Size
+    index: cython.int
+    span: Span
+    cell: Varint
+    for index in range(count):
+        span = _stored_span(data, position, end, index, 0, 0)
+        position = span.end
+        key_bytes += max(span.key_size, 0)
+        value_bytes += max(span.value_size, 0)
+        headers += span.header_count
+        at = span.headers_at
+        for _ in range(span.header_count):
+            cell = _varint(data, at, position, 32)
+            header_key_bytes += cell.value
+            cell = _varint(data, _after(cell, position), position, 32)
+            header_value_bytes += max(cell.value, 0)
+            at = _after(cell, position)
+    _check_end(position, end, count)
+    return key_bytes, value_bytes, headers, header_key_bytes, header_value_bytes
 
-    Their offsets count on from the first, or from `base_offset` as they are if that is given.
+
+@cython.final
+@cython.cclass
+class Columns:
+    """The columns of an Arrow batch while they are filled, with the room `measure` asked for."""
+
+    offsets: cython.longlong[::1]
+    timestamps: cython.longlong[::1]
+    keys: Cells
+    values: Cells
+    header_offsets: cython.int[::1]
+    header_keys: Cells
+    header_values: Cells
+    count: Size
+
+    def __init__(
+        self,
+        offsets: cython.longlong[::1],
+        timestamps: cython.longlong[::1],
+        keys: Cells,
+        values: Cells,
+        header_offsets: cython.int[::1],
+        header_keys: Cells,
+        header_values: Cells,
+    ) -> None:
+        if len(offsets) != len(timestamps) or len(offsets) + 1 != len(header_offsets):
+            raise ValueError("The columns are not of one length.")
+        self.offsets = offsets
+        self.timestamps = timestamps
+        self.keys = keys
+        self.values = values
+        self.header_offsets = header_offsets
+        self.header_keys = header_keys
+        self.header_values = header_values
+        self.count = 0
+        header_offsets[0] = 0
+
+    def append(
+        self,
+        records: cython.const[cython.uchar][::1],
+        count: cython.int,
+        base_offset: Long,
+        base_timestamp: Long,
+        append_time: object,
+    ) -> None:
+        """Adds the records of a batch, all at `append_time` unless that is None."""
+        data: Data = _address(records)
+        end: Size = len(records)
+        position: Size = 0
+        stamped: cython.bint = append_time is not None
+        timestamp: Long = append_time if stamped else 0
+        at: Size
+        row: Size = self.count
+        index: cython.int
+        span: Span
+        cell: Varint
+        if count > len(self.offsets) - row:
+            raise ValueError("The columns have no room for the batch.")
+        for index in range(count):
+            span = _stored_span(data, position, end, index, base_offset, base_timestamp)
+            position = span.end
+            self.offsets[row] = base_offset + span.offset_delta
+            self.timestamps[row] = timestamp if stamped else base_timestamp + span.timestamp_delta
+            self.keys.append(data, span.key_at, span.key_size)
+            self.values.append(data, span.value_at, span.value_size)
+            at = span.headers_at
+            for _ in range(span.header_count):
+                cell = _varint(data, at, position, 32)
+                self.header_keys.append(data, cell.end, cell.value)
+                cell = _varint(data, _after(cell, position), position, 32)
+                self.header_values.append(data, cell.end, cell.value)
+                at = _after(cell, position)
+            row += 1
+            self.header_offsets[row] = self.header_values.count
+        self.count = row
+        _check_end(position, end, count)
+
+
+@cython.final
+@cython.cclass
+class Cells:
+    """A column of nullable bytes in Arrow's three buffers: offsets, validity and content.
+
+    There is an offset more than there are cells, and a bit of validity for each.
     """
-    size: cython.longlong
-    total: cython.longlong = reserved
-    delta: cython.longlong = 0
-    for record in records:
-        if base_offset is not None:
-            delta = record[0] - base_offset
-        size = _body_size(tuple(record), delta, base_timestamp)
-        total += _varint_size(size) + size
-        delta += 1
-    if total > 0x7FFFFFFF:
-        raise ValueError(f"A batch holds less than 2 GiB; these records take {total} bytes.")
-    encoded = bytearray(total)
-    buffer: cython.uchar[::1] = encoded
-    data: cython.pointer[cython.uchar] = _writable(buffer)
-    position: cython.Py_ssize_t = reserved
-    delta = 0
-    for record in records:
-        if base_offset is not None:
-            delta = record[0] - base_offset
-        position = _put_record(data, position, total, tuple(record), delta, base_timestamp)
-        delta += 1
-    return encoded
 
+    offsets: cython.int[::1]
+    validity: cython.uchar[::1]
+    content: cython.uchar[::1]
+    count: Size
 
-@cython.cfunc
-def _body_size(
-    fields: tuple, offset_delta: cython.longlong, base_timestamp: cython.longlong
-) -> cython.longlong:
-    """The bytes of a record after its length."""
-    if offset_delta < 0 or offset_delta > 0x7FFFFFFF:
-        raise ValueError(f"Offset {fields[0]} is {offset_delta} after the batch's base offset.")
-    timestamp: cython.longlong = fields[1]
-    headers: list = fields[4]
-    size: cython.longlong = (
-        1
-        + _varint_size(timestamp - base_timestamp)
-        + _varint_size(offset_delta)
-        + _cell_size(fields[2])
-        + _cell_size(fields[3])
-        + _varint_size(len(headers))
-    )
-    for key, value in headers:
-        size += _cell_size(key.encode()) + _cell_size(value)
-    return size
+    def __init__(
+        self, offsets: cython.int[::1], validity: cython.uchar[::1], content: cython.uchar[::1]
+    ) -> None:
+        if len(offsets) < 1 or len(validity) * 8 < len(offsets) - 1:
+            raise ValueError("The buffers of a column do not fit each other.")
+        self.offsets = offsets
+        self.validity = validity
+        self.content = content
+        self.count = 0
+        offsets[0] = 0
 
-
-@cython.cfunc
-def _put_record(
-    data: cython.pointer[cython.uchar],
-    position: cython.Py_ssize_t,
-    end: cython.Py_ssize_t,
-    fields: tuple,
-    offset_delta: cython.longlong,
-    base_timestamp: cython.longlong,
-) -> cython.Py_ssize_t:
-    timestamp: cython.longlong = fields[1]
-    headers: list = fields[4]
-    size: cython.longlong = _body_size(fields, offset_delta, base_timestamp)
-    if position + _varint_size(size) + size > end:
-        raise ValueError("The records have changed while they were encoded.")
-    position = _put_varint(data, position, size)
-    data[position] = 0
-    position = _put_varint(data, position + 1, timestamp - base_timestamp)
-    position = _put_varint(data, position, offset_delta)
-    position = _put_cell(data, position, fields[2])
-    position = _put_cell(data, position, fields[3])
-    position = _put_varint(data, position, len(headers))
-    for key, value in headers:
-        position = _put_cell(data, position, key.encode())
-        position = _put_cell(data, position, value)
-    return position
-
-
-@cython.cfunc
-def _cell_size(cell: object) -> cython.longlong:
-    """The bytes of a key or a value with its length."""
-    if cell is None:
-        return 1
-    if type(cell) is not bytes:
-        raise TypeError(f"Keys and values are bytes or None, not {type(cell).__name__}.")
-    size: cython.Py_ssize_t = len(cell)
-    return _varint_size(size) + size
-
-
-@cython.cfunc
-def _put_cell(
-    data: cython.pointer[cython.uchar], position: cython.Py_ssize_t, cell: object
-) -> cython.Py_ssize_t:
-    if cell is None:
-        return _put_varint(data, position, -1)
-    source: bytes = cell
-    size: cython.Py_ssize_t = len(source)
-    position = _put_varint(data, position, size)
-    if cython.compiled:
-        memcpy(cython.address(data[position]), cython.cast(cython.p_char, source), size)
-    else:
-        data[position : position + size] = source
-    return position + size
+    @cython.cfunc
+    @cython.inline
+    def append(self, data: Data, at: Size, size: Long) -> cython.int:
+        row: Size = self.count
+        start: Size = self.offsets[row]
+        if row + 1 >= len(self.offsets) or size > len(self.content) - start:
+            raise ValueError("The column has no room for another cell.")
+        if row & 7 == 0:
+            self.validity[row >> 3] = 0
+        if size >= 0:
+            self.validity[row >> 3] |= 1 << (row & 7)
+        if size > 0:
+            if cython.compiled:
+                memcpy(cython.address(self.content[start]), cython.address(data[at]), size)
+            else:
+                self.content[start : start + size] = data[at : at + size]
+            start += size
+        self.count = row + 1
+        self.offsets[row + 1] = start
+        return 0
 
 
 @cython.cfunc
 @cython.inline
-def _headers(
-    data: cython.pointer[cython.const[cython.uchar]],
-    position: cython.Py_ssize_t,
-    end: cython.Py_ssize_t,
-    count: cython.longlong,
-) -> list:
-    """Headers that `_span` has found to be well formed."""
+def _headers(data: Data, position: Size, end: Size, count: Long) -> list:
+    """Headers that are known to be well formed."""
     headers: list = []
-    size: _Varint
+    cell: Varint
     for _ in range(count):
-        size = _varint(data, position, end)
-        key = _bytes(data, size.end, size.value).decode(errors="replace")
-        position = _after(size, end)
-        size = _varint(data, position, end)
-        headers.append((key, _bytes(data, size.end, size.value)))
-        position = _after(size, end)
+        cell = _varint(data, position, end, 32)
+        key = _bytes(data, cell.end, cell.value).decode(errors="replace")
+        cell = _varint(data, _after(cell, end), end, 32)
+        headers.append((key, _bytes(data, cell.end, cell.value)))
+        position = _after(cell, end)
     return headers
 
 
 @cython.cfunc
 @cython.inline
-def _bytes(
-    data: cython.pointer[cython.const[cython.uchar]],
-    start: cython.Py_ssize_t,
-    size: cython.longlong,
-) -> object:
+def _bytes(data: Data, start: Size, size: Long) -> object:
     if size < 0:
         return None
-    if cython.compiled:
-        return PyBytes_FromStringAndSize(
-            cython.cast(cython.p_char, cython.address(data[start])), size
-        )
-    return bytes(data[start : start + size])
+    if not cython.compiled:
+        return bytes(data[start : start + size])
+    return PyBytes_FromStringAndSize(cython.cast(cython.p_char, cython.address(data[start])), size)
 
 
 @cython.cfunc
 @cython.inline
-@cython.nogil
+def _stored_span(
+    data: Data,
+    position: Size,
+    end: Size,
+    index: cython.int,
+    base_offset: Long,
+    base_timestamp: Long,
+) -> Span:
+    """The record at `position` of a batch that is stored: after compaction offsets have gaps."""
+    span: Span = _span(data, position, end)
+    if (
+        span.end < 0
+        or _overflows(base_offset, span.offset_delta)
+        or _overflows(base_timestamp, span.timestamp_delta)
+    ):
+        raise CorruptBatch(f"Record {index} of the batch is cut short, or its fields overflow.")
+    return span
+
+
+@cython.cfunc
+@cython.inline
 @cython.exceptval(check=False)
-def _span(
-    data: cython.pointer[cython.const[cython.uchar]],
-    position: cython.Py_ssize_t,
-    limit: cython.Py_ssize_t,
-) -> _Span:
+def _span(data: Data, position: Size, limit: Size) -> Span:
     """Where the fields of the record at `position` are, all of them before `limit`."""
-    size: _Varint = _varint(data, position, limit)
-    end: cython.Py_ssize_t = _after(size, limit)
-    timestamp: _Varint = _varlong(data, size.end + 1, end)
-    offset: _Varint = _varint(data, timestamp.end, end)
-    key: _Varint = _varint(data, offset.end, end)
-    value: _Varint = _varint(data, _after(key, end), end)
-    headers: _Varint = _varint(data, _after(value, end), end)
-    if size.value < 0 or headers.end < 0 or headers.value < 0:
-        return _Span(-1, 0, 0, 0, 0, 0, 0, 0, 0)
-    if _after_headers(data, headers.end, end, headers.value) != end:
-        return _Span(-1, 0, 0, 0, 0, 0, 0, 0, 0)
-    return _Span(
+    size: Varint = _varint(data, position, limit, 32)
+    end: Size = _after(size, limit)
+    timestamp: Varint = _varint(data, size.end + 1, end, 64)
+    offset: Varint = _varint(data, timestamp.end, end, 32)
+    key: Varint = _varint(data, offset.end, end, 32)
+    value: Varint = _varint(data, _after(key, end), end, 32)
+    headers: Varint = _varint(data, _after(value, end), end, 32)
+    after: Size = headers.end
+    if headers.value > 0:
+        after = _after_headers(data, after, end, headers.value)
+    if after != end or headers.value < 0:
+        return Span(-1, 0, 0, 0, 0, 0, 0, 0, 0)
+    return Span(
         end,
         timestamp.value,
         offset.value,
@@ -359,95 +402,50 @@ def _span(
 
 
 @cython.cfunc
-@cython.inline
-@cython.nogil
 @cython.exceptval(check=False)
-def _after_headers(
-    data: cython.pointer[cython.const[cython.uchar]],
-    position: cython.Py_ssize_t,
-    end: cython.Py_ssize_t,
-    count: cython.longlong,
-) -> cython.Py_ssize_t:
-    """The position after the headers, or -1; no more are tried than there are bytes for."""
-    size: _Varint
+def _after_headers(data: Data, position: Size, end: Size, count: Long) -> Size:
+    """The position after so many headers, or -1; no more are tried than there are bytes for."""
+    cell: Varint
     while count > 0 and position >= 0:
-        size = _varint(data, position, end)
-        if size.value < 0:
+        cell = _varint(data, position, end, 32)
+        if cell.value < 0:
             return -1
-        size = _varint(data, _after(size, end), end)
-        position = _after(size, end)
+        cell = _varint(data, _after(cell, end), end, 32)
+        position = _after(cell, end)
         count -= 1
     return position
 
 
 @cython.cfunc
 @cython.inline
-@cython.nogil
 @cython.exceptval(check=False)
-def _after(size: _Varint, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+def _after(size: Varint, end: Size) -> Size:
     """The position after so many bytes, or -1 if they are not there; null has none."""
     if size.end < 0 or size.value > end - size.end:
         return -1
-    if size.value < 0:
-        return size.end
-    return size.end + size.value
+    return size.end if size.value < 0 else size.end + size.value
 
 
 @cython.cfunc
 @cython.inline
-@cython.nogil
 @cython.exceptval(check=False)
-def _varint(
-    data: cython.pointer[cython.const[cython.uchar]],
-    position: cython.Py_ssize_t,
-    end: cython.Py_ssize_t,
-) -> _Varint:
-    """The zigzag int32 at `position`, which may be -1, beyond the end, or anything between."""
-    byte: cython.longlong
+def _varint(data: Data, position: Size, end: Size, bits: cython.int) -> Varint:
+    """The zigzag integer at `position`, which may be anywhere: outside, there is none."""
+    byte: Long
     if position < 0 or position >= end:
-        return _Varint(0, -1)
+        return Varint(0, -1)
     byte = data[position]
     if byte < 0x80:
-        return _Varint((byte >> 1) ^ -(byte & 1), position + 1)
-    position += 1
-    if position < end and data[position] < 0x80:
-        byte = (byte & 0x7F) | data[position] << 7
-        return _Varint((byte >> 1) ^ -(byte & 1), position + 1)
-    return _long_varint(data, position - 1, end, 32)
+        return Varint((byte >> 1) ^ -(byte & 1), position + 1)
+    if position + 1 < end and data[position + 1] < 0x80:
+        byte = (byte & 0x7F) | data[position + 1] << 7
+        return Varint((byte >> 1) ^ -(byte & 1), position + 2)
+    return _long_varint(data, position, end, bits)
 
 
 @cython.cfunc
-@cython.inline
-@cython.nogil
 @cython.exceptval(check=False)
-def _varlong(
-    data: cython.pointer[cython.const[cython.uchar]],
-    position: cython.Py_ssize_t,
-    end: cython.Py_ssize_t,
-) -> _Varint:
-    """The zigzag int64 at `position`."""
-    byte: cython.longlong
-    if position < 0 or position >= end:
-        return _Varint(0, -1)
-    byte = data[position]
-    if byte < 0x80:
-        return _Varint((byte >> 1) ^ -(byte & 1), position + 1)
-    position += 1
-    if position < end and data[position] < 0x80:
-        byte = (byte & 0x7F) | data[position] << 7
-        return _Varint((byte >> 1) ^ -(byte & 1), position + 1)
-    return _long_varint(data, position - 1, end, 64)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _long_varint(
-    data: cython.pointer[cython.const[cython.uchar]],
-    position: cython.Py_ssize_t,
-    end: cython.Py_ssize_t,
-    bits: cython.int,
-) -> _Varint:
+def _long_varint(data: Data, position: Size, end: Size, bits: cython.int) -> Varint:
     zigzag: cython.ulonglong = 0
     byte: cython.ulonglong
     shift: cython.int = 0
@@ -458,47 +456,17 @@ def _long_varint(
             break
         zigzag |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return _Varint((zigzag >> 1) ^ -(zigzag & 1), position)
+            return Varint((zigzag >> 1) ^ -(zigzag & 1), position)
         shift += 7
-    return _Varint(0, -1)
+    return Varint(0, -1)
 
 
 @cython.cfunc
 @cython.inline
-@cython.nogil
 @cython.exceptval(check=False)
-def _varint_size(value: cython.longlong) -> cython.int:
-    zigzag: cython.ulonglong = (value << 1) ^ (value >> 63)
-    size: cython.int = 1
-    while zigzag >= 0x80:
-        zigzag >>= 7
-        size += 1
-    return size
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _put_varint(
-    data: cython.pointer[cython.uchar], position: cython.Py_ssize_t, value: cython.longlong
-) -> cython.Py_ssize_t:
-    zigzag: cython.ulonglong = (value << 1) ^ (value >> 63)
-    while zigzag >= 0x80:
-        data[position] = (zigzag & 0x7F) | 0x80
-        zigzag >>= 7
-        position += 1
-    data[position] = zigzag
-    return position + 1
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _overflows(base: cython.longlong, delta: cython.longlong) -> cython.bint:
+def _overflows(base: Long, delta: Long) -> cython.bint:
     """Whether their sum is beyond an int64."""
-    largest: cython.longlong = 0x7FFFFFFFFFFFFFFF
+    largest: Long = 0x7FFFFFFFFFFFFFFF
     if delta >= 0:
         return base > largest - delta
     return base < 0 and base + largest < -1 - delta
@@ -506,28 +474,11 @@ def _overflows(base: cython.longlong, delta: cython.longlong) -> cython.bint:
 
 @cython.cfunc
 @cython.inline
-def _address(
-    buffer: cython.const[cython.uchar][::1],
-) -> cython.pointer[cython.const[cython.uchar]]:
+def _address(buffer: cython.const[cython.uchar][::1]) -> Data:
     return cython.address(buffer[0]) if cython.compiled else buffer
 
 
 @cython.cfunc
-@cython.inline
-def _writable(buffer: cython.uchar[::1]) -> cython.pointer[cython.uchar]:
-    return cython.address(buffer[0]) if cython.compiled else buffer
-
-
-@cython.cfunc
-def _check_range(
-    start: cython.Py_ssize_t, end: cython.Py_ssize_t, size: cython.Py_ssize_t
-) -> object:
-    if not 0 <= start <= end <= size:
-        raise CorruptBatch(f"Records at {start} to {end} are not in a buffer of {size} bytes.")
-
-
-@cython.cfunc
-def _malformed(index: cython.int, count: cython.int) -> object:
-    if index == count:
-        return CorruptBatch(f"There are bytes left after the last of {count} records.")
-    return CorruptBatch(f"Record {index} of {count} is cut short or has a hostile length.")
+def _check_end(position: Size, end: Size, count: cython.int) -> object:
+    if position != end:
+        raise CorruptBatch(f"There are {end - position} bytes left after {count} records.")

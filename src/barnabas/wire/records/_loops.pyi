@@ -1,23 +1,13 @@
-from collections.abc import Sequence
-
 from barnabas.wire.records.batch import Readable
 from barnabas.wire.records.record import Record
 
 COMPILED: bool
 
 def walk(
-    buffer: Readable,
-    start: int,
-    end: int,
-    count: int,
-    base_timestamp: int,
-    earliest: int,
-    latest: int,
+    records: Readable, count: int, base_timestamp: int, earliest: int, latest: int
 ) -> tuple[int, int, int, int]: ...
 def find_faults(
-    buffer: Readable,
-    start: int,
-    end: int,
+    records: Readable,
     count: int,
     base_timestamp: int,
     earliest: int,
@@ -26,14 +16,33 @@ def find_faults(
     limit: int,
 ) -> list[tuple[int, int | None]]: ...
 def decode(
-    buffer: Readable,
-    start: int,
-    end: int,
+    records: Readable,
     count: int,
     base_offset: int,
     base_timestamp: int,
     append_time: int | None,
 ) -> list[Record]: ...
-def encode(
-    records: Sequence[Record], base_offset: int | None, base_timestamp: int, reserved: int
-) -> bytearray: ...
+def measure(records: Readable, count: int) -> tuple[int, int, int, int, int]: ...
+
+class Columns:
+    def __init__(
+        self,
+        offsets: memoryview,
+        timestamps: memoryview,
+        keys: Cells,
+        values: Cells,
+        header_offsets: memoryview,
+        header_keys: Cells,
+        header_values: Cells,
+    ) -> None: ...
+    def append(
+        self,
+        records: Readable,
+        count: int,
+        base_offset: int,
+        base_timestamp: int,
+        append_time: int | None,
+    ) -> None: ...
+
+class Cells:
+    def __init__(self, offsets: memoryview, validity: memoryview, content: memoryview) -> None: ...

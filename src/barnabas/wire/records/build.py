@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from barnabas.wire.records import _loops
+from barnabas.wire.records import _encoding
 from barnabas.wire.records.batch import (
     APPEND_TIME_BIT,
     CONTROL_BIT,
@@ -43,7 +43,7 @@ def build_batch(
     if not records:
         raise ValueError("A batch has at least one record.")
     base_timestamp = records[0].timestamp if delete_horizon_ms is None else delete_horizon_ms
-    batch = _loops.encode(
+    batch = _encoding.encode(
         records, records[0].offset if base_offset is None else None, base_timestamp, HEADER_BYTES
     )
     if codec is not Codec.NONE:

@@ -86,13 +86,12 @@ def validate(records: memoryview, rules: ProduceRules, now_ms: int) -> ValidBatc
         raise CorruptBatch(f"The batch does not have the checksum {header.crc:#010x} it claims.")
     _check_header(header)
     codec = header.attributes & CODEC_BITS
-    body, start, end = _expand(records, header, rules) if codec else (records, HEADER_BYTES, size)
-    max_timestamp = _check_records(body, start, end, header, rules, now_ms)
+    body = _expand(records, header, rules) if codec else records[HEADER_BYTES:size]
+    max_timestamp = _check_records(body, header, rules, now_ms)
 
     buffer: memoryview | bytearray = records if size == len(records) else records[:size]
     if rules.codec is not None and rules.codec != codec:
-        with memoryview(body) as view:
-            buffer = _recompress(view[start:end], header, rules)
+        buffer = _recompress(body, header, rules)
         header = read_header(buffer)
     if rules.append_time:
         max_timestamp = now_ms
@@ -176,9 +175,7 @@ def _check_header(header: BatchHeader) -> None:
     raise InvalidRecords(ErrorCode.INVALID_RECORD, f"The batch {reason}.")
 
 
-def _expand(
-    records: memoryview, header: BatchHeader, rules: ProduceRules
-) -> tuple[Buffer, int, int]:
+def _expand(records: memoryview, header: BatchHeader, rules: ProduceRules) -> Buffer:
     try:
         return record_bytes(records, 0, header, rules.max_decompressed_bytes)
     except CompressionError as error:
@@ -186,9 +183,7 @@ def _expand(
         raise InvalidRecords(ErrorCode.INVALID_RECORD, error.message) from None
 
 
-def _check_records(
-    body: Buffer, start: int, end: int, header: BatchHeader, rules: ProduceRules, now_ms: int
-) -> int:
+def _check_records(body: Buffer, header: BatchHeader, rules: ProduceRules, now_ms: int) -> int:
     """The latest timestamp of the records, all of which are as the topic wants them."""
     if rules.append_time:
         earliest, latest = _EARLIEST, _LATEST
@@ -198,7 +193,7 @@ def _check_records(
         if latest > _LATEST:
             latest = _LATEST
     max_timestamp, malformed, keyless, untimely = _loops.walk(
-        body, start, end, header.record_count, header.base_timestamp, earliest, latest
+        body, header.record_count, header.base_timestamp, earliest, latest
     )
     if malformed >= 0:
         raise InvalidRecords(
@@ -210,8 +205,6 @@ def _check_records(
     if untimely >= 0 or (keyless >= 0 and rules.compacted):
         faults = _loops.find_faults(
             body,
-            start,
-            end,
             header.record_count,
             header.base_timestamp,
             earliest,
@@ -238,7 +231,7 @@ def _refused(faults: list[tuple[int, int | None]], earliest: int, latest: int) -
     return InvalidRecords(ErrorCode.INVALID_RECORD, "The batch has records without a key.", errors)
 
 
-def _recompress(body: memoryview, header: BatchHeader, rules: ProduceRules) -> bytearray:
+def _recompress(body: Buffer, header: BatchHeader, rules: ProduceRules) -> bytearray:
     """The same records in the topic's codec; the batch must still fit its bound."""
     codec = rules.codec or Codec.NONE
     buffer = bytearray(HEADER_BYTES)

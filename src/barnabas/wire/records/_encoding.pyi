@@ -1,0 +1,30 @@
+from collections.abc import Sequence
+
+from barnabas.wire.records.record import Record
+
+def encode(
+    records: Sequence[Record], base_offset: int | None, base_timestamp: int, reserved: int
+) -> bytearray: ...
+
+class Rows:
+    def __init__(
+        self,
+        timestamps: memoryview,
+        keys: Cells,
+        values: Cells,
+        header_offsets: memoryview,
+        header_keys: Cells,
+        header_values: Cells,
+    ) -> None: ...
+    def fit(self, first: int, max_bytes: int) -> tuple[int, int, int]: ...
+    def encode(self, first: int, count: int, size: int, reserved: int) -> bytearray: ...
+
+class Cells:
+    def __init__(
+        self,
+        offsets: memoryview,
+        validity: memoryview,
+        content: memoryview,
+        first: int,
+        count: int,
+    ) -> None: ...
