@@ -1,1 +1,25 @@
-"""KRaft consensus as a state machine with no clock, socket or file of its own."""
+"""KRaft: consensus on the metadata log.
+
+`core` is the state machine, with no clock, socket or file of its own. `Quorum` gives it Kafka's
+files: the log in `__cluster_metadata-0`, the snapshots beside it, and `quorum-state`.
+"""
+
+from barnabas.raft.bootstrap import format_metadata, read_bootstrap
+from barnabas.raft.quorum import CommittedBatch, Quorum, QuorumConfig, QuorumDescription
+from barnabas.raft.snapshots import SnapshotId, SnapshotWriter
+from barnabas.raft.voters import Endpoint, QuorumError, Voter, Voters
+
+__all__ = [
+    "CommittedBatch",
+    "Endpoint",
+    "Quorum",
+    "QuorumConfig",
+    "QuorumDescription",
+    "QuorumError",
+    "SnapshotId",
+    "SnapshotWriter",
+    "Voter",
+    "Voters",
+    "format_metadata",
+    "read_bootstrap",
+]

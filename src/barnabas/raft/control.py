@@ -1,0 +1,58 @@
+"""The control records that raft writes, as batches."""
+
+from collections.abc import Sequence
+
+from barnabas.raft.core import LeaderChange
+from barnabas.raft.voters import MAX_KRAFT_VERSION, Voters
+from barnabas.wire.messages.raft_records import (
+    KRaftVersionRecord,
+    LeaderChangeMessage,
+    LeaderChangeVoter,
+    SnapshotFooterRecord,
+    SnapshotHeaderRecord,
+)
+from barnabas.wire.records.build import Record, build_batch
+from barnabas.wire.records.control import ControlType, control_key
+
+ControlRecord = tuple[ControlType, bytes]
+
+_VERSION = 0  # of every control record that Kafka 4.3 writes
+
+
+def control_batch(
+    records: Sequence[ControlRecord], now_ms: int, *, base_offset: int = 0, epoch: int = -1
+) -> bytearray:
+    return build_batch(
+        [Record(0, now_ms, control_key(kind), value, []) for kind, value in records],
+        base_offset=base_offset,
+        leader_epoch=epoch,
+        control=True,
+    )
+
+
+def leader_change(change: LeaderChange) -> ControlRecord:
+    message = LeaderChangeMessage(
+        leader_id=change.leader_id,
+        voters=[LeaderChangeVoter(voter_id=node_id) for node_id in change.voters],
+        granting_voters=[LeaderChangeVoter(voter_id=node_id) for node_id in change.granting],
+    )
+    return ControlType.LEADER_CHANGE, message.write(_VERSION)
+
+
+def voter_records(voters: Voters) -> list[ControlRecord]:
+    """That voters are kept in the log, and who they are."""
+    version = KRaftVersionRecord(k_raft_version=MAX_KRAFT_VERSION)
+    return [
+        (ControlType.KRAFT_VERSION, version.write(_VERSION)),
+        (ControlType.KRAFT_VOTERS, voters.to_record().write(_VERSION)),
+    ]
+
+
+def snapshot_head(voters: Voters | None, last_timestamp_ms: int) -> list[ControlRecord]:
+    header = SnapshotHeaderRecord(last_contained_log_timestamp=last_timestamp_ms)
+    head = [(ControlType.SNAPSHOT_HEADER, header.write(_VERSION))]
+    return head + voter_records(voters) if voters is not None else head
+
+
+def snapshot_footer() -> list[ControlRecord]:
+    return [(ControlType.SNAPSHOT_FOOTER, SnapshotFooterRecord().write(_VERSION))]

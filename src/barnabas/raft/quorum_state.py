@@ -1,0 +1,53 @@
+"""The file `quorum-state`: a node's epoch and vote, as one line of JSON.
+
+Version 1 belongs to quorums whose voters are kept in the log; version 0 to those whose voters
+are a setting (`controller.quorum.voters`).
+"""
+
+import json
+from pathlib import Path
+
+from barnabas.log.checkpoints import replace_file
+from barnabas.raft.core import NOBODY, QuorumState
+from barnabas.raft.voters import QuorumError
+from barnabas.wire.uuid import ZERO, from_text, to_text
+
+FILE_NAME = "quorum-state"
+
+
+def read_state(folder: str) -> QuorumState:
+    """What the node knew when it stopped; epoch 0 if it never ran."""
+    path = Path(folder, FILE_NAME)
+    try:
+        fields = json.loads(path.read_bytes())
+        directory = fields.get("votedDirectoryId")
+        return QuorumState(
+            epoch=int(fields["leaderEpoch"]),
+            leader_id=int(fields["leaderId"]),
+            voted_id=int(fields["votedId"]),
+            voted_directory_id=from_text(directory) if directory else ZERO,
+        )
+    except FileNotFoundError:
+        return QuorumState()
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise QuorumError(
+            f"{path} is damaged ({error}); without it this node could vote twice in one epoch. "
+            "Restore the file from a copy."
+        ) from None
+
+
+def write_state(folder: str, state: QuorumState, cluster_id: str, static_voters: list[int]) -> None:
+    """Replace the file and wait until it is on disk."""
+    fields: dict[str, object] = {"leaderId": state.leader_id, "leaderEpoch": state.epoch}
+    if static_voters:
+        fields = {"clusterId": cluster_id, **fields, "votedId": state.voted_id}
+        fields["appliedOffset"] = 0
+        fields["currentVoters"] = [{"voterId": node_id} for node_id in static_voters]
+        fields["data_version"] = 0
+    else:
+        fields["votedId"] = state.voted_id
+        fields["votedDirectoryId"] = to_text(
+            state.voted_directory_id if state.voted_id != NOBODY else ZERO
+        )
+        fields["data_version"] = 1
+    replace_file(str(Path(folder, FILE_NAME)), json.dumps(fields, separators=(",", ":")).encode())

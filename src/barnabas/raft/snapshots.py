@@ -1,0 +1,127 @@
+"""Snapshots of the metadata log: `<end offset>-<epoch>.checkpoint`.
+
+A snapshot stands for all records below its end offset. It is a file of record batches:
+
+    control batch   snapshot header, and for voters kept in the log: kraft version, voters
+    batches         the records of an image
+    control batch   snapshot footer; without it the file is not whole
+
+While it is written it ends in `.part`, and is not seen by anyone.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from barnabas.log..py import sync_folder
+from barnabas.raft.control import control_batch, snapshot_footer, snapshot_head
+from barnabas.raft.voters import Voters
+from barnabas.wire.records.batch import CorruptBatch, crc_is_valid, iterate_batches
+from barnabas.wire.records.build import Record, build_batch
+from barnabas.wire.records.control import ControlType, read_control_type
+from barnabas.wire.records.read import read_records
+
+_MAX_BATCH_RECORDS = 1024
+_NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+
+
+class SnapshotId(NamedTuple):
+    """The first offset that is not in the snapshot, and the epoch of the record before it."""
+
+    end_offset: int
+    epoch: int
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.end_offset:020}-{self.epoch:010}.checkpoint"
+
+
+class SnapshotWriter:
+    """Writes one snapshot piece by piece; it counts only after `finish`."""
+
+    def __init__(
+        self,
+        folder: str,
+        snapshot_id: SnapshotId,
+        voters: Voters | None,
+        *,
+        last_timestamp_ms: int,
+        now_ms: int,
+        file_name: str | None = None,
+    ) -> None:
+        self.snapshot_id = snapshot_id
+        self._path = Path(folder, file_name or snapshot_id.file_name)
+        self._part = self._path.with_name(self._path.name + ".part")
+        self._file = self._part.open("wb")
+        self._offset = 0
+        self._now_ms = now_ms
+        self._write_control(snapshot_head(voters, last_timestamp_ms))
+
+    def append(self, frames: Sequence[bytes]) -> None:
+        """Add encoded metadata records, in batches of a bounded size."""
+        for start in range(0, len(frames), _MAX_BATCH_RECORDS):
+            self._write_records(frames[start : start + _MAX_BATCH_RECORDS])
+
+    def finish(self) -> None:
+        """Complete the file, bring it to disk and give it its name."""
+        self._write_control(snapshot_footer())
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._part.chmod(0o400)
+        self._part.rename(self._path)
+        sync_folder(str(self._path.parent))
+
+    def abandon(self) -> None:
+        self._file.close()
+        self._part.unlink(missing_ok=True)
+
+    def _write_control(self, records: Sequence[tuple[ControlType, bytes]]) -> None:
+        batch = control_batch(
+            records, self._now_ms, base_offset=self._offset, epoch=self.snapshot_id.epoch
+        )
+        self._file.write(batch)
+        self._offset += len(records)
+
+    def _write_records(self, frames: Sequence[bytes]) -> None:
+        batch = build_batch(
+            [Record(0, self._now_ms, None, frame, []) for frame in frames],
+            base_offset=self._offset,
+            leader_epoch=self.snapshot_id.epoch,
+        )
+        self._file.write(batch)
+        self._offset += len(frames)
+
+
+def list_snapshots(folder: str) -> list[SnapshotId]:
+    """The whole snapshots of a folder, oldest first; files of interrupted writes are removed."""
+    found = []
+    for path in Path(folder).iterdir():
+        if match := _NAME.fullmatch(path.name):
+            found.append(SnapshotId(int(match[1]), int(match[2])))
+        elif path.name.endswith((".checkpoint.part", ".checkpoint.deleted")):
+            path.unlink()
+    return sorted(found)
+
+
+def read_snapshot(path: Path) -> Iterator[list[Record]]:
+    """The records of a snapshot, batch by batch; control records have keys."""
+    content = path.read_bytes()
+    end = 0
+    last: list[Record] = []
+    for position, header in iterate_batches(content):
+        if not crc_is_valid(content, position, header):
+            raise CorruptBatch(f"{path}: the batch at byte {position} does not match its checksum.")
+        end = position + header.size_bytes
+        last = read_records(content, position)
+        yield last
+    is_whole = (
+        end == len(content)
+        and bool(last)
+        and last[-1].key is not None
+        and read_control_type(last[-1].key) is ControlType.SNAPSHOT_FOOTER
+    )
+    if not is_whole:
+        raise CorruptBatch(f"{path} is not whole: it does not end with a footer.")

@@ -1,0 +1,101 @@
+"""The voters of a quorum: who they are, and what makes a majority of them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from barnabas.wire.messages.raft_records import Endpoint as EndpointEntry
+from barnabas.wire.messages.raft_records import KRaftVersionFeature, VotersRecord
+from barnabas.wire.messages.raft_records import Voter as VoterEntry
+
+MIN_KRAFT_VERSION = 0
+MAX_KRAFT_VERSION = 1
+
+
+class QuorumError(Exception):
+    """A quorum that cannot be formed; the message says what to change."""
+
+
+@dataclass(slots=True, frozen=True)
+class Endpoint:
+    """Where a voter's controller listener is."""
+
+    name: str
+    host: str
+    port: int
+
+
+@dataclass(slots=True, frozen=True)
+class Voter:
+    """A node that votes. Its directory id tells it from the same node on another disk."""
+
+    node_id: int
+    directory_id: bytes
+    endpoints: tuple[Endpoint, ...]
+
+
+class Voters:
+    """A set of voters, by node id."""
+
+    __slots__ = ("_by_id",)
+
+    def __init__(self, voters: Iterable[Voter]) -> None:
+        self._by_id: Mapping[int, Voter] = {voter.node_id: voter for voter in voters}
+
+    @classmethod
+    def from_record(cls, record: VotersRecord) -> "Voters":
+        return cls(
+            Voter(
+                entry.voter_id,
+                entry.voter_directory_id,
+                tuple(Endpoint(each.name, each.host, each.port) for each in entry.endpoints),
+            )
+            for entry in record.voters
+        )
+
+    def to_record(self) -> VotersRecord:
+        return VotersRecord(
+            voters=[
+                VoterEntry(
+                    voter_id=voter.node_id,
+                    voter_directory_id=voter.directory_id,
+                    endpoints=[
+                        EndpointEntry(name=each.name, host=each.host, port=each.port)
+                        for each in voter.endpoints
+                    ],
+                    k_raft_version_feature=KRaftVersionFeature(
+                        min_supported_version=MIN_KRAFT_VERSION,
+                        max_supported_version=MAX_KRAFT_VERSION,
+                    ),
+                )
+                for voter in self
+            ]
+        )
+
+    def __iter__(self) -> Iterator[Voter]:
+        return iter(self._by_id.values())
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Voters) and self._by_id == other._by_id
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def get(self, node_id: int) -> Voter | None:
+        return self._by_id.get(node_id)
+
+    def ids(self) -> list[int]:
+        return sorted(self._by_id)
+
+    def with_voter(self, voter: Voter) -> "Voters":
+        """The same set in which one voter is as given."""
+        return Voters({**self._by_id, voter.node_id: voter}.values())
+
+    def is_majority(self, node_ids: Iterable[int]) -> bool:
+        return len(self._by_id.keys() & set(node_ids)) > len(self._by_id) // 2
+
+    def majority_offset(self, end_offsets: Mapping[int, int]) -> int:
+        """The largest end offset that a majority has reached."""
+        reached = sorted((end_offsets.get(node_id, 0) for node_id in self._by_id), reverse=True)
+        return reached[len(reached) // 2]
