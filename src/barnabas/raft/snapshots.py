@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from barnabas.log..py import sync_folder
+from barnabas.log.checkpoints import sync_path
 from barnabas.raft.control import control_batch, snapshot_footer, snapshot_head
 from barnabas.raft.voters import Voters
 from barnabas.wire.records.batch import CorruptBatch, crc_is_valid, iterate_batches
@@ -72,7 +72,7 @@ class SnapshotWriter:
         self._file.close()
         self._part.chmod(0o400)
         self._part.rename(self._path)
-        sync_folder(str(self._path.parent))
+        sync_path(str(self._path.parent))
 
     def abandon(self) -> None:
         self._file.close()
