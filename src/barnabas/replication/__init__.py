@@ -1,1 +1,27 @@
-"""The data plane: partitions as leader or follower, their high watermarks and reads."""
+"""The data plane: partitions as their leader holds them, on the disks of one broker."""
+
+from barnabas.replication.background import Background
+from barnabas.replication.holdings import Holding, holdings_of
+from barnabas.replication.partition import (
+    NO_EPOCH,
+    EpochEnd,
+    FetchedPartition,
+    Partition,
+    Waiting,
+)
+from barnabas.replication.partitions import Partitions
+from barnabas.replication.topic_rules import TopicRules, rules_of
+
+__all__ = [
+    "NO_EPOCH",
+    "Background",
+    "EpochEnd",
+    "FetchedPartition",
+    "Holding",
+    "Partition",
+    "Partitions",
+    "TopicRules",
+    "Waiting",
+    "holdings_of",
+    "rules_of",
+]

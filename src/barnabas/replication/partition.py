@@ -1,0 +1,310 @@
+"""One partition as this broker holds it: what its leader checks, appends, serves and promises.
+
+The partition decides, the log stores. A record counts once the high watermark has passed it:
+for the only replica in sync that is the end of the log, and followers can only hold it back.
+"""
+
+from collections.abc import Hashable
+from typing import NamedTuple, Protocol
+
+from barnabas.log import Appended, Log, LogDirectory, LogDirFailure, Slice
+from barnabas.metadata.states import PartitionState
+from barnabas.replication.topic_rules import TopicRules
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.records.validate import validate
+
+ALL_IN_SYNC = -1
+"""The `acks` of a producer that waits for every replica in sync."""
+
+UP_TO_HIGH_WATERMARK = -1
+"""The offset that DeleteRecords gives to delete everything it may."""
+
+NO_EPOCH = -1
+READ_UNCOMMITTED = 0
+READ_COMMITTED = 1
+
+
+class Waiting(Protocol):
+    """The requests that wait for a partition to move, parked elsewhere."""
+
+    def poke(self, key: Hashable, readable_bytes: int = 0) -> None:
+        """The partition moved on; those that have seen enough go."""
+
+    def wake(self, key: Hashable) -> None:
+        """The partition is no longer what it was; everybody looks again."""
+
+
+class Caretaker(Protocol):
+    """Who looks after a partition's disk: flushes its log, and takes note when it fails."""
+
+    def flush(self, partition: "Partition") -> None:
+        """Bring its log to the disk, off the loop, and poke it when that is done."""
+
+    def lose(self, directory: LogDirectory, failure: OSError) -> None:
+        """The disk refused."""
+
+
+class EpochEnd(NamedTuple):
+    """The largest epoch not above the one asked for, and the offset at which it ended."""
+
+    epoch: int
+    end_offset: int
+
+
+class FetchedPartition(NamedTuple):
+    """What a fetch of one partition found; `diverging` is set if the reader must truncate."""
+
+    records: Slice | None
+    high_watermark: int
+    last_stable_offset: int
+    start_offset: int
+    aborted: list[tuple[int, int]] | None = None
+    diverging: EpochEnd | None = None
+
+
+class Partition:
+    """A replica of a partition, and its leader if the metadata says so."""
+
+    __slots__ = (
+        "_alone",
+        "_caretaker",
+        "_flush_wanted",
+        "_node_id",
+        "_short_of_replicas",
+        "_waiting",
+        "failure",
+        "high_watermark",
+        "index",
+        "is_leader",
+        "leader_epoch",
+        "log",
+        "rules",
+        "state",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        log: Log,
+        rules: TopicRules,
+        *,
+        node_id: int,
+        high_watermark: int,
+        caretaker: Caretaker,
+        waiting: Waiting,
+    ) -> None:
+        self.topic = log.topic
+        self.topic_id = log.topic_id
+        self.index = log.partition
+        self.log = log
+        self.rules = rules
+        self.high_watermark = max(log.start_offset, min(high_watermark, log.end_offset))
+        """Only ever rises: what was readable once stays readable."""
+        self.is_leader = False
+        self.leader_epoch = NO_EPOCH
+        self.failure: ErrorCode | None = None
+        """Why nothing more can be asked of this partition: its disk failed, or it was deleted."""
+        self.state: PartitionState | None = None
+        self._node_id = node_id
+        self._caretaker = caretaker
+        self._waiting = waiting
+        self._alone = False  # leading, with nobody else in sync
+        self._short_of_replicas = False
+        self._flush_wanted = 0  # nothing beyond is acknowledged before the disk has what is below
+
+    def __repr__(self) -> str:
+        offsets = f"[{self.log.start_offset}, {self.high_watermark})"
+        return f"<Partition {self.topic}-{self.index} {offsets}>"
+
+    def append(self, records: memoryview, *, acks: int, now_ms: int) -> Appended:
+        """Append one batch as its leader. `has_promised` says when it may be acknowledged."""
+        if not self.is_leader:
+            raise self._refusal()
+        if self._short_of_replicas and acks == ALL_IN_SYNC:
+            raise self._too_few_replicas()
+        log = self.log
+        batch = validate(records, self.rules.produce, now_ms)
+        try:
+            appended = log.append_as_leader(batch, self.leader_epoch, now_ms)
+        except LogDirFailure as failure:
+            self._caretaker.lose(self.directory, failure)
+            raise
+        if self._alone:
+            self.high_watermark = log.end_offset
+            self._waiting.poke(self, len(batch.buffer))
+        if self.rules.flushes_by_count and log.flush_due(now_ms):
+            self._flush_wanted = log.end_offset
+            self._caretaker.flush(self)
+        return appended
+
+    def has_promised(self, next_offset: int, acks: int) -> bool:
+        """Whether an append that ended before `next_offset` may be acknowledged."""
+        if acks == ALL_IN_SYNC and self.high_watermark < next_offset:
+            return False
+        return (
+            self.log.recovery_point >= self._flush_wanted or next_offset <= self.log.recovery_point
+        )
+
+    def fetch(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        isolation: int = READ_UNCOMMITTED,
+        at_least_one: bool = True,
+        leader_epoch: int = NO_EPOCH,
+        last_fetched_epoch: int = NO_EPOCH,
+    ) -> FetchedPartition:
+        """Whole batches from `offset` on, none of them beyond what the reader may see."""
+        if not self.is_leader or (leader_epoch >= 0 and leader_epoch != self.leader_epoch):
+            raise self._refusal(leader_epoch)
+        log = self.log
+        high_watermark = self.high_watermark
+        stable = log.last_stable_offset(high_watermark)
+        start = log.start_offset
+        if last_fetched_epoch >= 0:
+            diverging = self._divergence(offset, last_fetched_epoch)
+            if diverging is not None:
+                return FetchedPartition(None, high_watermark, stable, start, None, diverging)
+        upto = stable if isolation else high_watermark
+        if start <= offset < upto and (max_bytes > 0 or at_least_one):
+            try:
+                records = log.read(offset, max_bytes, upto=upto, at_least_one=at_least_one)
+            except LogDirFailure as failure:
+                self._caretaker.lose(self.directory, failure)
+                raise
+        elif start <= offset <= log.end_offset:
+            records = None
+        else:
+            raise self._out_of_range(offset)
+        aborted = None
+        if isolation:
+            aborted = log.aborted_transactions(offset, records.next_offset) if records else []
+        return FetchedPartition(records, high_watermark, stable, start, aborted)
+
+    @property
+    def directory(self) -> LogDirectory:
+        return self.log.directory
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Below it every transaction has ended."""
+        return self.log.last_stable_offset(self.high_watermark)
+
+    def readable_end(self, isolation: int) -> int:
+        """The offset up to which a consumer sees records."""
+        return self.last_stable_offset if isolation == READ_COMMITTED else self.high_watermark
+
+    def require_leader(self, leader_epoch: int = NO_EPOCH) -> None:
+        """Refuse unless this replica leads, in the epoch the caller believes if it names one."""
+        if not self.is_leader or (leader_epoch >= 0 and leader_epoch != self.leader_epoch):
+            raise self._refusal(leader_epoch)
+
+    def epoch_end(self, epoch: int, leader_epoch: int = NO_EPOCH) -> EpochEnd:
+        """Where `epoch` ended in this log; both -1 where the log cannot tell."""
+        self.require_leader(leader_epoch)
+        return EpochEnd(*self.log.epoch_end_offset(epoch))
+
+    def delete_records(self, before_offset: int) -> int:
+        """Let go of the records before an offset; the offset at which the log now starts."""
+        self.require_leader()
+        if self.rules.only_compacted:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION,
+                f"{self.topic}-{self.index} is compacted: its records cannot be deleted by offset. "
+                "Add 'delete' to its cleanup.policy, or write tombstones.",
+            )
+        if before_offset == UP_TO_HIGH_WATERMARK:
+            before_offset = self.high_watermark
+        if not 0 <= before_offset <= self.high_watermark:
+            raise self._out_of_range(before_offset)
+        if before_offset > self.log.start_offset:
+            self.log.advance_start(before_offset)
+        return self.log.start_offset
+
+    def take(self, state: PartitionState) -> None:
+        """Lead or follow, as the metadata now has it."""
+        self.state = state
+        self.leader_epoch = state.leader_epoch
+        self.is_leader = state.leader == self._node_id and self.failure is None
+        self._alone = self.is_leader and state.isr == (self._node_id,)
+        if self.is_leader and self.log.latest_epoch != state.leader_epoch:
+            self.log.start_epoch(state.leader_epoch, self.log.end_offset)
+        if self._alone:
+            self.high_watermark = self.log.end_offset
+        self._count_replicas()
+        self._waiting.wake(self)
+
+    def obey(self, rules: TopicRules) -> None:
+        """Work by new settings from now on."""
+        self.rules = rules
+        self.log.config = rules.log
+        self._count_replicas()
+
+    def move_to(self, log: Log) -> None:
+        """Go on with an equal log in another directory."""
+        self.log = log
+
+    def stop(self, failure: ErrorCode) -> None:
+        """Answer everything with `failure` from now on, and let go of who waits."""
+        self.failure = failure
+        self.is_leader = False
+        self._alone = False
+        self._waiting.wake(self)
+
+    def flushed(self) -> None:
+        """The disk has caught up: acknowledgements that waited for it can leave."""
+        self._waiting.poke(self)
+
+    def _count_replicas(self) -> None:
+        state = self.state
+        # KIP-966: a partition with fewer replicas than min.insync.replicas needs them all.
+        self._short_of_replicas = state is not None and len(state.isr) < min(
+            self.rules.min_insync_replicas, len(state.replicas)
+        )
+
+    def _divergence(self, offset: int, last_fetched_epoch: int) -> EpochEnd | None:
+        """Where the reader's log left ours, if it did (KIP-595)."""
+        end = EpochEnd(*self.log.epoch_end_offset(last_fetched_epoch))
+        if end.epoch == NO_EPOCH or offset < self.log.start_offset:
+            raise self._out_of_range(offset)
+        if end.epoch < last_fetched_epoch or end.end_offset < offset:
+            return end
+        return None
+
+    def _refusal(self, leader_epoch: int = NO_EPOCH) -> KafkaError:
+        name = f"{self.topic}-{self.index}"
+        if self.failure is not None:
+            return KafkaError(self.failure, f"{name} is not served here any more.")
+        if 0 <= leader_epoch < self.leader_epoch:
+            return KafkaError(
+                ErrorCode.FENCED_LEADER_EPOCH,
+                f"{name} is at leader epoch {self.leader_epoch}, the request at {leader_epoch}: "
+                "refresh the metadata.",
+            )
+        if leader_epoch > self.leader_epoch:
+            return KafkaError(
+                ErrorCode.UNKNOWN_LEADER_EPOCH,
+                f"{name} is at leader epoch {self.leader_epoch} here and at {leader_epoch} in the "
+                "request: this broker will learn of it.",
+            )
+        return KafkaError(
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            f"broker {self._node_id} does not lead {name}: refresh the metadata.",
+        )
+
+    def _too_few_replicas(self) -> KafkaError:
+        in_sync = len(self.state.isr) if self.state is not None else 0
+        return KafkaError(
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+            f"{self.topic}-{self.index} has {in_sync} replicas in sync, its "
+            f"min.insync.replicas is {self.rules.min_insync_replicas}.",
+        )
+
+    def _out_of_range(self, offset: int) -> KafkaError:
+        return KafkaError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"offset {offset} of {self.topic}-{self.index} is outside "
+            f"[{self.log.start_offset}, {self.high_watermark}].",
+        )

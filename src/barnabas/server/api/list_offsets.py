@@ -1,0 +1,120 @@
+"""ListOffsets (key 2): find an offset by timestamp, or the ends of a partition.
+
+v1 one offset per partition; v2 isolation level; v4 leader epochs; v7 max timestamp (-3);
+v8 earliest local (-4); v9 latest tiered (-5); v10 a timeout for remote storage;
+v11 earliest pending upload (-6).
+"""
+
+from collections import Counter
+from enum import IntEnum
+
+from barnabas.log import TimestampOffset
+from barnabas.replication import NO_EPOCH, Partition
+from barnabas.server.call import Call
+from barnabas.server.errors import failure_of
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+CONSUMER = -1
+"""The replica id of who may see only what consumers see; anyone else sees the log's end."""
+
+
+class Special(IntEnum):
+    """Timestamps that stand for something other than a time."""
+
+    LATEST = -1
+    EARLIEST = -2
+    MAX_TIMESTAMP = -3
+    EARLIEST_LOCAL = -4
+    LATEST_TIERED = -5
+    EARLIEST_PENDING_UPLOAD = -6
+
+
+FIRST_VERSION_OF = {
+    Special.LATEST: 1,
+    Special.EARLIEST: 1,
+    Special.MAX_TIMESTAMP: 7,
+    Special.EARLIEST_LOCAL: 8,
+    Special.LATEST_TIERED: 9,
+    Special.EARLIEST_PENDING_UPLOAD: 11,
+}
+
+_NOWHERE = TimestampOffset(-1, -1, NO_EPOCH)
+
+
+async def handle(request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
+    asked = Counter(
+        (topic.name, wanted.partition_index)
+        for topic in request.topics
+        for wanted in topic.partitions
+    )
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    _answer(topic.name, wanted, request, call)
+                    if asked[topic.name, wanted.partition_index] == 1
+                    else _refused(wanted, ErrorCode.INVALID_REQUEST)
+                    for wanted in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _answer(
+    topic: str, wanted: ListOffsetsPartition, request: ListOffsetsRequest, call: Call
+) -> ListOffsetsPartitionResponse:
+    try:
+        partition = call.broker.partitions.by_name(topic, wanted.partition_index)
+        partition.require_leader(wanted.current_leader_epoch)
+        found = _find(partition, wanted.timestamp, request, call.api_version)
+    except Exception as failure:
+        return _refused(wanted, failure_of(failure, "ListOffsets", call)[0])
+    return ListOffsetsPartitionResponse(
+        partition_index=wanted.partition_index,
+        timestamp=found.timestamp,
+        offset=found.offset,
+        leader_epoch=found.leader_epoch,
+    )
+
+
+def _find(
+    partition: Partition, timestamp: int, request: ListOffsetsRequest, version: int
+) -> TimestampOffset:
+    log = partition.log
+    end = log.end_offset
+    if request.replica_id == CONSUMER:
+        end = partition.readable_end(request.isolation_level)
+    if timestamp >= 0:
+        return _readable(log.offset_for_timestamp(timestamp), end)
+    if version < FIRST_VERSION_OF.get(timestamp, version + 1):  # type: ignore[call-overload]
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"ListOffsets v{version} has no timestamp {timestamp}.",
+        )
+    match timestamp:
+        case Special.LATEST:
+            return TimestampOffset(-1, end, partition.leader_epoch)
+        case Special.EARLIEST | Special.EARLIEST_LOCAL:
+            return TimestampOffset(-1, log.start_offset, log.epochs.epoch_at(log.start_offset))
+        case Special.MAX_TIMESTAMP:
+            return _readable(log.offset_of_max_timestamp(), end)
+        case _:
+            return _NOWHERE  # nothing is kept in remote storage
+
+
+def _readable(found: TimestampOffset | None, end: int) -> TimestampOffset:
+    return found if found is not None and found.offset < end else _NOWHERE
+
+
+def _refused(wanted: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=wanted.partition_index, error_code=code)

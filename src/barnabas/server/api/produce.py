@@ -1,0 +1,237 @@
+"""Produce (key 0): append record batches to the partitions this broker leads.
+
+v3 record batch format 2; v5 log start offset in the answer; v7 zstd; v8 errors record by record;
+v9 flexible; v10 the current leader beside NOT_LEADER_OR_FOLLOWER; v12 transactions that need no
+AddPartitionsToTxn; v13 topics by id.
+"""
+
+from collections.abc import Hashable
+from typing import Any
+
+from barnabas.log import Appended
+from barnabas.replication import Partition
+from barnabas.server.call import Call
+from barnabas.server.errors import failure_of
+from barnabas.server.leaders import leader_of
+from barnabas.server.topic_view import INTERNAL_TOPICS
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from barnabas.wire.records.batch import TRANSACTIONAL_BIT
+from barnabas.wire.records.validate import InvalidRecords
+
+FIRST_VERSION_WITH_LEADERS = 10
+FIRST_VERSION_WITH_TOPIC_IDS = 13
+
+NO_ANSWER = 0
+ACKS = frozenset((-1, NO_ANSWER, 1))
+ADMIN_CLIENT_ID = "__admin_client"
+"""The one client that may write to internal topics, to mend them."""
+
+_ATTRIBUTES_AT = 22  # the byte of a batch that holds all the attributes there are
+_NO_RECORDS = memoryview(b"")
+
+_SAYING_NOTHING_OF_THE_LOG = frozenset(
+    (
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.INVALID_REQUIRED_ACKS,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    )
+)
+"""Errors that come without the log start offset, in Kafka's answers as in ours."""
+
+
+async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
+    appends = _Appends(request, call)
+    append = appends.append
+    response = ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partition_responses=[
+                    append(topic.topic_id if appends.by_id else topic.name, wanted)
+                    for wanted in topic.partition_data
+                ],
+            )
+            for topic in request.topic_data
+        ]
+    )
+    if appends.owed:
+        purgatory = call.broker.purgatory
+        await purgatory.park(appends.owed, request.timeout_ms, appends.take_note, "Produce")
+        appends.settle()
+    failure = appends.failure
+    if request.acks == NO_ANSWER:
+        if failure is not None:
+            raise failure  # nobody reads an answer, so the connection is closed
+        return None
+    if failure is not None and call.api_version >= FIRST_VERSION_WITH_LEADERS:
+        _name_leaders(response, call)
+    return response
+
+
+class _Appends:
+    """The appends of one request, and which of them are not yet acknowledged."""
+
+    __slots__ = (
+        "_acks",
+        "_call",
+        "_find",
+        "_metrics",
+        "_now_ms",
+        "_request",
+        "by_id",
+        "failure",
+        "owed",
+    )
+
+    def __init__(self, request: ProduceRequest, call: Call) -> None:
+        broker = call.broker
+        self.by_id = call.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
+        self.failure: Exception | None = None
+        self.owed: dict[Partition, tuple[int, PartitionProduceResponse]] = {}
+        """By partition the offset to wait for, and the answer that waits."""
+        self._acks = request.acks
+        self._call = call
+        self._find: Any = broker.partitions.get if self.by_id else broker.partitions.by_name
+        self._metrics = broker.metrics.topic
+        self._now_ms = call.now_ms
+        self._request = request
+
+    def append(self, topic: str | bytes, wanted: PartitionProduceData) -> PartitionProduceResponse:
+        partition: Partition | None = None
+        try:
+            partition = self._find(topic, wanted.index)
+            records: Any = wanted.records
+            size_bytes = len(records) if records is not None else 0
+            attributes = records[_ATTRIBUTES_AT] if size_bytes > _ATTRIBUTES_AT else 0
+            if (
+                attributes & TRANSACTIONAL_BIT
+                or partition.topic in INTERNAL_TOPICS
+                or self._acks not in ACKS
+            ):
+                self._admit(partition, attributes)
+            appended = partition.append(
+                records if size_bytes else _NO_RECORDS, acks=self._acks, now_ms=self._now_ms
+            )
+        except Exception as failure:
+            self.failure = failure
+            return self._refused(wanted, partition, failure)
+        return self._appended(partition, appended, size_bytes)
+
+    def take_note(self, partition: Hashable, _: int) -> bool:
+        """Whether, now that this partition moved on, everything can be acknowledged."""
+        assert isinstance(partition, Partition)
+        waiting = self.owed.get(partition)
+        if waiting is not None and partition.has_promised(waiting[0], self._acks):
+            del self.owed[partition]
+        return not self.owed
+
+    def settle(self) -> None:
+        """The wait is over: what has not been promised by now was not kept."""
+        for partition, (next_offset, answer) in self.owed.items():
+            if not partition.is_leader:
+                answer.error_code = partition.failure or ErrorCode.NOT_LEADER_OR_FOLLOWER
+            elif not partition.has_promised(next_offset, self._acks):
+                answer.error_code = ErrorCode.REQUEST_TIMED_OUT
+
+    def _appended(
+        self, partition: Partition, appended: Appended, size_bytes: int
+    ) -> PartitionProduceResponse:
+        first_offset = appended.first_offset
+        next_offset = appended.last_offset + 1
+        metrics = self._metrics(partition.topic)
+        metrics.produce_requests += 1
+        metrics.bytes_in += size_bytes
+        metrics.messages_in += next_offset - first_offset
+        answer = PartitionProduceResponse(
+            index=partition.index,
+            base_offset=first_offset,
+            log_append_time_ms=appended.append_time_ms,
+            log_start_offset=partition.log.start_offset,
+        )
+        if not partition.has_promised(next_offset, self._acks):
+            self.owed[partition] = next_offset, answer
+        return answer
+
+    def _admit(self, partition: Partition, attributes: int) -> None:
+        """Refuse what must not be appended here, whatever the batch is like."""
+        request = self._request
+        if request.acks not in ACKS:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}; use -1 (all), 0 or 1."
+            )
+        if partition.topic in INTERNAL_TOPICS and self._call.client_id != ADMIN_CLIENT_ID:
+            raise KafkaError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.topic} is for the broker to write."
+            )
+        if attributes & TRANSACTIONAL_BIT:
+            if request.transactional_id is None:
+                raise KafkaError(
+                    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                    "The batch is transactional, the request has no transactional id.",
+                )
+            raise KafkaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"Transactions of {request.transactional_id} have no coordinator on this broker: "
+                f"{ErrorCode.COORDINATOR_NOT_AVAILABLE.name}.",
+            )
+
+    def _refused(
+        self, wanted: PartitionProduceData, partition: Partition | None, failure: Exception
+    ) -> PartitionProduceResponse:
+        code, message = failure_of(failure, "Produce", self._call)
+        answer = PartitionProduceResponse(
+            index=wanted.index, error_code=code, base_offset=-1, error_message=message or None
+        )
+        if partition is not None:
+            metrics = self._metrics(partition.topic)
+            metrics.failed_produce_requests += 1
+            if code == ErrorCode.MESSAGE_TOO_LARGE and wanted.records is not None:
+                metrics.bytes_rejected += len(wanted.records)
+            if code not in _SAYING_NOTHING_OF_THE_LOG:
+                answer.log_start_offset = partition.log.start_offset
+        if isinstance(failure, InvalidRecords):
+            answer.record_errors = [
+                BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=reason)
+                for index, reason in failure.record_errors
+            ]
+        return answer
+
+
+def _name_leaders(response: ProduceResponse, call: Call) -> None:
+    """Tell who leads the partitions that this broker does not."""
+    endpoints = {}
+    for topic in response.responses:
+        for answer in topic.partition_responses:
+            if answer.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                continue
+            leader = leader_of(topic.name or topic.topic_id, answer.index, call)
+            if leader is None:
+                continue
+            answer.current_leader = LeaderIdAndEpoch(
+                leader_id=leader.leader_id, leader_epoch=leader.leader_epoch
+            )
+            if leader.endpoint is not None:
+                endpoints[leader.leader_id] = NodeEndpoint(
+                    node_id=leader.leader_id,
+                    host=leader.endpoint.host,
+                    port=leader.endpoint.port,
+                    rack=leader.rack,
+                )
+    response.node_endpoints = list(endpoints.values())
