@@ -438,7 +438,7 @@ async def test_a_parked_request_of_a_client_that_left_is_called_off() -> None:
 
     async def park(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
         try:
-            await call.broker.purgatory.await_bytes(["a", "b"], 1, 60_000)
+            await call.broker.purgatory.park(["a", "b"], 60_000, lambda *_: True, "Fetch")
         except asyncio.CancelledError:
             cancelled.append(call.correlation_id)
             raise

@@ -1,7 +1,7 @@
 """Parked requests end when they have heard enough, when their time is up, or when called off."""
 
 import asyncio
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 import pytest
 from hypothesis import given, settings
@@ -18,20 +18,27 @@ def a_purgatory() -> Purgatory:
     return Purgatory(Timer(asyncio.get_running_loop()))
 
 
-class Leader:
-    """A partition that promises up to its high watermark."""
+class Bytes:
+    """Enough once that many bytes have become readable."""
 
-    def __init__(self) -> None:
-        self.high_watermark = 0
+    def __init__(self, missing: int) -> None:
+        self.missing = missing
 
-    def has_promised(self, next_offset: int, acks: int) -> bool:
-        return acks == 1 or self.high_watermark >= next_offset
+    def take_note(self, _: Hashable, readable_bytes: int) -> bool:
+        self.missing -= readable_bytes
+        return self.missing <= 0
+
+
+def wait(
+    purgatory: Purgatory, keys: Iterable[Hashable], missing_bytes: int, timeout_ms: int = LONG_MS
+) -> Parked:
+    return purgatory.park(keys, timeout_ms, Bytes(missing_bytes).take_note, "Fetch")
 
 
 @on_a_loop
 async def test_a_fetch_waits_for_its_min_bytes_across_partitions() -> None:
     purgatory = a_purgatory()
-    parked = purgatory.await_bytes(["a", "b"], 100, LONG_MS)
+    parked = wait(purgatory, ["a", "b"], 100)
     purgatory.poke("a", 60)
     purgatory.poke("c", 60)
     assert not parked.done()
@@ -41,34 +48,17 @@ async def test_a_fetch_waits_for_its_min_bytes_across_partitions() -> None:
 
 
 @on_a_loop
-async def test_a_produce_waits_until_every_partition_has_promised() -> None:
-    purgatory = a_purgatory()
-    first, second = Leader(), Leader()
-    parked = purgatory.await_promises({first: 5, second: 3}, -1, LONG_MS)
-    assert purgatory.sizes["Produce"] == 1
-    first.high_watermark = 4
-    purgatory.poke(first)
-    second.high_watermark = 3
-    purgatory.poke(second)
-    purgatory.poke(second)
-    assert not parked.done()
-    first.high_watermark = 5
-    purgatory.poke(first)
-    assert await parked is True
-
-
-@on_a_loop
 async def test_time_running_out_ends_the_wait_too() -> None:
     purgatory = a_purgatory()
-    assert await purgatory.await_bytes(["a"], 1, 1) is False
+    assert await wait(purgatory, ["a"], 1, timeout_ms=1) is False
     assert len(purgatory) == 0
 
 
 @on_a_loop
 async def test_a_partition_that_changed_hands_ends_every_wait_at_it() -> None:
     purgatory = a_purgatory()
-    fetch = purgatory.await_bytes(["a", "b"], 1000, LONG_MS)
-    other = purgatory.await_bytes(["b"], 1000, LONG_MS)
+    fetch = wait(purgatory, ["a", "b"], 1000)
+    other = wait(purgatory, ["b"], 1000)
     purgatory.wake("a")
     assert await fetch is True
     assert not other.done()
@@ -79,7 +69,7 @@ async def test_a_partition_that_changed_hands_ends_every_wait_at_it() -> None:
 @on_a_loop
 async def test_calling_off_leaves_nothing_behind() -> None:
     purgatory = a_purgatory()
-    parked = purgatory.await_bytes(["a", "b"], 1, LONG_MS)
+    parked = wait(purgatory, ["a", "b"], 1)
     assert parked.cancel()
     assert not parked.cancel()
     purgatory.poke("a", 1)
@@ -92,7 +82,7 @@ async def test_calling_off_leaves_nothing_behind() -> None:
 @on_a_loop
 async def test_stopping_lets_everyone_go() -> None:
     purgatory = a_purgatory()
-    waits = [purgatory.await_bytes(["a", n], 1, LONG_MS) for n in range(3)]
+    waits = [wait(purgatory, ["a", n], 1) for n in range(3)]
     purgatory.release_all()
     assert [await parked for parked in waits] == [False] * 3
     assert len(purgatory) == 0
@@ -144,7 +134,7 @@ def test_a_wait_ends_with_the_poke_that_brings_its_last_byte(
     @on_a_loop
     async def scenario() -> None:
         purgatory = a_purgatory()
-        parked = [purgatory.await_bytes(keys, size, LONG_MS) for keys, size in waits]
+        parked = [wait(purgatory, keys, size) for keys, size in waits]
         heard = [0] * len(waits)
         satisfied = [False] * len(waits)
         for key, size in pokes:
@@ -168,7 +158,7 @@ def test_a_hundred_thousand_waits_can_be_parked_and_let_go(count: int) -> None:
     async def scenario() -> None:
         purgatory = a_purgatory()
         for number in range(count):
-            purgatory.await_bytes([number % 100], 1, LONG_MS + number % 1000)
+            wait(purgatory, [number % 100], 1, LONG_MS + number % 1000)
         purgatory.poke(3, 1)
         assert len(purgatory) == count - count // 100
         purgatory.release_all()

@@ -110,7 +110,7 @@ async def test_abandoning_calls_off_what_is_parked_and_nothing_else() -> None:
     ended: list[object] = []
 
     async def park() -> None:
-        await purgatory.await_bytes(["p"], 1, 1000)
+        await purgatory.park(["p"], 1000, lambda *_: True, "Fetch")
 
     future = loop.create_future()
 

@@ -68,7 +68,7 @@ class Listener:
                 network.loop.call_later(_RETRY_S, self.accept_on)
                 return
             _configure(sock, network.settings.send_buffer_bytes)
-            network.adopt(sock, address[0], self.name)
+            network.adopt(sock, _plain_host(address[0]), self.name)
 
     def _stop_accepting(self) -> None:
         if self._is_accepting:
@@ -97,6 +97,11 @@ def _listen(name: str, host: str, port: int, receive_buffer_bytes: int) -> socke
             error.errno, f"listener {name} cannot use {host or '*'}:{port}: {error.strerror}"
         ) from None
     return sock
+
+
+def _plain_host(host: str) -> str:
+    """An IPv4 client of a socket for both kinds comes under the name it has everywhere else."""
+    return host.removeprefix("::ffff:")
 
 
 def _configure(sock: socket.socket, send_buffer_bytes: int) -> None:

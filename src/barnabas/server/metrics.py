@@ -7,6 +7,7 @@ buckets; turning them into Prometheus text is `exposition`'s work, at the moment
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 BUCKETS = 64
 
@@ -27,16 +28,6 @@ class Histogram:
     def observe(self, value: int, times: int = 1) -> None:
         self.buckets[value.bit_length()] += times
         self.total += value * times
-
-    def quantile(self, fraction: float) -> float:
-        """The value below which that fraction lies, within the width of a bucket."""
-        rank = fraction * self.count
-        for exponent, count in enumerate(self.buckets):
-            if count and rank <= count:
-                lowest = 1 << (exponent - 1) if exponent else 0
-                return lowest + lowest * rank / count
-            rank -= count
-        return 0.0
 
 
 class RequestMetrics:
@@ -93,10 +84,14 @@ class TopicMetrics:
         self.failed_produce_requests = 0
         self.failed_fetch_requests = 0
 
+    def add(self, other: "TopicMetrics") -> None:
+        for name in TopicMetrics.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A value looked up when it is asked for, such as a purgatory's size."""
+    """A value that is looked up when somebody wants to know it."""
 
     name: str
     value: float
@@ -104,20 +99,21 @@ class Gauge:
 
 
 class Metrics:
-    """Every counter of a broker. `register` adds values that only a scrape needs to know."""
+    """Every counter of a broker."""
 
-    __slots__ = ("_gauges", "_requests", "_topics")
+    __slots__ = ("_departed", "_gauges", "_topics", "requests")
 
     def __init__(self) -> None:
-        self._requests: dict[str, RequestMetrics] = {}
+        self.requests: dict[str, RequestMetrics] = {}  # by the API's name
         self._topics: dict[str, TopicMetrics] = {}
+        self._departed = TopicMetrics()  # what deleted topics have counted
         self._gauges: list[Iterable[Gauge]] = []
 
     def request(self, api: str) -> RequestMetrics:
-        """The metrics of a request type by its name; keep the object, not the name."""
-        metrics = self._requests.get(api)
+        """The metrics of an API by its name; keep the object, not the name."""
+        metrics = self.requests.get(api)
         if metrics is None:
-            metrics = self._requests[api] = RequestMetrics()
+            metrics = self.requests[api] = RequestMetrics()
         return metrics
 
     def topic(self, name: str) -> TopicMetrics:
@@ -127,18 +123,24 @@ class Metrics:
         return metrics
 
     def forget_topic(self, name: str) -> None:
-        self._topics.pop(name, None)
+        """It was deleted; the sum over all topics must not go back."""
+        metrics = self._topics.pop(name, None)
+        if metrics is not None:
+            self._departed.add(metrics)
+
+    def topics(self) -> dict[str, TopicMetrics]:
+        return self._topics
+
+    def all_topics(self) -> TopicMetrics:
+        """The sum over every topic there is or was."""
+        total = TopicMetrics()
+        for metrics in (self._departed, *self._topics.values()):
+            total.add(metrics)
+        return total
 
     def register(self, gauges: Iterable[Gauge]) -> None:
-        """Something to iterate over at each scrape: give an object, not an iterator."""
+        """Something that is iterated over whenever the gauges are wanted."""
         self._gauges.append(gauges)
 
-    def requests(self) -> Iterator[tuple[str, RequestMetrics]]:
-        yield from self._requests.items()
-
-    def topics(self) -> Iterator[tuple[str, TopicMetrics]]:
-        yield from self._topics.items()
-
     def gauges(self) -> Iterator[Gauge]:
-        for gauges in self._gauges:
-            yield from gauges
+        return chain.from_iterable(self._gauges)

@@ -74,6 +74,7 @@ class Network:
         "_connections",
         "_listeners",
         "_per_host",
+        "_purgatory",
         "_sweep_handle",
         "buffers",
         "clock",
@@ -94,6 +95,7 @@ class Network:
         self.clock = broker.clock
         self.buffers = Buffers(settings.receiving_limit_bytes)
         self.pipeline = Pipeline(broker, loop, routes)
+        self._purgatory = broker.purgatory
         self._connections: OrderedDict[Connection, None] = OrderedDict()  # idle longest first
         self._per_host: dict[str, int] = {}
         self._listeners: list[Listener] = []
@@ -178,6 +180,7 @@ class Network:
             self._sweep_handle.cancel()
         for connection in list(self._connections):
             connection.drain()
+        self._purgatory.release_all()
         deadline = self.loop.time() + timeout_ms / 1000
         while self._connections and self.loop.time() < deadline:
             await asyncio.sleep(_DRAIN_POLL_S)

@@ -8,19 +8,12 @@ partitions again and answers with what is there.
 """
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Iterable
 
 from barnabas.server.timer import Alarm, Timer
 
 TakeNote = Callable[[Hashable, int], bool]
 """Given the key poked and the bytes that became readable there: is it enough?"""
-
-
-class Promising(Hashable, Protocol):
-    """A partition, as far as an acknowledgement depends on it."""
-
-    def has_promised(self, next_offset: int, acks: int) -> bool: ...
 
 
 class Purgatory:
@@ -53,21 +46,8 @@ class Purgatory:
         parked.alarm = self._timer.after(timeout_ms, parked.expire)
         return parked
 
-    def await_bytes(
-        self, partitions: Iterable[Hashable], missing_bytes: int, timeout_ms: int
-    ) -> "Parked":
-        """For a fetch short of its min bytes: wait until that many more are readable."""
-        return self.park(partitions, timeout_ms, _Bytes(missing_bytes).take_note, "Fetch")
-
-    def await_promises(
-        self, next_offsets: Mapping[Promising, int], acks: int, timeout_ms: int
-    ) -> "Parked":
-        """For a produce: wait until each partition has promised to keep what ends there."""
-        promises = _Promises(next_offsets, acks)
-        return self.park(next_offsets, timeout_ms, promises.take_note, "Produce")
-
     def poke(self, key: Hashable, readable_bytes: int = 0) -> None:
-        """Something moved at this partition: its high watermark, by this many bytes."""
+        """The partition moved on: so many more bytes of it can be read, or it promised more."""
         watchers = self._watching.get(key)
         if watchers is None:
             return
@@ -124,28 +104,3 @@ class Parked(asyncio.Future[bool]):
         if not self.done():
             self.purgatory.leave(self)
         return super().cancel(msg)
-
-
-class _Bytes:
-    __slots__ = ("_missing",)
-
-    def __init__(self, missing_bytes: int) -> None:
-        self._missing = missing_bytes
-
-    def take_note(self, _: Hashable, readable_bytes: int) -> bool:
-        self._missing -= readable_bytes
-        return self._missing <= 0
-
-
-class _Promises:
-    __slots__ = ("_acks", "_awaited")
-
-    def __init__(self, next_offsets: Mapping[Promising, int], acks: int) -> None:
-        self._awaited: dict[Any, int] = dict(next_offsets)
-        self._acks = acks
-
-    def take_note(self, partition: Any, _: int) -> bool:
-        next_offset = self._awaited.get(partition)
-        if next_offset is not None and partition.has_promised(next_offset, self._acks):
-            del self._awaited[partition]
-        return not self._awaited

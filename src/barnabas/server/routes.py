@@ -90,7 +90,7 @@ class Routes:
         """The route of `key << 16 | version`, if it was found before."""
 
     def find(self, code: int) -> Route:
-        """The route of a request not seen before; ProtocolViolation where there is none, as nothing can be said.
+        """The route of a request not seen before; ProtocolViolation where nothing can be said.
 
         Except to ApiVersions, which a client sends before it knows what is spoken here: a
         version too new is answered with those to use instead (KIP-511).

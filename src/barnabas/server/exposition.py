@@ -1,0 +1,203 @@
+"""The broker's counters as Prometheus reads them.
+
+Names are those that the usual rules of the JMX exporter give to Kafka's own metrics, so that
+dashboards made for Kafka work: `kafka.network:type=RequestMetrics,name=TotalTimeMs` becomes
+`kafka_network_requestmetrics_totaltimems`, and a rate (`...PerSec`) the counter behind it.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from itertools import groupby
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from prometheus_client import ProcessCollector, generate_latest
+from prometheus_client.core import Metric
+
+from barnabas.server.metrics import Gauge, Histogram, RequestMetrics, TopicMetrics
+from barnabas.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from barnabas.server.broker import Broker
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_WINDOW_S = 60.0
+_QUANTILES = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
+_NS_A_MS = 1_000_000
+_SESSIONS = "kafka_server_fetchsessioncache_"
+
+_REQUEST_HISTOGRAMS = (
+    ("requestbytes", "request_bytes", 1),
+    ("requestqueuetimems", "queue_ns", _NS_A_MS),
+    ("localtimems", "local_ns", _NS_A_MS),
+    ("remotetimems", "remote_ns", _NS_A_MS),
+    ("responsequeuetimems", "response_queue_ns", _NS_A_MS),
+    ("responsesendtimems", "response_send_ns", _NS_A_MS),
+    ("totaltimems", "total_ns", _NS_A_MS),
+)
+"""Kafka's name, our field, and by what its values are divided."""
+
+_TOPIC_COUNTERS = (
+    ("messagesin", "messages_in"),
+    ("bytesin", "bytes_in"),
+    ("bytesout", "bytes_out"),
+    ("bytesrejected", "bytes_rejected"),
+    ("totalproducerequests", "produce_requests"),
+    ("totalfetchrequests", "fetch_requests"),
+    ("failedproducerequests", "failed_produce_requests"),
+    ("failedfetchrequests", "failed_fetch_requests"),
+)
+
+
+class Exposition:
+    """What a scrape is answered with. Quantiles are of the last one or two minutes."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._windows: dict[Histogram, _Window] = {}
+        self._process = ProcessCollector(registry=None)
+
+    async def text(self) -> bytes:
+        """Every metric; requests are served in between."""
+        chunks = []
+        for family in self._families():
+            chunks.append(generate_latest(_Alone(family)))
+            await asyncio.sleep(0)
+        return b"".join(chunks)
+
+    def _families(self) -> Iterator[Metric]:
+        yield from self._request_counters()
+        for name, attribute, divisor in _REQUEST_HISTOGRAMS:
+            yield self._request_histogram(name, attribute, divisor)
+        yield from self._topic_counters()
+        evictions = Metric(_SESSIONS + "incrementalfetchsessionevictions", "", "counter")
+        evictions.add_sample(evictions.name + "_total", {}, self._broker.fetch_sessions.evictions)
+        yield evictions
+        gauges = [*self._broker.metrics.gauges(), *_gauges(self._broker)]
+        for name, alike in groupby(sorted(gauges, key=_name_of), _name_of):
+            family = Metric(name, "", "gauge")
+            for gauge in alike:
+                family.add_sample(name, gauge.labels, gauge.value)
+            yield family
+        yield from self._process.collect()
+
+    def _requests(self) -> Iterator[tuple[str, RequestMetrics]]:
+        for api, metrics in self._broker.metrics.requests.items():
+            yield api, metrics
+            if api == "Fetch":  # Kafka counts each fetch by who sent it, too
+                yield "FetchConsumer", metrics
+
+    def _request_counters(self) -> Iterator[Metric]:
+        requests = Metric("kafka_network_requestmetrics_requests", "", "counter")
+        errors = Metric("kafka_network_requestmetrics_errors", "", "counter")
+        for api, metrics in self._requests():
+            for version, count in metrics.requests.items():
+                labels = {"request": api, "version": str(version)}
+                requests.add_sample(requests.name + "_total", labels, count)
+            for code, count in metrics.errors.items():
+                labels = {"request": api, "error": ErrorCode.of(code).name}
+                errors.add_sample(errors.name + "_total", labels, count)
+        yield requests
+        yield errors
+
+    def _request_histogram(self, name: str, attribute: str, divisor: int) -> Metric:
+        family = Metric(f"kafka_network_requestmetrics_{name}", "", "summary")
+        for api, metrics in self._requests():
+            histogram = getattr(metrics, attribute)
+            window = self._windows.get(histogram)
+            if window is None:
+                window = self._windows[histogram] = _Window(histogram)
+            recent = window.recent()
+            for quantile in _QUANTILES:
+                labels = {"request": api, "quantile": quantile}
+                value = quantile_of(recent, float(quantile)) / divisor
+                family.add_sample(family.name, labels, value)
+            family.add_sample(family.name + "_count", {"request": api}, histogram.count)
+            family.add_sample(family.name + "_sum", {"request": api}, histogram.total / divisor)
+        return family
+
+    def _topic_counters(self) -> Iterator[Metric]:
+        metrics = self._broker.metrics
+        by_labels: list[tuple[dict[str, str], TopicMetrics]] = [({}, metrics.all_topics())]
+        by_labels += [({"topic": topic}, counts) for topic, counts in metrics.topics().items()]
+        for name, attribute in _TOPIC_COUNTERS:
+            family = Metric(f"kafka_server_brokertopicmetrics_{name}", "", "counter")
+            for labels, counts in by_labels:
+                family.add_sample(family.name + "_total", labels, getattr(counts, attribute))
+            yield family
+
+
+class _Alone:
+    """One family, as a registry of its own."""
+
+    def __init__(self, family: Metric) -> None:
+        self._family = family
+
+    def collect(self) -> Iterator[Metric]:
+        yield self._family
+
+
+class _Window:
+    """What a histogram has counted since one or two minutes ago."""
+
+    __slots__ = ("_histogram", "_newer", "_older", "_rolled_at")
+
+    def __init__(self, histogram: Histogram) -> None:
+        self._histogram = histogram
+        self._older = [0] * len(histogram.buckets)
+        self._newer = self._older
+        self._rolled_at = monotonic()
+
+    def recent(self) -> list[int]:
+        now = monotonic()
+        if now - self._rolled_at >= _WINDOW_S:
+            self._older, self._newer = self._newer, list(self._histogram.buckets)
+            self._rolled_at = now
+        return [
+            now_ - then for now_, then in zip(self._histogram.buckets, self._older, strict=True)
+        ]
+
+
+def quantile_of(buckets: list[int], fraction: float) -> float:
+    """The value below which that fraction lies, as exactly as powers of two can tell."""
+    rank = fraction * sum(buckets)
+    for exponent, count in enumerate(buckets):
+        if count and rank <= count:
+            lowest = 1 << (exponent - 1) if exponent else 0
+            return lowest + lowest * rank / count
+        rank -= count
+    return 0.0
+
+
+def _name_of(gauge: Gauge) -> str:
+    return gauge.name
+
+
+def _gauges(broker: "Broker") -> Iterator[Gauge]:
+    for operation, size in broker.purgatory.sizes.items():
+        labels = {"delayedOperation": operation}
+        yield Gauge("kafka_server_delayedoperationpurgatory_purgatorysize", size, labels)
+    sessions = broker.fetch_sessions
+    yield Gauge(_SESSIONS + "numincrementalfetchsessions", len(sessions))
+    yield Gauge(_SESSIONS + "numincrementalfetchpartitionscached", sessions.partition_count)
+    yield from _replica_gauges(broker)
+    for partition in broker.partitions.live():
+        labels = {"topic": partition.topic, "partition": str(partition.index)}
+        yield Gauge("kafka_log_log_size", partition.log.size_bytes, labels)
+        yield Gauge("kafka_log_log_logstartoffset", partition.log.start_offset, labels)
+        yield Gauge("kafka_log_log_logendoffset", partition.log.end_offset, labels)
+
+
+def _replica_gauges(broker: "Broker") -> Iterator[Gauge]:
+    replicas = leaders = under_replicated = 0
+    for topic in broker.image.topics:
+        for partition in topic.partitions.values():
+            replicas += broker.node_id in partition.replicas
+            if partition.leader == broker.node_id:
+                leaders += 1
+                under_replicated += len(partition.isr) < len(partition.replicas)
+    prefix = "kafka_server_replicamanager_"
+    yield Gauge(prefix + "partitioncount", replicas)
+    yield Gauge(prefix + "leadercount", leaders)
+    yield Gauge(prefix + "underreplicatedpartitions", under_replicated)

@@ -1,0 +1,79 @@
+"""Memory for requests is bounded, reused, and grows with what arrives."""
+
+import mmap
+
+import pytest
+
+from barnabas.server.buffers import FIRST_STEP_BYTES, LARGEST_KEPT_BYTES, Buffers, BuffersExhausted
+
+PAGE = mmap.PAGESIZE
+
+
+def test_a_buffer_that_was_given_back_is_used_again() -> None:
+    buffers = Buffers(1 << 20)
+    first = buffers.take(PAGE + 1)
+    memory = first._memory
+    first.release()
+    assert buffers.take(2 * PAGE)._memory is memory
+
+
+def test_what_is_handed_out_is_counted_and_bounded() -> None:
+    buffers = Buffers(4 * PAGE)
+    held = [buffers.take(1) for _ in range(4)]
+    with pytest.raises(BuffersExhausted, match=r"queued\.max\.request\.bytes"):
+        buffers.take(1)
+    held.pop().release()
+    buffers.take(1)
+    assert buffers.used_bytes == 4 * PAGE
+
+
+def test_what_is_kept_for_reuse_is_bounded() -> None:
+    buffers = Buffers(1 << 30, kept_bytes=4 * PAGE)
+    for buffer in [buffers.take(2 * PAGE) for _ in range(5)]:
+        buffer.release()
+    assert buffers._free_bytes == 4 * PAGE
+    buffers.take(2 * LARGEST_KEPT_BYTES).release()
+    assert buffers._free_bytes == 4 * PAGE
+    assert buffers.used_bytes == 0
+
+
+def test_growing_keeps_what_was_received() -> None:
+    buffers = Buffers(1 << 30)
+    buffer = buffers.take(FIRST_STEP_BYTES)
+    buffer.put(memoryview(b"x" * FIRST_STEP_BYTES))
+    buffer.make_room(10 * FIRST_STEP_BYTES)
+    assert len(buffer.view) == 2 * FIRST_STEP_BYTES, "by a step, not at once"
+    assert buffer.view[: buffer.filled] == b"x" * FIRST_STEP_BYTES
+    assert buffers.used_bytes == 2 * FIRST_STEP_BYTES
+    buffer.release()
+    assert buffers.used_bytes == 0
+
+
+def test_growing_beyond_the_limit_is_refused_and_leaves_the_count_right() -> None:
+    buffers = Buffers(FIRST_STEP_BYTES)
+    buffer = buffers.take(FIRST_STEP_BYTES)
+    with pytest.raises(BuffersExhausted):
+        buffer.make_room(2 * FIRST_STEP_BYTES)
+    buffer.release()
+    assert buffers.used_bytes == 0
+
+
+def test_memory_that_a_parked_request_still_refers_to_can_grow_too() -> None:
+    buffers = Buffers(1 << 30)
+    buffer = buffers.take(PAGE)
+    buffer.put(memoryview(b"old"))
+    kept = buffer.view[:3]
+    buffer.release()
+    again = buffers.take(PAGE)
+    again.put(memoryview(b"new"))
+    again.make_room(4 * PAGE)
+    assert again.view[:3] == b"new"
+    assert kept == b"new", "its memory was reused, which is all that was promised"
+    again.release()
+
+
+def test_dropping_moves_the_rest_to_the_front() -> None:
+    buffer = Buffers(1 << 20).take(PAGE)
+    buffer.put(memoryview(b"handled, waiting"))
+    buffer.drop(9)
+    assert buffer.view[: buffer.filled] == b"waiting"
