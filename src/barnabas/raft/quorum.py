@@ -127,7 +127,12 @@ class Quorum:
 
     def _load_log(self) -> Iterator[CommittedBatch]:
         log = self._log
-        offset = max(self._snapshots[-1].end_offset if self._snapshots else 0, log.start_offset)
+        offset = self._snapshots[-1].end_offset if self._snapshots else 0
+        if log.start_offset > offset:
+            raise QuorumError(
+                f"{self._folder}: the log begins at offset {log.start_offset}, but the newest "
+                f"snapshot ends at {offset}; restore the missing files from a copy."
+            )
         while offset < log.end_offset:
             piece = log.read(offset, _READ_BYTES, upto=log.end_offset)
             if piece is None:

@@ -65,7 +65,12 @@ class SnapshotWriter:
             self._write_records(frames[start : start + _MAX_BATCH_RECORDS])
 
     def finish(self) -> None:
-        """Complete the file, bring it to disk and give it its name."""
+        """Complete the file, bring it to disk and give it its name; may run in any thread.
+
+        Finishing again does nothing.
+        """
+        if self._file.closed:
+            return
         self._write_control(snapshot_footer())
         self._file.flush()
         os.fsync(self._file.fileno())

@@ -1,0 +1,53 @@
+"""The first records of a controller that has just begun to lead."""
+
+from collections.abc import Sequence
+
+from barnabas.controller.decision import Context
+from barnabas.controller.update_features import min_isr_records
+from barnabas.metadata import features
+from barnabas.metadata.frames import decode_record
+from barnabas.metadata.image import Image
+from barnabas.metadata.loader import Loader
+from barnabas.wire.messages.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+)
+from barnabas.wire.schema import Message
+
+
+def activation_records(
+    loader: Loader, bootstrap: Sequence[bytes], context: Context
+) -> list[Message]:
+    """A new cluster gets its features; a transaction the leader before left open is taken back."""
+    if loader.in_transaction:
+        return [AbortTransactionRecord(reason="the controller that began it no longer leads")]
+    if not loader.image.features:
+        return _first_records(bootstrap, loader.image, context)
+    return []
+
+
+def _first_records(bootstrap: Sequence[bytes], image: Image, context: Context) -> list[Message]:
+    records = [decode_record(frame) for frame in bootstrap] or _default_features()
+    levels = {
+        record.name: record.feature_level
+        for record in records
+        if isinstance(record, FeatureLevelRecord)
+    }
+    if levels.get(features.ELIGIBLE_LEADER_REPLICAS_VERSION):
+        records += min_isr_records(image, context)
+    if levels.get(features.METADATA_VERSION, 0) < features.METADATA_TRANSACTIONS_FROM:
+        return records
+    return [BeginTransactionRecord(name="Bootstrap records"), *records, EndTransactionRecord()]
+
+
+def _default_features() -> list[Message]:
+    """What a directory that was formatted without bootstrap records begins with."""
+    levels = features.default_levels()
+    del levels[features.KRAFT_VERSION]
+    return [
+        FeatureLevelRecord(name=name, feature_level=level)
+        for name, level in levels.items()
+        if level
+    ]
