@@ -12,6 +12,7 @@ from barnabas.config.dynamic import Resolver
 from barnabas.controller import Controller
 from barnabas.controller.contacts import Contacts
 from barnabas.controller.decision import Context, Decision
+from barnabas.controller.new_topic_settings import NewTopicSettings
 from barnabas.log import LogDirectory
 from barnabas.metadata import features
 from barnabas.metadata.delta import Delta
@@ -81,13 +82,15 @@ class World:
 
     @property
     def context(self) -> Context:
+        resolver = Resolver(self.settings, self.image.configs)
         return Context(
             now_ms=self.now_ms,
             next_offset=self.offset,
             cluster_id=CLUSTER_ID,
             controller_id=1,
             kraft_version=1,
-            resolver=Resolver(self.settings, self.image.configs),
+            resolver=resolver,
+            new_topic_settings=NewTopicSettings(resolver),
             contacts=self.contacts,
             random_uuid=random_uuid,
             random_below=lambda count: self.turn % count,

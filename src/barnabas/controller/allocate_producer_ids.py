@@ -18,7 +18,7 @@ _HIGHEST: Final = 2**63 - 1
 
 def decide(request: AllocateProducerIdsRequest, image: Image, context: Context) -> Decision:
     require_epoch(request.broker_id, request.broker_epoch, image)
-    start = image.producer_ids.next_producer_id if image.producer_ids is not None else 0
+    start = image.next_producer_id
     if start > _HIGHEST - BLOCK_SIZE:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "All producer ids have been handed out.")
     record = ProducerIdsRecord(

@@ -21,6 +21,7 @@ from barnabas.controller.activation import activation_records
 from barnabas.controller.apis import decider
 from barnabas.controller.contacts import Contacts
 from barnabas.controller.decision import Context
+from barnabas.controller.new_topic_settings import NewTopicSettings
 from barnabas.controller.snapshots import SnapshotSchedule, write_snapshot
 from barnabas.log import Flush
 from barnabas.metadata.delta import Delta
@@ -106,14 +107,14 @@ class Controller:
         self.quorum.lead(now_ms)
         self._ahead = self.image.copy()
         self._resolver = Resolver(self._settings, self._ahead.configs)
+        self._new_topic_settings = NewTopicSettings(self._resolver)
         self._schedule.restart(now_ms)
         self._append(activation_records(self._loader, bootstrap, self._context()))
         self.quorum.flush()
         self._publish_committed()
 
     def subscribe(self, listener: Listener) -> None:
-        """Call `listener` with every change from now on, and at once with all there is."""
-        listener(Delta.everything(self.image), self.image)
+        """Call `listener` with every change from now on."""
         self._listeners.append(listener)
 
     async def handle(self, request: Message, *, timeout_ms: int = LEAST_WAIT_MS) -> Any:
@@ -162,6 +163,7 @@ class Controller:
             controller_id=self._settings.node_id,
             kraft_version=self.quorum.kraft_version,
             resolver=self._resolver,
+            new_topic_settings=self._new_topic_settings,
             contacts=self._contacts,
             random_uuid=random_uuid,
             random_below=self._random.randrange,

@@ -7,10 +7,7 @@ settings; v6 may be throttled; v7 answers with topic ids.
 from collections import Counter
 from typing import Final
 
-from barnabas.config import topic as topic_settings
-from barnabas.config.describe import Source, describe_topic
 from barnabas.config.errors import InvalidConfig
-from barnabas.config.setting import to_text
 from barnabas.controller.assignments import new_partition, require_assignable
 from barnabas.controller.config_changes import refusal
 from barnabas.controller.decision import MAX_RECORDS, Context, Decision, require_bounded
@@ -26,7 +23,6 @@ from barnabas.metadata.states import PartitionState
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import (
     CreatableTopic,
-    CreatableTopicConfigs,
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
@@ -42,7 +38,6 @@ def decide(request: CreateTopicsRequest, image: Image, context: Context) -> Deci
     mentions = Counter(topic.name for topic in request.topics)
     records: list[Message] = []
     results: list[CreatableTopicResult] = []
-    described: dict[tuple[tuple[str, str], ...], list[CreatableTopicConfigs]] = {}
     for topic in request.topics:
         if mentions[topic.name] > 1:
             continue
@@ -53,9 +48,6 @@ def decide(request: CreateTopicsRequest, image: Image, context: Context) -> Deci
             continue
         topic_id = context.random_uuid()
         records += _records(topic.name, topic_id, partitions, configs)
-        same_settings = tuple(configs.items())
-        if same_settings not in described:
-            described[same_settings] = _describe(configs, context)
         results.append(
             CreatableTopicResult(
                 name=topic.name,
@@ -63,7 +55,7 @@ def decide(request: CreateTopicsRequest, image: Image, context: Context) -> Deci
                 error_message=None,
                 num_partitions=len(partitions),
                 replication_factor=len(partitions[0].replicas),
-                configs=described[same_settings],
+                configs=context.new_topic_settings.describe(configs),
             )
         )
     twice = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
@@ -190,26 +182,6 @@ def _records(
         ),
         *(partition_record(topic_id, index, state) for index, state in enumerate(partitions)),
     ]
-
-
-def _describe(configs: dict[str, str], context: Context) -> list[CreatableTopicConfigs]:
-    """The settings the topic will have: those of any topic, and its own on top."""
-    described = []
-    for setting in describe_topic(context.resolver, ""):
-        value, source = setting.value, setting.source
-        if setting.name in configs:
-            declared = topic_settings.SETTINGS[setting.name]
-            value, source = to_text(declared.parse(configs[setting.name])), Source.TOPIC
-        described.append(
-            CreatableTopicConfigs(
-                name=setting.name,
-                value=value,
-                read_only=setting.read_only,
-                config_source=source,
-                is_sensitive=setting.sensitive,
-            )
-        )
-    return described
 
 
 def _failure(name: str, error: KafkaError) -> CreatableTopicResult:

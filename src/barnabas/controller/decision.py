@@ -11,6 +11,7 @@ from typing import Final
 
 from barnabas.config.dynamic import Resolver
 from barnabas.controller.contacts import Contact, Contacts
+from barnabas.controller.new_topic_settings import NewTopicSettings
 from barnabas.metadata.states import BrokerState, Directory
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.schema import Message
@@ -29,6 +30,7 @@ class Context:
     controller_id: int
     kraft_version: int
     resolver: Resolver
+    new_topic_settings: NewTopicSettings
     contacts: Contacts
     random_uuid: Callable[[], bytes]
     random_below: Callable[[int], int]

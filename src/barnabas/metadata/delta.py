@@ -53,5 +53,5 @@ class Delta:
             acls_changed=set(image.acls),
             scram_changed=set(image.scram),
             tokens_changed=set(image.tokens),
-            producer_ids_changed=image.producer_ids is not None,
+            producer_ids_changed=image.next_producer_id > 0,
         )

@@ -18,7 +18,6 @@ from barnabas.metadata.states import (
     ControllerState,
     DelegationToken,
     PartitionState,
-    ProducerIdBlock,
     QuotaEntity,
     ScramCredential,
     TopicState,
@@ -108,8 +107,8 @@ class Image:
         "controllers",
         "epoch",
         "features",
+        "next_producer_id",
         "offset",
-        "producer_ids",
         "quotas",
         "scram",
         "tokens",
@@ -124,7 +123,7 @@ class Image:
         self.controllers: dict[int, ControllerState] = {}
         self.features: dict[str, int] = {}
         self.configs: dict[ConfigResource, dict[str, str]] = {}
-        self.producer_ids: ProducerIdBlock | None = None
+        self.next_producer_id = 0
         self.quotas: dict[QuotaEntity, dict[str, float]] = {}
         self.acls: dict[bytes, AclState] = {}
         self.scram: dict[tuple[str, int], ScramCredential] = {}
@@ -164,7 +163,7 @@ class Image:
         # Replaced rather than changed by replay, so the inner maps can be shared.
         twin.configs = dict(self.configs)
         twin.quotas = dict(self.quotas)
-        twin.producer_ids = self.producer_ids
+        twin.next_producer_id = self.next_producer_id
         twin.acls = dict(self.acls)
         twin.scram = dict(self.scram)
         twin.tokens = dict(self.tokens)

@@ -20,7 +20,6 @@ from barnabas.metadata.states import (
     Endpoint,
     LevelRange,
     PartitionState,
-    ProducerIdBlock,
     Replicas,
     ScramCredential,
     TopicState,
@@ -203,9 +202,7 @@ def _feature_level(image: "Image", record: wire.FeatureLevelRecord, delta: Delta
 
 
 def _producer_ids(image: "Image", record: wire.ProducerIdsRecord, delta: Delta) -> None:
-    image.producer_ids = ProducerIdBlock(
-        record.broker_id, record.broker_epoch, record.next_producer_id
-    )
+    image.next_producer_id = record.next_producer_id
     delta.producer_ids_changed = True
 
 

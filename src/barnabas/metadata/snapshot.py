@@ -27,12 +27,9 @@ def snapshot_records(image: "Image") -> Iterator[Message]:
                 resource_type=resource_type, resource_name=resource_name, name=name, value=value
             )
     yield from _quotas(image)
-    if image.producer_ids is not None:
-        yield wire.ProducerIdsRecord(
-            broker_id=image.producer_ids.broker_id,
-            broker_epoch=image.producer_ids.broker_epoch,
-            next_producer_id=image.producer_ids.next_producer_id,
-        )
+    if image.next_producer_id:
+        # Who was given the last block is of no further interest.
+        yield wire.ProducerIdsRecord(broker_id=-1, next_producer_id=image.next_producer_id)
     yield from _security(image)
 
 

@@ -134,15 +134,6 @@ class ControllerState:
 
 
 @dataclass(slots=True, frozen=True)
-class ProducerIdBlock:
-    """The last block of producer ids handed out, by the broker that got it and its end."""
-
-    broker_id: int
-    broker_epoch: int
-    next_producer_id: int
-
-
-@dataclass(slots=True, frozen=True)
 class AclState:
     """One access control entry."""
 

@@ -1,0 +1,142 @@
+"""What holds for every image, whatever records made it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.metadata.conftest import histories, image_of
+
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import Directory, PartitionState
+from barnabas.wire.messages import metadata_records as wire
+from barnabas.wire.schema import Message
+
+ORDERS = b"o" * 16
+
+
+@given(histories)
+def test_a_snapshot_rebuilds_an_equal_image(history: list[Message]) -> None:
+    image = image_of(*history)
+    assert image_of(*image.records()) == image
+
+
+@given(histories, histories)
+def test_a_copy_is_equal_and_then_goes_its_own_way(
+    history: list[Message], later: list[Message]
+) -> None:
+    image = image_of(*history)
+    twin = image.copy()
+    assert twin == image
+    for record in later:
+        twin.apply(record, Delta())
+    assert image == image_of(*history)
+    for record in later:
+        image.apply(record, Delta())
+    assert image == twin == image_of(*history, *later)
+
+
+@given(histories, histories)
+def test_a_delta_names_everything_that_differs(
+    history: list[Message], later: list[Message]
+) -> None:
+    before = image_of(*history)
+    after = before.copy()
+    delta = Delta()
+    for record in later:
+        after.apply(record, delta)
+
+    topics_before = {topic.topic_id: topic for topic in before.topics}
+    topics_after = {topic.topic_id: topic for topic in after.topics}
+    for topic_id, topic in topics_after.items():
+        known = topics_before.get(topic_id)
+        if known is None:
+            assert delta.topics_created[topic_id] == topic
+        for index, partition in topic.partitions.items():
+            if known is None or known.partitions.get(index) != partition:
+                assert delta.partitions_changed[topic_id, index] == partition
+    for topic_id in topics_before.keys() - topics_after.keys():
+        assert topic_id in delta.topics_deleted
+    assert delta.topics_created.keys() <= topics_after.keys()
+    assert all(after.partition(*at) == state for at, state in delta.partitions_changed.items())
+
+    assert _differing(before.configs, after.configs) <= delta.configs_changed
+    assert _differing(before.brokers, after.brokers) <= delta.brokers_changed
+    assert _differing(before.controllers, after.controllers) <= delta.controllers_changed
+    assert _differing(before.features, after.features) <= delta.features_changed
+    assert _differing(before.quotas, after.quotas) <= delta.quotas_changed
+    assert _differing(before.acls, after.acls) <= delta.acls_changed
+    assert _differing(before.scram, after.scram) <= delta.scram_changed
+    assert _differing(before.tokens, after.tokens) <= delta.tokens_changed
+    assert delta.producer_ids_changed or before.next_producer_id == after.next_producer_id
+    assert delta or before == after
+
+
+@given(histories)
+def test_the_delta_of_everything_is_the_one_from_nothing(history: list[Message]) -> None:
+    image = image_of(*history)
+    rebuilt = Delta()
+    twin = Image()
+    for record in image.records():
+        twin.apply(record, rebuilt)
+    assert Delta.everything(image) == rebuilt
+
+
+@given(st.lists(st.sampled_from(["a.b", "a_b", "a-b", "ab"]), unique=True))
+def test_names_that_differ_in_dots_and_underscores_collide(names: list[str]) -> None:
+    image = image_of(
+        *(wire.TopicRecord(name=name, topic_id=name.encode().ljust(16)) for name in names)
+    )
+    assert (image.topics.colliding_with("a.b") is not None) == bool({"a.b", "a_b"} & set(names))
+    for name in names:
+        image.apply(wire.RemoveTopicRecord(topic_id=name.encode().ljust(16)), Delta())
+    assert image.topics.colliding_with("a.b") is None
+
+
+def test_a_topic_created_and_deleted_at_once_is_no_change() -> None:
+    image, delta = Image(), Delta()
+    for record in (
+        wire.TopicRecord(name="orders", topic_id=ORDERS),
+        wire.PartitionRecord(partition_id=0, topic_id=ORDERS, replicas=[1]),
+        wire.RemoveTopicRecord(topic_id=ORDERS),
+    ):
+        image.apply(record, delta)
+    assert not delta
+
+
+def test_naming_the_leader_begins_an_epoch_and_any_change_counts() -> None:
+    image = image_of(
+        wire.TopicRecord(name="orders", topic_id=ORDERS),
+        wire.PartitionRecord(
+            partition_id=0,
+            topic_id=ORDERS,
+            replicas=[1, 2],
+            isr=[1, 2],
+            leader=1,
+            leader_epoch=7,
+            partition_epoch=9,
+        ),
+        wire.PartitionChangeRecord(partition_id=0, topic_id=ORDERS, isr=[1]),
+        wire.PartitionChangeRecord(partition_id=0, topic_id=ORDERS, leader=1),
+    )
+    assert image.partition(ORDERS, 0) == PartitionState(
+        replicas=(1, 2),
+        isr=(1,),
+        leader=1,
+        leader_epoch=8,
+        partition_epoch=11,
+        directories=(Directory.MIGRATING, Directory.MIGRATING),
+    )
+
+
+def test_deleting_a_topic_takes_its_settings_along() -> None:
+    image = image_of(
+        wire.TopicRecord(name="orders", topic_id=ORDERS),
+        wire.ConfigRecord(resource_type=2, resource_name="orders", name="a", value="b"),
+    )
+    delta = Delta()
+    image.apply(wire.RemoveTopicRecord(topic_id=ORDERS), delta)
+    assert image.config(2, "orders") == {}
+    assert delta.configs_changed == {(2, "orders")}
+
+
+def _differing(before: dict, after: dict) -> set:  # type: ignore[type-arg]
+    return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
