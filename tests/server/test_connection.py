@@ -13,6 +13,7 @@ from tests.server.harness import Client, Server, frame, on_a_loop
 from barnabas.server import connection as connection_module
 from barnabas.server.call import Call
 from barnabas.server.outbox import Outbox
+from barnabas.server.pipeline import Pipeline
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.messages.list_config_resources import (
     ConfigResource,
@@ -267,6 +268,28 @@ async def test_what_came_before_a_violation_is_still_answered() -> None:
     await client.send_bytes(frame(*a_list(1)) + pack(">i", -5))
     assert (await client.receive(LIST, 1))[0] == 1
     assert await client.is_closed()
+
+
+def test_a_fault_of_ours_closes_only_the_connection_it_happened_on(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @on_a_loop
+    async def scenario() -> None:
+        server = Server({LIST: name_the_client})
+        client, other = server.connect(), server.connect()
+
+        def stumble(*_: object) -> None:
+            raise LookupError("a bug")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Pipeline, "handle", stumble)
+            await client.send(a_list(1))
+            assert await client.is_closed()
+        assert "a bug" in caplog.text
+        await other.send(a_list(2))
+        await other.receive(LIST, 1)
+
+    scenario()
 
 
 # Order

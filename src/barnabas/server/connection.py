@@ -166,10 +166,8 @@ class Connection:
             self._receive()
         except (BlockingIOError, InterruptedError):
             return
-        except (ProtocolViolation, BuffersExhausted) as violation:
-            self._fail(str(violation))
-        except OSError:
-            self.close()
+        except Exception as failure:
+            self._give_up(failure)
         if not self.is_closed:
             self._settle()
 
@@ -310,8 +308,8 @@ class Connection:
         if self._is_held and self._pending is not None and not self._is_stalled:
             try:
                 self._handle_pending(self._pending)
-            except (ProtocolViolation, BuffersExhausted) as violation:
-                self._fail(str(violation))
+            except Exception as failure:
+                self._give_up(failure)
         if self.is_closed or not self._send():
             return
         if self._is_held:
@@ -334,8 +332,8 @@ class Connection:
         began_ns = perf_counter_ns()
         try:
             done = outbox.send()
-        except OSError as error:
-            self.close(str(error) if isinstance(error, ConnectionAbortedError) else None)
+        except OSError as failure:
+            self._hang_up(failure)
             return False
         if not done:
             if not self._is_stalled:
@@ -353,11 +351,23 @@ class Connection:
         self._network.touch(self)
         self._settle()
 
-    def _fail(self, reason: str) -> None:
-        """Answer what came before the violation, then hang up."""
-        if not self.is_closed:
+    def _give_up(self, failure: Exception) -> None:
+        """Answer what came before the failure, then hang up."""
+        if not self.is_closed and not isinstance(failure, OSError):
             self._send()
-            self.close(reason)
+        self._hang_up(failure)
+
+    def _hang_up(self, failure: Exception) -> None:
+        match failure:
+            case ProtocolViolation() | BuffersExhausted():
+                self.close(str(failure))
+            case ConnectionError() | TimeoutError():
+                self.close()  # the client, or the way to it, is gone
+            case OSError():
+                self.close(str(failure))
+            case _:
+                log.error("a request from %s was not handled", self.host, exc_info=failure)
+                self.close("a fault of this broker")
 
     def _read_on(self) -> None:
         self._is_reading = True

@@ -81,6 +81,7 @@ class Network:
         "loop",
         "pipeline",
         "settings",
+        "touch",
     )
 
     def __init__(
@@ -97,6 +98,8 @@ class Network:
         self.pipeline = Pipeline(broker, loop, routes)
         self._purgatory = broker.purgatory
         self._connections: OrderedDict[Connection, None] = OrderedDict()  # idle longest first
+        self.touch = self._connections.move_to_end
+        """To be called with a connection that is not idle."""
         self._per_host: dict[str, int] = {}
         self._listeners: list[Listener] = []
         self._sweep_handle: asyncio.TimerHandle | None = None
@@ -140,10 +143,6 @@ class Network:
     def is_full(self) -> bool:
         return len(self._connections) >= self.settings.max_connections
 
-    def touch(self, connection: Connection) -> None:
-        """It is not idle."""
-        self._connections.move_to_end(connection)
-
     def forget(self, connection: Connection) -> None:
         """It is closed."""
         if connection not in self._connections:
@@ -166,7 +165,6 @@ class Network:
         for connection in list(self._idle_before(idle_since_ns)):
             if connection.is_busy:
                 self.touch(connection)
-                connection.received_ns = now_ns
             else:
                 connection.close()
                 closed += 1

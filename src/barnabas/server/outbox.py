@@ -4,6 +4,7 @@ What can leave is kept as one run of bytes with the places where file regions be
 that suspends takes a place in the order; answers to later requests wait behind it.
 """
 
+import errno
 import socket
 from collections import deque
 from itertools import groupby
@@ -174,7 +175,7 @@ class Outbox:
             self._region_sent += count
         else:
             # The file lost bytes that the header before them has promised already.
-            raise ConnectionAbortedError(f"{left} bytes of a log segment are no longer there")
+            raise OSError(errno.EIO, f"{left} bytes of a log segment are no longer there")
         return count
 
     def _trim(self) -> None:
