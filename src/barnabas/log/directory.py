@@ -50,6 +50,7 @@ HIGH_WATERMARKS = "replication-offset-checkpoint"
 _SYNC_THREADS = 4
 _MAX_NAME_BYTES = 255
 _PARTITION_FOLDER = re.compile(r"(.+)-(\d+)")
+_DELETED_FOLDER = "-delete"
 
 _logger = logging.getLogger(__name__)
 
@@ -72,6 +73,9 @@ class LogDirectory:
         self.previous_broker_epoch = clean_stop.broker_epoch if clean_stop else -1
         self._trusted = set(self._recovery_points) if self.was_clean else set[PartitionKey]()
         self._doomed = Doomed()
+        self._doomed.add(
+            (f"{path}/{name}" for name in os.listdir(path) if name.endswith(_DELETED_FOLDER)), 0
+        )
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], files: OpenFiles | None = None) -> "LogDirectory":
@@ -79,7 +83,7 @@ class LogDirectory:
         path = os.path.abspath(path)
         meta = meta_properties.read(path)
         try:
-            return cls(path, meta, files or OpenFiles())
+            return cls(path, meta, OpenFiles() if files is None else files)
         except OSError as error:
             raise LogDirFailure(path, error) from error
 
@@ -166,7 +170,7 @@ class LogDirectory:
 
     def delete_log(self, log: Log) -> None:
         """Renames the folder away; `purge` removes it after `file.delete.delay.ms`."""
-        name = f".{uuid.random_uuid().hex()}-delete"
+        name = f".{uuid.random_uuid().hex()}{_DELETED_FOLDER}"
         renamed = f"{self.path}/{log.name[: _MAX_NAME_BYTES - len(name)]}{name}"
         log.abandon()
         try:

@@ -139,7 +139,7 @@ class IndexFile:
         handle = self.handle
         if not isinstance(handle, OpenMap) or len(handle.view) < self._written * self.ENTRY.size:
             self._files.forget(self)
-            handle = self._files.map(self, self.path)
+            return self._files.map(self, self.path)
         handle.used = True
         return handle
 
@@ -159,9 +159,9 @@ class OffsetIndex(IndexFile):
         count = self._count_up_to(offset - self.base_offset, 0)
         return self._at(count - 1) if count else None
 
-    def lookup_position(self, position: int) -> tuple[int, int] | None:
-        """Last offset and position of the nearest batch known to begin by `position`."""
-        count = self._count_up_to(position, 1)
+    def lookup_before(self, position: int) -> tuple[int, int] | None:
+        """Last offset and position of the nearest batch known to begin before `position`."""
+        count = self._count_up_to(position - 1, 1)
         return self._at(count - 1) if count else None
 
     def last(self) -> tuple[int, int] | None:

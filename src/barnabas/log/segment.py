@@ -100,7 +100,7 @@ class Segment:
         """The log file, opened if it was let go."""
         handle = self.handle
         if not isinstance(handle, OpenFile):
-            handle = self._files.open(self, self.path())
+            return self._files.open(self, self.path())
         handle.used = True
         return handle
 
@@ -213,6 +213,13 @@ class Segment:
         except DamagedBatch as damage:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
 
+    def boundary(self, offset: int) -> tuple[int, int]:
+        """Where the batches end that do not reach `offset`, and the offset after them."""
+        position = self.position_of(offset)
+        if position == self.size_bytes:
+            return position, offset
+        return position, min(offset, self.extent(position)[0])
+
     def cut(self, position: int, limit: int, end: int) -> tuple[int, int]:
         """The end of the last batch after `position` that ends by `limit`, and the next offset."""
         try:
@@ -222,7 +229,7 @@ class Segment:
             return self._cut(position, limit, end)
 
     def _cut(self, position: int, limit: int, end: int) -> tuple[int, int]:
-        last_offset, start = self.offsets.lookup_position(limit) or (None, 0)
+        last_offset, start = self.offsets.lookup_before(limit) or (None, 0)
         if start <= position:
             last_offset, start = None, position
         try:
@@ -287,6 +294,8 @@ class Segment:
     def latest(self) -> tuple[int, int]:
         """The largest timestamp and the last offset of the batch that has it."""
         if self.max_timestamp == _NOT_LOOKED_UP:
+            if self.times.count == 0 and self._first_batch_timestamp() >= 0:
+                self.rebuild_indexes()  # the entry that closes a time index is missing
             last = self.times.last() or (NO_TIMESTAMP, self.base_offset)
             self.max_timestamp, self.offset_of_max_timestamp = last
         return self.max_timestamp, self.offset_of_max_timestamp

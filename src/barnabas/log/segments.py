@@ -60,7 +60,7 @@ class Segments:
             segment, position = self._ordered[number], 0
         end, next_offset = segment.size_bytes, segment.next_offset
         if upto < next_offset:
-            end, next_offset = segment.position_of(upto), upto
+            end, next_offset = segment.boundary(upto)
         if end - position > max_bytes:
             end, next_offset = segment.cut(position, position + max_bytes, end)
             if end == position and at_least_one:
@@ -109,10 +109,7 @@ class Segments:
     def boundary(self, offset: int) -> int:
         """Where the log ends if every batch that reaches `offset` goes."""
         segment, _ = self.holding(offset)
-        position = segment.position_of(offset)
-        if position == segment.size_bytes:
-            return offset
-        return min(offset, segment.extent(position)[0])
+        return segment.boundary(offset)[1]
 
     def truncate(self, offset: int) -> list[str]:
         """Drops what reaches `offset`; the paths of whole segments that went."""

@@ -1,0 +1,211 @@
+from collections.abc import Callable
+from itertools import accumulate, pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.log.workshop import (
+    NOW_MS,
+    SMALL,
+    Workshop,
+    append,
+    batch,
+    fill,
+    placed,
+    read_all,
+    records_in,
+    valid,
+)
+
+from barnabas.log import LogConfig
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.records.batch import read_header, stamp_append_time
+
+Batches = list[list[bytes]]
+
+batches = st.lists(
+    st.lists(st.binary(max_size=300), min_size=1, max_size=5), min_size=1, max_size=30
+)
+
+
+def test_batches_get_consecutive_offsets(workshop: Workshop) -> None:
+    log = workshop.create()
+    first = log.append_as_leader(batch([b"a", b"b", b"c"]), 0, NOW_MS)
+    second = log.append_as_leader(batch([b"d"]), 0, NOW_MS)
+    assert (first.first_offset, first.last_offset) == (0, 2)
+    assert (second.first_offset, second.last_offset) == (3, 3)
+    assert log.end_offset == 4
+    assert read_all(log) == [(0, b"a"), (1, b"b"), (2, b"c"), (3, b"d")]
+
+
+def test_the_leader_puts_its_epoch_into_the_batch(workshop: Workshop) -> None:
+    log = workshop.create()
+    log.append_as_leader(batch(), 7, NOW_MS)
+    piece = log.read(0, 1000, upto=1)
+    assert piece is not None
+    assert read_header(piece.read()).leader_epoch == 7
+    assert log.latest_epoch == 7
+
+
+def test_append_time_is_told_and_create_time_is_not(workshop: Workshop) -> None:
+    log = workshop.create()
+    assert log.append_as_leader(batch(), 0, NOW_MS).append_time_ms == -1
+    stamped = batch().buffer
+    stamp_append_time(stamped, 0, NOW_MS + 5)
+    appended = log.append_as_leader(valid(bytearray(stamped)), 0, NOW_MS + 5)
+    assert appended.append_time_ms == NOW_MS + 5
+
+
+@given(batches, st.integers(1, 3000))
+@settings(max_examples=60, deadline=None)
+def test_what_was_appended_is_read_back(
+    new_workshop: Callable[[], Workshop], appended: Batches, max_bytes: int
+) -> None:
+    log = new_workshop().create()
+    for values in appended:
+        append(log, *values)
+    assert read_all(log, max_bytes) == list(enumerate(v for values in appended for v in values))
+
+
+@given(batches, st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_read_is_whole_batches_within_its_bounds(
+    new_workshop: Callable[[], Workshop], appended: Batches, data: st.DataObject
+) -> None:
+    log = new_workshop().create()
+    sizes = []
+    for values in appended:
+        valid_batch = batch(values)
+        sizes.append(len(valid_batch.buffer))
+        log.append_as_leader(valid_batch, 0, NOW_MS)
+    starts = [0, *accumulate(len(values) for values in appended)]
+    for _ in range(10):
+        upto = data.draw(st.integers(0, log.end_offset))
+        offset = data.draw(st.integers(0, upto))
+        max_bytes = data.draw(st.integers(0, 6000))
+        at_least_one = data.draw(st.booleans())
+        piece = log.read(offset, max_bytes, upto=upto, at_least_one=at_least_one)
+        first = next(i for i, (_, end) in enumerate(pairwise([*starts, 1 << 60])) if offset < end)
+        readable = [i for i in range(first, len(appended)) if starts[i + 1] <= upto]
+        if piece is None:
+            assert not readable or (not at_least_one and sizes[readable[0]] > max_bytes)
+            continue
+        records = records_in(piece)
+        assert records[0].offset == starts[first] <= offset
+        assert records[-1].offset + 1 == piece.next_offset <= upto
+        assert piece.size_bytes <= max(max_bytes, sizes[first] if at_least_one else 0)
+
+
+@given(batches, st.integers(1, 3000), st.integers(100, 2000))
+@settings(max_examples=40, deadline=None)
+def test_a_read_takes_all_that_fits_of_its_segment(
+    new_workshop: Callable[[], Workshop], appended: Batches, max_bytes: int, interval: int
+) -> None:
+    log = new_workshop().create(LogConfig(index_interval_bytes=interval))
+    sizes = []
+    for values in appended:
+        valid_batch = batch(values)
+        sizes.append(len(valid_batch.buffer))
+        log.append_as_leader(valid_batch, 0, NOW_MS)
+    piece = log.read(0, max_bytes, upto=log.end_offset)
+    assert piece is not None
+    fitting = [total for total in accumulate(sizes) if total <= max_bytes]
+    assert piece.size_bytes == (fitting[-1] if fitting else sizes[0])
+
+
+def test_a_reader_that_goes_on_needs_no_scan(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = workshop.create(LogConfig())
+    fill(log, 50)
+    piece = log.read(0, 1000, upto=log.end_offset)
+    assert piece is not None
+    monkeypatch.setattr("barnabas.log.batches.find", None)
+    following = log.read(piece.next_offset, 1000, upto=log.end_offset)
+    assert following is not None
+    assert following.position == piece.size_bytes
+
+
+def test_nothing_is_read_at_the_end(workshop: Workshop) -> None:
+    log = workshop.create()
+    assert log.read(0, 1000, upto=0) is None
+    fill(log, 3)
+    assert log.read(3, 1000, upto=3) is None
+    assert log.read(2, 1000, upto=2) is None
+
+
+@pytest.mark.parametrize(("offset", "upto"), [(-1, 5), (1, 5), (6, 5), (11, 10)])
+def test_an_offset_outside_the_log_is_refused(workshop: Workshop, offset: int, upto: int) -> None:
+    log = workshop.create()
+    fill(log, 10)
+    log.advance_start(2)
+    with pytest.raises(KafkaError) as refused:
+        log.read(offset, 1000, upto=upto)
+    assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert "orders-0" in refused.value.message
+
+
+def test_a_slice_outlives_its_segment(workshop: Workshop) -> None:
+    log = workshop.create()
+    fill(log, 100)
+    piece = log.read(0, 1000, upto=log.end_offset)
+    assert piece is not None
+    expected = piece.read()
+    log.advance_start(90)
+    assert log.delete_old_segments(NOW_MS, log.end_offset) > 0
+    workshop.directory.purge(NOW_MS)
+    workshop.directory.purge(NOW_MS + SMALL.delete_delay_ms)
+    assert workshop.files_named("*.deleted") == []
+    assert piece.read() == expected
+
+
+def test_a_batch_larger_than_a_segment_is_refused(workshop: Workshop) -> None:
+    log = workshop.create()
+    with pytest.raises(KafkaError) as refused:
+        append(log, b"x" * 5000)
+    assert refused.value.code is ErrorCode.RECORD_LIST_TOO_LARGE
+    assert log.end_offset == 0
+
+
+def test_a_follower_keeps_offsets_and_epochs(workshop: Workshop) -> None:
+    log = workshop.create()
+    log.append_as_follower(placed(0, [b"a", b"b"], leader_epoch=3) + placed(2, [b"c"], 5), NOW_MS)
+    assert read_all(log) == [(0, b"a"), (1, b"b"), (2, b"c")]
+    assert log.epoch_end_offset(3) == (3, 2)
+    assert log.epoch_end_offset(5) == (5, 3)
+
+
+def test_a_follower_takes_gaps_and_ignores_a_cut_off_batch(workshop: Workshop) -> None:
+    log = workshop.create()
+    log.append_as_follower(placed(0) + placed(10) + placed(11)[:-1], NOW_MS)
+    assert log.end_offset == 11
+    assert [offset for offset, _ in read_all(log)] == [0, 10]
+    piece = log.read(5, 1000, upto=11)
+    assert [record.offset for record in records_in(piece)] == [10]
+
+
+def test_a_follower_refuses_what_it_has_already(workshop: Workshop) -> None:
+    log = workshop.create()
+    log.append_as_follower(placed(0) + placed(1), NOW_MS)
+    with pytest.raises(KafkaError) as refused:
+        log.append_as_follower(placed(1), NOW_MS)
+    assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert log.end_offset == 2
+
+
+def test_a_follower_refuses_damaged_batches_and_appends_none(workshop: Workshop) -> None:
+    log = workshop.create()
+    damaged = bytearray(placed(0) + placed(1))
+    damaged[-1] ^= 1
+    with pytest.raises(KafkaError) as refused:
+        log.append_as_follower(damaged, NOW_MS)
+    assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
+    assert log.end_offset == 0
+
+
+def test_a_fetch_larger_than_a_segment_is_spread_over_several(workshop: Workshop) -> None:
+    log = workshop.create()
+    log.append_as_follower(b"".join(placed(i, [b"x" * 500]) for i in range(40)), NOW_MS)
+    assert [offset for offset, _ in read_all(log)] == list(range(40))
+    assert len(workshop.files_named("*.log")) > 4
+    assert all(path.stat().st_size <= 4096 for path in workshop.folder().glob("*.log"))

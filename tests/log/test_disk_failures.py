@@ -1,0 +1,219 @@
+"""A disk that refuses must not leave half a batch where it could be served."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.log.workshop import (
+    NOW_MS,
+    SMALL,
+    TOPIC_ID,
+    Workshop,
+    append,
+    batch,
+    fill,
+    numbered,
+    placed,
+    read_all,
+)
+
+from barnabas.log import LogDirectory, LogDirFailure
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+real_pwrite = os.pwrite
+
+
+def short_then_full(written: int) -> Callable[[int, bytes, int], int]:
+    """A disk that takes so many bytes of the next write, and then no more."""
+    left = [written]
+
+    def pwrite(fd: int, content: bytes, position: int) -> int:
+        if left[0] == 0:
+            raise FULL
+        count = real_pwrite(fd, bytes(content)[: left[0]], position)
+        left[0] -= count
+        return count
+
+    return pwrite
+
+
+@pytest.mark.parametrize("written", [0, 1, 30, 100])
+def test_a_batch_that_does_not_fit_the_disk_is_taken_back(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
+    log = workshop.create()
+    fill(log, 5)
+    path = workshop.folder() / "00000000000000000000.log"
+    size_bytes = path.stat().st_size
+    monkeypatch.setattr(os, "pwrite", short_then_full(written))
+    with pytest.raises(LogDirFailure, match="No space left") as failed:
+        append(log, b"x" * 100)
+    assert failed.value.errno == errno.ENOSPC
+    assert failed.value.directory == str(workshop.path)
+    assert str(workshop.path) in str(failed.value)
+    assert workshop.directory.failed is None
+    assert path.stat().st_size == size_bytes
+    monkeypatch.undo()
+    assert append(log, b"there is room again") == 5
+    assert len(read_all(log)) == 6
+
+
+def test_a_failed_append_does_not_count_for_its_producer(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = workshop.create()
+    monkeypatch.setattr(os, "pwrite", short_then_full(20))
+    with pytest.raises(LogDirFailure):
+        log.append_as_leader(numbered(1, 0, 0), 0, NOW_MS)
+    monkeypatch.undo()
+    assert not log.append_as_leader(numbered(1, 0, 0), 0, NOW_MS).duplicate
+
+
+def test_a_follower_takes_back_what_does_not_fit(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = workshop.create()
+    monkeypatch.setattr(os, "pwrite", short_then_full(90))
+    with pytest.raises(LogDirFailure):
+        log.append_as_follower(placed(0) + placed(1), NOW_MS)
+    assert log.end_offset == 0
+    monkeypatch.undo()
+    log.append_as_follower(placed(0) + placed(1), NOW_MS)
+    assert len(read_all(log)) == 2
+
+
+def test_a_write_that_was_merely_interrupted_is_completed(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "pwrite", lambda fd, b, at: real_pwrite(fd, bytes(b)[:17], at))
+    log = workshop.create()
+    append(log, b"x" * 100)
+    assert read_all(log) == [(0, b"x" * 100)]
+
+
+def test_a_directory_where_nothing_can_be_taken_back_has_failed(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = workshop.create()
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "pwrite", short_then_full(10))
+    monkeypatch.setattr(os, "ftruncate", refuse)
+    with pytest.raises(LogDirFailure) as failed:
+        append(log, b"x")
+    assert workshop.directory.failed is failed.value
+    assert log.end_offset == 0
+    monkeypatch.undo()
+    workshop.stop()
+    assert not (workshop.path / ".kafka_cleanshutdown").exists()
+    workshop.restart()
+    assert workshop.open().end_offset == 0
+
+
+def test_a_segment_that_cannot_be_begun_leaves_the_log_as_it_was(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = workshop.create()
+    fill(log, 20)
+    real_open = os.open
+
+    def refuse(path: str, *more: int) -> int:
+        if path.endswith(".log"):
+            raise FULL
+        return real_open(path, *more)
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(LogDirFailure):
+        fill(log, 100)
+    monkeypatch.undo()
+    end = log.end_offset
+    assert append(log, b"goes on") == end
+    assert len(read_all(log)) == end + 1
+
+
+def test_index_entries_wait_for_a_full_disk(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = workshop.create()
+
+    def log_only(fd: int, content: bytes, position: int) -> int:
+        if Path(f"/proc/self/fd/{fd}").readlink().name.endswith("index"):
+            raise FULL
+        return real_pwrite(fd, content, position)
+
+    log.config = SMALL.__class__(index_interval_bytes=0)
+    log.truncate_fully_and_start_at(0)
+    monkeypatch.setattr(os, "pwrite", log_only)
+    fill(log, 300)
+    monkeypatch.undo()
+    assert len(read_all(log, 500)) == 300
+    assert len(read_all(workshop.stop_and_reopen(log.config), 500)) == 300
+
+
+def test_a_sync_that_fails_fails_the_directory(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = workshop.create()
+    fill(log, 3)
+
+    def refuse(fd: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fdatasync", refuse)
+    with pytest.raises(LogDirFailure):
+        log.flush()
+    assert workshop.directory.failed is not None
+    assert log.recovery_point == 0
+
+
+def test_one_failing_directory_leaves_the_others_alone(tmp_path: Path) -> None:
+    good, bad = Workshop(tmp_path / "good"), Workshop(tmp_path / "bad")
+    log = good.create()
+    doomed = bad.create()
+    bad.directory.failed = LogDirFailure(str(bad.path), FULL)
+    append(log, b"fine")
+    bad.directory.close()
+    assert len(read_all(log)) == 1
+    assert doomed.end_offset == 0
+    good.directory.close()
+
+
+def test_a_folder_that_cannot_be_read_is_a_failure_of_the_directory(workshop: Workshop) -> None:
+    with pytest.raises(LogDirFailure):
+        workshop.directory.open_log("nowhere", 0, TOPIC_ID, SMALL)
+
+
+def test_a_directory_opens_only_once(workshop: Workshop) -> None:
+    with pytest.raises(LogDirFailure, match="another broker"):
+        LogDirectory.open(workshop.path)
+
+
+def test_flushing_is_due_by_number_and_by_time(workshop: Workshop) -> None:
+    log = workshop.create(SMALL.__class__(flush_messages=3, flush_ms=1000))
+    assert not log.flush_due(NOW_MS)
+    fill(log, 2)
+    assert not log.flush_due(NOW_MS + 999)
+    assert log.flush_due(NOW_MS + 1000)
+    fill(log, 1)
+    assert log.flush_due(NOW_MS)
+    log.flush()
+    assert log.recovery_point == 3
+    assert not log.flush_due(NOW_MS + 5000)
+    log.append_as_leader(batch(), 0, NOW_MS + 5000)
+    assert not log.flush_due(NOW_MS + 5999)
+    assert log.flush_due(NOW_MS + 6000)
+
+
+def test_what_is_appended_during_a_flush_is_not_covered_by_it(workshop: Workshop) -> None:
+    log = workshop.create()
+    fill(log, 3)
+    flush = log.begin_flush()
+    fill(log, 60)
+    flush.sync()
+    log.finish_flush(flush)
+    assert log.recovery_point == 3
+    assert log.flush_due(NOW_MS)

@@ -1,0 +1,182 @@
+"""However a log comes back, it knows of its producers what it knew before."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.log.workshop import NOW_MS, Workshop, batch, marker
+
+from barnabas.log import Log, LogConfig
+from barnabas.log.snapshots import CorruptSnapshot, decode, encode
+
+CONFIG = LogConfig(segment_bytes=600, index_interval_bytes=100)
+
+# (producer, "plain" | "write" | "commit" | "abort" | "roll", number of records)
+actions = st.lists(
+    st.tuples(
+        st.integers(1, 4),
+        st.sampled_from(["plain", "write", "write", "commit", "abort"]),
+        st.integers(1, 4),
+    ),
+    min_size=1,
+    max_size=40,
+)
+Actions = list[tuple[int, str, int]]
+
+Told = tuple[dict[int, tuple[int, ...]], int | None, list[tuple[int, int]]]
+
+
+def told(log: Log) -> Told:
+    """All that is asked of the state: each producer, what is open, what was aborted."""
+    producers = {
+        producer.producer_id: (
+            producer.epoch,
+            producer.last_sequence,
+            producer.last_offset,
+            producer.last_timestamp,
+            producer.coordinator_epoch,
+            producer.transaction_start,
+        )
+        for producer in log.active_producers()
+    }
+    aborted = sorted(log.aborted_transactions(0, log.end_offset))
+    return producers, log.first_unstable_offset, aborted
+
+
+def perform(
+    log: Log, actions: Actions, after_each: Callable[[int], None] = lambda number: None
+) -> None:
+    """Plays the actions of some producers."""
+    sequences: dict[int, int] = {}
+    for number, (producer_id, action, count) in enumerate(actions):
+        sequence = sequences.get(producer_id, 0)
+        is_open = any(
+            producer.producer_id == producer_id and producer.transaction_start >= 0
+            for producer in log.active_producers()
+        )
+        if action in ("commit", "abort"):
+            valid = marker(producer_id, 0, committed=action == "commit", coordinator_epoch=number)
+        else:
+            valid = batch(
+                [b"v"] * count,
+                producer_id=producer_id,
+                epoch=0,
+                sequence=sequence,
+                transactional=is_open or action == "write",
+                timestamp=NOW_MS + number,
+            )
+            sequences[producer_id] = sequence + count
+        log.append_as_leader(valid, 0, NOW_MS, from_client=not valid.header.is_control)
+        after_each(number)
+
+
+@given(actions)
+@settings(max_examples=40, deadline=None)
+def test_after_a_clean_stop(new_workshop: Callable[[], Workshop], actions: Actions) -> None:
+    workshop = new_workshop()
+    log = workshop.create(CONFIG)
+    perform(log, actions)
+    before = told(log)
+    assert told(workshop.stop_and_reopen(CONFIG)) == before
+
+
+@given(actions, st.integers(0, 40))
+@settings(max_examples=40, deadline=None)
+def test_after_a_crash(
+    new_workshop: Callable[[], Workshop], actions: Actions, flushed: int
+) -> None:
+    workshop = new_workshop()
+    log = workshop.create(CONFIG)
+
+    def flush_once(number: int) -> None:
+        if number == flushed:
+            log.flush()
+            workshop.directory.checkpoint()
+
+    perform(log, actions, flush_once)
+    before = told(log)
+    assert told(workshop.kill_and_reopen(CONFIG)) == before
+
+
+@given(actions, st.data())
+@settings(max_examples=40, deadline=None)
+def test_after_a_truncation(
+    new_workshop: Callable[[], Workshop], actions: Actions, data: st.DataObject
+) -> None:
+    log = new_workshop().create(CONFIG)
+    states = {0: told(log)}
+
+    def note(number: int) -> None:
+        states[log.end_offset] = told(log)
+
+    perform(log, actions, note)
+    offset = data.draw(st.sampled_from(sorted(states)))
+    log.truncate_to(offset)
+    assert log.end_offset == offset
+    assert told(log) == states[offset]
+
+
+@given(actions)
+@settings(max_examples=20, deadline=None)
+def test_without_any_snapshot(new_workshop: Callable[[], Workshop], actions: Actions) -> None:
+    workshop = new_workshop()
+    log = workshop.create(CONFIG)
+    perform(log, actions)
+    before = told(log)
+    workshop.stop()
+    for snapshot in workshop.folder().glob("*.snapshot"):
+        snapshot.write_bytes(snapshot.read_bytes()[:-1] + b"!")
+    workshop.restart()
+    assert told(workshop.open(CONFIG)) == before
+
+
+def test_a_damaged_index_of_aborted_transactions_is_built_again(workshop: Workshop) -> None:
+    log = workshop.create(CONFIG)
+    perform(log, [(1, "write", 2), (2, "write", 1), (1, "abort", 1), (2, "abort", 1)])
+    before = told(log)
+    assert len(before[2]) == 2
+    workshop.stop()
+    (index,) = workshop.folder().glob("*.txnindex")
+    whole = index.read_bytes()
+    index.write_bytes(whole[:-5])
+    workshop.restart()
+    assert told(workshop.open(CONFIG)) == before
+    assert index.read_bytes() == whole
+
+
+# as Kafka 4.3 wrote them: a producer within a transaction, and one that knows of none
+IN_TRANSACTION = bytes.fromhex(
+    "0001c582a27e00000001"
+    "0000000000000001" "0000" "0000001e" "0000000000000024" "00000000"
+    "000001a1e1bc8de4" "00000000" "0000000000000024"
+)  # fmt: skip
+IDEMPOTENT = bytes.fromhex(
+    "000155b6d81600000001"
+    "0000000000000000" "0000" "00000bb7" "0000000000000bb7" "0000002b"
+    "000001a1e1bc7fb0" "ffffffff" "ffffffffffffffff"
+)  # fmt: skip
+
+
+def test_a_snapshot_of_kafkas_is_understood() -> None:
+    (producer,) = decode(IN_TRANSACTION)
+    assert (producer.producer_id, producer.epoch, producer.coordinator_epoch) == (1, 0, 0)
+    assert (producer.last_sequence, producer.last_offset) == (30, 36)
+    assert producer.transaction_start == 36
+    (producer,) = decode(IDEMPOTENT)
+    (last,) = producer.batches
+    assert last == (2999 - 43, 2999, 2999 - 43, 2999, 0x01A1E1BC7FB0)
+    assert producer.transaction_start == -1
+
+
+@pytest.mark.parametrize("content", [IN_TRANSACTION, IDEMPOTENT])
+def test_a_snapshot_is_written_as_kafka_does(content: bytes) -> None:
+    assert encode(decode(content)) == content
+
+
+@pytest.mark.parametrize("at", [0, 3, 12, 30, 55])
+def test_a_damaged_snapshot_is_noticed(at: int) -> None:
+    content = bytearray(IDEMPOTENT)
+    content[at] ^= 0x40
+    with pytest.raises(CorruptSnapshot):
+        decode(bytes(content))

@@ -1,0 +1,83 @@
+from collections.abc import Callable
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.log.workshop import NOW_MS, SMALL, Workshop, append, batch, fill, valid
+
+from barnabas.wire.records.batch import stamp_append_time
+from barnabas.wire.records.build import build_batch
+from barnabas.wire.records.compression import Codec
+from barnabas.wire.records.record import Record
+
+times = st.lists(st.lists(st.integers(0, 60), min_size=1, max_size=4), min_size=1, max_size=60)
+
+
+@given(times, st.integers(-1, 61), st.integers(0, 20), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_lookups_by_time_equal_a_linear_scan(
+    new_workshop: Callable[[], Workshop],
+    times: list[list[int]],
+    wanted: int,
+    start: int,
+    reopened: bool,
+) -> None:
+    workshop = new_workshop()
+    log = workshop.create()
+    for timestamps in times:
+        records = [Record(0, timestamp, None, b"v" * 30, []) for timestamp in timestamps]
+        log.append_as_leader(valid(build_batch(records, codec=Codec.LZ4)), 0, NOW_MS)
+    log.advance_start(min(start, log.end_offset))
+    if reopened:
+        log = workshop.stop_and_reopen()
+    flat = [
+        (timestamp, offset)
+        for offset, timestamp in enumerate(t for timestamps in times for t in timestamps)
+        if offset >= log.start_offset
+    ]
+    expected = next(((t, offset, 0) for t, offset in flat if t >= wanted), None)
+    assert log.offset_for_timestamp(wanted) == expected
+
+
+@given(times)
+@settings(max_examples=40, deadline=None)
+def test_the_largest_timestamp_is_found(
+    new_workshop: Callable[[], Workshop], times: list[list[int]]
+) -> None:
+    log = new_workshop().create()
+    for timestamps in times:
+        records = [Record(0, timestamp, None, b"v" * 30, []) for timestamp in timestamps]
+        log.append_as_leader(valid(build_batch(records)), 0, NOW_MS)
+    flat = [timestamp for timestamps in times for timestamp in timestamps]
+    assert log.offset_of_max_timestamp() == (max(flat), flat.index(max(flat)), 0)
+
+
+def test_an_empty_log_has_no_times(workshop: Workshop) -> None:
+    log = workshop.create()
+    assert log.offset_for_timestamp(0) is None
+    assert log.offset_of_max_timestamp() is None
+
+
+def test_records_without_time_are_not_found_by_time(workshop: Workshop) -> None:
+    log = workshop.create()
+    append(log, b"x", timestamp=-1)
+    assert log.offset_for_timestamp(0) is None
+    assert log.offset_of_max_timestamp() is None
+
+
+def test_the_append_time_counts_where_it_was_stamped(workshop: Workshop) -> None:
+    log = workshop.create()
+    content = bytearray(batch([b"a", b"b"], timestamp=5).buffer)
+    stamp_append_time(content, 0, NOW_MS)
+    log.append_as_leader(valid(content), 3, NOW_MS)
+    assert log.offset_for_timestamp(NOW_MS) == (NOW_MS, 0, 3)
+    assert log.offset_for_timestamp(6) == (NOW_MS, 0, 3)
+
+
+def test_the_largest_timestamp_is_known_after_every_kind_of_stop(workshop: Workshop) -> None:
+    log = workshop.create()
+    append(log, b"late", timestamp=NOW_MS + 1000)
+    fill(log, 100)
+    expected = (NOW_MS + 1000, 0, 0)
+    assert log.offset_of_max_timestamp() == expected
+    assert workshop.stop_and_reopen(SMALL).offset_of_max_timestamp() == expected
+    assert workshop.kill_and_reopen(SMALL).offset_of_max_timestamp() == expected

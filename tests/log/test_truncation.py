@@ -1,0 +1,125 @@
+from collections.abc import Callable
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.log.workshop import NOW_MS, SMALL, Workshop, append, batch, fill, placed, read_all
+
+from barnabas.log import LogConfig
+
+
+@given(
+    st.lists(st.integers(1, 5), min_size=1, max_size=60), st.integers(0, 200), st.integers(0, 20)
+)
+@settings(max_examples=50, deadline=None)
+def test_a_truncated_log_is_a_prefix_and_goes_on(
+    new_workshop: Callable[[], Workshop], counts: list[int], offset: int, more: int
+) -> None:
+    workshop = new_workshop()
+    log = workshop.create(LogConfig(segment_bytes=1000, index_interval_bytes=100))
+    boundaries = [0]
+    for count in counts:
+        append(log, *[b"old" * 20] * count)
+        boundaries.append(log.end_offset)
+    log.truncate_to(offset)
+    end = max(boundary for boundary in boundaries if boundary <= offset)
+    assert log.end_offset == end
+    for _ in range(more):
+        append(log, b"new")
+    expected = [(i, b"old" * 20) for i in range(end)]
+    expected += [(end + i, b"new") for i in range(more)]
+    assert read_all(log, 200) == expected
+    assert read_all(workshop.kill_and_reopen(log.config)) == expected
+
+
+def test_the_largest_timestamp_goes_with_its_record(workshop: Workshop) -> None:
+    log = workshop.create()
+    append(log, b"a", timestamp=NOW_MS)
+    append(log, b"b", timestamp=NOW_MS + 5)
+    append(log, b"c", timestamp=NOW_MS + 2)
+    log.truncate_to(1)
+    found = log.offset_of_max_timestamp()
+    assert found is not None
+    assert (found.timestamp, found.offset) == (NOW_MS, 0)
+    assert log.offset_for_timestamp(NOW_MS + 1) is None
+
+
+def test_epochs_beyond_the_cut_are_forgotten(workshop: Workshop) -> None:
+    log = workshop.create()
+    for epoch in (1, 2, 3):
+        log.append_as_leader(batch([b"x"] * 2), epoch, NOW_MS)
+    log.truncate_to(4)
+    assert log.latest_epoch == 2
+    assert log.epoch_end_offset(2) == (2, 4)
+
+
+def test_the_recovery_point_never_exceeds_the_end(workshop: Workshop) -> None:
+    log = workshop.create()
+    fill(log, 10)
+    log.flush()
+    log.truncate_to(4)
+    assert log.recovery_point == 4
+
+
+def test_a_flush_overtaken_by_a_truncation_promises_nothing(workshop: Workshop) -> None:
+    log = workshop.create()
+    fill(log, 10)
+    flush = log.begin_flush()
+    log.truncate_to(4)
+    fill(log, 10)
+    flush.sync()
+    log.finish_flush(flush)
+    assert log.recovery_point == 0
+
+
+def test_a_log_can_begin_anew_anywhere(workshop: Workshop) -> None:
+    log = workshop.create()
+    fill(log, 100)
+    log.truncate_fully_and_start_at(5000)
+    assert (log.start_offset, log.end_offset, log.size_bytes) == (5000, 5000, 0)
+    assert log.latest_epoch == -1
+    log.append_as_follower(placed(5000, leader_epoch=4), NOW_MS)
+    assert read_all(log) == [(5000, b"value")]
+    log = workshop.stop_and_reopen()
+    assert (log.start_offset, log.end_offset) == (5000, 5001)
+    assert workshop.files_named("*.log") == ["00000000000000005000.log"]
+
+
+def test_truncating_below_the_first_segment_begins_anew(workshop: Workshop) -> None:
+    log = workshop.create()
+    log.truncate_fully_and_start_at(100)
+    log.append_as_follower(placed(100), NOW_MS)
+    log.truncate_to(50)
+    assert (log.start_offset, log.end_offset) == (50, 50)
+
+
+def test_records_can_be_deleted_from_the_start(workshop: Workshop) -> None:
+    log = workshop.create()
+    fill(log, 100)
+    log.advance_start(42)
+    assert read_all(log)[0][0] == 42
+    log = workshop.stop_and_reopen()
+    assert log.start_offset == 42
+    assert log.delete_old_segments(NOW_MS, 100) > 0
+    assert int(workshop.files_named("*.log")[0][:20]) <= 42
+    assert log.start_offset == 42
+    assert read_all(log)[0][0] == 42
+
+
+def test_the_epoch_at_the_start_begins_there(workshop: Workshop) -> None:
+    log = workshop.create()
+    for epoch in (1, 2, 3):
+        log.append_as_leader(batch([b"x"] * 2), epoch, NOW_MS)
+    log.advance_start(3)
+    assert log.epochs.starts == ((2, 3), (3, 4))
+
+
+def test_an_index_of_a_segment_written_again_is_right(workshop: Workshop) -> None:
+    log = workshop.create(SMALL)
+    fill(log, 60)
+    log.truncate_to(7)
+    fill(log, 60, b"y" * 90)
+    assert [offset for offset, _ in read_all(log, 250)] == list(range(67))
+    for offset in range(67):
+        piece = log.read(offset, 1, upto=67)
+        assert piece is not None
+        assert piece.next_offset == offset + 1
