@@ -13,7 +13,7 @@ class Holding(NamedTuple):
     """A log in a directory; a future one is on its way to being the partition's."""
 
     topic: str
-    index: int
+    partition: int
     size_bytes: int
     lag: int
     is_future: bool

@@ -69,7 +69,7 @@ class Chore:
 class Housekeeping:
     """The chores of a broker's partitions."""
 
-    __slots__ = ("_background", "_chores", "_partitions", "_written")
+    __slots__ = ("_background", "_chores", "_partitions", "_setting", "_written")
 
     def __init__(
         self, partitions: "Partitions", settings: Settings, background: Background
@@ -77,7 +77,7 @@ class Housekeeping:
         self._partitions = partitions
         self._background = background
         self._written: dict[LogDirectory, dict[tuple[str, int], int]] = {}
-        setting = settings.broker
+        self._setting = setting = settings.broker
         self._chores = [
             Chore(partitions.catch_up, BACKLOG_CHECK_MS),
             Chore(partitions.moves.steps, BACKLOG_CHECK_MS),
@@ -181,8 +181,11 @@ class Housekeeping:
 
     def _finish(self, directory: LogDirectory, leftover: re.Match[str]) -> None:
         topic, index, why = leftover[1], int(leftover[2]), leftover[3]
-        directory.doom([f"{directory.path}/{leftover[0]}"], delay_ms=0)
-        if why == FUTURE:
+        path = f"{directory.path}/{leftover[0]}"
+        if why == DELETED:
+            directory.doom([path], self._setting("log.segment.delete.delay.ms"))
+        elif not self._partitions.moves.is_filling(path):
             # The move starts again from nothing: what was copied is not known to be on disk.
+            directory.doom([path], delay_ms=0)
             with suppress(KafkaError):
                 self._partitions.move(topic, index, directory.path)

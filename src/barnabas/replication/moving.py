@@ -6,10 +6,13 @@ future log has caught up and is on disk, it takes the other's place between two 
 
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 
 from barnabas.log import Log, LogDirectory
 from barnabas.log.future import adopt, create_future
 from barnabas.replication.background import Background
+from barnabas.replication.folders import DELETED, FUTURE
 from barnabas.replication.partition import Partition
 
 COPIED_AT_ONCE_BYTES = 256 * 1024
@@ -56,7 +59,12 @@ class Move:
 
     def give_up(self) -> None:
         self.future.abandon()
-        self.target.doom([self.future.path], delay_ms=0)
+        folder = Path(self.future.path)
+        # Renamed, so that a restart does not take the move up again.
+        renamed = folder.with_name(f"{folder.name.removesuffix(FUTURE)}{DELETED}")
+        with suppress(OSError):
+            folder.rename(renamed)
+            self.target.doom([str(renamed)], delay_ms=0)
 
 
 class Moves:
@@ -89,6 +97,10 @@ class Moves:
         move = self.under_way.pop(partition, None)
         if move is not None:
             move.give_up()
+
+    def is_filling(self, path: str) -> bool:
+        """Whether a future log is in that folder."""
+        return any(move.future.path == path for move in self.under_way.values())
 
     def steps(self, now_ms: int) -> Iterator[None]:
         """Advance every move; each step is a slice of one."""

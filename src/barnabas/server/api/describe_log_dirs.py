@@ -43,7 +43,7 @@ async def _describe(
         for number, held in enumerate(holdings_of(directory, partitions, wanted), 1):
             topics.setdefault(held.topic, []).append(
                 DescribeLogDirsPartition(
-                    partition_index=held.index,
+                    partition_index=held.partition,
                     partition_size=held.size_bytes,
                     offset_lag=held.lag,
                     is_future_key=held.is_future,

@@ -202,7 +202,7 @@ class _Appends:
         if partition is not None:
             metrics = self._metrics(partition.topic)
             metrics.failed_produce_requests += 1
-            if code == ErrorCode.MESSAGE_TOO_LARGE and wanted.records is not None:
+            if code == ErrorCode.MESSAGE_TOO_LARGE and isinstance(wanted.records, memoryview):
                 metrics.bytes_rejected += len(wanted.records)
             if code not in _SAYING_NOTHING_OF_THE_LOG:
                 answer.log_start_offset = partition.log.start_offset

@@ -1,0 +1,112 @@
+"""What is done for partitions when nobody asks, and that it is done in small pieces."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.replication.world import World, batch_of
+
+from barnabas.log.checkpoints import read_offsets
+from barnabas.replication.housekeeping import STEPS_A_SLICE
+
+HOUR_MS = 60 * 60 * 1000
+
+
+def test_segments_past_their_retention_go(world: World) -> None:
+    world.create_topic("orders", retention_ms=str(HOUR_MS), segment_ms=str(HOUR_MS))
+    world.append("orders", b"old")
+    world.now_ms += 2 * HOUR_MS
+    world.append("orders", b"new")
+    world.keep_house(for_ms=10 * 60 * 1000)
+    assert world.partition("orders").log.start_offset == 1
+    assert world.partition("orders").high_watermark == 2
+
+
+def test_a_partition_nobody_opened_loses_its_old_segments_too(world: World) -> None:
+    world.create_topic("old", retention_ms=str(HOUR_MS))
+    world.create_topic("young", retention_ms=str(HOUR_MS))
+    world.append("old", b"a")
+    world.append("young", b"a")
+    world.restart()
+    for topic, age_ms in (("old", 3 * HOUR_MS), ("young", 0)):
+        (log,) = (world.paths[0] / f"{topic}-0").glob("*.log")
+        written_ns = (world.now_ms + 3 * HOUR_MS - age_ms) * 1_000_000
+        os.utime(log, ns=(written_ns, written_ns))
+    world.now_ms += 3 * HOUR_MS
+    world.keep_house()
+    assert [partition.topic for partition in world.partitions.live()] == ["old"]
+    assert world.partition("old").log.start_offset == 1
+
+
+def test_logs_are_flushed_when_their_time_has_come(world: World) -> None:
+    world.create_topic("orders", flush_ms="5000")
+    world.append("orders", b"a")
+    log = world.partition("orders").log
+    world.keep_house(for_ms=3_000)
+    assert log.recovery_point == 0
+    world.keep_house(for_ms=4_000)
+    assert log.recovery_point == 1
+
+
+def test_a_rolled_segment_is_flushed(world: World) -> None:
+    world.create_topic("orders", segment_bytes="1048576")
+    for _ in range(3):
+        world.append("orders", b"x" * 500_000)
+    world.keep_house(for_ms=2_000)
+    assert world.partition("orders").log.recovery_point == 3
+
+
+def test_high_watermarks_are_checkpointed(world: World) -> None:
+    world.create_topic("orders", 2)
+    world.append("orders", b"a", b"b", index=1)
+    world.keep_house(for_ms=10_000)
+    path = world.paths[0] / "replication-offset-checkpoint"
+    assert read_offsets(str(path)) == {("orders", 0): 0, ("orders", 1): 2}
+
+
+def test_silent_producers_are_forgotten(new_world: Callable[..., World]) -> None:
+    world = new_world(producer_id_expiration_ms=str(HOUR_MS))
+    world.create_topic("orders")
+    batch = batch_of(b"a", producer_id=1, producer_epoch=0, base_sequence=0)
+    world.partition("orders").append(batch, acks=1, now_ms=world.now_ms)
+    world.keep_house(for_ms=HOUR_MS // 2)
+    assert len(world.partition("orders").log.active_producers()) == 1
+    world.keep_house(for_ms=HOUR_MS)
+    assert world.partition("orders").log.active_producers() == []
+
+
+def test_a_slice_does_a_bounded_amount_of_work(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.create_topic("orders", 300)
+    made: list[str] = []
+    mkdir = os.mkdir
+    monkeypatch.setattr(os, "mkdir", lambda path: (made.append(path), mkdir(path))[1])
+    while True:
+        before = len(made)
+        if world.partitions.housekeeping(world.now_ms) > 0:
+            break
+        assert len(made) - before <= STEPS_A_SLICE
+    assert len(world.folders()) == 300
+
+
+def test_a_disk_that_fails_to_sync_is_lost(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.create_topic("orders", flush_ms="1000")
+    world.append("orders", b"a")
+
+    def fail(_: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fdatasync", fail)
+    world.keep_house(for_ms=5_000)
+    assert world.partitions.disks.lost_paths == [str(world.paths[0])]
+    assert not world.partition("orders").is_leader
+
+
+def test_a_quiet_broker_has_long_waits(world: World) -> None:
+    world.create_topic("orders")
+    world.keep_house(for_ms=HOUR_MS)
+    assert world.partitions.housekeeping(world.now_ms) >= 0
+    assert Path(world.paths[0], "orders-0").is_dir()

@@ -1,0 +1,243 @@
+"""What a partition's leader takes, serves and promises."""
+
+import errno
+import os
+
+import pytest
+from tests.replication.world import World, batch_of
+
+from barnabas.log import LogDirFailure
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.records.batch import iterate_batches, read_header
+from barnabas.wire.records.control import build_marker
+from barnabas.wire.records.validate import ValidBatch
+
+
+def refused(code: ErrorCode) -> "pytest.RaisesContext[KafkaError]":
+    return pytest.raises(KafkaError, match=code.name)
+
+
+def test_offsets_are_given_in_order_and_the_only_replica_makes_them_count_at_once(
+    world: World,
+) -> None:
+    world.create_topic("orders")
+    assert world.append("orders", b"a", b"b") == 0
+    assert world.append("orders", b"c") == 2
+    assert world.partition("orders").high_watermark == 3
+    assert world.partition("orders").last_stable_offset == 3
+
+
+def test_batches_carry_the_leader_epoch_they_were_appended_in(world: World) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"a")
+    world.lead("orders")
+    world.append("orders", b"b")
+    fetched = world.partition("orders").fetch(0, 1 << 20)
+    assert fetched.records is not None
+    epochs = [header.leader_epoch for _, header in iterate_batches(fetched.records.read())]
+    assert epochs == [0, 1]
+
+
+def test_a_broker_that_does_not_lead_refuses(world: World) -> None:
+    world.create_topic("orders", replicas=(1, 2), leader=2)
+    with refused(ErrorCode.NOT_LEADER_OR_FOLLOWER):
+        world.append("orders", b"a")
+    with refused(ErrorCode.NOT_LEADER_OR_FOLLOWER):
+        world.partition("orders").fetch(0, 100)
+
+
+def test_an_epoch_of_the_past_is_fenced_and_one_of_the_future_unknown(world: World) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"a")
+    world.lead("orders")
+    partition = world.partition("orders")
+    with refused(ErrorCode.FENCED_LEADER_EPOCH):
+        partition.fetch(0, 100, leader_epoch=0)
+    with refused(ErrorCode.UNKNOWN_LEADER_EPOCH):
+        partition.fetch(0, 100, leader_epoch=2)
+    assert partition.fetch(0, 100, leader_epoch=1).records is not None
+    assert partition.fetch(0, 100, leader_epoch=-1).records is not None
+
+
+def test_acks_all_needs_min_insync_replicas_and_acks_one_does_not(world: World) -> None:
+    world.create_topic("orders", replicas=(1, 2), isr=(1,), min_insync_replicas="2")
+    with refused(ErrorCode.NOT_ENOUGH_REPLICAS):
+        world.append("orders", b"a", acks=-1)
+    assert world.append("orders", b"a", acks=1) == 0
+
+
+def test_a_topic_with_fewer_replicas_than_min_insync_replicas_needs_them_all(world: World) -> None:
+    world.create_topic("orders", min_insync_replicas="3")
+    assert world.append("orders", b"a", acks=-1) == 0
+
+
+def test_a_follower_in_sync_holds_the_high_watermark_back(world: World) -> None:
+    world.create_topic("orders", replicas=(1, 2))
+    world.append("orders", b"a")
+    partition = world.partition("orders")
+    assert partition.high_watermark == 0
+    assert not partition.has_promised(1, acks=-1)
+    assert partition.has_promised(1, acks=1)
+    assert partition.fetch(0, 100).records is None
+    assert partition.fetch(1, 100).records is None  # between the watermark and the end
+    world.lead("orders", isr=(1,))
+    assert partition.high_watermark == 1
+    assert partition.has_promised(1, acks=-1)
+
+
+def test_reading_outside_the_log_is_out_of_range(world: World) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"a")
+    partition = world.partition("orders")
+    for offset in (-1, 2):
+        with refused(ErrorCode.OFFSET_OUT_OF_RANGE):
+            partition.fetch(offset, 100)
+    assert partition.fetch(1, 100).records is None
+
+
+def test_a_reader_whose_log_diverged_is_told_where(world: World) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"a", b"b")
+    world.lead("orders")
+    world.lead("orders")
+    world.append("orders", b"c")
+    partition = world.partition("orders")
+    assert partition.fetch(2, 100, last_fetched_epoch=0).diverging is None
+    assert partition.fetch(3, 100, last_fetched_epoch=0).diverging == (0, 2)
+    # The leader of epoch 1 wrote nothing here.
+    assert partition.fetch(3, 100, last_fetched_epoch=1).diverging == (0, 2)
+    with refused(ErrorCode.OFFSET_OUT_OF_RANGE):
+        partition.fetch(1, 100, last_fetched_epoch=9)
+
+
+def test_an_open_transaction_is_hidden_from_readers_of_committed_records(world: World) -> None:
+    world.create_topic("orders")
+    partition = world.partition("orders")
+    world.append("orders", b"before")
+    partition.append(
+        batch_of(b"t", transactional=True, producer_id=7, producer_epoch=0, base_sequence=0),
+        acks=-1,
+        now_ms=world.now_ms,
+    )
+    world.append("orders", b"after")
+    assert partition.last_stable_offset == 1
+    committed = partition.fetch(0, 1 << 20, isolation=1)
+    assert committed.records is not None
+    assert committed.records.next_offset == 1
+    assert committed.aborted == []
+    uncommitted = partition.fetch(0, 1 << 20)
+    assert uncommitted.records is not None
+    assert uncommitted.records.next_offset == 3
+    assert uncommitted.aborted is None
+
+
+def test_aborted_transactions_are_listed_for_readers_of_committed_records(world: World) -> None:
+    world.create_topic("orders")
+    partition = world.partition("orders")
+    partition.append(
+        batch_of(b"t", transactional=True, producer_id=7, producer_epoch=0, base_sequence=0),
+        acks=-1,
+        now_ms=world.now_ms,
+    )
+    abort_transaction(world, "orders", producer_id=7)
+    world.lead("orders")  # the marker came through the coordinator; the watermark follows
+    fetched = partition.fetch(0, 1 << 20, isolation=1)
+    assert fetched.aborted == [(7, 0)]
+    assert fetched.last_stable_offset == 2
+
+
+def abort_transaction(world: World, topic: str, *, producer_id: int) -> None:
+    """Write an abort marker, as a transaction coordinator will."""
+    marker = build_marker(
+        committed=False,
+        coordinator_epoch=0,
+        producer_id=producer_id,
+        producer_epoch=0,
+        timestamp=world.now_ms,
+    )
+    batch = ValidBatch(read_header(marker), marker, world.now_ms)
+    world.partition(topic).log.append_as_leader(batch, 0, world.now_ms, from_client=False)
+
+
+def test_records_are_deleted_up_to_an_offset_or_to_the_high_watermark(world: World) -> None:
+    world.create_topic("orders")
+    for value in (b"a", b"b", b"c"):
+        world.append("orders", value)
+    partition = world.partition("orders")
+    assert partition.delete_records(2) == 2
+    assert partition.delete_records(1) == 2  # never backwards
+    with refused(ErrorCode.OFFSET_OUT_OF_RANGE):
+        partition.fetch(1, 100)
+    with refused(ErrorCode.OFFSET_OUT_OF_RANGE):
+        partition.delete_records(4)
+    assert partition.delete_records(-1) == 3
+
+
+def test_records_of_a_topic_that_is_only_compacted_are_not_deleted(world: World) -> None:
+    world.create_topic("table", cleanup_policy="compact")
+    with refused(ErrorCode.POLICY_VIOLATION):
+        world.partition("table").delete_records(0)
+    world.configure("table", cleanup_policy="compact,delete")
+    assert world.partition("table").delete_records(0) == 0
+
+
+def test_new_settings_hold_from_the_next_append_on(world: World) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"x" * 500)
+    world.configure("orders", max_message_bytes="100")
+    with refused(ErrorCode.MESSAGE_TOO_LARGE):
+        world.append("orders", b"x" * 500)
+    assert world.partition("orders").log.config.retention_ms == 7 * 24 * 60 * 60 * 1000
+    world.configure("orders", retention_ms="1000")
+    assert world.partition("orders").log.config.retention_ms == 1000
+
+
+def test_with_flush_messages_an_append_is_acknowledged_when_the_disk_has_it(world: World) -> None:
+    world.create_topic("orders", flush_messages="2")
+    partition = world.partition("orders")
+    world.background.hold()
+    world.append("orders", b"a")
+    assert partition.has_promised(1, acks=1)
+    world.append("orders", b"b")
+    assert not partition.has_promised(2, acks=1)
+    world.append("orders", b"c")
+    assert not partition.has_promised(3, acks=1)
+    world.background.release()
+    assert partition.has_promised(2, acks=1)
+    assert partition.log.recovery_point >= 2
+
+
+def test_a_full_disk_refuses_an_append_and_serves_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"a")
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "pwrite", _fails_with(errno.ENOSPC))
+        with pytest.raises(LogDirFailure):
+            world.append("orders", b"b")
+    assert world.append("orders", b"b") == 1
+
+
+def _fails_with(code: int) -> object:
+    def fail(*_: object) -> int:
+        raise OSError(code, os.strerror(code))
+
+    return fail
+
+
+def test_a_broken_disk_takes_its_partitions_offline(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.create_topic("orders", 2)
+    world.append("orders", b"a")
+    world.append("orders", b"a", index=1)
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "pwrite", _fails_with(errno.EIO))
+        with pytest.raises(LogDirFailure):
+            world.append("orders", b"b")
+    for index in (0, 1):
+        with refused(ErrorCode.KAFKA_STORAGE_ERROR):
+            world.append("orders", b"b", index=index)
+        with refused(ErrorCode.KAFKA_STORAGE_ERROR):
+            world.partition("orders", index).fetch(0, 100)

@@ -1,0 +1,318 @@
+"""A broker without sockets, clocks or threads: real logs, real metadata, and time at will."""
+
+from collections.abc import Callable, Coroutine, Hashable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from barnabas.config import BrokerSettings, Resolver
+from barnabas.log import LogDirectory
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.image import Image
+from barnabas.replication import Partition, Partitions
+from barnabas.server.broker import Broker
+from barnabas.server.call import Call
+from barnabas.server.purgatory import Purgatory
+from barnabas.server.sessions import FetchSessions
+from barnabas.wire.messages import metadata_records as records
+from barnabas.wire.records.build import Record, build_batch
+from barnabas.wire.schema import Message
+
+NODE_ID = 1
+START_MS = 1_700_000_000_000
+LISTENER = "PLAINTEXT"
+
+
+class World:
+    """One broker over directories `d0`, `d1`, ... of a folder, and the metadata it follows."""
+
+    def __init__(self, folder: Path, *, disks: int = 1, **settings: str) -> None:
+        self.folder = folder
+        self.now_ms = START_MS
+        self.paths = [folder / f"d{number}" for number in range(disks)]
+        for number, path in enumerate(self.paths):
+            LogDirectory.format(path, "cluster", NODE_ID, bytes([number + 101] * 16))
+        self.settings = BrokerSettings.from_properties(
+            {
+                "node.id": str(NODE_ID),
+                "process.roles": "broker,controller",
+                "controller.listener.names": "CONTROLLER",
+                "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+                "controller.quorum.voters": "1@localhost:9093",
+                "log.dirs": ",".join(map(str, self.paths)),
+                **{name.replace("_", "."): value for name, value in settings.items()},
+            }
+        )
+        self.image = Image()
+        self.metadata_without_broker(
+            records.RegisterBrokerRecord(
+                broker_id=NODE_ID,
+                broker_epoch=5,
+                end_points=[
+                    records.BrokerEndpoint(name=LISTENER, host="here", port=9092),
+                ],
+                rack="r1",
+                fenced=False,
+            )
+        )
+        self.timer = ManualTimer()
+        self.background = Inline()
+        self.start()
+
+    def start(self, lost_paths: Sequence[str] = ()) -> None:
+        self.directories = [LogDirectory.open(path) for path in self.paths]
+        self.resolver = Resolver(self.settings, self.image.configs)
+        self.purgatory = Purgatory(self.timer)  # type: ignore[arg-type]
+        self.partitions = Partitions(
+            NODE_ID,
+            self.directories,
+            self.resolver,
+            self.image,
+            waiting=self.purgatory,
+            background=self.background,
+            lost_paths=lost_paths,
+        )
+        self.broker = Broker(
+            node_id=NODE_ID,
+            cluster_id="cluster",
+            settings=self.settings,
+            resolver=self.resolver,
+            image=self.image,
+            partitions=self.partitions,
+            controller=None,  # type: ignore[arg-type]
+            timer=self.timer,  # type: ignore[arg-type]
+            purgatory=self.purgatory,
+            fetch_sessions=FetchSessions(100),
+            clock=lambda: self.now_ms,
+        )
+
+    def restart(self, *, clean: bool = True) -> None:
+        self.partitions.close(clean)
+        self.start()
+
+    def restart_without(self, path: str) -> None:
+        """Start again with a disk that cannot be opened."""
+        self.partitions.close()
+        self.paths = [other for other in self.paths if str(other) != path]
+        self.start(lost_paths=[path])
+
+    # Metadata
+
+    def metadata(self, *changes: Message) -> None:
+        """Commit records, as the controller would, and let the broker know."""
+        delta = self.metadata_without_broker(*changes)
+        self.broker.image = self.image
+        self.resolver.configs = self.image.configs
+        self.resolver.changed(delta.configs_changed)
+        self.partitions.apply(delta, self.image)
+
+    def metadata_without_broker(self, *changes: Message) -> Delta:
+        self.image = self.image.copy()
+        delta = Delta()
+        for record in changes:
+            self.image.apply(record, delta)
+        self.image.offset += len(changes)
+        return delta
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        *,
+        topic_id: bytes | None = None,
+        replicas: tuple[int, ...] = (NODE_ID,),
+        isr: tuple[int, ...] | None = None,
+        leader: int = NODE_ID,
+        **configs: str,
+    ) -> bytes:
+        """A topic with settings (`cleanup_policy="compact"`); its id."""
+        topic_id = topic_id or name.encode().ljust(16, b"\0")[:16]
+        self.metadata(
+            *(
+                records.ConfigRecord(
+                    resource_type=2, resource_name=name, name=key.replace("_", "."), value=value
+                )
+                for key, value in configs.items()
+            ),
+            records.TopicRecord(name=name, topic_id=topic_id),
+            *(
+                records.PartitionRecord(
+                    partition_id=index,
+                    topic_id=topic_id,
+                    replicas=list(replicas),
+                    isr=list(isr or replicas),
+                    leader=leader,
+                    leader_epoch=0,
+                    partition_epoch=0,
+                    directories=[bytes(15) + b"\1"] * len(replicas),
+                )
+                for index in range(partitions)
+            ),
+        )
+        return topic_id
+
+    def configure(self, topic: str, **configs: str | None) -> None:
+        self.metadata(
+            *(
+                records.ConfigRecord(
+                    resource_type=2, resource_name=topic, name=key.replace("_", "."), value=value
+                )
+                for key, value in configs.items()
+            )
+        )
+
+    def lead(
+        self,
+        topic: str,
+        index: int = 0,
+        *,
+        leader: int = NODE_ID,
+        isr: tuple[int, ...] | None = None,
+    ) -> None:
+        """A new leader epoch."""
+        state = self.image.topics.by_name(topic)
+        assert state is not None
+        self.metadata(
+            records.PartitionChangeRecord(
+                topic_id=state.topic_id,
+                partition_id=index,
+                leader=leader,
+                isr=list(isr) if isr is not None else None,
+            )
+        )
+
+    def delete_topic(self, name: str) -> None:
+        topic = self.image.topics.by_name(name)
+        assert topic is not None
+        self.metadata(records.RemoveTopicRecord(topic_id=topic.topic_id))
+
+    # Requests
+
+    def call(self, version: int, *, client_id: str = "test") -> Call:
+        connection: Any = SimpleNamespace(listener=LISTENER, host="there", principal="User:me")
+        return Call(version, 1, client_id, connection, self.broker, self.now_ms, 0)
+
+    def ask(self, handle: Any, request: Message, version: int, **caller: str) -> Any:
+        """The answer to a request that need not wait."""
+        pending = Pending(handle(_over_the_wire(request, version), self.call(version, **caller)))
+        assert pending.is_answered, "the request waits"
+        return pending.answer
+
+    def begin(self, handle: Any, request: Message, version: int, **caller: str) -> "Pending":
+        return Pending(handle(_over_the_wire(request, version), self.call(version, **caller)))
+
+    def partition(self, topic: str, index: int = 0) -> Partition:
+        return self.partitions.by_name(topic, index)
+
+    def append(self, topic: str, *values: bytes, index: int = 0, acks: int = -1) -> int:
+        """Append a batch; its first offset."""
+        partition = self.partition(topic, index)
+        batch = batch_of(*values, now_ms=self.now_ms)
+        return partition.append(batch, acks=acks, now_ms=self.now_ms).first_offset
+
+    def keep_house(self, *, for_ms: int = 0) -> None:
+        """Let that much time pass, doing all that falls due in it."""
+        until_ms = self.now_ms + for_ms
+        while True:
+            delay_ms = self.partitions.housekeeping(self.now_ms)
+            if delay_ms == 0:
+                continue
+            if self.now_ms + delay_ms > until_ms:
+                break
+            self.now_ms += delay_ms
+        self.now_ms = until_ms
+
+    def folders(self, disk: int = 0) -> list[str]:
+        return sorted(path.name for path in self.paths[disk].iterdir() if path.is_dir())
+
+
+class Pending:
+    """A request that is stepped by hand."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        self._coroutine = coroutine
+        self.awaited: Any = None
+        self.is_answered = False
+        self.answer: Any = None
+        self.resume()
+
+    def resume(self) -> None:
+        """Go on if what it waits for has come."""
+        while not self.is_answered and (self.awaited is None or self.awaited.done()):
+            try:
+                self.awaited = self._coroutine.send(None)
+            except StopIteration as returned:
+                self.is_answered = True
+                self.answer = returned.value
+            else:
+                if self.awaited is not None:
+                    self.awaited._asyncio_future_blocking = False
+
+
+class Inline:
+    """Background work that is done at once, or held back until told."""
+
+    def __init__(self) -> None:
+        self.held: list[Callable[[], None]] | None = None
+
+    def hold(self) -> None:
+        self.held = []
+
+    def release(self) -> None:
+        held, self.held = self.held or [], None
+        for work in held:
+            work()
+
+    def run(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
+        def do() -> None:
+            try:
+                work()
+            except Exception as failure:
+                done(failure)
+            else:
+                done(None)
+
+        if self.held is not None:
+            self.held.append(do)
+        else:
+            do()
+
+
+class ManualTimer:
+    """Alarms that go off when told."""
+
+    def __init__(self) -> None:
+        self.alarms: list[tuple[int, Callable[[], object]]] = []
+
+    def after(self, delay_ms: int, callback: Callable[[], object]) -> Hashable:
+        alarm = (delay_ms, callback)
+        self.alarms.append(alarm)
+        return alarm
+
+    def cancel(self, alarm: tuple[int, Callable[[], object]]) -> None:
+        if alarm in self.alarms:
+            self.alarms.remove(alarm)
+
+    def ring(self) -> None:
+        for _, callback in list(self.alarms):
+            callback()
+
+
+def batch_of(
+    *values: bytes | None,
+    now_ms: int = START_MS,
+    keys: tuple[bytes | None, ...] | None = None,
+    **fields: Any,
+) -> memoryview:
+    made = [
+        Record(number, now_ms, keys[number] if keys else None, value, [])
+        for number, value in enumerate(values)
+    ]
+    return memoryview(build_batch(made, **fields))
+
+
+def _over_the_wire(request: Message, version: int) -> Message:
+    """As a handler gets it: read from the frame it came in."""
+    frame = bytearray(request.write(version))
+    message, _ = type(request).read(memoryview(frame), version)
+    return message
