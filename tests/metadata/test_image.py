@@ -70,16 +70,6 @@ def test_a_delta_names_everything_that_differs(
     assert delta or before == after
 
 
-@given(histories)
-def test_the_delta_of_everything_is_the_one_from_nothing(history: list[Message]) -> None:
-    image = image_of(*history)
-    rebuilt = Delta()
-    twin = Image()
-    for record in image.records():
-        twin.apply(record, rebuilt)
-    assert Delta.everything(image) == rebuilt
-
-
 @given(st.lists(st.sampled_from(["a.b", "a_b", "a-b", "ab"]), unique=True))
 def test_names_that_differ_in_dots_and_underscores_collide(names: list[str]) -> None:
     image = image_of(

@@ -38,10 +38,11 @@ class Contacts:
         self._last[contact.broker_id] = contact
 
     def has_session(self, broker: BrokerState, now_ms: int) -> bool:
-        """Whether that registration was heard from recently enough to count as running."""
+        """Whether that registration counts as running: let in, and heard from of late."""
         last = self._last.get(broker.broker_id)
         return (
             last is not None
+            and not broker.fenced
             and last.broker_epoch == broker.epoch
             and now_ms - last.at_ms < self.session_timeout_ms
         )

@@ -1,12 +1,8 @@
 """What changed in an image between two moments: what listeners need to look at again."""
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
 
 from barnabas.metadata.states import ConfigResource, PartitionState, QuotaEntity, TopicState
-
-if TYPE_CHECKING:
-    from barnabas.metadata.image import Image
 
 
 @dataclass(slots=True)
@@ -34,24 +30,3 @@ class Delta:
 
     def __bool__(self) -> bool:
         return any(getattr(self, changed.name) for changed in fields(self))
-
-    @classmethod
-    def everything(cls, image: "Image") -> "Delta":
-        """From an empty image to this one."""
-        return cls(
-            topics_created={topic.topic_id: topic for topic in image.topics},
-            partitions_changed={
-                (topic.topic_id, index): partition
-                for topic in image.topics
-                for index, partition in topic.partitions.items()
-            },
-            configs_changed=set(image.configs),
-            brokers_changed=set(image.brokers),
-            controllers_changed=set(image.controllers),
-            features_changed=set(image.features),
-            quotas_changed=set(image.quotas),
-            acls_changed=set(image.acls),
-            scram_changed=set(image.scram),
-            tokens_changed=set(image.tokens),
-            producer_ids_changed=image.next_producer_id > 0,
-        )

@@ -1,0 +1,117 @@
+"""Who leads and who is in sync, as a table: what a partition is, what happens, what it becomes."""
+
+from typing import Any
+
+import pytest
+
+from barnabas.controller.elections import Election, Rules, change_partition
+from barnabas.metadata.replay import changed_partition
+from barnabas.metadata.states import NO_LEADER, PartitionState, RecoveryState
+
+TOPIC = b"t" * 16
+
+
+def partition(
+    isr: tuple[int, ...],
+    leader: int,
+    *,
+    elr: tuple[int, ...] = (),
+    last_known: tuple[int, ...] = (),
+    recovery: int = RecoveryState.RECOVERED,
+) -> PartitionState:
+    return PartitionState(
+        replicas=(1, 2, 3),
+        isr=isr,
+        leader=leader,
+        leader_epoch=10,
+        partition_epoch=20,
+        directories=(b"1" * 16, b"2" * 16, b"3" * 16),
+        recovery_state=recovery,
+        elr=elr,
+        last_known_elr=last_known,
+    )
+
+
+def rules(
+    election: Election = Election.ONLINE, *, min_isr: int = 2, elr: bool = True, old: bool = False
+) -> Rules:
+    return Rules(election, min_isr, elr, old)
+
+
+def changed(
+    before: PartitionState, rules: Rules, alive: set[int], **target: Any
+) -> PartitionState | None:
+    record = change_partition(TOPIC, 0, before, rules, alive.__contains__, **target)
+    return changed_partition(before, record) if record is not None else None
+
+
+def outcome(state: PartitionState | None) -> Any:
+    assert state is not None
+    return state.leader, state.isr, state.elr, state.last_known_elr, state.recovery_state
+
+
+def test_nothing_changes_while_the_leader_is_well() -> None:
+    assert changed(partition((1, 2, 3), 1), rules(), {1, 2, 3}) is None
+
+
+CASES = [
+    # before, rules, alive, in-sync set asked for -> leader, isr, elr, last known, recovery
+    (partition((1, 2, 3), 1), rules(), {2, 3}, (2, 3), (2, (2, 3), (), (), 0)),
+    (partition((1, 2), 1), rules(), {2}, (2,), (2, (2,), (1,), (), 0)),
+    (partition((2,), 2, elr=(1,)), rules(), set(), (), (NO_LEADER, (), (1, 2), (2,), 0)),
+    (
+        partition((), NO_LEADER, elr=(1, 2), last_known=(2,)),
+        rules(),
+        {1},
+        (),
+        (1, (1,), (2,), (), 0),
+    ),
+    (partition((1,), 1, elr=(2,)), rules(), {1, 2, 3}, (1, 3), (1, (1, 3), (), (), 0)),
+    # The last known leader comes back without a sure log: it leads, but has to look.
+    (partition((), NO_LEADER, last_known=(3,)), rules(), {1, 3}, (), (3, (3,), (), (), 1)),
+    (partition((), NO_LEADER, last_known=(3,)), rules(), {1}, (), None),
+    # Without eligible leaders the last in-sync set is kept while nobody leads.
+    (partition((1,), 1), rules(elr=False), set(), (), (NO_LEADER, (1,), (), (), 0)),
+    (partition((1,), NO_LEADER), rules(elr=False), {1, 2}, (1,), (1, (1,), (), (), 0)),
+    (partition((1,), NO_LEADER), rules(elr=False), {2}, (1,), None),
+    # Unclean elections take anybody who is alive.
+    (partition((1,), 1), rules(Election.UNCLEAN, elr=False), {2}, (), (2, (2,), (), (), 1)),
+    (partition((1,), 1), rules(Election.UNCLEAN), {2}, (), (2, (2,), (), (), 1)),
+    # The preferred leader takes over only if it is in sync.
+    (partition((1, 2), 2), rules(Election.PREFERRED), {1, 2}, (1, 2), (1, (1, 2), (), (), 0)),
+    (partition((2, 3), 2), rules(Election.PREFERRED), {1, 2, 3}, (2, 3), None),
+]
+
+
+@pytest.mark.parametrize(("before", "by", "alive", "isr", "expected"), CASES)
+def test_elections(
+    before: PartitionState, by: Rules, alive: set[int], isr: tuple[int, ...], expected: Any
+) -> None:
+    after = changed(before, by, alive, isr=isr)
+    if expected is None:
+        assert after is None
+    else:
+        assert outcome(after) == expected
+
+
+def test_a_broker_that_lost_its_log_is_not_eligible() -> None:
+    after = changed(partition((1,), 1), rules(min_isr=1), set(), isr=(), lost_log=1)
+    assert outcome(after) == (NO_LEADER, (), (), (1,), 0)
+    after = changed(
+        partition((), NO_LEADER, elr=(1,), last_known=(1,)), rules(), set(), isr=(), lost_log=1
+    )
+    assert outcome(after) == (NO_LEADER, (), (), (1,), 0)
+
+
+def test_only_old_clusters_begin_an_epoch_when_the_in_sync_set_shrinks() -> None:
+    for old, epoch in ((False, 10), (True, 11)):
+        after = changed(partition((1, 2), 1), rules(old=old), {1, 2}, isr=(1,))
+        assert after is not None
+        assert (after.leader, after.leader_epoch) == (1, epoch)
+
+
+def test_recovery_ends_when_the_leader_says_so() -> None:
+    recovering = partition((1,), 1, recovery=RecoveryState.RECOVERING)
+    after = changed(recovering, rules(), {1}, isr=(1,), recovery_state=RecoveryState.RECOVERED)
+    assert after is not None
+    assert after.recovery_state == RecoveryState.RECOVERED

@@ -1,0 +1,105 @@
+"""UpdateFeatures: all levels of a request, or none."""
+
+from typing import Any
+
+import pytest
+from tests.controller.conftest import World, broker
+
+from barnabas.controller import update_features
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.metadata_records import ConfigRecord, FeatureLevelRecord
+from barnabas.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+
+UPGRADE, SAFE, UNSAFE = 1, 2, 3
+ELR = "eligible.leader.replicas.version"
+
+
+def request(*updates: tuple[str, int, int], **options: Any) -> UpdateFeaturesRequest:
+    return UpdateFeaturesRequest(
+        feature_updates=[
+            FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=kind)
+            for name, level, kind in updates
+        ],
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "kind"),
+    [
+        ("metadata.version", 30, UPGRADE),
+        ("group.version", 0, SAFE),
+        ("group.version", 0, UNSAFE),
+        ("group.version", 1, SAFE),
+        ("transaction.version", 1, SAFE),
+        (ELR, 0, SAFE),
+    ],
+)
+def test_a_level_that_can_be_becomes_the_clusters(
+    name: str, level: int, kind: int, one_broker: World
+) -> None:
+    decision = one_broker.decide(update_features, request((name, level, kind)))
+    assert decision.records == [FeatureLevelRecord(name=name, feature_level=level)]
+    assert one_broker.image.features.get(name, 0) == level
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "kind"),
+    [
+        ("metadata.version", 31, UPGRADE),
+        ("metadata.version", 29, UPGRADE),
+        ("metadata.version", 29, SAFE),  # would lose cordoned directories
+        ("metadata.version", 29, UNSAFE),
+        ("metadata.version", 6, UNSAFE),
+        ("metadata.version", -1, UPGRADE),
+        ("metadata.version", 30, 0),
+        ("metadata.version", 30, 9),
+        ("nope", 1, UPGRADE),
+        ("nope", 0, SAFE),
+        ("group.version", 0, UPGRADE),
+        ("group.version", 2, UPGRADE),
+        ("kraft.version", 0, SAFE),
+        ("kraft.version", 2, UPGRADE),
+    ],
+)
+def test_a_level_that_cannot_be_is_refused(
+    name: str, level: int, kind: int, one_broker: World
+) -> None:
+    asked = request(("group.version", 0, SAFE), (name, level, kind))
+    with pytest.raises(KafkaError) as refused:
+        one_broker.decide(update_features, asked)
+    assert refused.value.code is ErrorCode.INVALID_UPDATE_VERSION
+    response = update_features.refuse(asked, refused.value)
+    assert (response.error_code, response.results) == (ErrorCode.INVALID_UPDATE_VERSION, [])
+    assert name in str(response.error_message)
+
+
+def test_every_node_must_support_it() -> None:
+    world = World(broker(1), broker(2, features={}))
+    with pytest.raises(KafkaError, match="Broker 2"):
+        world.decide(update_features, request(("group.version", 1, UPGRADE)))
+
+
+def test_the_quorums_own_version_stays_as_it_is(one_broker: World) -> None:
+    assert one_broker.decide(update_features, request(("kraft.version", 1, UPGRADE))).records == []
+
+
+def test_the_first_version_only_allows_downgrades(one_broker: World) -> None:
+    update = FeatureUpdateKey(feature="group.version", max_version_level=0, allow_downgrade=True)
+    asked = UpdateFeaturesRequest(feature_updates=[update])
+    assert len(one_broker.decide(update_features, asked).records) == 1
+
+
+def test_validate_only_changes_nothing(one_broker: World) -> None:
+    asked = request(("group.version", 0, SAFE), validate_only=True)
+    assert one_broker.decide(update_features, asked).records == []
+
+
+def test_eligible_leaders_need_one_minimum_for_the_cluster(one_broker: World) -> None:
+    one_broker.decide(update_features, request((ELR, 0, SAFE)))
+    one_broker.apply(
+        ConfigRecord(resource_type=4, resource_name="1", name="min.insync.replicas", value="2")
+    )
+    one_broker.decide(update_features, request((ELR, 1, UPGRADE)))
+    assert one_broker.image.config(4, "") == {"min.insync.replicas": "1"}
+    assert one_broker.image.config(4, "1") == {}
