@@ -32,8 +32,7 @@ async def _serve(settings: BrokerSettings, banner: bool) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _stop_or_abort, stop)
-    node = Node(settings)
-    await node.start()
+    node = await Node.start(settings)
     try:
         if banner:
             click.echo(_banner(node, settings, time.perf_counter() - began))
@@ -51,7 +50,7 @@ def _stop_or_abort(stop: asyncio.Event) -> None:
 
 
 def _banner(node: Node, settings: BrokerSettings, seconds: float) -> str:
-    address = node.bootstrap_address
+    address = node.address
     lines = [
         f"Barnabas {__version__} serves Kafka clients on {address} after {seconds:.2f} s.",
         f"Data: {', '.join(settings['log.dirs'])}",

@@ -1,4 +1,4 @@
-"""`barnabas up`: a broker and its controller in one process, on an empty or an earlier directory."""
+"""`barnabas up`: a broker and its controller in one process, on a new or an earlier directory."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def single_node_properties(host: str, port: int, directory: Path) -> dict[str, s
     return {
         "process.roles": "broker,controller",
         "node.id": "1",
-        "listeners": f"PLAINTEXT://{host}:{port},CONTROLLER://{host}:0",
+        "listeners": f"PLAINTEXT://{host}:{port},CONTROLLER://{host}:{port + 1}",
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.bootstrap.servers": f"{host}:{port + 1}",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",

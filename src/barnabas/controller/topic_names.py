@@ -12,8 +12,13 @@ MAX_LENGTH: Final = 249  # with "-", five digits and ".delete" it is still a fil
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
+def is_valid(name: str) -> bool:
+    """Whether the name can be a directory and a metric."""
+    return len(name) <= MAX_LENGTH and name not in (".", "..") and bool(_LEGAL.fullmatch(name))
+
+
 def require_valid(name: str) -> None:
-    """INVALID_TOPIC_EXCEPTION unless the name can be a directory and a metric."""
+    """INVALID_TOPIC_EXCEPTION unless the name is valid, and why it is not."""
     if not name:
         raise _invalid("the empty string is not a topic name")
     if name in (".", ".."):

@@ -17,6 +17,7 @@ from barnabas.config.describe import (
 )
 from barnabas.config.documentation import documentation
 from barnabas.config.loggers import logger_levels
+from barnabas.controller.topic_names import require_valid
 from barnabas.server.broker import Broker
 from barnabas.server.call import Call
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -29,7 +30,6 @@ from barnabas.wire.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
@@ -95,12 +95,7 @@ def _describe(
 def _require_topic(name: str, broker: Broker) -> None:
     if broker.image.topics.by_name(name) is not None:
         return
-    if not _TOPIC_NAME.fullmatch(name) or name in (".", ".."):
-        raise KafkaError(
-            ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"Topic name is invalid: '{name}' must be 1 to 249 characters of ASCII "
-            f"alphanumerics, '.', '_' and '-', and neither '.' nor '..'",
-        )
+    require_valid(name)
     raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 

@@ -5,6 +5,7 @@ topics; v5 offline replicas; v7 leader epochs; v8 authorized operations; v10 top
 v11 drops the cluster's operations; v12 topics asked for by id; v13 an error for the whole answer.
 """
 
+from barnabas.controller.topic_names import is_valid
 from barnabas.metadata.states import PartitionState, TopicState
 from barnabas.server.call import Call
 from barnabas.server.topic_view import (
@@ -64,7 +65,9 @@ def _topics(
         return [_describe(topic, view, version, operations) for topic in topics]
     answers = []
     for wanted in request.topics:
-        topic = topics.by_id(wanted.topic_id) if wanted.name is None else topics.by_name(wanted.name)
+        topic = (
+            topics.by_id(wanted.topic_id) if wanted.name is None else topics.by_name(wanted.name)
+        )
         if topic is None:
             answers.append(_missing(wanted, version))
         else:
@@ -114,7 +117,7 @@ def _missing(wanted: MetadataRequestTopic, version: int) -> MetadataResponseTopi
         )
     error = (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if is_legal_topic_name(wanted.name)
+        if is_valid(wanted.name)
         else ErrorCode.INVALID_TOPIC_EXCEPTION
     )
     return MetadataResponseTopic(error_code=error, name=wanted.name)
@@ -137,7 +140,7 @@ async def _create_missing(request: MetadataRequest, call: Call) -> None:
         return
     known = broker.image.topics.by_name
     missing = {topic.name for topic in request.topics if topic.name and known(topic.name) is None}
-    missing = {name for name in missing if is_legal_topic_name(name)}
+    missing = {name for name in missing if is_valid(name)}
     if not missing or not broker.settings["auto.create.topics.enable"]:
         return
     # Errors need no answer of their own: a topic that could not be created is still unknown.

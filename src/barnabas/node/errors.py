@@ -1,0 +1,22 @@
+"""Why a node cannot start or go on, in words for its operator."""
+
+import asyncio
+
+
+class NodeError(Exception):
+    """The message says what is wrong and what to do; no traceback is needed."""
+
+
+class Fatal:
+    """Something after which the node must stop; the first reason counts."""
+
+    def __init__(self) -> None:
+        self.reason = ""
+        self._happened = asyncio.Event()
+
+    def declare(self, reason: str) -> None:
+        self.reason = self.reason or reason
+        self._happened.set()
+
+    async def wait(self) -> None:
+        await self._happened.wait()

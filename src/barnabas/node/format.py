@@ -1,0 +1,175 @@
+"""Preparing log directories for a node's first start, and looking at what they are."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from barnabas.config import BrokerSettings
+from barnabas.log import LogDirectory, NotFormatted, meta_properties
+from barnabas.metadata.features import (
+    KRAFT_VERSION,
+    LATEST_METADATA_LEVEL,
+    METADATA_VERSION,
+    SUPPORTED,
+    default_levels,
+    metadata_level,
+    release_name,
+    unmet_dependencies,
+)
+from barnabas.metadata.frames import encode_record
+from barnabas.node.errors import NodeError
+from barnabas.raft import Endpoint, Voter, format_metadata
+from barnabas.wire.messages.metadata_records import FeatureLevelRecord
+from barnabas.wire.uuid import random_uuid, to_text
+
+
+class FormatError(NodeError):
+    """The directories cannot be formatted as asked."""
+
+
+@dataclass(slots=True, frozen=True)
+class Formatted:
+    """What a format did; no directories if all were formatted before."""
+
+    directories: list[str]
+    release: str
+
+
+@dataclass(slots=True, frozen=True)
+class Inspected:
+    """What the log directories of a node say of themselves."""
+
+    directories: list[str] = field(default_factory=list)
+    metadata: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+def is_formatted(settings: BrokerSettings) -> bool:
+    return all(Path(each, meta_properties.FILE_NAME).exists() for each in settings.log_dirs)
+
+
+def format_storage(
+    settings: BrokerSettings,
+    *,
+    cluster_id: str,
+    standalone: bool = True,
+    release: str | None = None,
+    features: Mapping[str, int] | None = None,
+    ignore_formatted: bool = False,
+) -> Formatted:
+    """Write `meta.properties` and what the metadata log begins with."""
+    levels = _levels(release, features or {})
+    unformatted = _unformatted(settings, cluster_id, ignore_formatted)
+    _check_quorum(settings, standalone)
+    for directory in unformatted:
+        directory_id = random_uuid()
+        LogDirectory.format(directory, cluster_id, settings.node_id, directory_id)
+        if directory == settings.metadata_log_dir:
+            voter = own_voter(settings, directory_id) if standalone else None
+            format_metadata(directory, _bootstrap(levels), voter, time.time_ns() // 1_000_000)
+    return Formatted(unformatted, release_name(levels[METADATA_VERSION]))
+
+
+def own_voter(settings: BrokerSettings, directory_id: bytes) -> Voter:
+    """This node as a voter of the quorum."""
+    return Voter(
+        settings.node_id,
+        directory_id,
+        tuple(
+            Endpoint(listener.name, listener.host or "localhost", listener.port)
+            for listener in settings.controller_listeners
+        ),
+    )
+
+
+def inspect_storage(settings: BrokerSettings) -> Inspected:
+    """What `storage info` shows."""
+    found = Inspected()
+    seen: set[tuple[str, int]] = set()
+    for directory in settings.log_dirs:
+        if not Path(directory).is_dir():
+            found.problems.append(f"{directory} does not exist")
+            continue
+        found.directories.append(directory)
+        try:
+            meta = meta_properties.read(directory)
+        except NotFormatted as error:
+            found.problems.append(str(error))
+            continue
+        seen.add((meta.cluster_id, meta.node_id))
+        found.metadata.update(
+            {
+                "cluster.id": meta.cluster_id,
+                "directory.id": to_text(meta.directory_id),
+                "node.id": str(meta.node_id),
+                "version": "1",
+            }
+        )
+    if len(seen) > 1:
+        found.problems.append(f"the directories belong to different nodes or clusters: {seen}")
+    return found
+
+
+def _levels(release: str | None, features: Mapping[str, int]) -> dict[str, int]:
+    """The level of every feature: the release's, unless asked for otherwise."""
+    try:
+        levels = default_levels(metadata_level(release) if release else LATEST_METADATA_LEVEL)
+    except ValueError as error:
+        raise FormatError(str(error)) from None
+    levels.update(features)
+    for name, level in levels.items():
+        if name not in SUPPORTED:
+            raise FormatError(f"Feature {name} is not known; there are {', '.join(SUPPORTED)}.")
+        if level not in SUPPORTED[name]:
+            bounds = f"{SUPPORTED[name].min} to {SUPPORTED[name].max}"
+            raise FormatError(f"Feature {name} can have the levels {bounds}, not {level}.")
+        for needed, least in unmet_dependencies(name, level, levels).items():
+            raise FormatError(f"{name}={level} needs {needed} to be at least {least}.")
+    return levels
+
+
+def _bootstrap(levels: Mapping[str, int]) -> list[bytes]:
+    """The records a new cluster begins with: metadata.version, then the others by name.
+
+    The kraft version is the quorum's own and is kept in its control records.
+    """
+    names = sorted(name for name, level in levels.items() if level and name != KRAFT_VERSION)
+    names.sort(key=METADATA_VERSION.__ne__)
+    return [
+        encode_record(FeatureLevelRecord(name=name, feature_level=levels[name]), 0)
+        for name in names
+    ]
+
+
+def _unformatted(settings: BrokerSettings, cluster_id: str, ignore_formatted: bool) -> list[str]:
+    """The directories to format; those that are formatted must belong to the same cluster."""
+    unformatted = []
+    for directory in dict.fromkeys((*settings.log_dirs, settings.metadata_log_dir)):
+        if not Path(directory, meta_properties.FILE_NAME).exists():
+            unformatted.append(directory)
+            continue
+        if not ignore_formatted:
+            raise FormatError(
+                f"Log directory {directory} is already formatted. Use --ignore-formatted to "
+                "leave it alone and format the others."
+            )
+        meta = meta_properties.read(directory)
+        if meta.cluster_id != cluster_id or meta.node_id != settings.node_id:
+            raise FormatError(
+                f"Log directory {directory} belongs to node {meta.node_id} of cluster "
+                f"{meta.cluster_id}, not to node {settings.node_id} of {cluster_id}."
+            )
+    return unformatted
+
+
+def _check_quorum(settings: BrokerSettings, standalone: bool) -> None:
+    if standalone and settings.voters:
+        raise FormatError(
+            "controller.quorum.voters is set: take it out of the settings, or format without "
+            "--standalone."
+        )
+    if settings.is_controller and not standalone and not settings.voters:
+        raise FormatError(
+            "controller.quorum.voters is not set on this controller: format it with --standalone."
+        )

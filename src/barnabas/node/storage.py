@@ -1,0 +1,133 @@
+"""The log directories of a node: opened, checked against each other, recovered if need be."""
+
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from barnabas.config import BrokerSettings
+from barnabas.log import (
+    DirectoryInUse,
+    LogConfig,
+    LogDirectory,
+    LogDirFailure,
+    MetaProperties,
+    NotFormatted,
+    OpenFiles,
+)
+from barnabas.node.background import Threads
+from barnabas.node.errors import NodeError
+
+PROGRESS_INTERVAL_S = 5.0
+
+log = logging.getLogger(__name__)
+
+
+class Storage:
+    """Every directory that could be opened, and the paths of those that could not.
+
+    `directories` hold partitions. `metadata` is one of them, or stands apart if
+    metadata.log.dir says so.
+    """
+
+    def __init__(self, settings: BrokerSettings) -> None:
+        self.lost_paths: list[str] = []
+        self._opened: dict[str, LogDirectory] = {}
+        self._log_dirs = [str(Path(path).absolute()) for path in settings.log_dirs]
+        metadata_path = str(Path(settings.metadata_log_dir).absolute())
+        files = OpenFiles()
+        try:
+            for path in dict.fromkeys((*self._log_dirs, metadata_path)):
+                self._open(path, files)
+            if metadata_path not in self._opened:
+                raise NodeError(f"The metadata log in {metadata_path} cannot be read.")
+            self.metadata = self._opened[metadata_path]
+            self._check_owner(settings)
+        except NodeError:
+            self.abandon()
+            raise
+
+    @property
+    def directories(self) -> list[LogDirectory]:
+        return [self._opened[path] for path in self._log_dirs if path in self._opened]
+
+    @property
+    def meta(self) -> MetaProperties:
+        return self.metadata.meta
+
+    @property
+    def previous_broker_epoch(self) -> int:
+        """The epoch in which all directories were stopped cleanly; -1 if any was not."""
+        epochs = {directory.previous_broker_epoch for directory in self.directories}
+        return epochs.pop() if len(epochs) == 1 else -1
+
+    def _open(self, path: str, files: OpenFiles) -> None:
+        try:
+            self._opened[path] = LogDirectory.open(path, files)
+        except NotFormatted as error:
+            raise NodeError(str(error)) from None
+        except LogDirFailure as error:
+            if isinstance(error.__cause__, DirectoryInUse):
+                raise NodeError(error.__cause__.strerror or str(error)) from None
+            log.error("%s; going on without it", error)
+            self.lost_paths.append(path)
+
+    def _check_owner(self, settings: BrokerSettings) -> None:
+        seen_ids: dict[bytes, str] = {}
+        for directory in self._opened.values():
+            meta = directory.meta
+            if meta.node_id != settings.node_id:
+                raise NodeError(
+                    f"{directory.path} belongs to node {meta.node_id}, but node.id is "
+                    f"{settings.node_id}: correct node.id or log.dirs."
+                )
+            if meta.cluster_id != self.meta.cluster_id:
+                raise NodeError(
+                    f"{directory.path} belongs to cluster {meta.cluster_id}, "
+                    f"{self.metadata.path} to {self.meta.cluster_id}: correct log.dirs."
+                )
+            other = seen_ids.setdefault(meta.directory_id, directory.path)
+            if other != directory.path:
+                raise NodeError(f"{directory.path} and {other} are copies with one directory.id.")
+
+    async def recover(self, threads: Threads, config_of: Callable[[str], LogConfig]) -> None:
+        """After an unclean stop, check what was not known to be on disk, one thread a directory."""
+        for directory in self._opened.values():
+            doubtful = directory.unrecovered()
+            if not doubtful:
+                continue
+            log.info("%s was not stopped cleanly; checking %d logs", directory.path, len(doubtful))
+            began = time.monotonic()
+            await threads.call(partial(directory.recover_all, config_of, _Progress(directory.path)))
+            log.info("%s recovered in %.2f s", directory.path, time.monotonic() - began)
+
+    def close_metadata(self) -> None:
+        """Stop the metadata directory cleanly, where it is not one of those with partitions."""
+        if self.metadata not in self.directories:
+            self.metadata.close()
+
+    def abandon(self) -> None:
+        """Let go of everything as it is."""
+        for directory in self._opened.values():
+            directory.close(clean=False)
+
+
+class _Progress:
+    """A line every few seconds of a long recovery."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._told_s = time.monotonic()
+
+    def __call__(self, name: str, scanned_bytes: int, total_bytes: int) -> None:
+        now_s = time.monotonic()
+        if now_s - self._told_s >= PROGRESS_INTERVAL_S:
+            self._told_s = now_s
+            log.info(
+                "%s: checked %d of %d MB of %s",
+                self._path,
+                scanned_bytes >> 20,
+                total_bytes >> 20,
+                name,
+            )
