@@ -12,6 +12,7 @@ from functools import cache
 from barnabas.metadata.features import SUPPORTED
 from barnabas.server.api import HANDLERS, served_versions
 from barnabas.server.call import Call
+from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.api_versions import (
     ApiVersion,
@@ -24,6 +25,9 @@ from barnabas.wire.messages.api_versions import (
 FIRST_VERSION_WITH_SOFTWARE = 3
 FIRST_VERSION_WITH_LEVEL_ZERO = 4
 ANY_NODE = -1
+
+LOWEST_PRODUCE_TOLD = 0
+"""As Kafka tells it, though neither serves it: librdkafka compresses only if it sees version 0."""
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
@@ -71,11 +75,12 @@ def _refuse_strays(request: ApiVersionsRequest, call: Call) -> None:
 
 @cache
 def _served() -> list[ApiVersion]:
-    return [
-        ApiVersion(api_key=key, min_version=versions.min, max_version=versions.max)
-        for key in sorted(HANDLERS)
-        for versions in [served_versions(key)]
-    ]
+    told = []
+    for key in sorted(HANDLERS):
+        versions = served_versions(key)
+        lowest = LOWEST_PRODUCE_TOLD if key is ApiKey.PRODUCE else versions.min
+        told.append(ApiVersion(api_key=key, min_version=lowest, max_version=versions.max))
+    return told
 
 
 @cache
