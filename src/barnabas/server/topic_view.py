@@ -1,4 +1,4 @@
-"""How a topic looks to the clients of one listener: leaders they can reach, replicas they cannot."""
+"""How a topic looks to the clients of a listener: leaders they reach, replicas they do not."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

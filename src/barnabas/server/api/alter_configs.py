@@ -1,4 +1,4 @@
-"""AlterConfigs (key 33): replace all settings of a topic, broker or group; decided by the controller.
+"""AlterConfigs (key 33): replace all settings of a resource; decided by the controller.
 
 v1 throttles after answering. IncrementalAlterConfigs is what clients use since Kafka 2.3.
 """

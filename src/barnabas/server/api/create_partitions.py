@@ -4,7 +4,10 @@ v1 throttles after answering; v3 may answer THROTTLING_QUOTA_EXCEEDED.
 """
 
 from barnabas.server.call import Call
-from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from barnabas.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+)
 
 
 async def handle(request: CreatePartitionsRequest, call: Call) -> CreatePartitionsResponse:

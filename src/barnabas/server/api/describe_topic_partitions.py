@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions (key 75): partitions page by page, with their eligible leaders (KIP-966)."""
+"""DescribeTopicPartitions (key 75): partitions page by page, with eligible leaders (KIP-966)."""
 
 from collections.abc import Iterator
 

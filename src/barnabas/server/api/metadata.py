@@ -134,7 +134,7 @@ def _refuse_ids_before_they_existed(request: MetadataRequest, version: int) -> N
 
 
 async def _create_missing(request: MetadataRequest, call: Call) -> None:
-    """Topics come into being on first use where the client and `auto.create.topics.enable` agree."""
+    """Topics come into being on first use, where client and broker settings agree on it."""
     broker = call.broker
     if not request.topics or not request.allow_auto_topic_creation:
         return
