@@ -244,7 +244,8 @@ def test_more_than_the_receiving_limit_is_refused(caplog: pytest.LogCaptureFixtu
     [
         (b"", "too few for a request"),
         (b"\0\3\0\1", "too few for a request"),
-        (pack(">hhih", 74, 1, 0, 500), "ends within its header|past the frame"),
+        (pack(">hhih", 74, 1, 0, 500), "past the frame"),
+        (pack(">hhih", 18, 0, 0, 1), "past the frame"),
         (pack(">hhih", 999, 1, 0, -1), "API key 999 is not served"),
         (pack(">hhih", -1, 1, 0, -1), "API key -1 is not served"),
         (pack(">hhih", 74, 99, 0, -1), "ListConfigResources v99 is not served here, only 0-1"),
@@ -258,13 +259,13 @@ def test_a_malformed_request_closes_the_connection_with_one_line(
 ) -> None:
     @on_a_loop
     async def scenario() -> None:
-        server = Server({LIST: name_the_client})
+        server = Server({LIST: name_the_client, ApiKey.API_VERSIONS: name_the_client})
         client = server.connect()
         await client.send(a_list(1))
         await client.receive(LIST, 1)
         await client.send_bytes(pack(">i", len(content)) + content)
         line = await refusal(client, caplog)
-        assert any(part in line for part in reason.split("|")), line
+        assert reason in line
         assert len(server.network) == 0
 
     scenario()

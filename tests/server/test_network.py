@@ -65,7 +65,6 @@ async def test_a_host_may_have_only_so_many_connections() -> None:
 async def test_nobody_is_accepted_beyond_max_connections_until_somebody_leaves() -> None:
     server = Server({LIST: answer}, max_connections=1)
     listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
-    loop = asyncio.get_running_loop()
     first, second = await dial(listener.port), await dial(listener.port)
     await first.send(ASK)
     await first.receive(LIST, 1)
@@ -75,7 +74,19 @@ async def test_nobody_is_accepted_beyond_max_connections_until_somebody_leaves()
     first.socket.close()
     await second.receive(LIST, 1)
     await server.network.drain(0)
-    assert loop is asyncio.get_running_loop()
+
+
+@on_a_loop
+async def test_raising_max_connections_lets_those_in_who_wait() -> None:
+    server = Server({LIST: answer}, max_connections=1)
+    listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
+    first, second = await dial(listener.port), await dial(listener.port)
+    await first.send(ASK)
+    await second.send(ASK)
+    await first.receive(LIST, 1)
+    server.network.settings = NetworkSettings(max_connections=2)
+    await second.receive(LIST, 1)
+    await server.network.drain(0)
 
 
 # Listening

@@ -31,9 +31,9 @@ _LONGEST_SWEEP_S = 10.0
 _DRAIN_POLL_S = 0.01
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, frozen=True)
 class NetworkSettings:
-    """The settings of sockets and connections; one may be exchanged for another at run time."""
+    """The settings of sockets and connections."""
 
     request_max_bytes: int = 100 << 20
     queued_max_requests: int = 500
@@ -75,12 +75,12 @@ class Network:
         "_listeners",
         "_per_host",
         "_purgatory",
+        "_settings",
         "_sweep_handle",
         "buffers",
         "clock",
         "loop",
         "pipeline",
-        "settings",
         "touch",
     )
 
@@ -92,7 +92,7 @@ class Network:
         routes: Routes | None = None,
     ) -> None:
         self.loop = loop
-        self.settings = settings
+        self._settings = settings
         self.clock = broker.clock
         self.buffers = Buffers(settings.receiving_limit_bytes)
         self.pipeline = Pipeline(broker, loop, routes)
@@ -116,6 +116,18 @@ class Network:
         for listener, count in counts.items():
             labels = {"listener": listener, "networkProcessor": "0"}
             yield Gauge("kafka_server_socket_server_metrics_connection_count", count, labels)
+
+    @property
+    def settings(self) -> NetworkSettings:
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings: NetworkSettings) -> None:
+        """Hold to new bounds from now on; whoever is connected already stays."""
+        self._settings = settings
+        self.buffers.limit_bytes = settings.receiving_limit_bytes
+        for listener in self._listeners:
+            listener.accept_on()
 
     def listen(self, name: str, host: str, port: int) -> Listener:
         """Serve clients at an address; OSError says which one is taken."""

@@ -50,6 +50,8 @@ class Pipeline:
         if route is None:
             route = self._routes.find(code)
         body = 10 + client_id_bytes if client_id_bytes > 0 else 10
+        if body > size:
+            raise ProtocolViolation(f"the client id claims {client_id_bytes} bytes, past the frame")
         client_id = connection.client_id_of(frame[10:body]) if client_id_bytes >= 0 else None
         if route.flexible:
             if body < size and not frame[body]:
