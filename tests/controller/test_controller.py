@@ -65,12 +65,12 @@ def names(image: Image) -> set[str]:
     return {topic.name for topic in image.topics}
 
 
-async def _nothing(controller: Controller) -> None:
+async def nothing(controller: Controller) -> None:
     """A life in which nobody asks for anything."""
 
 
 def test_a_new_cluster_begins_as_kafka_begins_it(home: Home) -> None:
-    controller = home.run(_nothing)
+    controller = home.run(nothing)
     assert controller.image.features["metadata.version"] == 30
     assert controller.image.config(4, "") == {"min.insync.replicas": "1"}
     content = (home.folder / f"{0:020}.log").read_bytes()
@@ -107,7 +107,7 @@ def test_what_was_answered_is_there_after_a_restart(home: Home, clean: bool) -> 
         await controller.handle(DeleteTopicsRequest(topics=[DeleteTopicState(name="gone")]))
 
     before = home.run(first, clean=clean).image
-    after = home.run(_nothing).image
+    after = home.run(nothing).image
     assert names(after) == {"orders"}
     assert after == before
     assert after.offset == before.offset
@@ -223,7 +223,7 @@ def test_snapshots_keep_the_log_bounded_and_the_image_whole(home: Home) -> None:
     kept = sum(path.stat().st_size for path in home.folder.glob("*.log"))
     written = sum(path.stat().st_size for path in home.folder.glob("*.checkpoint"))
     assert kept + written < 60_000
-    after = home.run(_nothing).image
+    after = home.run(nothing).image
     assert after == before
     assert names(after) == {"kept"}
 
@@ -257,7 +257,7 @@ def test_the_log_cut_anywhere_is_a_prefix_of_what_happened(home: Home) -> None:
         shutil.copytree(pristine, home.path)
         with log.open("r+b") as file:
             file.truncate(cut)
-        image = home.run(_nothing, clean=False).image
+        image = home.run(nothing, clean=False).image
         assert names(image) in images
         assert image.features["metadata.version"] == 30
 
@@ -269,7 +269,7 @@ def test_a_directory_that_kafka_wrote_is_taken_over(tmp_path: Path) -> None:
     directory = LogDirectory.open(home.path)
     home.node = type(home.node)(1, directory.directory_id, home.node.endpoints)
     directory.close(clean=False)
-    before = home.run(_nothing).image
+    before = home.run(nothing).image
     assert names(before) == {"orders", "with.dots"}
     assert before.epoch == 2
 
@@ -277,5 +277,5 @@ def test_a_directory_that_kafka_wrote_is_taken_over(tmp_path: Path) -> None:
         await controller.handle(DeleteTopicsRequest(topics=[DeleteTopicState(name="orders")]))
 
     home.run(life)
-    assert names(home.run(_nothing).image) == {"with.dots"}
+    assert names(home.run(nothing).image) == {"with.dots"}
     assert json.loads((home.folder / "quorum-state").read_text())["leaderEpoch"] == 5

@@ -118,8 +118,10 @@ class Quorum:
         yield from self._load_log()
 
     def _load_snapshot(self, newest: SnapshotId) -> Iterator[CommittedBatch]:
+        # The snapshot that formatting wrote is the only one whose voters the log never had.
+        in_log = newest.end_offset > 0
         for records in read_snapshot(Path(self._folder, newest.file_name)):
-            frames = self._take_in(records, in_log=False)
+            frames = self._take_in(records, in_log=in_log)
             timestamp_ms = records[0].timestamp
             yield CommittedBatch(newest.end_offset - 1, newest.epoch, timestamp_ms, frames, True)
         if self._log.end_offset < newest.end_offset:

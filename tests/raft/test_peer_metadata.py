@@ -1,0 +1,106 @@
+"""Metadata in Kafka's own files: the real Kafka's tools read ours, and we read the real Kafka's."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.conformance.brokers import PeerBroker, peer, peer_is_here
+from tests.controller.conftest import Home, settings
+from tests.controller.test_controller import create, join, nothing
+
+from barnabas.controller import Controller
+from barnabas.log import LogDirectory
+from barnabas.metadata.image import Image
+from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+
+pytestmark = [
+    pytest.mark.peer,
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(not peer_is_here(), reason="the real Kafka is not here: set PEERS"),
+]
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A directory that has seen everything a controller writes, snapshots and restarts too."""
+    home = Home(tmp_path_factory.mktemp("ours") / "log")
+    home.settings = settings(metadata_log_max_record_bytes_between_snapshots="3000")
+
+    async def life(controller: Controller) -> None:
+        await join(controller)
+        for number in range(60):
+            await create(controller, f"topic-{number}", partitions=3)
+            home.now_ms += 1000
+            controller.maintain(home.now_ms)
+        await controller.handle(DeleteTopicsRequest(topics=[DeleteTopicState(name="topic-0")]))
+
+    home.run(life)
+    home.run(nothing)
+    return home
+
+
+def dump(*paths: Path) -> str:
+    files = ",".join(map(str, paths))
+    return peer("tool", "dump-log", "--cluster-metadata-decoder", "--files", files)
+
+
+def payloads(printed: str, kind: str) -> list[str]:
+    return re.findall(rf'payload: {{"type":"{kind}".*', printed)
+
+
+def test_kafka_finds_nothing_wrong_with_our_log(ours: Home) -> None:
+    printed = dump(*sorted(ours.folder.glob("*.log")))
+    assert "isvalid: false" not in printed
+    assert "error" not in printed.lower()
+    assert len(payloads(printed, "TOPIC_RECORD")) == 60
+    assert len(payloads(printed, "PARTITION_RECORD")) == 180
+    assert len(payloads(printed, "REMOVE_TOPIC_RECORD")) == 1
+    assert printed.count("LeaderChange: ") == 2
+    assert printed.count("KRaftVoters ") == 1
+
+
+def test_kafka_finds_nothing_wrong_with_our_snapshots(ours: Home) -> None:
+    snapshots = sorted(ours.folder.glob("*.checkpoint"))
+    assert len(snapshots) > 2
+    for path in (snapshots[0], snapshots[-1], ours.path / "bootstrap.checkpoint"):
+        printed = dump(path)
+        assert "isvalid: false" not in printed
+        assert "SnapshotHeader " in printed
+        assert "SnapshotFooter " in printed
+    end_offset, _, epoch = snapshots[-1].stem.partition("-")
+    newest = dump(snapshots[-1])
+    assert f"Snapshot end offset: {int(end_offset)}, epoch: {int(epoch)}" in newest
+    assert payloads(newest, "PARTITION_RECORD")
+
+
+def test_what_the_real_kafka_wrote_makes_our_image(tmp_path: Path) -> None:
+    kafka = PeerBroker(tmp_path / "kafka", settings={"metadata.max.idle.interval.ms": "0"})
+    kafka.start()
+    at = ("--bootstrap-server", kafka.bootstrap)
+    peer("tool", "topics", *at, "--create", "--topic", "orders", "--partitions", "3")
+    peer("tool", "topics", *at, "--create", "--topic", "gone")
+    peer("tool", "topics", *at, "--delete", "--topic", "gone")
+    peer(
+        *("tool", "configs", *at, "--alter", "--entity-type", "topics"),
+        *("--entity-name", "orders", "--add-config", "retention.ms=1000"),
+    )
+    kafka.stop()
+    image = _taken_over(kafka.data, tmp_path / "ours")
+    assert [topic.name for topic in image.topics] == ["orders"]
+    orders = image.topics.by_name("orders")
+    assert orders is not None
+    assert {p.replicas for p in orders.partitions.values()} == {(1,)}
+    assert image.config(2, "orders") == {"retention.ms": "1000"}
+    assert image.features["metadata.version"] == 30
+    assert image.brokers[1].endpoints[0].port == kafka.port
+
+
+def _taken_over(directory: Path, scratch: Path) -> Image:
+    home = Home(scratch / "unused")
+    home.path = scratch / "kafka"
+    shutil.copytree(directory, home.path)
+    opened = LogDirectory.open(home.path)
+    home.node = type(home.node)(1, opened.directory_id, home.node.endpoints)
+    opened.close(clean=False)
+    return home.run(nothing).image
