@@ -152,24 +152,25 @@ class Rows:
         self.header_keys = header_keys
         self.header_values = header_values
 
-    def fit(self, first: Size, max_bytes: Long) -> tuple[int, int, int]:
-        """How many rows from `first` on take up to `max_bytes`, but at least one.
+    def fit(self, first: Size, max_bytes: Long) -> tuple[int, int, int, int]:
+        """The rows from `first` on that take up to `max_bytes`, but at least one.
 
-        Returns their number, their bytes, and their latest timestamp.
+        Returns their number, their bytes, and their first and latest timestamps.
         """
         row: Size
         size: Long
         total: Long = 0
         self._check_range(first, 1)
-        max_timestamp: Long = self.timestamps[first]
+        base_timestamp: Long = self.timestamps[first]
+        max_timestamp: Long = base_timestamp
         for row in range(first, len(self.timestamps)):
             size = self._body_size(row, first)
             size += _varint_size(size)
             if total + size > max_bytes and row > first:
-                return row - first, total, max_timestamp
+                return row - first, total, base_timestamp, max_timestamp
             total += size
             max_timestamp = max(max_timestamp, self.timestamps[row])
-        return len(self.timestamps) - first, total, max_timestamp
+        return len(self.timestamps) - first, total, base_timestamp, max_timestamp
 
     def encode(self, first: Size, count: Size, size: Long, reserved: Size) -> bytearray:
         """The rows as bytes, after `reserved` bytes for the batch header."""

@@ -153,7 +153,9 @@ def decode(
     index: cython.int
     span: Span
     for index in range(count):
-        span = _stored_span(data, position, end, index, base_offset, base_timestamp)
+        span = _span(data, position, end)
+        if not _is_whole(span, base_offset, base_timestamp):
+            raise _malformed(index, count)
         position = span.end
         if append_time is None:
             timestamp = base_timestamp + span.timestamp_delta
@@ -165,7 +167,8 @@ def decode(
             _headers(data, span.headers_at, position, span.header_count),
         )
         decoded.append(new(Record, fields))
-    _check_end(position, end, count)
+    if position != end:
+        raise _malformed(count, count)
     return decoded
 
 
@@ -186,7 +189,9 @@ def measure(
     span: Span
     cell: Varint
     for index in range(count):
-        span = _stored_span(data, position, end, index, 0, 0)
+        span = _span(data, position, end)
+        if not _is_whole(span, 0, 0):
+            raise _malformed(index, count)
         position = span.end
         key_bytes += max(span.key_size, 0)
         value_bytes += max(span.value_size, 0)
@@ -198,7 +203,8 @@ def measure(
             cell = _varint(data, _after(cell, position), position, 32)
             header_value_bytes += max(cell.value, 0)
             at = _after(cell, position)
-    _check_end(position, end, count)
+    if position != end:
+        raise _malformed(count, count)
     return key_bytes, value_bytes, headers, header_key_bytes, header_value_bytes
 
 
@@ -260,7 +266,9 @@ class Columns:
         if count > len(self.offsets) - row:
             raise ValueError("The columns have no room for the batch.")
         for index in range(count):
-            span = _stored_span(data, position, end, index, base_offset, base_timestamp)
+            span = _span(data, position, end)
+            if not _is_whole(span, base_offset, base_timestamp):
+                raise _malformed(index, count)
             position = span.end
             self.offsets[row] = base_offset + span.offset_delta
             self.timestamps[row] = timestamp if stamped else base_timestamp + span.timestamp_delta
@@ -276,7 +284,8 @@ class Columns:
             row += 1
             self.header_offsets[row] = self.header_values.count
         self.count = row
-        _check_end(position, end, count)
+        if position != end:
+            raise _malformed(count, count)
 
 
 @cython.final
@@ -284,7 +293,8 @@ class Columns:
 class Cells:
     """A column of nullable bytes in Arrow's three buffers: offsets, validity and content.
 
-    There is an offset more than there are cells, and a bit of validity for each.
+    There is an offset more than there are cells, and a bit of validity for each, all of them
+    set to begin with.
     """
 
     offsets: cython.int[::1]
@@ -310,18 +320,16 @@ class Cells:
         start: Size = self.offsets[row]
         if row + 1 >= len(self.offsets) or size > len(self.content) - start:
             raise ValueError("The column has no room for another cell.")
-        if row & 7 == 0:
-            self.validity[row >> 3] = 0
-        if size >= 0:
-            self.validity[row >> 3] |= 1 << (row & 7)
-        if size > 0:
-            if cython.compiled:
-                memcpy(cython.address(self.content[start]), cython.address(data[at]), size)
-            else:
-                self.content[start : start + size] = data[at : at + size]
-            start += size
         self.count = row + 1
-        self.offsets[row + 1] = start
+        if size < 0:
+            self.offsets[row + 1] = start
+            self.validity[row >> 3] &= ~(1 << (row & 7))
+            return 0
+        self.offsets[row + 1] = start + size
+        if cython.compiled:
+            memcpy(cython.address(self.content[start]), cython.address(data[at]), size)
+        else:
+            self.content[start : start + size] = data[at : at + size]
         return 0
 
 
@@ -352,23 +360,14 @@ def _bytes(data: Data, start: Size, size: Long) -> object:
 
 @cython.cfunc
 @cython.inline
-def _stored_span(
-    data: Data,
-    position: Size,
-    end: Size,
-    index: cython.int,
-    base_offset: Long,
-    base_timestamp: Long,
-) -> Span:
-    """The record at `position` of a batch that is stored: after compaction offsets have gaps."""
-    span: Span = _span(data, position, end)
-    if (
-        span.end < 0
-        or _overflows(base_offset, span.offset_delta)
-        or _overflows(base_timestamp, span.timestamp_delta)
-    ):
-        raise CorruptBatch(f"Record {index} of the batch is cut short, or its fields overflow.")
-    return span
+@cython.exceptval(check=False)
+def _is_whole(span: Span, base_offset: Long, base_timestamp: Long) -> cython.bint:
+    """Whether it is a record; in a stored batch its offset may leave a gap, after compaction."""
+    return (
+        span.end >= 0
+        and not _overflows(base_offset, span.offset_delta)
+        and not _overflows(base_timestamp, span.timestamp_delta)
+    )
 
 
 @cython.cfunc
@@ -479,6 +478,7 @@ def _address(buffer: cython.const[cython.uchar][::1]) -> Data:
 
 
 @cython.cfunc
-def _check_end(position: Size, end: Size, count: cython.int) -> object:
-    if position != end:
-        raise CorruptBatch(f"There are {end - position} bytes left after {count} records.")
+def _malformed(index: cython.int, count: cython.int) -> object:
+    if index == count:
+        return CorruptBatch(f"There are bytes left after the batch's {count} records.")
+    return CorruptBatch(f"Record {index} of {count} is cut short, or its fields overflow.")

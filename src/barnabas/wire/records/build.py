@@ -46,32 +46,43 @@ def build_batch(
     batch = _encoding.encode(
         records, records[0].offset if base_offset is None else None, base_timestamp, HEADER_BYTES
     )
-    if codec is not Codec.NONE:
-        with memoryview(batch) as view:
-            compressed = compress(codec, view[HEADER_BYTES:], level)
-        batch[HEADER_BYTES:] = compressed
-    header = BatchHeader(
-        base_offset=records[0].offset if base_offset is None else base_offset,
-        length=len(batch) - LENGTH_END,
-        leader_epoch=leader_epoch,
-        magic=MAGIC,
-        crc=0,
-        attributes=codec
-        | (0 if append_time is None else APPEND_TIME_BIT)
-        | (TRANSACTIONAL_BIT if transactional else 0)
-        | (CONTROL_BIT if control else 0)
-        | (0 if delete_horizon_ms is None else DELETE_HORIZON_BIT),
-        last_offset_delta=(
-            len(records) - 1 if base_offset is not None else records[-1].offset - records[0].offset
+    close_batch(
+        batch,
+        level,
+        BatchHeader(
+            base_offset=records[0].offset if base_offset is None else base_offset,
+            length=0,
+            leader_epoch=leader_epoch,
+            magic=MAGIC,
+            crc=0,
+            attributes=codec
+            | (0 if append_time is None else APPEND_TIME_BIT)
+            | (TRANSACTIONAL_BIT if transactional else 0)
+            | (CONTROL_BIT if control else 0)
+            | (0 if delete_horizon_ms is None else DELETE_HORIZON_BIT),
+            last_offset_delta=(
+                len(records) - 1
+                if base_offset is not None
+                else records[-1].offset - records[0].offset
+            ),
+            base_timestamp=base_timestamp,
+            max_timestamp=(
+                max(record.timestamp for record in records) if append_time is None else append_time
+            ),
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            record_count=len(records),
         ),
-        base_timestamp=base_timestamp,
-        max_timestamp=(
-            max(record.timestamp for record in records) if append_time is None else append_time
-        ),
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=base_sequence,
-        record_count=len(records),
     )
-    write_header(batch, 0, header)
     return batch
+
+
+def close_batch(batch: bytearray, level: int | None, header: BatchHeader) -> None:
+    """Compresses the records in `batch` as its header asks, and puts the header before them."""
+    codec = header.codec
+    if codec is not Codec.NONE:
+        with memoryview(batch) as view, view[HEADER_BYTES:] as records:
+            compressed = compress(codec, records, level)
+        batch[HEADER_BYTES:] = compressed
+    write_header(batch, 0, header._replace(length=len(batch) - LENGTH_END))

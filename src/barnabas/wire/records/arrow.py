@@ -1,0 +1,259 @@
+"""Record batches to Arrow columns and back, without an object per record.
+
+pyarrow comes with the extra `barnabas[arrow]`, and is imported on first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from barnabas.wire.records import _encoding, _loops
+from barnabas.wire.records.batch import (
+    HEADER_BYTES,
+    MAGIC,
+    MAX_SEQUENCE,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    Readable,
+    iterate_batches,
+)
+from barnabas.wire.records.build import close_batch
+from barnabas.wire.records.compression import Buffer, Codec
+from barnabas.wire.records.read import MAX_DECOMPRESSED_BYTES, append_time, record_bytes
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+MAX_BATCH_BYTES = 1024 * 1024
+
+_INT32_MAX = 0x7FFFFFFF
+
+
+def schema() -> pa.Schema:
+    """The columns that `to_arrow` gives: key, value, offset, timestamp and headers."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("key", pa.binary()),
+            ("value", pa.binary()),
+            ("offset", pa.int64()),
+            ("timestamp", pa.timestamp("ms", tz="UTC")),
+            ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+        ]
+    )
+
+
+def to_arrow(
+    buffers: Readable | Iterable[Readable],
+    *,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
+) -> pa.RecordBatch:
+    """The records of every whole batch in the buffers, except of control batches.
+
+    The bound is on the records of all batches together.
+    """
+    if isinstance(buffers, bytes | bytearray | memoryview):
+        buffers = [buffers]
+    batches: list[tuple[BatchHeader, Buffer]] = []
+    left = min(max_decompressed_bytes, _INT32_MAX)  # Arrow's offsets are int32
+    for buffer in buffers:
+        for position, header in iterate_batches(buffer):
+            if not header.is_control:
+                records = record_bytes(buffer, position, header, left)
+                left -= len(records)
+                batches.append((header, records))
+    if left < 0:
+        raise ValueError(
+            f"The batches hold more than {max_decompressed_bytes} bytes: give fewer at a time."
+        )
+    return _fill(batches)
+
+
+def from_arrow(
+    rows: pa.RecordBatch,
+    *,
+    max_batch_bytes: int = MAX_BATCH_BYTES,
+    codec: Codec = Codec.NONE,
+    level: int | None = None,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = -1,
+    base_sequence: int = NO_SEQUENCE,
+    transactional: bool = False,
+    default_timestamp: int = NO_TIMESTAMP,
+) -> bytes:
+    """One batch after the other, each to be produced on its own, in the order of the rows.
+
+    The rows have a column `value`, and may have `key`, `timestamp` and `headers`. A batch is
+    within the bound before it is compressed, unless a single record is beyond it.
+    """
+    source = _source(rows, default_timestamp)
+    batches: list[bytearray] = []
+    first = 0
+    while first < rows.num_rows:
+        count, size, base_timestamp, max_timestamp = source.fit(
+            first, max_batch_bytes - HEADER_BYTES
+        )
+        batch = source.encode(first, count, size, HEADER_BYTES)
+        header = BatchHeader(
+            base_offset=0,
+            length=0,
+            leader_epoch=-1,
+            magic=MAGIC,
+            crc=0,
+            attributes=codec | (TRANSACTIONAL_BIT if transactional else 0),
+            last_offset_delta=count - 1,
+            base_timestamp=base_timestamp,
+            max_timestamp=max_timestamp,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            record_count=count,
+        )
+        close_batch(batch, level, header)
+        batches.append(batch)
+        first += count
+        if base_sequence != NO_SEQUENCE:
+            base_sequence = (base_sequence + count) & MAX_SEQUENCE
+    return b"".join(batches)
+
+
+def _fill(batches: list[tuple[BatchHeader, Buffer]]) -> pa.RecordBatch:
+    """Measures the batches, makes room for their columns, and decodes them into it."""
+    import pyarrow as pa
+
+    sizes = [_loops.measure(records, header.record_count) for header, records in batches]
+    key_bytes, value_bytes, header_count, header_key_bytes, header_value_bytes = (
+        map(sum, zip(*sizes, strict=True)) if sizes else (0, 0, 0, 0, 0)
+    )
+    count = sum(header.record_count for header, _ in batches)
+    keys, values = _Room(count, key_bytes), _Room(count, value_bytes)
+    header_keys = _Room(header_count, header_key_bytes)
+    header_values = _Room(header_count, header_value_bytes)
+    offsets, timestamps = pa.allocate_buffer(count * 8), pa.allocate_buffer(count * 8)
+    header_offsets = pa.allocate_buffer(count * 4 + 4)
+    columns = _loops.Columns(
+        _view(offsets, "q"),
+        _view(timestamps, "q"),
+        keys.cells(),
+        values.cells(),
+        _view(header_offsets, "i"),
+        header_keys.cells(),
+        header_values.cells(),
+    )
+    for header, records in batches:
+        columns.append(
+            records,
+            header.record_count,
+            header.base_offset,
+            header.base_timestamp,
+            append_time(header),
+        )
+    types = schema()
+    entries = pa.StructArray.from_arrays(
+        [_readable(header_keys.array(pa.string())), header_values.array(pa.binary())],
+        fields=list(types.field("headers").type.value_type),
+    )
+    return pa.RecordBatch.from_arrays(
+        [
+            keys.array(pa.binary()),
+            values.array(pa.binary()),
+            pa.Array.from_buffers(pa.int64(), count, [None, offsets]),
+            pa.Array.from_buffers(types.field("timestamp").type, count, [None, timestamps]),
+            pa.Array.from_buffers(
+                types.field("headers").type, count, [None, header_offsets], children=[entries]
+            ),
+        ],
+        schema=types,
+    )
+
+
+class _Room:
+    """Arrow's buffers for a column of nullable bytes, which `_loops` fills."""
+
+    __slots__ = ("content", "count", "offsets", "validity")
+
+    def __init__(self, count: int, size_bytes: int) -> None:
+        import pyarrow as pa
+
+        self.count = count
+        self.offsets = pa.allocate_buffer(count * 4 + 4)
+        self.validity = pa.allocate_buffer((count + 7) // 8)
+        self.content = pa.allocate_buffer(size_bytes)
+
+    def cells(self) -> _loops.Cells:
+        validity = _view(self.validity, "B")
+        validity[:] = b"\xff" * len(validity)
+        return _loops.Cells(_view(self.offsets, "i"), validity, _view(self.content, "B"))
+
+    def array(self, kind: pa.DataType) -> pa.Array:
+        import pyarrow as pa
+
+        return pa.Array.from_buffers(kind, self.count, [self.validity, self.offsets, self.content])
+
+
+def _view(buffer: pa.Buffer | None, kind: str) -> memoryview:
+    """The buffer as a sequence of C's integers."""
+    return memoryview(b"" if buffer is None else buffer).cast("B").cast(kind)  # type: ignore[call-overload, no-any-return]
+
+
+def _readable(names: pa.Array) -> pa.Array:
+    """Header names are text: what is not UTF-8 is replaced, as Java does."""
+    import pyarrow as pa
+
+    try:
+        names.validate(full=True)
+    except pa.ArrowInvalid:
+        raw = names.view(pa.binary()).to_pylist()
+        return pa.array([name.decode(errors="replace") for name in raw], pa.string())
+    return names
+
+
+def _source(rows: pa.RecordBatch, default_timestamp: int) -> _encoding.Rows:
+    """The buffers of the rows, in the types that `_encoding` reads."""
+    import pyarrow as pa
+    import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+    if "value" not in rows.schema.names:
+        raise ValueError(f"The rows have no column 'value'; they have {rows.schema.names}.")
+
+    def column(name: str) -> pa.Array:
+        if name in rows.schema.names:
+            return rows.column(name)
+        return pa.nulls(rows.num_rows, schema().field(name).type)
+
+    timestamps = column("timestamp")
+    if pa.types.is_timestamp(timestamps.type):
+        timestamps = timestamps.cast(pa.timestamp("ms", timestamps.type.tz), safe=False)
+    timestamps = timestamps.cast(pa.int64()).fill_null(default_timestamp)
+    headers = column("headers")
+    header_ends = pc.cumulative_sum(pc.list_value_length(headers).fill_null(0).cast(pa.int32()))
+    entries = headers.flatten()
+    return _encoding.Rows(
+        _integers(timestamps, "q"),
+        _cells(column("key")),
+        _cells(column("value")),
+        _integers(pa.concat_arrays([pa.array([0], pa.int32()), header_ends]), "i"),
+        _cells(pc.struct_field(entries, "key").fill_null("")),
+        _cells(pc.struct_field(entries, "value")),
+    )
+
+
+def _integers(array: pa.Array, kind: str) -> memoryview:
+    return _view(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
+
+
+def _cells(array: pa.Array) -> _encoding.Cells:
+    import pyarrow as pa
+
+    array = array.cast(pa.binary())
+    validity, offsets, content = array.buffers()
+    if len(array) == 0:  # then Arrow may leave out the one offset that there is
+        offsets = bytes(4)
+    return _encoding.Cells(
+        _view(offsets, "i"), _view(validity, "B"), _view(content, "B"), array.offset, len(array)
+    )
