@@ -45,6 +45,8 @@ FIRST_VERSION_OF = {
     Special.EARLIEST_PENDING_UPLOAD: 11,
 }
 
+FIRST_WITH_EPOCHS = 4
+
 _NOWHERE = TimestampOffset(-1, -1, NO_EPOCH)
 
 
@@ -83,7 +85,7 @@ def _answer(
         partition_index=wanted.partition_index,
         timestamp=found.timestamp,
         offset=found.offset,
-        leader_epoch=found.leader_epoch,
+        leader_epoch=found.leader_epoch if call.api_version >= FIRST_WITH_EPOCHS else NO_EPOCH,
     )
 
 
