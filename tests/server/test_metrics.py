@@ -51,6 +51,8 @@ def a_counting_broker() -> Any:
     fetch.errors[6] += 1
     for milliseconds in (1, 2, 40):
         fetch.total_ns.observe(milliseconds * 1_000_000)
+        fetch.local_ns.observe(100_000)
+    fetch.remote_ns.observe(40_000_000)
     broker.metrics.topic("t").messages_in = 11
     broker.metrics.register([Gauge("kafka_server_kafkaserver_brokerstate", 3)])
     return broker
@@ -84,6 +86,9 @@ def test_a_scrape_has_kafkas_metrics_under_their_usual_names() -> None:
     assert value(requests + "totaltimems_count", request="Fetch") == 3
     assert value(requests + "totaltimems_sum", request="Fetch") == 43
     assert 20 < value(requests + "totaltimems", request="Fetch", quantile="0.99") < 80
+    assert value(requests + "remotetimems_count", request="Fetch") == 3
+    assert value(requests + "remotetimems", request="Fetch", quantile="0.50") == 0
+    assert value(requests + "remotetimems", request="Fetch", quantile="0.99") > 20
     assert value("kafka_server_brokertopicmetrics_messagesin_total", topic="t") == 11
     assert value("kafka_server_brokertopicmetrics_messagesin_total") == 11
     purgatory = "kafka_server_delayedoperationpurgatory_purgatorysize"

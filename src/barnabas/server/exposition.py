@@ -104,18 +104,25 @@ class Exposition:
     def _request_histogram(self, name: str, attribute: str, divisor: int) -> Metric:
         family = Metric(f"kafka_network_requestmetrics_{name}", "", "summary")
         for api, metrics in self._requests():
-            histogram = getattr(metrics, attribute)
-            window = self._windows.get(histogram)
-            if window is None:
-                window = self._windows[histogram] = _Window(histogram)
-            recent = window.recent()
+            histogram: Histogram = getattr(metrics, attribute)
+            recent, count = self._recent(histogram), histogram.count
+            if histogram in (metrics.remote_ns, metrics.response_queue_ns):
+                # Only those that waited were counted; the others waited for no time.
+                recent[0] += sum(self._recent(metrics.local_ns)) - sum(recent)
+                count = metrics.local_ns.count
             for quantile in _QUANTILES:
                 labels = {"request": api, "quantile": quantile}
                 value = quantile_of(recent, float(quantile)) / divisor
                 family.add_sample(family.name, labels, value)
-            family.add_sample(family.name + "_count", {"request": api}, histogram.count)
+            family.add_sample(family.name + "_count", {"request": api}, count)
             family.add_sample(family.name + "_sum", {"request": api}, histogram.total / divisor)
         return family
+
+    def _recent(self, histogram: Histogram) -> list[int]:
+        window = self._windows.get(histogram)
+        if window is None:
+            window = self._windows[histogram] = _Window(histogram)
+        return window.recent()
 
     def _topic_counters(self) -> Iterator[Metric]:
         metrics = self._broker.metrics

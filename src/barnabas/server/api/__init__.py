@@ -42,15 +42,10 @@ HANDLERS: dict[ApiKey, str] = {
 
 
 def handler(key: ApiKey) -> Handler:
-    handle: Handler = _module(key).handle
+    handle: Handler = importlib.import_module(f"{__name__}.{HANDLERS[key]}").handle
     return handle
 
 
 def served_versions(key: ApiKey) -> VersionRange:
-    """Every version that is declared, unless the handler's own VERSIONS say less."""
-    narrowed: VersionRange | None = getattr(_module(key), "VERSIONS", None)
-    return narrowed or api(key).versions
-
-
-def _module(key: ApiKey) -> Any:
-    return importlib.import_module(f"{__name__}.{HANDLERS[key]}")
+    """All that are declared."""
+    return api(key).versions
