@@ -19,7 +19,7 @@ from tests.log.workshop import (
     read_all,
 )
 
-from barnabas.log import LogDirectory, LogDirFailure
+from barnabas.log import DirectoryInUse, LogDirectory, LogDirFailure
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 real_pwrite = os.pwrite
@@ -188,8 +188,9 @@ def test_a_folder_that_cannot_be_read_is_a_failure_of_the_directory(workshop: Wo
 
 
 def test_a_directory_opens_only_once(workshop: Workshop) -> None:
-    with pytest.raises(LogDirFailure, match="another broker"):
+    with pytest.raises(LogDirFailure, match="another broker") as refused:
         LogDirectory.open(workshop.path)
+    assert isinstance(refused.value.__cause__, DirectoryInUse)
 
 
 def test_flushing_is_due_by_number_and_by_time(workshop: Workshop) -> None:

@@ -79,10 +79,14 @@ class LogDirectory:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], files: OpenFiles | None = None) -> "LogDirectory":
-        """Locks a formatted directory and reads its checkpoints."""
+        """Locks a formatted directory and reads its checkpoints.
+
+        NotFormatted if it was never formatted; LogDirFailure if the disk refuses, or because of
+        DirectoryInUse.
+        """
         path = os.path.abspath(path)
-        meta = meta_properties.read(path)
         try:
+            meta = meta_properties.read(path)
             return cls(path, meta, OpenFiles() if files is None else files)
         except OSError as error:
             raise LogDirFailure(path, error) from error
