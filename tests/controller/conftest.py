@@ -1,7 +1,7 @@
 """A controller on a directory of its own, and an image to decide on."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -149,14 +149,10 @@ class Home:
                 await controller.close()
 
         try:
-            _run(whole_life())
+            asyncio.run(whole_life())
         finally:
             self.directory.close(clean=clean)
         return controller
-
-
-def _run(coroutine: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(coroutine)
 
 
 @pytest.fixture

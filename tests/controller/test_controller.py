@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.controller.conftest import CLUSTER_ID, DIRECTORY_ID, Home, settings
 from tests.metadata.conftest import KAFKA_DIRECTORY
 
 from barnabas.controller import Controller
+from barnabas.controller import controller as module
 from barnabas.log import Flush, LogDirectory
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.features import SUPPORTED
@@ -189,6 +191,61 @@ def test_a_disk_that_refuses_ends_the_controller(
         assert controller.failure is not None
 
     home.run(life, clean=False)
+
+
+def test_a_disk_that_hangs_is_told_and_the_queue_for_it_is_bounded(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resumed = threading.Event()
+    sync = Flush.sync
+    monkeypatch.setattr(module, "LEAST_WAIT_MS", 10)
+    monkeypatch.setattr(module, "MAX_WAITING", 2)
+
+    def hang(flush: Flush) -> None:
+        resumed.wait(10)
+        sync(flush)
+
+    async def life(controller: Controller) -> None:
+        await join(controller)
+        monkeypatch.setattr(Flush, "sync", hang)
+        answers = await asyncio.gather(*(create(controller, f"t{n}") for n in range(4)))
+        codes = [answer.topics[0].error_code for answer in answers]
+        assert codes == [ErrorCode.REQUEST_TIMED_OUT] * 4
+        assert names(controller.image) == set()
+        resumed.set()
+
+    # What was appended may still be committed, and here it is; what was turned away is not.
+    assert names(home.run(life).image) == {"t0", "t1"}
+
+
+def test_one_listener_that_fails_does_not_stop_the_others(home: Home) -> None:
+    async def life(controller: Controller) -> None:
+        await join(controller)
+        seen: list[Delta] = []
+
+        def fail(delta: Delta, image: Image) -> None:
+            raise RuntimeError("a mistake")
+
+        controller.subscribe(fail)
+        controller.subscribe(lambda delta, image: seen.append(delta))
+        answer = await create(controller, "orders")
+        assert answer.topics[0].error_code == ErrorCode.NONE
+        assert len(seen) == 1
+
+    home.run(life)
+
+
+def test_who_no_longer_waits_does_not_stop_the_others(home: Home) -> None:
+    async def life(controller: Controller) -> None:
+        await join(controller)
+        impatient = asyncio.ensure_future(create(controller, "one"))
+        patient = asyncio.ensure_future(create(controller, "two"))
+        await asyncio.sleep(0)
+        impatient.cancel()
+        assert (await patient).topics[0].error_code == ErrorCode.NONE
+        assert names(controller.image) == {"one", "two"}
+
+    home.run(life)
 
 
 def test_a_silent_log_gets_a_sign_of_life(home: Home) -> None:

@@ -117,7 +117,7 @@ class Controller:
         """Call `listener` with every change from now on."""
         self._listeners.append(listener)
 
-    async def handle(self, request: Message, *, timeout_ms: int = LEAST_WAIT_MS) -> Any:
+    async def handle(self, request: Message, *, timeout_ms: int = 0) -> Any:
         """Decide on a request; its response, once what it says is committed and published."""
         api = decider(request.API_KEY)
         try:
@@ -242,12 +242,19 @@ class Controller:
             batch = self._appended.popleft()
             self._loader.load(batch.records, batch.last_offset, batch.epoch, delta)
         if delta:
-            for listener in self._listeners:
-                listener(delta, self.image)
+            self._publish(delta)
         while self._waiting and self._waiting[0][0] < high_watermark:
             _, committed = self._waiting.popleft()
             if not committed.done():
                 committed.set_result(None)
+
+    def _publish(self, delta: Delta) -> None:
+        for listener in self._listeners:
+            try:
+                listener(delta, self.image)
+            except Exception:
+                # What is committed is a fact: one who cannot follow does not stop the others.
+                _logger.exception("A listener failed on the metadata at %d", self.image.offset)
 
     def _fail(self, cause: BaseException) -> KafkaError:
         """The disk refused: nobody can know what it has, so nothing may be decided any more."""
@@ -258,13 +265,13 @@ class Controller:
             )
             self.failure.__cause__ = cause
             _logger.critical("%s", self.failure)
+            if self._on_failure is not None:
+                self._on_failure(self.failure)
         error = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(self.failure))
         for _, committed in self._waiting:
             if not committed.done():
                 committed.set_exception(error)
         self._waiting.clear()
-        if self._on_failure is not None:
-            self._on_failure(self.failure)
         return error
 
     async def _take_snapshot(self) -> None:
