@@ -16,13 +16,19 @@ from barnabas.controller import controller as module
 from barnabas.log import Flush, LogDirectory
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.features import SUPPORTED
+from barnabas.metadata.frames import encode_record
 from barnabas.metadata.image import Image
 from barnabas.raft import QuorumConfig
-from barnabas.wire.errors import ErrorCode
+from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Feature
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from barnabas.wire.messages.metadata_records import (
+    BeginTransactionRecord,
+    FeatureLevelRecord,
+    TopicRecord,
+)
 from barnabas.wire.records.batch import iterate_batches
 from barnabas.wire.records.control import ControlType, read_control_type
 from barnabas.wire.records.read import read_records
@@ -336,3 +342,39 @@ def test_a_directory_that_kafka_wrote_is_taken_over(tmp_path: Path) -> None:
     home.run(life)
     assert names(home.run(nothing).image) == {"with.dots"}
     assert json.loads((home.folder / "quorum-state").read_text())["leaderEpoch"] == 5
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"\x01\x7f\x00",  # a record of a type that is not known yet
+        encode_record(FeatureLevelRecord(name="metadata.version", feature_level=31), 0),
+        encode_record(FeatureLevelRecord(name="of.the.future", feature_level=1), 0),
+    ],
+)
+def test_what_a_newer_version_wrote_is_refused_with_the_way_out(home: Home, frame: bytes) -> None:
+    async def life(controller: Controller) -> None:
+        controller.quorum.append([frame], home.now_ms)
+        controller.quorum.flush()
+
+    home.run(life)
+    with pytest.raises(KafkaError, match="start") as refused:
+        home.run(nothing)
+    assert refused.value.code is ErrorCode.UNSUPPORTED_VERSION
+    assert home.directory is not None
+    home.directory.close(clean=False)
+
+
+def test_a_transaction_that_was_left_open_is_taken_back(home: Home) -> None:
+    async def life(controller: Controller) -> None:
+        begun = [BeginTransactionRecord(), TopicRecord(name="half", topic_id=b"h" * 16)]
+        controller.quorum.append([encode_record(record, 0) for record in begun], home.now_ms)
+        controller.quorum.flush()
+
+    home.run(life)
+
+    async def after(controller: Controller) -> None:
+        await join(controller)
+        await create(controller, "whole")
+
+    assert names(home.run(after).image) == {"whole"}

@@ -12,12 +12,13 @@ import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from barnabas.config.dynamic import Resolver
 from barnabas.config.settings import BrokerSettings
-from barnabas.controller.activation import activation_records
+from barnabas.controller.activation import activation_records, load
 from barnabas.controller.apis import decider
 from barnabas.controller.contacts import Contacts
 from barnabas.controller.decision import Context
@@ -25,7 +26,7 @@ from barnabas.controller.new_topic_settings import NewTopicSettings
 from barnabas.controller.snapshots import SnapshotSchedule, write_snapshot
 from barnabas.log import Flush
 from barnabas.metadata.delta import Delta
-from barnabas.metadata.frames import decode_record, encode_record, record_version
+from barnabas.metadata.frames import encode_record, record_version
 from barnabas.metadata.image import Image
 from barnabas.metadata.loader import Loader
 from barnabas.raft import Quorum
@@ -100,9 +101,7 @@ class Controller:
 
         `bootstrap` are the encoded records that formatting left for that moment. Blocks.
         """
-        for batch in self.quorum.load():
-            records = [decode_record(frame) for frame in batch.frames]
-            self._loader.load(records, batch.last_offset, batch.epoch, Delta())
+        load(self.quorum.load(), self._loader)
         now_ms = self._clock()
         self.quorum.lead(now_ms)
         self._ahead = self.image.copy()
@@ -137,7 +136,8 @@ class Controller:
         if self.failure is not None:
             return
         if 0 < self._idle_interval_ms <= now_ms - self._last_append_ms:
-            self._append([NoOpRecord()])
+            with suppress(KafkaError):  # the failure has been declared
+                self._append([NoOpRecord()])
             self._commit()
         snapshot_is_running = self._snapshot is not None and not self._snapshot.done()
         if not snapshot_is_running and self._schedule.is_due(

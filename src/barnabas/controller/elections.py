@@ -8,7 +8,7 @@ hold everything committed, and may lead without loss.
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final
+from typing import Final, TypeVar
 
 from barnabas.controller.decision import Context
 from barnabas.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION
@@ -24,6 +24,9 @@ from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 
 # Before it, brokers needed a new leader epoch when the in-sync set shrank (KAFKA-15021).
 _SHRINKS_KEEP_EPOCH_FROM: Final = 12
+
+
+T = TypeVar("T")
 
 
 class Election(Enum):
@@ -108,24 +111,18 @@ def change_partition(
     elif not target_isr and not rules.eligible_leaders:
         target_isr = partition.isr  # kept, so that its members may lead when they are back
     record = PartitionChangeRecord(topic_id=topic_id, partition_id=index)
-    before = (partition.leader, partition.isr, partition.elr, partition.recovery_state)
     if leader != partition.leader or _shrinks_with_epoch(partition, target_isr, rules):
         record.leader = leader
-    if target_isr != partition.isr:
-        record.isr = list(target_isr)
-    if elr != partition.elr:
-        record.eligible_leader_replicas = list(elr)
     if recovery != partition.recovery_state:
         record.leader_recovery_state = recovery
     last_known = _last_known_leader(partition, leader, target_isr, rules)
-    if last_known != partition.last_known_elr:
-        record.last_known_elr = list(last_known)
-    if directories is not None and directories != partition.directories:
-        record.directories = list(directories)
-    after = (leader, target_isr, elr, recovery)
-    if before == after and record.last_known_elr is None and record.directories is None:
-        return None
-    return record
+    record.isr = _if_changed(partition.isr, target_isr)
+    record.eligible_leader_replicas = _if_changed(partition.elr, elr)
+    record.last_known_elr = _if_changed(partition.last_known_elr, last_known)
+    if directories is not None:
+        record.directories = _if_changed(partition.directories, directories)
+    nothing = PartitionChangeRecord(topic_id=topic_id, partition_id=index)
+    return record if record != nothing else None
 
 
 def broker_changes(
@@ -211,3 +208,7 @@ def _last_known_leader(
 
 def _shrinks_with_epoch(partition: PartitionState, isr: Replicas, rules: Rules) -> bool:
     return rules.shrinking_starts_epoch and not set(partition.isr) <= set(isr)
+
+
+def _if_changed(before: tuple[T, ...], after: tuple[T, ...]) -> list[T] | None:
+    return list(after) if after != before else None
