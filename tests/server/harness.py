@@ -10,6 +10,7 @@ from typing import Any
 from barnabas.metadata.image import Image
 from barnabas.server.api import Handler
 from barnabas.server.broker import Broker
+from barnabas.server.call import Call
 from barnabas.server.connection import Connection
 from barnabas.server.network import Network, NetworkSettings
 from barnabas.server.purgatory import Purgatory
@@ -18,8 +19,22 @@ from barnabas.server.sessions import FetchSessions
 from barnabas.server.timer import Timer
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.headers import RequestHeader, read_response_header, write_request_header
+from barnabas.wire.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+from barnabas.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
 from barnabas.wire.outgoing import Outgoing
 from barnabas.wire.schema import Message
+
+LIST = ApiKey.LIST_CONFIG_RESOURCES
+PRODUCE = ApiKey.PRODUCE
 
 DEADLINE_S = 5.0
 _LENGTH = Struct(">i")
@@ -129,3 +144,48 @@ def frame(
     write_request_header(RequestHeader(request.API_KEY, version, correlation_id, client_id), out)
     content = bytes(out) + request.write(version)
     return _LENGTH.pack(len(content)) + content
+
+
+async def name_the_client(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
+    return ListConfigResourcesResponse(
+        config_resources=[ConfigResource(resource_name=f"{call.client_id}@{call.host}")]
+    )
+
+
+class Gate:
+    """A handler that parks each request until the test opens the gate for it."""
+
+    def __init__(self) -> None:
+        self.begun: list[int] = []
+        self.parked: dict[int, asyncio.Future[None]] = {}
+
+    async def handle(self, request: ProduceRequest | ListConfigResourcesRequest, call: Call):  # type: ignore[no-untyped-def]
+        self.begun.append(call.correlation_id)
+        self.parked[call.correlation_id] = asyncio.get_running_loop().create_future()
+        await self.parked[call.correlation_id]
+        if isinstance(request, ProduceRequest):
+            return ProduceResponse()
+        return ListConfigResourcesResponse()
+
+    def open(self, correlation_id: int) -> None:
+        self.parked.pop(correlation_id).set_result(None)
+
+    async def until_begun(self, *correlation_ids: int) -> None:
+        while self.begun != list(correlation_ids):
+            await asyncio.sleep(0)
+
+
+def a_list(correlation_id: int) -> tuple[ListConfigResourcesRequest, int, int]:
+    return ListConfigResourcesRequest(), 1, correlation_id
+
+
+def a_produce(correlation_id: int, size_bytes: int = 10) -> tuple[ProduceRequest, int, int]:
+    partition = PartitionProduceData(index=0, records=bytes(size_bytes))
+    topic = TopicProduceData(name="t", partition_data=[partition])
+    return ProduceRequest(acks=1, timeout_ms=1, topic_data=[topic]), 9, correlation_id
+
+
+async def turns(count: int = 20) -> None:
+    """Let the loop go round, so that what could happen has happened."""
+    for _ in range(count):
+        await asyncio.sleep(0)

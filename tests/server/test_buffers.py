@@ -77,3 +77,11 @@ def test_dropping_moves_the_rest_to_the_front() -> None:
     buffer.put(memoryview(b"handled, waiting"))
     buffer.drop(9)
     assert buffer.view[: buffer.filled] == b"waiting"
+
+
+def test_bytes_that_have_arrived_always_fit() -> None:
+    buffer = Buffers(1 << 30).take(PAGE)
+    buffer.put(memoryview(b"a" * PAGE))
+    buffer.put(memoryview(b"b" * 3 * FIRST_STEP_BYTES))
+    assert buffer.filled == PAGE + 3 * FIRST_STEP_BYTES
+    assert buffer.view[PAGE - 1 : PAGE + 1] == b"ab"

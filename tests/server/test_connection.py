@@ -8,7 +8,19 @@ from struct import pack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.server.harness import Client, Server, frame, on_a_loop
+from tests.server.harness import (
+    LIST,
+    PRODUCE,
+    Client,
+    Gate,
+    Server,
+    a_list,
+    a_produce,
+    frame,
+    name_the_client,
+    on_a_loop,
+    turns,
+)
 
 from barnabas.server import connection as connection_module
 from barnabas.server.call import Call
@@ -20,60 +32,7 @@ from barnabas.wire.messages.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
-from barnabas.wire.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
-)
-
-LIST = ApiKey.LIST_CONFIG_RESOURCES
-PRODUCE = ApiKey.PRODUCE
-
-
-async def name_the_client(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
-    return ListConfigResourcesResponse(
-        config_resources=[ConfigResource(resource_name=f"{call.client_id}@{call.host}")]
-    )
-
-
-class Gate:
-    """A handler that parks each request until the test opens the gate for it."""
-
-    def __init__(self) -> None:
-        self.begun: list[int] = []
-        self.parked: dict[int, asyncio.Future[None]] = {}
-
-    async def handle(self, request: ProduceRequest | ListConfigResourcesRequest, call: Call):  # type: ignore[no-untyped-def]
-        self.begun.append(call.correlation_id)
-        self.parked[call.correlation_id] = asyncio.get_running_loop().create_future()
-        await self.parked[call.correlation_id]
-        if isinstance(request, ProduceRequest):
-            return ProduceResponse()
-        return ListConfigResourcesResponse()
-
-    def open(self, correlation_id: int) -> None:
-        self.parked.pop(correlation_id).set_result(None)
-
-    async def until_begun(self, *correlation_ids: int) -> None:
-        while self.begun != list(correlation_ids):
-            await asyncio.sleep(0)
-
-
-def a_list(correlation_id: int) -> tuple[ListConfigResourcesRequest, int, int]:
-    return ListConfigResourcesRequest(), 1, correlation_id
-
-
-def a_produce(correlation_id: int, size_bytes: int = 10) -> tuple[ProduceRequest, int, int]:
-    partition = PartitionProduceData(index=0, records=bytes(size_bytes))
-    topic = TopicProduceData(name="t", partition_data=[partition])
-    return ProduceRequest(acks=1, timeout_ms=1, topic_data=[topic]), 9, correlation_id
-
-
-async def turns(count: int = 20) -> None:
-    """Let the loop go round, so that what could happen has happened."""
-    for _ in range(count):
-        await asyncio.sleep(0)
+from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
 
 @on_a_loop
@@ -297,98 +256,6 @@ def test_a_fault_of_ours_closes_only_the_connection_it_happened_on(
         assert "a bug" in caplog.text
         await other.send(a_list(2))
         await other.receive(LIST, 1)
-
-    scenario()
-
-
-# Order
-
-
-@on_a_loop
-async def test_pipelined_produce_requests_begin_at_once_and_are_answered_in_order() -> None:
-    gate = Gate()
-    client = Server({PRODUCE: gate.handle}).connect()
-    await client.send(a_produce(1), a_produce(2), a_produce(3))
-    await gate.until_begun(1, 2, 3)
-    for correlation_id in (3, 1, 2):
-        gate.open(correlation_id)
-    assert [(await client.receive(PRODUCE, 9))[0] for _ in range(3)] == [1, 2, 3]
-
-
-@on_a_loop
-async def test_another_request_waits_until_parked_produce_requests_are_done() -> None:
-    gate = Gate()
-    client = Server({PRODUCE: gate.handle, LIST: gate.handle}).connect()
-    await client.send(a_produce(1), a_produce(2), a_list(3), a_produce(4))
-    await gate.until_begun(1, 2)
-    await turns()
-    gate.open(2)
-    await turns()
-    assert gate.begun == [1, 2]
-    gate.open(1)
-    await gate.until_begun(1, 2, 3)
-    await turns()
-    gate.open(3)
-    await gate.until_begun(1, 2, 3, 4)
-    gate.open(4)
-    keys = [PRODUCE, PRODUCE, LIST, PRODUCE]
-    versions = [9, 9, 1, 9]
-    answers = [(await client.receive(k, v))[0] for k, v in zip(keys, versions, strict=True)]
-    assert answers == [1, 2, 3, 4]
-
-
-@on_a_loop
-async def test_nothing_begins_behind_a_parked_request_of_another_kind() -> None:
-    gate = Gate()
-    client = Server({PRODUCE: gate.handle, LIST: gate.handle}).connect()
-    await client.send(a_list(1))
-    await gate.until_begun(1)
-    await client.send(a_produce(2))
-    await turns()
-    assert gate.begun == [1]
-    gate.open(1)
-    await gate.until_begun(1, 2)
-    gate.open(2)
-    assert (await client.receive(LIST, 1))[0] == 1
-    assert (await client.receive(PRODUCE, 9))[0] == 2
-
-
-@on_a_loop
-async def test_an_answer_ready_at_once_waits_for_a_parked_one_before_it() -> None:
-    gate = Gate()
-
-    async def park_the_first(request: ProduceRequest, call: Call) -> ProduceResponse:
-        if call.correlation_id == 1:
-            await gate.handle(request, call)
-        return ProduceResponse()
-
-    client = Server({PRODUCE: park_the_first}).connect()
-    await client.send(a_produce(1), a_produce(2))
-    await gate.until_begun(1)
-    await turns()
-    assert client.connection.outbox.waiting == 2
-    gate.open(1)
-    assert [(await client.receive(PRODUCE, 9))[0] for _ in range(2)] == [1, 2]
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.permutations(range(8)), st.integers(1, 8))
-def test_answers_keep_the_order_of_requests_whatever_ends_first(
-    ends: list[int], sent_together: int
-) -> None:
-    @on_a_loop
-    async def scenario() -> None:
-        gate = Gate()
-        client = Server({PRODUCE: gate.handle}).connect()
-        for start in range(0, 8, sent_together):
-            batch = [a_produce(i) for i in range(start, min(start + sent_together, 8))]
-            await client.send(*batch)
-        await gate.until_begun(*range(8))
-        for correlation_id in ends:
-            gate.open(correlation_id)
-            if correlation_id % 2:
-                await turns(2)
-        assert [(await client.receive(PRODUCE, 9))[0] for _ in range(8)] == list(range(8))
 
     scenario()
 

@@ -6,17 +6,15 @@ import socket
 from time import perf_counter_ns
 
 import pytest
-from tests.server.harness import Client, Server, on_a_loop
+from tests.server.harness import LIST, Client, Server, on_a_loop, turns
 
 from barnabas.server.call import Call
 from barnabas.server.network import NetworkSettings
-from barnabas.wire.apis import ApiKey
 from barnabas.wire.messages.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
 
-LIST = ApiKey.LIST_CONFIG_RESOURCES
 ASK = (ListConfigResourcesRequest(), 1, 7)
 SECOND_NS = 1_000_000_000
 
@@ -25,7 +23,7 @@ async def answer(_: ListConfigResourcesRequest, __: Call) -> ListConfigResources
     return ListConfigResourcesResponse()
 
 
-class Gate:
+class Barrier:
     """Parks every request until it is opened."""
 
     def __init__(self) -> None:
@@ -36,11 +34,6 @@ class Gate:
         self.begun += 1
         await self.opened
         return ListConfigResourcesResponse()
-
-
-async def turns(count: int = 10) -> None:
-    for _ in range(count):
-        await asyncio.sleep(0)
 
 
 # How many
@@ -128,7 +121,7 @@ async def test_a_taken_port_is_named_in_the_error() -> None:
 
 @on_a_loop
 async def test_idle_connections_are_closed_and_busy_ones_are_not() -> None:
-    gate = Gate()
+    gate = Barrier()
     server = Server({LIST: gate.handle}, idle_ms=1000)
     idle, busy, lively = (server.connect() for _ in range(3))
     await busy.send(ASK)
@@ -156,7 +149,7 @@ async def test_the_sweep_closes_what_idles_by_itself() -> None:
 
 @on_a_loop
 async def test_draining_answers_what_is_under_way_and_accepts_nobody() -> None:
-    gate = Gate()
+    gate = Barrier()
     server = Server({LIST: gate.handle})
     listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
     idle, busy = server.connect(), server.connect()
@@ -178,7 +171,7 @@ async def test_draining_answers_what_is_under_way_and_accepts_nobody() -> None:
 
 @on_a_loop
 async def test_draining_does_not_wait_for_ever() -> None:
-    server = Server({LIST: Gate().handle})
+    server = Server({LIST: Barrier().handle})
     client = server.connect()
     await client.send(ASK)
     await turns()

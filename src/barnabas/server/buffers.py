@@ -90,8 +90,10 @@ class Buffer:
         self.filled = 0
 
     def put(self, received: memoryview) -> None:
-        """Add bytes; there must be room for them."""
+        """Add bytes that have arrived."""
         end = self.filled + len(received)
+        if end > len(self.view):
+            self._grow(end)
         self.view[self.filled : end] = received
         self.filled = end
 
@@ -106,14 +108,17 @@ class Buffer:
         capacity = len(self.view)
         target = min(size_bytes, max(FIRST_STEP_BYTES, 2 * capacity))
         if target > capacity:
-            self.view.release()
-            self._memory = self._buffers.grow(self._memory, target)
-            self.view = memoryview(self._memory)
+            self._grow(target)
 
     def release(self) -> None:
         """Back to the pool. Views of it must be gone: their bytes are about to change."""
         self.view.release()
         self._buffers.give_back(self._memory)
+
+    def _grow(self, size_bytes: int) -> None:
+        self.view.release()
+        self._memory = self._buffers.grow(self._memory, size_bytes)
+        self.view = memoryview(self._memory)
 
 
 def _map(size_bytes: int) -> mmap.mmap:

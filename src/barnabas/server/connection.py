@@ -168,8 +168,7 @@ class Connection:
             return
         except Exception as failure:
             self._give_up(failure)
-        if not self.is_closed:
-            self._settle()
+        self._end_turn()
 
     def _receive(self) -> None:
         shared = self._network.buffers.shared
@@ -213,7 +212,6 @@ class Connection:
             if self._pending is None:
                 self._take_in(shared, beyond)
             else:
-                self._pending.make_room(self._pending.filled + beyond)
                 self._pending.put(shared[:beyond])
 
     def _note_time(self) -> None:
@@ -301,7 +299,7 @@ class Connection:
     # Settling
 
     def _settle(self) -> None:
-        """Handle what was held back, send what is ready, read on if nothing stands in the way."""
+        """Something that stood in the way may be gone: begin what was held back."""
         self._is_settling = False
         if self.is_closed:
             return
@@ -310,6 +308,10 @@ class Connection:
                 self._handle_pending(self._pending)
             except Exception as failure:
                 self._give_up(failure)
+        self._end_turn()
+
+    def _end_turn(self) -> None:
+        """Send what is ready, then read on if nothing stands in the way."""
         if self.is_closed or not self._send():
             return
         if self._is_held:
