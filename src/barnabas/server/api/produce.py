@@ -104,8 +104,8 @@ class _Appends:
         broker = call.broker
         self.by_id = call.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
         self.failure: Exception | None = None
-        self.owed: dict[Partition, tuple[int, PartitionProduceResponse]] = {}
-        """By partition the offset to wait for, and the answer that waits."""
+        self.owed: dict[Partition, tuple[int, list[PartitionProduceResponse]]] = {}
+        """By partition the offset to wait for, and the answers that wait for it."""
         self._acks = request.acks
         self._call = call
         self._find: Any = broker.partitions.get if self.by_id else broker.partitions.by_name
@@ -144,11 +144,15 @@ class _Appends:
 
     def settle(self) -> None:
         """The wait is over: what has not been promised by now was not kept."""
-        for partition, (next_offset, answer) in self.owed.items():
+        for partition, (next_offset, answers) in self.owed.items():
             if not partition.is_leader:
-                answer.error_code = partition.failure or ErrorCode.NOT_LEADER_OR_FOLLOWER
+                code = partition.failure or ErrorCode.NOT_LEADER_OR_FOLLOWER
             elif not partition.has_promised(next_offset, self._acks):
-                answer.error_code = ErrorCode.REQUEST_TIMED_OUT
+                code = ErrorCode.REQUEST_TIMED_OUT
+            else:
+                continue
+            for answer in answers:
+                answer.error_code = code
 
     def _appended(
         self, partition: Partition, appended: Appended, size_bytes: int
@@ -166,7 +170,8 @@ class _Appends:
             log_start_offset=partition.log.start_offset,
         )
         if not partition.has_promised(next_offset, self._acks):
-            self.owed[partition] = next_offset, answer
+            _, waiting = self.owed.get(partition, (0, []))
+            self.owed[partition] = next_offset, [*waiting, answer]
         return answer
 
     def _admit(self, partition: Partition, attributes: int) -> None:

@@ -1,0 +1,420 @@
+"""Fetch, answered as Kafka 4.3 was seen to answer the same requests."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.replication.world import Pending, World, batch_of
+
+from barnabas.replication import Partition
+from barnabas.server.api.fetch import handle
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+    ReplicaState,
+)
+from barnabas.wire.outgoing import Outgoing
+from barnabas.wire.records.batch import iterate_batches
+
+NO_DATA = b""
+
+
+def request(
+    wanted: dict[tuple[str, int], int],
+    *,
+    partition_max_bytes: int = 1 << 20,
+    max_wait_ms: int = 500,
+    min_bytes: int = 1,
+    of_each: dict[str, Any] | None = None,
+    **fields: Any,
+) -> FetchRequest:
+    """A fetch of each partition from the offset given with it."""
+    return FetchRequest(
+        max_wait_ms=max_wait_ms,
+        min_bytes=min_bytes,
+        topics=[
+            FetchTopic(
+                topic=topic,
+                topic_id=topic.encode().ljust(16, b"\0")[:16],
+                partitions=[
+                    FetchPartition(
+                        partition=index,
+                        fetch_offset=offset,
+                        partition_max_bytes=partition_max_bytes,
+                        **(of_each or {}),
+                    )
+                ],
+            )
+            for (topic, index), offset in wanted.items()
+        ],
+        **fields,
+    )
+
+
+def answers(response: FetchResponse) -> list[PartitionData]:
+    return [answer for topic in response.responses for answer in topic.partitions]
+
+
+def fetch(
+    world: World, wanted: dict[tuple[str, int], int], version: int = 12, **fields: Any
+) -> list[PartitionData]:
+    return answers(world.ask(handle, request(wanted, **fields), version))
+
+
+def fetch_one(world: World, offset: int, version: int = 12, **fields: Any) -> PartitionData:
+    (answer,) = fetch(world, {("orders", 0): offset}, version, **fields)
+    return answer
+
+
+def size(answer: PartitionData) -> int:
+    return len(answer.records or b"")  # type: ignore[arg-type]
+
+
+def offsets(answer: PartitionData) -> list[int]:
+    """The offsets of the batches in an answer."""
+    records: Any = answer.records
+    found = [] if records == NO_DATA else list(iterate_batches(records.read()))
+    return [header.base_offset for _, header in found]
+
+
+@pytest.mark.parametrize("version", range(4, 19))
+def test_every_version_returns_what_is_there(world: World, version: int) -> None:
+    world.create_topic("orders")
+    for value in (b"a", b"b", b"c"):
+        world.append("orders", value)
+    answer = fetch_one(world, 1, version)
+    assert (answer.error_code, answer.high_watermark, answer.last_stable_offset) == (0, 3, 3)
+    assert (answer.log_start_offset, answer.preferred_read_replica) == (0, -1)
+    assert offsets(answer) == [1, 2]
+
+
+def test_records_are_regions_of_their_file(world: World) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"a")
+    response = world.ask(handle, request({("orders", 0): 0}), 12)
+    out = Outgoing()
+    response.writer(12)(response, out)
+    ((_, region),) = out.regions
+    assert region.size_bytes == world.partition("orders").log.size_bytes
+
+
+def test_aborted_transactions_are_null_or_a_list_by_isolation(world: World) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"a")
+    assert fetch_one(world, 0, isolation_level=0).aborted_transactions is None
+    assert fetch_one(world, 0, isolation_level=1).aborted_transactions == []
+
+
+def test_errors_are_told_at_once_and_partition_by_partition(world: World) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"a")
+    found = fetch(
+        world,
+        {("orders", 0): 99, ("orders", 5): 0, ("nowhere", 0): 0},
+        max_wait_ms=10_000,
+    )
+    assert [answer.error_code for answer in found] == [
+        ErrorCode.OFFSET_OUT_OF_RANGE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+    for answer in found:
+        ends = (answer.high_watermark, answer.last_stable_offset, answer.log_start_offset)
+        assert ends == (-1, -1, -1)
+        assert answer.records == NO_DATA
+
+
+def test_an_unknown_topic_id(world: World) -> None:
+    assert fetch_one(world, 0, 17).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def test_epochs_other_than_the_leaders(world: World) -> None:
+    world.create_topic("orders")
+    world.lead("orders")
+    for epoch, code in ((0, ErrorCode.FENCED_LEADER_EPOCH), (2, ErrorCode.UNKNOWN_LEADER_EPOCH)):
+        answer = fetch_one(world, 0, of_each={"current_leader_epoch": epoch})
+        assert answer.error_code == code
+
+
+def test_a_fenced_reader_of_a_late_version_hears_of_the_leader(world: World) -> None:
+    world.create_topic("orders")
+    world.lead("orders")
+    asked = request({("orders", 0): 0}, of_each={"current_leader_epoch": 0})
+    response = world.ask(handle, asked, 16)
+    (answer,) = answers(response)
+    assert (answer.current_leader.leader_id, answer.current_leader.leader_epoch) == (1, 1)
+    assert [endpoint.host for endpoint in response.node_endpoints] == ["here"]
+
+
+def test_a_diverging_reader_is_told_where_without_records(world: World) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"a")
+    answer = fetch_one(world, 9, of_each={"last_fetched_epoch": 0}, max_wait_ms=10_000)
+    assert answer.error_code == ErrorCode.NONE
+    assert (answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset) == (0, 1)
+    assert answer.records == NO_DATA
+
+
+@pytest.mark.parametrize("version", [12, 17])
+def test_a_replica_that_is_none_of_ours_is_refused(world: World, version: int) -> None:
+    world.create_topic("orders")
+    fields: dict[str, Any] = {"replica_id": 5}
+    if version >= 15:
+        fields = {"replica_state": ReplicaState(replica_id=5, replica_epoch=1)}
+    answer = fetch_one(world, 0, version, **fields)
+    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+# Limits
+
+
+def test_the_first_batch_comes_however_large_it_is(world: World) -> None:
+    world.create_topic("orders", 3)
+    for index in (1, 2):
+        world.append("orders", b"x" * 1000, index=index)
+        world.append("orders", b"y" * 1000, index=index)
+    wanted = {("orders", index): 0 for index in range(3)}
+    for limits in ({"max_bytes": 1}, {"partition_max_bytes": 1}, {"max_bytes": 0}):
+        found = fetch(world, wanted, **limits)
+        assert [offsets(answer) for answer in found] == [[], [0], []]
+
+
+def test_a_later_partition_whose_first_batch_does_not_fit_is_empty(world: World) -> None:
+    world.create_topic("orders", 2)
+    for index in (0, 1):
+        world.append("orders", b"x" * 1000, index=index)
+    small, large = fetch(world, {("orders", 0): 0, ("orders", 1): 0}, max_bytes=1500)
+    assert size(small) > 1000
+    assert large.records == NO_DATA
+    assert large.high_watermark == 1
+
+
+def test_the_broker_has_a_limit_of_its_own(new_world: Any) -> None:
+    world = new_world(fetch_max_bytes="2048")
+    world.create_topic("orders")
+    for _ in range(5):
+        world.append("orders", b"x" * 1000)
+    assert len(offsets(fetch_one(world, 0))) == 1
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_every_record_is_fetched_once_in_order_under_any_limits(
+    data: st.DataObject, new_world: Any
+) -> None:
+    world: World = new_world()
+    world.create_topic("orders", 3)
+    sizes = data.draw(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3000)), max_size=25))
+    for index, value_size in sizes:
+        world.append("orders", b"x" * value_size, index=index)
+    ends = [world.partition("orders", index).high_watermark for index in range(3)]
+    at = [0, 0, 0]
+    seen: list[list[int]] = [[], [], []]
+    while at != ends:
+        max_bytes = data.draw(st.integers(0, 8000), label="max bytes")
+        wanted = {("orders", index): at[index] for index in range(3)}
+        found = fetch(
+            world,
+            wanted,
+            max_bytes=max_bytes,
+            partition_max_bytes=data.draw(st.integers(0, 4000), label="partition max bytes"),
+            max_wait_ms=0,
+        )
+        total = sum(map(size, found))
+        assert total > 0
+        largest = max(size(answer) for answer in found)
+        assert total <= max(max_bytes, largest)
+        for answer in found:
+            fetched = offsets(answer)
+            seen[answer.partition_index] += fetched
+            at[answer.partition_index] += len(fetched)
+    assert seen == [list(range(end)) for end in ends]
+
+
+# Waiting
+
+
+def begin(world: World, wanted: dict[tuple[str, int], int], **fields: Any) -> Pending:
+    return world.begin(handle, request(wanted, **fields), 12)
+
+
+def test_a_reader_at_the_end_waits_for_the_next_record(world: World) -> None:
+    world.create_topic("orders")
+    pending = begin(world, {("orders", 0): 0})
+    assert not pending.is_answered
+    world.append("orders", b"a")
+    pending.resume()
+    (answer,) = answers(pending.answer)
+    assert offsets(answer) == [0]
+    assert len(world.purgatory) == 0
+
+
+def test_a_reader_whose_time_is_up_is_answered_with_nothing(world: World) -> None:
+    world.create_topic("orders")
+    pending = begin(world, {("orders", 0): 0})
+    world.timer.ring()
+    pending.resume()
+    (answer,) = answers(pending.answer)
+    assert (answer.error_code, answer.records) == (ErrorCode.NONE, NO_DATA)
+
+
+def test_a_reader_that_waits_for_nothing_is_answered_at_once(world: World) -> None:
+    world.create_topic("orders")
+    assert begin(world, {("orders", 0): 0}, max_wait_ms=0).is_answered
+    assert begin(world, {("orders", 0): 0}, max_wait_ms=-5).is_answered
+    assert begin(world, {("orders", 0): 0}, min_bytes=0).is_answered
+    assert begin(world, {}).is_answered
+
+
+@settings(
+    max_examples=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    sizes=st.lists(st.tuples(st.integers(0, 1), st.integers(1, 2000)), min_size=1, max_size=10),
+    min_bytes=st.integers(1, 6000),
+    partition_max_bytes=st.integers(2100, 5000),  # any one batch fits
+)
+def test_min_bytes_completes_exactly_when_there_is_enough(
+    sizes: list[tuple[int, int]], min_bytes: int, partition_max_bytes: int, new_world: Any
+) -> None:
+    world: World = new_world()
+    world.create_topic("orders", 2)
+    limits = {"partition_max_bytes": partition_max_bytes, "max_bytes": 1 << 20}
+    wanted = {("orders", 0): 0, ("orders", 1): 0}
+    pending = begin(world, wanted, min_bytes=min_bytes, **limits)
+    for index, value_size in sizes:
+        world.append("orders", b"x" * value_size, index=index)
+        there = sum(map(size, fetch(world, wanted, max_wait_ms=0, **limits)))
+        pending.resume()
+        if there >= min_bytes:
+            assert pending.is_answered
+            break
+        assert not pending.is_answered
+    if not pending.is_answered:
+        world.timer.ring()
+        pending.resume()
+    assert sum(map(size, answers(pending.answer))) == there
+
+
+def test_only_the_partition_that_moved_is_read_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.create_topic("orders", 20)
+    pending = begin(world, {("orders", index): 0 for index in range(20)})
+    read: list[int] = []
+    fetch_partition = Partition.fetch
+    monkeypatch.setattr(
+        Partition,
+        "fetch",
+        lambda partition, *args, **kwargs: (
+            read.append(partition.index),
+            fetch_partition(partition, *args, **kwargs),
+        )[1],
+    )
+    world.append("orders", b"a", index=13)
+    pending.resume()
+    assert read == [13]
+    assert len(answers(pending.answer)) == 20
+
+
+def test_a_reader_of_committed_records_sleeps_through_an_open_transaction(world: World) -> None:
+    world.create_topic("orders")
+    pending = begin(world, {("orders", 0): 0}, isolation_level=1)
+    batch = batch_of(b"t", transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
+    world.partition("orders").append(batch, acks=-1, now_ms=world.now_ms)
+    pending.resume()
+    assert not pending.is_answered
+
+
+def test_who_waits_for_a_deleted_topic_is_told(world: World) -> None:
+    world.create_topic("orders")
+    pending = begin(world, {("orders", 0): 0})
+    world.delete_topic("orders")
+    pending.resume()
+    (answer,) = answers(pending.answer)
+    assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_who_waits_for_a_partition_that_changes_hands_is_told(world: World) -> None:
+    world.create_topic("orders", replicas=(1, 2))
+    pending = begin(world, {("orders", 0): 0})
+    world.lead("orders", leader=2)
+    pending.resume()
+    (answer,) = answers(pending.answer)
+    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+# Sessions
+
+
+def test_a_session_hears_only_of_what_changed(world: World) -> None:
+    world.create_topic("orders", 3)
+    opened = world.ask(
+        handle,
+        request({("orders", i): 0 for i in range(3)}, session_epoch=0, max_wait_ms=0),
+        12,
+    )
+    assert len(answers(opened)) == 3
+    world.append("orders", b"a", index=1)
+
+    def ask(epoch: int, wanted: dict[tuple[str, int], int]) -> list[PartitionData]:
+        asked = request(wanted, session_id=opened.session_id, session_epoch=epoch, max_wait_ms=0)
+        return answers(world.ask(handle, asked, 12))
+
+    (answer,) = ask(1, {})
+    assert (answer.partition_index, offsets(answer)) == (1, [0])
+    assert ask(2, {("orders", 1): 1}) == []
+    world.partition("orders", 1).delete_records(1)
+    (answer,) = ask(3, {})
+    assert answer.log_start_offset == 1
+
+
+def test_a_session_waits_for_partitions_it_did_not_name_again(world: World) -> None:
+    world.create_topic("orders", 3)
+    opened = world.ask(
+        handle,
+        request({("orders", i): 0 for i in range(3)}, session_epoch=0, max_wait_ms=0),
+        12,
+    )
+    asked = request({}, session_id=opened.session_id, session_epoch=1)
+    pending = world.begin(handle, asked, 12)
+    assert not pending.is_answered
+    world.append("orders", b"a", index=2)
+    pending.resume()
+    (answer,) = answers(pending.answer)
+    assert (answer.partition_index, offsets(answer)) == (2, [0])
+
+
+def test_a_session_follows_a_topic_that_was_made_again(world: World) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"a")
+    opened = world.ask(handle, request({("orders", 0): 1}, session_epoch=0, max_wait_ms=0), 12)
+    world.delete_topic("orders")
+    world.create_topic("orders", topic_id=b"another-topic-id")
+    asked = request({}, session_id=opened.session_id, session_epoch=1, max_wait_ms=0)
+    (answer,) = answers(world.ask(handle, asked, 12))
+    assert answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_an_unknown_session_is_refused(world: World) -> None:
+    response = world.ask(handle, request({}, session_id=5, session_epoch=1), 12)
+    assert response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_bytes_out_are_counted_for_their_topic(world: World) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"a")
+    fetch_one(world, 0)
+    metrics = world.broker.metrics.topic("orders")
+    assert metrics.bytes_out == world.partition("orders").log.size_bytes

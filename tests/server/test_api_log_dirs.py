@@ -1,0 +1,163 @@
+"""DescribeLogDirs and AlterReplicaLogDirs, as Kafka 4.3 answers."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.replication.world import World
+
+from barnabas.server.api import alter_replica_log_dirs, describe_log_dirs
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
+from barnabas.wire.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResult,
+)
+
+
+@pytest.fixture
+def world(new_world: Callable[..., World]) -> World:
+    return new_world(disks=2)
+
+
+def describe(
+    world: World, topics: dict[str, list[int]] | None = None, version: int = 5
+) -> dict[str, DescribeLogDirsResult]:
+    wanted = None
+    if topics is not None:
+        wanted = [
+            DescribableLogDirTopic(topic=topic, partitions=partitions)
+            for topic, partitions in topics.items()
+        ]
+    request = DescribeLogDirsRequest(topics=wanted)
+    pending = world.begin(describe_log_dirs.handle, request, version)
+    return {result.log_dir: result for result in pending.answer.results}
+
+
+def held(result: DescribeLogDirsResult) -> dict[tuple[str, int], tuple[int, int, bool]]:
+    return {
+        (topic.name, partition.partition_index): (
+            partition.partition_size,
+            partition.offset_lag,
+            partition.is_future_key,
+        )
+        for topic in result.topics
+        for partition in topic.partitions
+    }
+
+
+@pytest.mark.parametrize("version", range(1, 6))
+def test_every_directory_is_described_with_what_it_holds(world: World, version: int) -> None:
+    world.create_topic("orders", 2)
+    world.append("orders", b"a")
+    log = world.partition("orders").log
+    found = describe(world, version=version)
+    assert set(found) == {str(path) for path in world.paths}
+    everything = {key: size for result in found.values() for key, size in held(result).items()}
+    assert everything == {("orders", 0): (log.size_bytes, 0, False), ("orders", 1): (0, 0, False)}
+    home = found[log.directory.path]
+    assert home.error_code == ErrorCode.NONE
+    assert home.total_bytes >= home.usable_bytes > 0
+
+
+def test_a_partition_nobody_opened_is_measured_on_disk(world: World) -> None:
+    world.create_topic("orders", 200)
+    world.append("orders", b"a", index=150)
+    size_bytes = world.partition("orders", 150).log.size_bytes
+    world.restart()
+    everything = {}
+    for result in describe(world).values():
+        everything |= held(result)
+    assert everything[("orders", 150)] == (size_bytes, 0, False)
+    assert world.partitions.live() == []
+
+
+def test_many_partitions_leave_room_for_other_requests(world: World) -> None:
+    world.create_topic("orders", 200)
+    world.keep_house()
+    coroutine = describe_log_dirs.handle(DescribeLogDirsRequest(topics=None), world.call(5))
+    pauses = 0
+    try:
+        while True:
+            coroutine.send(None)
+            pauses += 1
+    except StopIteration:
+        pass
+    assert pauses >= 2
+
+
+def test_only_the_partitions_asked_for(world: World) -> None:
+    world.create_topic("orders", 2)
+    world.create_topic("payments")
+    found = describe(world, {"orders": [1, 9], "nowhere": [0], "payments": []})
+    assert [key for result in found.values() for key in held(result)] == [("orders", 1)]
+    assert all(held(result) == {} for result in describe(world, {}).values())
+
+
+def test_a_failed_directory_is_told_with_its_error(world: World) -> None:
+    world.create_topic("orders", 2)
+    directory = world.partition("orders").directory
+    world.partitions.lose(directory, OSError(5, "Input/output error"))
+    result = describe(world)[directory.path]
+    assert (result.error_code, result.topics) == (ErrorCode.KAFKA_STORAGE_ERROR, [])
+
+
+def alter(world: World, *wanted: tuple[str, str, int]) -> list[int]:
+    """Ask for (path, topic, partition) triples; their error codes."""
+    request = AlterReplicaLogDirsRequest(
+        dirs=[
+            AlterReplicaLogDir(
+                path=path, topics=[AlterReplicaLogDirTopic(name=topic, partitions=[index])]
+            )
+            for path, topic, index in wanted
+        ]
+    )
+    response = world.ask(alter_replica_log_dirs.handle, request, 2)
+    return [partition.error_code for topic in response.results for partition in topic.partitions]
+
+
+def test_a_move_shows_as_a_future_replica_until_it_has_arrived(world: World) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"a", b"b")
+    log = world.partition("orders").log
+    home, target = log.directory.path, str(world.paths[1])
+    if home == target:
+        target = str(world.paths[0])
+    assert alter(world, (target, "orders", 0)) == [ErrorCode.NONE]
+    found = describe(world)
+    assert held(found[home]) == {("orders", 0): (log.size_bytes, 0, False)}
+    assert held(found[target]) == {("orders", 0): (0, 2, True)}
+    world.keep_house(for_ms=5_000)
+    found = describe(world)
+    assert held(found[home]) == {}
+    assert held(found[target]) == {("orders", 0): (log.size_bytes, 0, False)}
+
+
+def test_where_a_replica_cannot_go(world: World) -> None:
+    world.create_topic("orders")
+    here = str(world.paths[0])
+    assert alter(
+        world,
+        ("/nowhere", "orders", 0),
+        ("d0", "orders", 0),
+        (here, "orders", 9),
+        (here, "nowhere", 0),
+        ("/nowhere", "nowhere", 0),
+    ) == [
+        ErrorCode.LOG_DIR_NOT_FOUND,
+        ErrorCode.LOG_DIR_NOT_FOUND,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.LOG_DIR_NOT_FOUND,
+    ]
+
+
+def test_a_failed_directory_takes_no_replica(world: World) -> None:
+    world.create_topic("orders", 2)
+    broken = world.partition("orders").directory
+    world.partitions.lose(broken, OSError(5, "Input/output error"))
+    assert alter(world, (broken.path, "orders", 1)) == [ErrorCode.KAFKA_STORAGE_ERROR]
