@@ -26,7 +26,7 @@ class ProducerIds:
         self._left = range(0)
         self._spare: range | None = None
         self._prefetch_at = 0
-        self._allocation: asyncio.Future[AllocateProducerIdsResponse] | None = None
+        self._allocation: asyncio.Future[None] | None = None
 
     async def take(self, broker: "Broker") -> int:
         while not self._left:
@@ -34,13 +34,7 @@ class ProducerIds:
                 self._begin(self._spare)
                 self._spare = None
             else:
-                block = await asyncio.shield(self._allocate(broker))
-                if block.error_code != ErrorCode.NONE:
-                    raise KafkaError(
-                        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-                        "The controller gave no producer ids: "
-                        f"{ErrorCode.of(block.error_code).name}. Try again.",
-                    )
+                await asyncio.shield(self._allocate(broker))
         producer_id, self._left = self._left[0], self._left[1:]
         if self._spare is None and len(self._left) <= self._prefetch_at:
             self._allocate(broker)
@@ -50,24 +44,35 @@ class ProducerIds:
         self._left = block
         self._prefetch_at = int(len(block) * PREFETCH_BELOW)
 
-    def _allocate(self, broker: "Broker") -> "asyncio.Future[AllocateProducerIdsResponse]":
+    def _allocate(self, broker: "Broker") -> "asyncio.Future[None]":
         """The allocation under way, begun if there is none."""
         if self._allocation is None:
-            registered = broker.image.brokers.get(broker.node_id)
-            request = AllocateProducerIdsRequest(
-                broker_id=broker.node_id, broker_epoch=registered.epoch if registered else -1
-            )
-            self._allocation = asyncio.ensure_future(
-                broker.controller.handle(request, timeout_ms=ALLOCATION_TIMEOUT_MS)
-            )
-            self._allocation.add_done_callback(self._allocated)
+            self._allocation = asyncio.ensure_future(self._ask_for_block(broker))
+            # Who waits is told of a failure; a prefetch that nobody waits for may fail unheard.
+            self._allocation.add_done_callback(_hear)
         return self._allocation
 
-    def _allocated(self, allocation: "asyncio.Future[AllocateProducerIdsResponse]") -> None:
-        self._allocation = None
-        if allocation.cancelled() or allocation.exception() is not None:
-            return  # who waits for it is told; the next to need a block asks again
-        block = allocation.result()
-        if block.error_code == ErrorCode.NONE:
-            start = block.producer_id_start
-            self._spare = range(start, start + block.producer_id_len)
+    async def _ask_for_block(self, broker: "Broker") -> None:
+        registered = broker.image.brokers.get(broker.node_id)
+        request = AllocateProducerIdsRequest(
+            broker_id=broker.node_id, broker_epoch=registered.epoch if registered else -1
+        )
+        try:
+            block: AllocateProducerIdsResponse = await broker.controller.handle(
+                request, timeout_ms=ALLOCATION_TIMEOUT_MS
+            )
+        finally:
+            self._allocation = None
+        if block.error_code != ErrorCode.NONE:
+            raise KafkaError(
+                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+                "The controller gave no producer ids: "
+                f"{ErrorCode.of(block.error_code).name}. Try again.",
+            )
+        start = block.producer_id_start
+        self._spare = range(start, start + block.producer_id_len)
+
+
+def _hear(allocation: "asyncio.Future[None]") -> None:
+    if not allocation.cancelled():
+        allocation.exception()
