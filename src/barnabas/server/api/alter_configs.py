@@ -8,4 +8,5 @@ from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfi
 
 
 async def handle(request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
-    return await call.broker.controller.handle(request)
+    response: AlterConfigsResponse = await call.broker.controller.handle(request)
+    return response

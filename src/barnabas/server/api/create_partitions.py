@@ -11,4 +11,7 @@ from barnabas.wire.messages.create_partitions import (
 
 
 async def handle(request: CreatePartitionsRequest, call: Call) -> CreatePartitionsResponse:
-    return await call.broker.controller.handle(request, timeout_ms=request.timeout_ms)
+    response: CreatePartitionsResponse = await call.broker.controller.handle(
+        request, timeout_ms=request.timeout_ms
+    )
+    return response

@@ -9,4 +9,7 @@ from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopi
 
 
 async def handle(request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
-    return await call.broker.controller.handle(request, timeout_ms=request.timeout_ms)
+    response: CreateTopicsResponse = await call.broker.controller.handle(
+        request, timeout_ms=request.timeout_ms
+    )
+    return response

@@ -18,4 +18,7 @@ async def handle(request: DeleteTopicsRequest, call: Call) -> DeleteTopicsRespon
             ErrorCode.TOPIC_DELETION_DISABLED,
             "Topic deletion is disabled: set delete.topic.enable=true to allow it.",
         )
-    return await call.broker.controller.handle(request, timeout_ms=request.timeout_ms)
+    response: DeleteTopicsResponse = await call.broker.controller.handle(
+        request, timeout_ms=request.timeout_ms
+    )
+    return response

@@ -8,4 +8,7 @@ from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeade
 
 
 async def handle(request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
-    return await call.broker.controller.handle(request, timeout_ms=request.timeout_ms)
+    response: ElectLeadersResponse = await call.broker.controller.handle(
+        request, timeout_ms=request.timeout_ms
+    )
+    return response

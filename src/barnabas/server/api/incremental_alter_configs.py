@@ -22,7 +22,8 @@ async def handle(
 ) -> IncrementalAlterConfigsResponse:
     loggers = [each for each in request.resources if each.resource_type == _LOGGERS]
     if not loggers:
-        return await call.broker.controller.handle(request)
+        response: IncrementalAlterConfigsResponse = await call.broker.controller.handle(request)
+        return response
     answered = [
         _alter_loggers(each, call.broker.node_id, request.validate_only) for each in loggers
     ]

@@ -8,4 +8,7 @@ from barnabas.wire.messages.update_features import UpdateFeaturesRequest, Update
 
 
 async def handle(request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
-    return await call.broker.controller.handle(request, timeout_ms=request.timeout_ms)
+    response: UpdateFeaturesResponse = await call.broker.controller.handle(
+        request, timeout_ms=request.timeout_ms
+    )
+    return response
