@@ -223,6 +223,33 @@ def test_a_log_is_opened_once(workshop: Workshop) -> None:
     assert workshop.open() is log
 
 
+@pytest.mark.parametrize("stop", ["stop", "kill"])
+def test_a_log_that_was_never_written_to_is_a_folder_with_its_topic(
+    workshop: Workshop, stop: str
+) -> None:
+    workshop.create()
+    getattr(workshop, stop)()
+    assert [path.name for path in workshop.folder().glob("*.*")] == ["partition.metadata"]
+    workshop.restart()
+    log = workshop.open()
+    assert log.flush_due(NOW_MS) is False
+    log.flush()
+    assert append(log, b"first") == 0
+    assert read_all(log) == [(0, b"first")]
+
+
+@pytest.mark.parametrize("stop", ["stop", "kill"])
+def test_an_emptied_log_remembers_where_it_goes_on(workshop: Workshop, stop: str) -> None:
+    log = workshop.create()
+    fill(log, 5)
+    log.advance_start(5)
+    log.delete_old_segments(NOW_MS + 10 * SMALL.retention_ms, 5)
+    getattr(workshop, stop)()
+    workshop.restart()
+    log = workshop.open()
+    assert (log.start_offset, log.end_offset) == (5, 5)
+
+
 def test_space_is_told(workshop: Workshop) -> None:
     assert 0 < workshop.directory.usable_bytes <= workshop.directory.total_bytes
 

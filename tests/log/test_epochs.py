@@ -79,6 +79,7 @@ def test_who_wrote_an_offset(epochs: EpochHistory) -> None:
 
 
 def test_the_file_is_kafkas_and_is_read_back(tmp_path: Path, epochs: EpochHistory) -> None:
+    epochs.save()
     path = tmp_path / "leader-epoch-checkpoint"
     assert path.read_text() == "0\n3\n2 10\n4 20\n7 30\n"
     assert EpochHistory.load(str(tmp_path)).starts == epochs.starts

@@ -230,6 +230,27 @@ def test_damage_to_what_was_safely_on_disk_is_refused_and_left_alone(workshop: W
     assert path.read_bytes() == content
 
 
+def test_one_log_beyond_recovery_does_not_hold_up_the_others(workshop: Workshop) -> None:
+    for partition in range(3):
+        log = workshop.create(partition=partition)
+        fill(log, 20)
+        log.flush()
+    workshop.directory.checkpoint()
+    for partition in range(3):
+        fill(workshop.open(partition=partition), 1)
+    workshop.kill()
+    damaged = workshop.folder(partition=1) / FIRST_LOG
+    content = bytearray(damaged.read_bytes())
+    content[500] ^= 0xFF
+    damaged.write_bytes(content)
+    workshop.restart()
+    workshop.directory.recover_all(lambda topic: SMALL)
+    assert workshop.directory.unrecovered() == [("orders", 1)]
+    assert len(read_all(workshop.open(partition=2))) == 21
+    with pytest.raises(CorruptLog):
+        workshop.open(partition=1)
+
+
 def test_damage_in_a_closed_segment_is_never_served(workshop: Workshop) -> None:
     log = workshop.create(LogConfig(segment_bytes=4096, index_interval_bytes=1 << 20))
     fill(log, 60)

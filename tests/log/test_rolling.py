@@ -96,8 +96,13 @@ def test_rolling_closes_the_time_index_and_writes_a_snapshot(workshop: Workshop)
 def test_rolling_an_empty_segment_does_nothing(workshop: Workshop) -> None:
     log = workshop.create()
     log.roll(NOW_MS)
+    append(log, b"x")
     log.roll(NOW_MS)
-    assert workshop.files_named("*.log") == ["00000000000000000000.log"]
+    log.roll(NOW_MS)
+    assert workshop.files_named("*.log") == [
+        "00000000000000000000.log",
+        "00000000000000000001.log",
+    ]
 
 
 def test_a_preallocated_segment_is_trimmed_when_it_is_done(workshop: Workshop) -> None:

@@ -29,8 +29,8 @@ from barnabas.log.checkpoints import (
 )
 from barnabas.log.clean_stop import take_clean_stop, write_clean_stop
 from barnabas.log.config import DEFAULT_CONFIG, LogConfig
-from barnabas.log.doomed import Doomed
-from barnabas.log.failures import LogDirFailure
+from barnabas.log.doomed import Doomed, Purge
+from barnabas.log.failures import CorruptLog, LogDirFailure
 from barnabas.log.files import OpenFiles
 from barnabas.log.flush import Flush
 from barnabas.log.lock import DirectoryLock
@@ -167,8 +167,6 @@ class LogDirectory:
             log = self.logs[key] = Log(self, topic, partition, topic_id, new_log(opening))
         except OSError as error:
             raise LogDirFailure(self.path, error) from error
-        for path in (self.path, folder, f"{folder}/{partition_metadata.FILE_NAME}"):
-            log.sync_later(path)
         self._trusted.add(key)
         return log
 
@@ -190,9 +188,15 @@ class LogDirectory:
         """Files or folders that nobody will ask for by name again."""
         self._doomed.add(paths, delay_ms)
 
+    def begin_purge(self, now_ms: int) -> "Purge":
+        """What was deleted long enough ago; removing it may happen in any thread."""
+        return Purge(self._doomed.take_due(now_ms))
+
     def purge(self, now_ms: int) -> int:
-        """Removes what was deleted long enough ago; how many paths went."""
-        return self._doomed.purge(now_ms)
+        """Removes what was deleted long enough ago, here and now; how many paths went."""
+        purge = self.begin_purge(now_ms)
+        purge.remove()
+        return len(purge)
 
     # Recovery and checkpoints
 
@@ -207,12 +211,19 @@ class LogDirectory:
         config_of: Callable[[str], LogConfig] = lambda topic: DEFAULT_CONFIG,
         progress: Progress | None = None,
     ) -> None:
-        """Recovers every log that needs it, so that each opens without a scan later."""
+        """Recovers every log that needs it, so that each opens without a scan later.
+
+        A log that cannot be recovered is left as it is; opening it says why.
+        """
         for topic, partition in self.unrecovered():
             topic_id = self.topic_id_of(topic, partition)
             if topic_id is None:
                 continue  # made moments before the crash; whoever opens it knows its id
-            log = self.open_log(topic, partition, topic_id, config_of(topic), progress)
+            try:
+                log = self.open_log(topic, partition, topic_id, config_of(topic), progress)
+            except CorruptLog as damage:
+                _logger.error("%s-%d cannot be served: %s", topic, partition, damage)
+                continue
             log.close()
             self.expect(log)
 

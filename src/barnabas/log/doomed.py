@@ -5,7 +5,7 @@ A reader may still be on its way to a file by name; whoever has it open already 
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 
@@ -24,20 +24,30 @@ class Doomed:
     def add(self, paths: Iterable[str], delay_ms: int) -> None:
         self._new += [(path, delay_ms) for path in paths]
 
-    def purge(self, now_ms: int) -> int:
-        """Removes what is due; how many paths that were."""
+    def take_due(self, now_ms: int) -> list[str]:
+        """What may be removed now, and is forgotten here."""
         self._due += [(now_ms + delay_ms, path) for path, delay_ms in self._new]
         self._new.clear()
         due = [path for due_ms, path in self._due if due_ms <= now_ms]
         self._due = [(due_ms, path) for due_ms, path in self._due if due_ms > now_ms]
-        for path in due:
-            remove(path)
-        return len(due)
+        return due
 
 
-def remove(path: str) -> None:
-    with suppress(FileNotFoundError):
-        if os.path.isdir(path):
-            shutil.rmtree(path)
-        else:
-            os.unlink(path)
+class Purge:
+    """Paths to remove, which takes as long as the file system does: a thread is the place."""
+
+    __slots__ = ("_paths",)
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def remove(self) -> None:
+        for path in self._paths:
+            with suppress(FileNotFoundError):
+                if os.path.isdir(path):
+                    shutil.rmtree(path)
+                else:
+                    os.unlink(path)

@@ -23,17 +23,19 @@ class EpochStart(NamedTuple):
 class EpochHistory:
     """Epochs and start offsets, both strictly ascending.
 
-    The file is written at each change but not synced: until the log is flushed, recovery reads
-    the epochs from the batches again. `unsynced` asks the next flush to include the file.
+    A new epoch is not written down at once: until the log is flushed, recovery reads the epochs
+    from the batches again, and an epoch without batches matters to nobody. `unsynced` asks the
+    next flush to include the file.
     """
 
-    __slots__ = ("_folder", "_starts", "latest", "unsynced")
+    __slots__ = ("_folder", "_starts", "_unsaved", "latest", "unsynced")
 
     def __init__(self, folder: str, starts: list[EpochStart]) -> None:
         self._folder = folder
         self._starts = starts
         self.latest = starts[-1].epoch if starts else NO_EPOCH
         self.unsynced = False
+        self._unsaved = False
 
     @classmethod
     def load(cls, folder: str) -> "EpochHistory":
@@ -63,7 +65,8 @@ class EpochHistory:
         while starts and (starts[-1].epoch >= epoch or starts[-1].offset >= offset):
             starts.pop()
         starts.append(EpochStart(epoch, offset))
-        self._changed()
+        self.latest = epoch
+        self.unsynced = self._unsaved = True
 
     def end_offset(self, epoch: int, log_end: int) -> tuple[int, int]:
         """The largest epoch up to `epoch` and where it ended; (-1, -1) if that is unknown."""
@@ -105,11 +108,18 @@ class EpochHistory:
             self._starts.clear()
             self._changed()
 
+    def save(self) -> None:
+        """Writes the file if it does not say the same already."""
+        if self._unsaved:
+            lines = (f"{epoch} {offset}" for epoch, offset in self._starts)
+            replace_file(self.path, encode_lines(lines), sync=False)
+            self._unsaved = False
+
     def _changed(self) -> None:
+        """What was cut away must not come back: the file changes with the history."""
         self.latest = self._starts[-1].epoch if self._starts else NO_EPOCH
-        self.unsynced = True
-        lines = (f"{epoch} {offset}" for epoch, offset in self._starts)
-        replace_file(self.path, encode_lines(lines), sync=False)
+        self.unsynced = self._unsaved = True
+        self.save()
 
 
 def path_in(folder: str) -> str:

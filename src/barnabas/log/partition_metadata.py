@@ -10,8 +10,9 @@ FILE_NAME = "partition.metadata"
 
 def write(folder: str, topic_id: bytes) -> None:
     """Not synced: a file that a power cut took is written again when the log is opened."""
-    with open(f"{folder}/{FILE_NAME}", "w", encoding="ascii") as file:
-        file.write(f"version: 0\ntopic_id: {uuid.to_text(topic_id)}")
+    content = f"version: 0\ntopic_id: {uuid.to_text(topic_id)}".encode()
+    with open(f"{folder}/{FILE_NAME}", "wb", buffering=0) as file:
+        file.write(content)
 
 
 def read(folder: str) -> bytes | None:

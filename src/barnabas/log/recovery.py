@@ -57,6 +57,7 @@ class Loaded:
     start_offset: int
     end_offset: int
     recovery_point: int
+    is_new: bool = False
 
 
 def load(opening: Opening) -> Loaded:
@@ -102,12 +103,15 @@ def new_log(opening: Opening) -> Loaded:
         start_offset=offset,
         end_offset=offset,
         recovery_point=offset,
+        is_new=True,
     )
 
 
 def _first_doubtful(opening: Opening, segments: Sequence[Segment]) -> int:
     """The number of the first segment that must be scanned; past the last if none must."""
     active = segments[-1]
+    if not active.is_on_disk:
+        return len(segments)
     if active.load_tail(indexes_complete=opening.clean) and (
         opening.clean or active.next_offset == opening.recovery_point
     ):
@@ -175,7 +179,7 @@ def _recover_segment(
     file_bytes = segment.size_bytes
     segment.restart()
     segment.transactions.clear()
-    scan = ValidBatches(segment.file().fd, file_bytes, segment.base_offset, limit)
+    scan = ValidBatches(segment.file(), file_bytes, segment.base_offset, limit)
     for header, batch in scan:
         segment.note(header.size_bytes, header.last_offset, header.max_timestamp)
         if header.leader_epoch > loaded.epochs.latest:
@@ -227,12 +231,15 @@ def _settle(loaded: Loaded) -> None:
         loaded.producers.replace(())
     loaded.epochs.truncate_end(loaded.end_offset + 1)
     loaded.epochs.truncate_start(loaded.start_offset)
+    loaded.epochs.save()
     loaded.recovery_point = min(opening.recovery_point, loaded.end_offset)
     if opening.clean:
         loaded.recovery_point = loaded.end_offset
 
 
 def _new_segment(opening: Opening, base_offset: int) -> Segment:
-    return Segment.create(
-        opening.folder, base_offset, opening.files, opening.config.index_interval_bytes
-    )
+    config = opening.config
+    segment = Segment.new(opening.folder, base_offset, opening.files, config.index_interval_bytes)
+    if base_offset > 0 or config.preallocate:
+        segment.make_file(config.segment_bytes if config.preallocate else 0)
+    return segment

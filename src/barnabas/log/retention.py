@@ -19,17 +19,15 @@ def deletable(
 
     The last of them may be the active one; the log then begins a new segment first.
     """
-    count = _leading(segments, lambda segment: _is_below(segment, segments, start_offset))
+    active = segments[-1]
+    count = _leading(segments[:-1], lambda segment: segment.next_offset <= start_offset)
     if config.delete:
+        candidates = segments if active.size_bytes else segments[:-1]
         if config.retention_bytes >= 0:
-            count = max(count, _oversized(segments, config.retention_bytes))
+            count = max(count, _oversized(candidates, config.retention_bytes))
         if config.retention_ms >= 0:
-            expired_before_ms = now_ms - config.retention_ms
-            count = max(
-                count, _leading(segments, lambda segment: _age(segment) < expired_before_ms)
-            )
-    if segments[-1].size_bytes == 0:
-        count = min(count, len(segments) - 1)
+            expired_ms = now_ms - config.retention_ms
+            count = max(count, _leading(candidates, lambda segment: _age(segment) < expired_ms))
     return list(_replicated(segments[:count], high_watermark))
 
 
@@ -39,11 +37,6 @@ def _leading(segments: Sequence[Segment], is_unwanted: Callable[[Segment], bool]
         if not is_unwanted(segment):
             return number
     return len(segments)
-
-
-def _is_below(segment: Segment, segments: Sequence[Segment], start_offset: int) -> bool:
-    """Everything in the segment was deleted on request (DeleteRecords)."""
-    return segment is not segments[-1] and segment.next_offset <= start_offset
 
 
 def _oversized(segments: Sequence[Segment], retention_bytes: int) -> int:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 
+from barnabas.log.files import OpenFile
 from barnabas.wire.records.batch import (
     HEADER_BYTES,
     BatchHeader,
@@ -23,9 +24,11 @@ class ValidBatches:
     iteration stopped before the end of the file.
     """
 
-    def __init__(self, fd: int, size_bytes: int, base_offset: int, limit: int | None) -> None:
+    def __init__(
+        self, file: OpenFile, size_bytes: int, base_offset: int, limit: int | None
+    ) -> None:
         self.reason = ""
-        self._fd = fd
+        self._file = file
         self._size_bytes = size_bytes
         self._base_offset = base_offset
         self._limit = limit  # where the next segment begins
@@ -43,7 +46,7 @@ class ValidBatches:
         buffer = bytearray(min(_BUFFER_BYTES, self._size_bytes))
         expected = self._base_offset
         while self._position < self._size_bytes:
-            view = memoryview(buffer)[: os.preadv(self._fd, [buffer], self._position)]
+            view = memoryview(buffer)[: os.preadv(self._file.fd, [buffer], self._position)]
             at = 0
             while len(view) - at >= HEADER_BYTES:
                 header = self._header(view, at, expected)

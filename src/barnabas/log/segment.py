@@ -37,6 +37,7 @@ class Segment:
         "first_timestamp",
         "handle",
         "index_interval_bytes",
+        "is_on_disk",
         "max_timestamp",
         "next_offset",
         "offset_of_max_timestamp",
@@ -63,6 +64,7 @@ class Segment:
         self.first_timestamp = _NOT_LOOKED_UP
         self.max_timestamp = _NOT_LOOKED_UP
         self.offset_of_max_timestamp = base_offset
+        self.is_on_disk = True
         self.preallocated = False
         self.recent: dict[int, int] | None = None
         self.handle: Handle | None = None
@@ -72,26 +74,24 @@ class Segment:
         self._transactions: TransactionIndex | None = None
 
     @classmethod
-    def create(
-        cls,
-        folder: str,
-        base_offset: int,
-        files: OpenFiles,
-        index_interval_bytes: int,
-        *,
-        preallocate_bytes: int = 0,
+    def new(
+        cls, folder: str, base_offset: int, files: OpenFiles, index_interval_bytes: int
     ) -> "Segment":
-        """A new segment with an empty file."""
+        """A segment with nothing in it, whose file is made when it is first needed."""
         segment = cls(folder, base_offset, files, index_interval_bytes)
+        segment.is_on_disk = False
         segment.max_timestamp = NO_TIMESTAMP
         segment._indexes = segment._new_indexes()
         segment._transactions = TransactionIndex(folder, base_offset, files)
-        fd = segment.file().fd
+        return segment
+
+    def make_file(self, preallocate_bytes: int = 0) -> None:
+        """Makes the log file now: its name says where the log goes on."""
+        fd = self.file().fd
         os.ftruncate(fd, 0)
         if preallocate_bytes:
             os.posix_fallocate(fd, 0, preallocate_bytes)
-            segment.preallocated = True
-        return segment
+            self.preallocated = True
 
     def path(self, suffix: str = LOG) -> str:
         return segment_path(self._folder, self.base_offset, suffix)
@@ -100,6 +100,7 @@ class Segment:
         """The log file, opened if it was let go."""
         handle = self.handle
         if not isinstance(handle, OpenFile):
+            self.is_on_disk = True
             return self._files.open(self, self.path())
         handle.used = True
         return handle
@@ -163,6 +164,8 @@ class Segment:
 
     def seal(self) -> None:
         """The segment is complete: its indexes go to disk, the file ends with the last batch."""
+        if not self.is_on_disk:
+            return
         self.times.append(*self.latest())
         self.offsets.write_out()
         self.times.write_out()
@@ -246,8 +249,9 @@ class Segment:
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         """Every batch from `position` on with its place in the file."""
+        file = self.file()  # held, or the descriptor could be another's before the end
         try:
-            yield from batches.headers(self.file().fd, position, self.size_bytes)
+            yield from batches.headers(file.fd, position, self.size_bytes)
         except DamagedBatch as damage:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
 
@@ -349,8 +353,9 @@ class Segment:
         _logger.warning("%s: building its indexes again", self.path())
         size_bytes, next_offset = self.size_bytes, self.next_offset
         self.restart()
+        file = self.file()
         try:
-            for _, header in batches.headers(self.file().fd, 0, size_bytes):
+            for _, header in batches.headers(file.fd, 0, size_bytes):
                 self.note(header.size_bytes, header.last_offset, header.max_timestamp)
         except DamagedBatch as damage:
             _logger.error("%s is damaged at %s", self.path(), damage)

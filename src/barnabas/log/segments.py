@@ -76,13 +76,9 @@ class Segments:
 
     def begin(self, base_offset: int, config: LogConfig) -> Segment:
         """A new active segment."""
-        self.active = Segment.create(
-            self._folder,
-            base_offset,
-            self._files,
-            config.index_interval_bytes,
-            preallocate_bytes=config.segment_bytes if config.preallocate else 0,
-        )
+        segment = Segment.new(self._folder, base_offset, self._files, config.index_interval_bytes)
+        segment.make_file(config.segment_bytes if config.preallocate else 0)
+        self.active = segment
         self._ordered.append(self.active)
         self._bases.append(base_offset)
         return self.active

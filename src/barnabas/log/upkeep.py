@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from barnabas.log import replay, retention, snapshots
+from barnabas.log import partition_metadata, replay, retention, snapshots
 from barnabas.log.failures import LogDirFailure, TornWrite
 from barnabas.log.flush import Flush
 from barnabas.log.folder import INDEX, TIME_INDEX, TRANSACTION_INDEX, take_inventory
@@ -47,6 +47,7 @@ class KeptLog:
 
     __slots__ = (
         "_cuts",
+        "_is_new",
         "_segments",
         "_snapshot_offset",
         "_unflushed_since_ms",
@@ -84,6 +85,7 @@ class KeptLog:
         self._segments = Segments(opening.folder, opening.files, loaded.segments)
         self._snapshot_offset = loaded.snapshot_offset
         self._cuts = 0  # how often the log was truncated
+        self._is_new = loaded.is_new  # its folder itself may not be on disk yet
         self._unflushed_since_ms = _NOTHING_UNFLUSHED
         self._unsynced: set[str] | None = None  # files and folders a flush must not forget
 
@@ -113,18 +115,18 @@ class KeptLog:
             active.next_offset = base_offset
             self._take_snapshot(base_offset)
             for suffix in (INDEX, TIME_INDEX, TRANSACTION_INDEX):
-                self.sync_later(active.path(suffix))
+                self._sync_later(active.path(suffix))
         elif active.base_offset == base_offset:
             return active
         else:
             self._doom(self._segments.drop([active]))
-        self.sync_later(self.path)
+        self._sync_later(self.path)
         return self._segments.begin(base_offset, self.config)
 
     def _take_snapshot(self, offset: int) -> None:
         """Writes the producers' state down as it is at `offset`, if that is news."""
         if offset > self._snapshot_offset:
-            self.sync_later(snapshots.write(self.path, offset, self.producers))
+            self._sync_later(snapshots.write(self.path, offset, self.producers))
             self._snapshot_offset = offset
 
     # Shortening, at either end
@@ -181,7 +183,7 @@ class KeptLog:
         self._lower_recovery_point(min(offset, self.start_offset))
         self._doom(self._segments.drop(self._segments.ordered))
         self._segments.begin(offset, self.config)
-        self.sync_later(self.path)
+        self._sync_later(self.path)
         self.start_offset = self.end_offset = offset
         self.epochs.clear()
         self._reload_producers()
@@ -219,13 +221,19 @@ class KeptLog:
     def begin_flush(self) -> Flush:
         """What to sync, in any thread; `finish_flush` then moves the recovery point."""
         _, number = self._segments.holding(self.recovery_point)
-        logs = tuple(segment.file() for segment in self._segments.from_number(number))
+        unflushed = self._segments.from_number(number)
+        logs = tuple(segment.file() for segment in unflushed if segment.is_on_disk)
         beside = tuple(self._unsynced or ())
         self._unsynced = None
         self._unflushed_since_ms = _NOTHING_UNFLUSHED
         if self.epochs.unsynced:
-            beside += (self.epochs.path,)
+            self.epochs.save()
             self.epochs.unsynced = False
+            beside += (self.epochs.path,)
+        if self._is_new:
+            self._is_new = False
+            beside += (f"{self.path}/{partition_metadata.FILE_NAME}", self.path)
+            beside += (self.directory.path,)
         return Flush(self.directory.path, self.end_offset, self._cuts, logs, beside)
 
     def finish_flush(self, flush: Flush) -> None:
@@ -255,13 +263,14 @@ class KeptLog:
         """Writes what opening the log again asks for; a flush is still due."""
         self._segments.active.seal()
         self._take_snapshot(self.end_offset)
+        self.epochs.save()
 
     def abandon(self) -> None:
         """Lets go of the files as they are."""
         self._segments.close()
 
-    def sync_later(self, path: str) -> None:
-        """The next flush includes a file or folder that is new."""
+    def _sync_later(self, path: str) -> None:
+        """The next flush includes a file that is new, or a folder with a new name in it."""
         if self._unsynced is None:
             self._unsynced = set()
         self._unsynced.add(path)
