@@ -1,7 +1,8 @@
 """The commit log of a partition on disk: segments, indexes, recovery, retention."""
 
+from barnabas.log.checkpointing import Checkpoint
 from barnabas.log.config import LogConfig
-from barnabas.log.directory import Checkpoint, LogDirectory, PartitionKey
+from barnabas.log.directory import LogDirectory, PartitionKey
 from barnabas.log.failures import CorruptLog, LogDirFailure
 from barnabas.log.files import OpenFiles
 from barnabas.log.flush import Flush

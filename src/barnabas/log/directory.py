@@ -17,15 +17,14 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from barnabas.log import meta_properties, partition_metadata
+from barnabas.log.checkpointing import Checkpoint, Checkpointing
 from barnabas.log.checkpoints import (
     MalformedCheckpoint,
     encode_offsets,
     read_offsets,
-    replace_file,
 )
 from barnabas.log.clean_stop import take_clean_stop, write_clean_stop
 from barnabas.log.config import DEFAULT_CONFIG, LogConfig
@@ -72,6 +71,7 @@ class LogDirectory:
         self.was_clean = clean_stop is not None
         self.previous_broker_epoch = clean_stop.broker_epoch if clean_stop else -1
         self._trusted = set(self._recovery_points) if self.was_clean else set[PartitionKey]()
+        self._checkpointing = Checkpointing(path)
         self._doomed = Doomed()
         self._doomed.add(
             (f"{path}/{name}" for name in os.listdir(path) if name.endswith(_DELETED_FOLDER)), 0
@@ -188,7 +188,7 @@ class LogDirectory:
         """Files or folders that nobody will ask for by name again."""
         self._doomed.add(paths, delay_ms)
 
-    def begin_purge(self, now_ms: int) -> "Purge":
+    def begin_purge(self, now_ms: int) -> Purge:
         """What was deleted long enough ago; removing it may happen in any thread."""
         return Purge(self._doomed.take_due(now_ms))
 
@@ -236,7 +236,7 @@ class LogDirectory:
 
     def begin_checkpoint(
         self, high_watermarks: Mapping[PartitionKey, int] | None = None
-    ) -> "Checkpoint":
+    ) -> Checkpoint:
         """What the checkpoint files should say now; writing them may happen in any thread."""
         for log in self.logs.values():
             self._keep_offsets(log)
@@ -247,7 +247,7 @@ class LogDirectory:
         if high_watermarks is not None:
             self.high_watermarks.update(high_watermarks)
             files[HIGH_WATERMARKS] = encode_offsets(self.high_watermarks)
-        return Checkpoint(self.path, files)
+        return self._checkpointing.begin(files)
 
     def checkpoint(self, high_watermarks: Mapping[PartitionKey, int] | None = None) -> None:
         """Writes the checkpoint files, here and now."""
@@ -333,22 +333,6 @@ class LogDirectory:
         self._start_offsets.pop(key, None)
         if self._recovery_points.pop(key, None):
             self.checkpoint()
-
-
-@dataclass(slots=True, frozen=True)
-class Checkpoint:
-    """The contents of checkpoint files, each replaced as a whole."""
-
-    directory: str
-    files: Mapping[str, bytes]
-
-    def write(self) -> None:
-        """Blocks until they are on disk."""
-        try:
-            for name, content in self.files.items():
-                replace_file(f"{self.directory}/{name}", content)
-        except OSError as error:
-            raise LogDirFailure(self.directory, error) from error
 
 
 def _read_checkpoint(path: str) -> dict[PartitionKey, int]:

@@ -8,6 +8,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -151,21 +152,22 @@ class Housekeeping:
             high_watermarks = self._partitions.high_watermarks_in(directory)
             if high_watermarks != self._written.get(directory):
                 self._written[directory] = high_watermarks
-                self._write(directory, high_watermarks)
+                checkpoint = directory.begin_checkpoint(high_watermarks)
+                self._background.run(checkpoint.write, partial(self._written_to, directory))
             yield
 
-    def _write(self, directory: LogDirectory, high_watermarks: dict[tuple[str, int], int]) -> None:
-        def done(failure: BaseException | None) -> None:
-            if isinstance(failure, OSError):
-                self._partitions.lose(directory, failure)
-            elif failure is not None:
-                raise failure
-
-        self._background.run(directory.begin_checkpoint(high_watermarks).write, done)
+    def _written_to(self, directory: LogDirectory, failure: BaseException | None) -> None:
+        """Work in the background has ended."""
+        if isinstance(failure, OSError):
+            self._partitions.lose(directory, failure)
+        elif failure is not None:
+            raise failure
 
     def _purge(self, now_ms: int) -> Iterator[None]:
         for directory in self._partitions.disks.working():
-            directory.purge(now_ms)
+            purge = directory.begin_purge(now_ms)
+            if purge:
+                self._background.run(purge.remove, partial(self._written_to, directory))
             yield
 
     def _sort_folders(self, _: int) -> Iterator[None]:

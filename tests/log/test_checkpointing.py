@@ -1,0 +1,14 @@
+"""Checkpoint files are written from threads, in turn."""
+
+from pathlib import Path
+
+from barnabas.log.checkpointing import Checkpointing
+
+
+def test_what_is_newer_stays_whoever_writes_last(tmp_path: Path) -> None:
+    checkpointing = Checkpointing(str(tmp_path))
+    older = checkpointing.begin({"recovery-point-offset-checkpoint": b"old"})
+    newer = checkpointing.begin({"recovery-point-offset-checkpoint": b"new"})
+    newer.write()
+    older.write()
+    assert (tmp_path / "recovery-point-offset-checkpoint").read_bytes() == b"new"
