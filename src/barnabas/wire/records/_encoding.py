@@ -265,6 +265,7 @@ class Cells:
 
     @cython.cfunc
     @cython.inline
+    @cython.exceptval(-2)
     def size(self, row: Size) -> Long:
         """The bytes of the cell; -1 is null."""
         if row < 0 or row >= self.count:

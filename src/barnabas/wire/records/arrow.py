@@ -85,8 +85,8 @@ def from_arrow(
     base_sequence: int = NO_SEQUENCE,
     transactional: bool = False,
     default_timestamp: int = NO_TIMESTAMP,
-) -> bytes:
-    """One batch after the other, each to be produced on its own, in the order of the rows.
+) -> list[bytearray]:
+    """The batches that hold the rows in their order, each to be produced on its own.
 
     The rows have a column `value`, and may have `key`, `timestamp` and `headers`. A batch is
     within the bound before it is compressed, unless a single record is beyond it.
@@ -119,7 +119,7 @@ def from_arrow(
         first += count
         if base_sequence != NO_SEQUENCE:
             base_sequence = (base_sequence + count) & MAX_SEQUENCE
-    return b"".join(batches)
+    return batches
 
 
 def _fill(batches: list[tuple[BatchHeader, Buffer]]) -> pa.RecordBatch:
@@ -252,8 +252,9 @@ def _cells(array: pa.Array) -> _encoding.Cells:
 
     array = array.cast(pa.binary())
     validity, offsets, content = array.buffers()
+    first = array.offset
     if len(array) == 0:  # then Arrow may leave out the one offset that there is
-        offsets = bytes(4)
+        offsets, first = bytes(4), 0
     return _encoding.Cells(
-        _view(offsets, "i"), _view(validity, "B"), _view(content, "B"), array.offset, len(array)
+        _view(offsets, "i"), _view(validity, "B"), _view(content, "B"), first, len(array)
     )

@@ -80,7 +80,7 @@ def _beyond(codec: Codec, max_bytes: int) -> CompressionError:
 
 
 _FIRST_STEP_BYTES = 64 * 1024
-_LAST_STEP_BYTES = 1024 * 1024
+_LAST_STEP_BYTES = 256 * 1024
 
 
 def _read_in_steps(read: Callable[[int], bytes], max_bytes: int) -> bytearray:
