@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
-from crc32c import crc32c
-
 from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.records.checksum import crc32c
 from barnabas.wire.records.compression import Codec
 
 Readable: TypeAlias = bytes | bytearray | memoryview

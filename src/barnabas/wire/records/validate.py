@@ -8,8 +8,6 @@ is patched in place; for another codec its records are compressed anew.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records import _loops
 from barnabas.wire.records.batch import (
@@ -31,6 +29,7 @@ from barnabas.wire.records.batch import (
     stamp_append_time,
     write_header,
 )
+from barnabas.wire.records.checksum import crc32c
 from barnabas.wire.records.compression import Buffer, Codec, CompressionError, compress
 from barnabas.wire.records.read import MAX_DECOMPRESSED_BYTES, record_bytes
 
