@@ -61,6 +61,12 @@ def delete(
     return None
 
 
+def names_in(directory: LogDirectory) -> list[str]:
+    """Everything in a log directory, partition or not."""
+    with os.scandir(directory.path) as entries:
+        return [entry.name for entry in entries]
+
+
 def size_bytes(directory: LogDirectory, topic: str, index: int) -> int:
     """What a partition that nobody has opened takes in its segments."""
     with os.scandir(f"{directory.path}/{topic}-{index}") as entries:

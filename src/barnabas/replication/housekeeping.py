@@ -9,10 +9,9 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.log import LogDirectory
+from barnabas.log import LogDirectory, PartitionKey
 from barnabas.replication import folders
 from barnabas.replication.background import Background
 from barnabas.replication.folders import DELETED, FUTURE
@@ -77,7 +76,7 @@ class Housekeeping:
     ) -> None:
         self._partitions = partitions
         self._background = background
-        self._written: dict[LogDirectory, dict[tuple[str, int], int]] = {}
+        self._written: dict[LogDirectory, tuple[dict[PartitionKey, int], list[int]]] = {}
         self._setting = setting = settings.broker
         self._chores = [
             Chore(partitions.catch_up, BACKLOG_CHECK_MS),
@@ -150,8 +149,10 @@ class Housekeeping:
         """Write down high watermarks and recovery points, where they have moved."""
         for directory in self._partitions.disks.working():
             high_watermarks = self._partitions.high_watermarks_in(directory)
-            if high_watermarks != self._written.get(directory):
-                self._written[directory] = high_watermarks
+            recovery_points = [log.recovery_point for log in directory.logs.values()]
+            moved = (high_watermarks, recovery_points)
+            if moved != self._written.get(directory):
+                self._written[directory] = moved
                 checkpoint = directory.begin_checkpoint(high_watermarks)
                 self._background.run(checkpoint.write, partial(self._written_to, directory))
             yield
@@ -173,10 +174,10 @@ class Housekeeping:
     def _sort_folders(self, _: int) -> Iterator[None]:
         """Once after the start: what deletions and moves left unfinished, and what is nobody's."""
         for directory in self._partitions.disks.working():
-            for number, path in enumerate(sorted(Path(directory.path).iterdir())):
-                if (leftover := _LEFTOVER.fullmatch(path.name)) is not None:
+            for number, name in enumerate(folders.names_in(directory)):
+                if (leftover := _LEFTOVER.fullmatch(name)) is not None:
                     self._finish(directory, leftover)
-                elif (folder := _FOLDER.fullmatch(path.name)) is not None:
+                elif (folder := _FOLDER.fullmatch(name)) is not None:
                     self._partitions.disown_if_stray(directory, folder[1], int(folder[2]))
                 if number % LOOKED_AT_IN_A_STEP == 0:
                     yield

@@ -22,7 +22,7 @@ from barnabas.replication.partition import Partition, Waiting
 from barnabas.replication.topic_rules import BROKER, TOPIC, Settings, TopicRules, rules_of
 from barnabas.wire.errors import ErrorCode, KafkaError
 
-CHANGED_AT_ONCE = 64
+CHANGED_AT_ONCE = 16
 """How many folders a metadata change makes or removes right away; housekeeping does the rest."""
 
 METADATA_TOPIC = "__cluster_metadata"
