@@ -69,9 +69,16 @@ def _cleanup(
     existing: BrokerState, request: BrokerRegistrationRequest, image: Image, context: Context
 ) -> list[Message]:
     """The process before may have died: it leads nothing now, and unless it had stopped cleanly
-    its log may have lost what its replicas were trusted to have (KIP-966)."""
+    its log may have lost what its replicas were trusted to have (KIP-966).
+
+    A partition with no other replica stays as it is after a clean stop, so that a broker alone
+    starts in a time that does not grow with its partitions: nobody else could have led it, and
+    while the broker is fenced no client is sent to it. (Kafka takes the leader away and gives it
+    back, two records a partition.)
+    """
     clean = request.previous_broker_epoch == existing.epoch
     broker_id = request.broker_id
+    alone = (broker_id,) if clean else None
     return list(
         broker_changes(
             image,
@@ -79,7 +86,8 @@ def _cleanup(
             (
                 (topic, index, partition)
                 for topic, index, partition in each_partition(image)
-                if broker_id in partition.isr or (not clean and broker_id in partition.elr)
+                if partition.replicas != alone
+                and (broker_id in partition.isr or (not clean and broker_id in partition.elr))
             ),
             leaving=broker_id if clean else None,
             lost_log=None if clean else broker_id,
