@@ -283,19 +283,20 @@ def test_a_reader_that_waits_for_nothing_is_answered_at_once(world: World) -> No
 @given(
     sizes=st.lists(st.tuples(st.integers(0, 1), st.integers(1, 2000)), min_size=1, max_size=10),
     min_bytes=st.integers(1, 6000),
-    partition_max_bytes=st.integers(2100, 5000),  # any one batch fits
+    limit=st.integers(2100, 5000),  # any one batch fits
 )
 def test_min_bytes_completes_exactly_when_there_is_enough(
-    sizes: list[tuple[int, int]], min_bytes: int, partition_max_bytes: int, new_world: Any
+    sizes: list[tuple[int, int]], min_bytes: int, limit: int, new_world: Any
 ) -> None:
     world: World = new_world()
     world.create_topic("orders", 2)
-    limits = {"partition_max_bytes": partition_max_bytes, "max_bytes": 1 << 20}
+    limits = {"partition_max_bytes": limit, "max_bytes": 1 << 20}
     wanted = {("orders", 0): 0, ("orders", 1): 0}
     pending = begin(world, wanted, min_bytes=min_bytes, **limits)
     for index, value_size in sizes:
         world.append("orders", b"x" * value_size, index=index)
-        there = sum(map(size, fetch(world, wanted, max_wait_ms=0, **limits)))
+        logs = [world.partition("orders", index).log for index in range(2)]
+        there = sum(min(log.size_bytes, limit) for log in logs)
         pending.resume()
         if there >= min_bytes:
             assert pending.is_answered
@@ -304,7 +305,18 @@ def test_min_bytes_completes_exactly_when_there_is_enough(
     if not pending.is_answered:
         world.timer.ring()
         pending.resume()
-    assert sum(map(size, answers(pending.answer))) == there
+    at_once = fetch(world, wanted, max_wait_ms=0, **limits)
+    assert list(map(offsets, answers(pending.answer))) == list(map(offsets, at_once))
+
+
+def test_more_bytes_wanted_than_the_limits_let_through_are_not_waited_for(world: World) -> None:
+    world.create_topic("orders")
+    for _ in range(3):
+        world.append("orders", b"x" * 1000)
+    for limits in ({"max_bytes": 2500}, {"partition_max_bytes": 2500, "max_bytes": 2500}):
+        assert begin(world, {("orders", 0): 0}, min_bytes=100_000, **limits).is_answered
+    waits = begin(world, {("orders", 0): 0}, min_bytes=2501, partition_max_bytes=2500)
+    assert not waits.is_answered
 
 
 def test_only_the_partition_that_moved_is_read_again(

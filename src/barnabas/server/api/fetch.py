@@ -6,9 +6,10 @@ v15 the replica's state instead of its id; v16 the current leader's address; v17
 directory; v18 its high watermark.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable
 
-from barnabas.replication import NO_EPOCH, FetchedPartition, Partition
+from barnabas.log import Slice
+from barnabas.replication import NO_EPOCH, Partition
 from barnabas.server.call import Call
 from barnabas.server.errors import failure_of
 from barnabas.server.leaders import leader_of
@@ -63,12 +64,15 @@ class _Reading:
         "_by_id",
         "_call",
         "_context",
+        "_counted",
         "_found",
         "_is_replica",
         "_isolation",
         "_max_bytes",
+        "_metrics",
         "_min_bytes",
-        "_readable_bytes",
+        "_returned_bytes",
+        "_there_bytes",
         "_wanted",
         "has_failed",
         "is_done",
@@ -80,11 +84,14 @@ class _Reading:
         self._by_id = call.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
         self._is_replica = _replica_id(request, call.api_version) >= 0
         self._isolation = request.isolation_level
+        self._metrics = call.broker.metrics.topic
         self._max_bytes = min(request.max_bytes, call.broker.settings["fetch.max.bytes"])
         self._min_bytes = min(request.min_bytes, self._max_bytes)
-        self._readable_bytes = 0
-        self._found: dict[SessionPartition, FetchedPartition | PartitionData] = {}
-        # What was read, or the refusal; nothing for partitions that have no news for the session.
+        self._returned_bytes = 0
+        self._there_bytes = 0
+        self._counted: dict[SessionPartition, int] = {}
+        self._found: dict[SessionPartition, PartitionData] = {}
+        # The answers so far; none for partitions that have no news for the session.
         self._wanted: dict[Partition, SessionPartition] = {}
         self.has_failed = False
         self.is_done = False
@@ -98,7 +105,7 @@ class _Reading:
             if only_news and _has_no_news(wanted):
                 continue
             read(wanted)
-        if self._readable_bytes >= self._min_bytes or not partitions:
+        if self._there_bytes >= self._min_bytes or not partitions:
             self.is_done = True
 
     def watched(self) -> dict[Partition, SessionPartition]:
@@ -121,61 +128,74 @@ class _Reading:
             if not partition.is_leader:
                 self._read_again(wanted)
 
-    def answers(self) -> Iterator[tuple[SessionPartition, PartitionData]]:
-        metrics_of = self._call.broker.metrics.topic
-        for wanted, fetched in self._found.items():
-            if isinstance(fetched, PartitionData):
-                yield wanted, fetched
-                continue
-            records = fetched.records
-            answer = PartitionData(
-                partition_index=wanted.index,
-                high_watermark=fetched.high_watermark,
-                last_stable_offset=fetched.last_stable_offset,
-                log_start_offset=fetched.start_offset,
-                aborted_transactions=None if fetched.aborted is None else _aborted(fetched.aborted),
-                records=_NOTHING if records is None else records,
-            )
-            metrics = metrics_of(wanted.partition.topic)  # type: ignore[union-attr]
-            metrics.fetch_requests += 1
-            if records is not None:
-                metrics.bytes_out += records.size_bytes
-            elif fetched.diverging is not None:
-                epoch, end_offset = fetched.diverging
-                answer.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
-            yield wanted, answer
+    def answers(self) -> Iterable[tuple[SessionPartition, PartitionData]]:
+        return self._found.items()
 
     def _read(self, wanted: SessionPartition) -> None:
-        readable_bytes = self._readable_bytes
-        left_bytes = self._max_bytes - readable_bytes
+        returned_bytes = self._returned_bytes
         max_bytes = wanted.max_bytes
+        if max_bytes > self._max_bytes - returned_bytes:
+            max_bytes = self._max_bytes - returned_bytes
         try:
             partition = wanted.partition
             if partition is None or not partition.is_leader:
                 partition = wanted.partition = self._find(wanted)
             fetched = partition.fetch(
                 wanted.fetch_offset,
-                max_bytes if max_bytes < left_bytes else left_bytes,
+                max_bytes,
                 isolation=self._isolation,
-                at_least_one=not readable_bytes,
+                at_least_one=not returned_bytes,
                 leader_epoch=wanted.current_leader_epoch,
                 last_fetched_epoch=wanted.last_fetched_epoch,
             )
         except Exception as failure:
             self._found[wanted] = self._refused(wanted, failure)
             return
-        self._found[wanted] = fetched
-        if fetched.records is not None:
-            self._readable_bytes = readable_bytes + fetched.records.size_bytes
-        elif fetched.diverging is not None:
+        records, high_watermark, stable_offset, start_offset, aborted, diverging = fetched
+        answer = self._found[wanted] = PartitionData(
+            partition_index=wanted.index,
+            high_watermark=high_watermark,
+            last_stable_offset=stable_offset,
+            log_start_offset=start_offset,
+            aborted_transactions=None if aborted is None else _aborted(aborted),
+            records=_NOTHING if records is None else records,
+        )
+        metrics = self._metrics(partition.topic)
+        metrics.fetch_requests += 1
+        end = stable_offset if self._isolation else high_watermark
+        if records is not None:
+            size_bytes = records.size_bytes
+            metrics.bytes_out += size_bytes
+            self._returned_bytes = returned_bytes + size_bytes
+            self._count(wanted, records.next_offset < end, size_bytes, max_bytes)
+        elif diverging is not None:
+            answer.diverging_epoch = EpochEndOffset(
+                epoch=diverging.epoch, end_offset=diverging.end_offset
+            )
             self.is_done = True
+        elif wanted.fetch_offset < end:
+            self._count(wanted, True, 0, max_bytes)
+
+    def _count(
+        self, wanted: SessionPartition, has_more: bool, size_bytes: int, max_bytes: int
+    ) -> None:
+        """Towards the minimum, a partition with more than its limit lets through counts that much.
+
+        Whole batches may come to less; waiting would not bring them any nearer to it.
+        """
+        counted = max(size_bytes, max_bytes) if has_more else size_bytes
+        self._counted[wanted] = counted
+        self._there_bytes += counted
 
     def _read_again(self, wanted: SessionPartition) -> None:
         before = self._found.get(wanted)
-        if isinstance(before, FetchedPartition) and before.records is not None:
-            self._readable_bytes -= before.records.size_bytes
+        if before is not None and isinstance(before.records, Slice):
+            size_bytes = before.records.size_bytes
+            self._returned_bytes -= size_bytes
+            self._metrics(wanted.partition.topic).bytes_out -= size_bytes  # type: ignore[union-attr]
+        self._there_bytes -= self._counted.pop(wanted, 0)
         self._read(wanted)
-        if self._readable_bytes >= self._min_bytes:
+        if self._there_bytes >= self._min_bytes:
             self.is_done = True
 
     def _find(self, wanted: SessionPartition) -> Partition:
@@ -194,15 +214,14 @@ class _Reading:
     def _refused(self, wanted: SessionPartition, failure: Exception) -> PartitionData:
         code, _ = failure_of(failure, "Fetch", self._call)
         if wanted.partition is not None:
-            metrics = self._call.broker.metrics.topic(wanted.partition.topic)
-            metrics.failed_fetch_requests += 1
+            self._metrics(wanted.partition.topic).failed_fetch_requests += 1
         self.has_failed = True
         self.is_done = True
         return PartitionData(
             partition_index=wanted.index,
             error_code=code,
             high_watermark=-1,
-            aborted_transactions=None,
+            aborted_transactions=[] if wanted.partition is None else None,
             records=_NOTHING,
         )
 

@@ -18,6 +18,7 @@ from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
 
@@ -51,25 +52,26 @@ _NOWHERE = TimestampOffset(-1, -1, NO_EPOCH)
 
 
 async def handle(request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
-    asked = Counter(
-        (topic.name, wanted.partition_index)
-        for topic in request.topics
-        for wanted in topic.partitions
-    )
     return ListOffsetsResponse(
         topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[
-                    _answer(topic.name, wanted, request, call)
-                    if asked[topic.name, wanted.partition_index] == 1
-                    else _refused(wanted, ErrorCode.INVALID_REQUEST)
-                    for wanted in topic.partitions
-                ],
-            )
+            ListOffsetsTopicResponse(name=topic.name, partitions=_answers(topic, request, call))
             for topic in request.topics
         ]
     )
+
+
+def _answers(
+    topic: ListOffsetsTopic, request: ListOffsetsRequest, call: Call
+) -> list[ListOffsetsPartitionResponse]:
+    """One for each partition; for one that is asked for more than once, that it must not be."""
+    times = Counter(wanted.partition_index for wanted in topic.partitions)
+    by_index = {wanted.partition_index: wanted for wanted in topic.partitions}
+    return [
+        _answer(topic.name, wanted, request, call)
+        if times[index] == 1
+        else _refused(wanted, ErrorCode.INVALID_REQUEST)
+        for index, wanted in by_index.items()
+    ]
 
 
 def _answer(
