@@ -11,10 +11,11 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.log import LogDirectory, PartitionKey
+from barnabas.log import LogDirectory, LogDirFailure
 from barnabas.replication import folders
 from barnabas.replication.background import Background
 from barnabas.replication.folders import DELETED, FUTURE
+from barnabas.replication.partition import Partition
 from barnabas.replication.topic_rules import Settings
 from barnabas.wire.errors import KafkaError
 
@@ -76,7 +77,7 @@ class Housekeeping:
     ) -> None:
         self._partitions = partitions
         self._background = background
-        self._written: dict[LogDirectory, tuple[dict[PartitionKey, int], list[int]]] = {}
+        self._written: dict[LogDirectory, object] = {}  # the offsets last checkpointed
         self._setting = setting = settings.broker
         self._chores = [
             Chore(partitions.catch_up, BACKLOG_CHECK_MS),
@@ -117,15 +118,23 @@ class Housekeeping:
     def _retain(self, now_ms: int) -> Iterator[None]:
         """Delete the segments that retention no longer wants."""
         for partition in self._partitions.live():
-            if partition.failure is None:
-                partition.log.delete_old_segments(now_ms, partition.high_watermark)
+            self._delete_old_segments(partition, now_ms)
             yield
         for directory in self._partitions.disks.working():
             for topic, index in directory.partitions():
                 if self._may_have_expired(directory, topic, index, now_ms):
-                    partition = self._partitions.by_name(topic, index)
-                    partition.log.delete_old_segments(now_ms, partition.high_watermark)
+                    with suppress(KafkaError):  # damaged: who asks for it is told
+                        partition = self._partitions.by_name(topic, index)
+                        self._delete_old_segments(partition, now_ms)
                 yield
+
+    def _delete_old_segments(self, partition: Partition, now_ms: int) -> None:
+        if partition.failure is not None:
+            return
+        try:
+            partition.log.delete_old_segments(now_ms, partition.high_watermark)
+        except LogDirFailure as failure:
+            self._partitions.lose(partition.directory, failure)
 
     def _may_have_expired(
         self, directory: LogDirectory, topic: str, index: int, now_ms: int
@@ -146,13 +155,13 @@ class Housekeeping:
         return written_ms is not None and written_ms < now_ms - config.retention_ms
 
     def _checkpoint(self, _: int) -> Iterator[None]:
-        """Write down high watermarks and recovery points, where they have moved."""
+        """Write down high watermarks, start offsets and recovery points, where they have moved."""
         for directory in self._partitions.disks.working():
             high_watermarks = self._partitions.high_watermarks_in(directory)
-            recovery_points = [log.recovery_point for log in directory.logs.values()]
-            moved = (high_watermarks, recovery_points)
-            if moved != self._written.get(directory):
-                self._written[directory] = moved
+            logs = directory.logs.values()
+            offsets = (high_watermarks, [(log.start_offset, log.recovery_point) for log in logs])
+            if offsets != self._written.get(directory):
+                self._written[directory] = offsets
                 checkpoint = directory.begin_checkpoint(high_watermarks)
                 self._background.run(checkpoint.write, partial(self._written_to, directory))
             yield

@@ -14,6 +14,7 @@ from barnabas.log.future import adopt, create_future
 from barnabas.replication.background import Background
 from barnabas.replication.folders import DELETED, FUTURE
 from barnabas.replication.partition import Partition
+from barnabas.wire.errors import KafkaError
 
 COPIED_AT_ONCE_BYTES = 256 * 1024
 
@@ -109,7 +110,7 @@ class Moves:
                 try:
                     if not move.copy(now_ms):
                         self._arrive(move)
-                except OSError as failure:
+                except (KafkaError, OSError) as failure:
                     self._fail(move, failure)
                 yield
 
@@ -140,11 +141,11 @@ class Moves:
         move.is_flushing = True
         self._background.run(flush.sync, done)
 
-    def _fail(self, move: Move, failure: OSError) -> None:
+    def _fail(self, move: Move, failure: KafkaError | OSError) -> None:
         partition = move.partition
         _logger.error("%r stays in %s: %s", partition, partition.directory.path, failure)
         self.cancel(partition)
-        where = getattr(failure, "directory", move.target.path)
-        self._lose(
-            partition.directory if where == partition.directory.path else move.target, failure
-        )
+        if isinstance(failure, OSError):
+            where = getattr(failure, "directory", move.target.path)
+            is_source = where == partition.directory.path
+            self._lose(partition.directory if is_source else move.target, failure)

@@ -219,8 +219,11 @@ class Partition:
             before_offset = self.high_watermark
         if not 0 <= before_offset <= self.high_watermark:
             raise self._out_of_range(before_offset)
-        if before_offset > self.log.start_offset:
+        try:
             self.log.advance_start(before_offset)
+        except LogDirFailure as failure:
+            self._caretaker.lose(self.directory, failure)
+            raise
         return self.log.start_offset
 
     def take(self, state: PartitionState) -> None:

@@ -169,7 +169,7 @@ class _Appends:
             log_append_time_ms=appended.append_time_ms,
             log_start_offset=partition.log.start_offset,
         )
-        if not partition.has_promised(next_offset, self._acks):
+        if self._acks != NO_ANSWER and not partition.has_promised(next_offset, self._acks):
             _, waiting = self.owed.get(partition, (0, []))
             self.owed[partition] = next_offset, [*waiting, answer]
         return answer
