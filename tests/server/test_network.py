@@ -58,6 +58,7 @@ async def test_a_host_may_have_only_so_many_connections() -> None:
 async def test_nobody_is_accepted_beyond_max_connections_until_somebody_leaves() -> None:
     server = Server({LIST: answer}, max_connections=1)
     listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
+    server.network.open()
     first, second = await dial(listener.port), await dial(listener.port)
     await first.send(ASK)
     await first.receive(LIST, 1)
@@ -73,6 +74,7 @@ async def test_nobody_is_accepted_beyond_max_connections_until_somebody_leaves()
 async def test_raising_max_connections_lets_those_in_who_wait() -> None:
     server = Server({LIST: answer}, max_connections=1)
     listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
+    server.network.open()
     first, second = await dial(listener.port), await dial(listener.port)
     await first.send(ASK)
     await second.send(ASK)
@@ -96,6 +98,7 @@ async def dial(port: int) -> Client:
 async def test_port_0_is_a_free_port_and_is_told() -> None:
     server = Server({LIST: answer})
     listener = server.network.listen("INTERNAL", "", 0)
+    server.network.open()
     assert listener.port > 0
     client = await dial(listener.port)
     await client.send(ASK)
@@ -140,6 +143,7 @@ async def test_idle_connections_are_closed_and_busy_ones_are_not() -> None:
 async def test_the_sweep_closes_what_idles_by_itself() -> None:
     server = Server({LIST: answer}, idle_ms=1)
     server.network.listen("PLAINTEXT", "127.0.0.1", 0)
+    server.network.open()
     assert await server.connect().is_closed()
     await server.network.drain(0)
 
@@ -152,6 +156,7 @@ async def test_draining_answers_what_is_under_way_and_accepts_nobody() -> None:
     gate = Barrier()
     server = Server({LIST: gate.handle})
     listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
+    server.network.open()
     idle, busy = server.connect(), server.connect()
     await busy.send(ASK, ASK)
     await turns()

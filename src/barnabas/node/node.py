@@ -146,6 +146,7 @@ class Node:
         self._controller.subscribe(self._follow)
         self._listen()
         await self._register()
+        self._network.open()
         address = self.settings["barnabas.metrics.listener"]
         if address:
             host, _, port = address.rpartition(":")
@@ -159,7 +160,10 @@ class Node:
         )
 
     def _listen(self) -> None:
-        """Open the clients' listeners, and note what to tell clients of them."""
+        """Take the clients' addresses, and note what to tell clients of them.
+
+        Nobody is served before the broker is registered: a client would learn of no broker.
+        """
         controllers = {each.name for each in self.settings.controller_listeners}
         bound = {
             each.name: self._network.listen(each.name, each.host, each.port).port

@@ -18,7 +18,10 @@ _RETRY_S = 1.0
 
 
 class Listener:
-    """One address of the broker. `port` is the real one, also where 0 was asked for."""
+    """One address of the broker. `port` is the real one, also where 0 was asked for.
+
+    Clients may connect from the beginning; they wait in the kernel's queue until `accept_on`.
+    """
 
     __slots__ = ("_is_accepting", "_network", "_socket", "host", "name", "port")
 
@@ -30,7 +33,6 @@ class Listener:
         self._socket = _listen(name, host, port, network.settings.receive_buffer_bytes)
         self._socket.listen(network.settings.backlog)
         self.port: int = self._socket.getsockname()[1]
-        self.accept_on()
 
     def accept_on(self) -> None:
         """Accept, now that there may be room for more."""

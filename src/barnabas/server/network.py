@@ -130,12 +130,17 @@ class Network:
             listener.accept_on()
 
     def listen(self, name: str, host: str, port: int) -> Listener:
-        """Serve clients at an address; OSError says which one is taken."""
+        """Take an address, to be served from `open` on; OSError says which one is taken."""
         listener = Listener(self, name, host, port)
         self._listeners.append(listener)
+        return listener
+
+    def open(self) -> None:
+        """Serve the clients of all listeners."""
+        for listener in self._listeners:
+            listener.accept_on()
         if self._sweep_handle is None:
             self._sweep_later()
-        return listener
 
     def adopt(self, sock: socket.socket, host: str, listener: str) -> Connection | None:
         """Serve a connected socket, unless its host has too many already."""
