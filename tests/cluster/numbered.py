@@ -2,11 +2,14 @@
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 DEADLINE_S = 60
+NO_LEADER_YET = {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError._UNKNOWN_PARTITION}
 
 
 @dataclass(slots=True)
@@ -48,7 +51,7 @@ class NumberedWriter:
                 "retry.backoff.ms": 20,
                 "retry.backoff.max.ms": 100,
                 "error_cb": self._on_error,
-                "log_level": 0,  # a broker that is killed is what the test is about
+                "log_level": 0,  # that a broker is killed is what the test is about
             }
         )
         self._thread = threading.Thread(target=self._run)
@@ -99,6 +102,37 @@ class NumberedWriter:
 
 def read_numbers(bootstrap: str, topic: str, partition: int) -> list[int]:
     """The number in every record of a partition from its first offset, 0, to its end now."""
+    end = end_offset(bootstrap, topic, partition)
+    numbers: list[int] = []
+    with assigned(bootstrap, topic, partition) as consumer:
+        deadline = time.monotonic() + DEADLINE_S
+        while len(numbers) < end:
+            assert time.monotonic() < deadline, f"{len(numbers)} of {end} records in {DEADLINE_S} s"
+            for message in consumer.consume(min(10_000, end - len(numbers)), timeout=0.1):
+                assert message.error() is None, message.error()
+                assert message.offset() == len(numbers), "an offset is missing or comes twice"
+                numbers.append(number_in(message.value()))
+    return numbers
+
+
+def end_offset(bootstrap: str, topic: str, partition: int) -> int:
+    """The end of a partition that starts at 0, as soon as it has a leader again."""
+    place, deadline = TopicPartition(topic, partition), time.monotonic() + DEADLINE_S
+    while True:
+        # A new consumer each time: the library keeps to the first metadata it was given.
+        with assigned(bootstrap, topic, partition) as consumer:
+            try:
+                first, end = consumer.get_watermark_offsets(place, timeout=DEADLINE_S)
+            except KafkaException as refused:
+                if refused.args[0].code() not in NO_LEADER_YET or time.monotonic() > deadline:
+                    raise
+            else:
+                assert first == 0
+                return int(end)
+
+
+@contextmanager
+def assigned(bootstrap: str, topic: str, partition: int) -> Iterator[Consumer]:
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -108,35 +142,11 @@ def read_numbers(bootstrap: str, topic: str, partition: int) -> list[int]:
             "fetch.queue.backoff.ms": 10,
         }
     )
-    numbers: list[int] = []
     try:
-        end = end_offset(consumer, topic, partition)
         consumer.assign([TopicPartition(topic, partition, 0)])
-        deadline = time.monotonic() + DEADLINE_S
-        while len(numbers) < end:
-            assert time.monotonic() < deadline, f"{len(numbers)} of {end} records in {DEADLINE_S} s"
-            for message in consumer.consume(min(10_000, end - len(numbers)), timeout=0.1):
-                assert message.error() is None, message.error()
-                assert message.offset() == len(numbers), "an offset is missing or comes twice"
-                numbers.append(number_in(message.value()))
+        yield consumer
     finally:
         consumer.close()
-    return numbers
-
-
-def end_offset(consumer: Consumer, topic: str, partition: int) -> int:
-    """The end of a partition that starts at 0, as soon as it has a leader again."""
-    place, deadline = TopicPartition(topic, partition), time.monotonic() + DEADLINE_S
-    while True:
-        try:
-            first, end = consumer.get_watermark_offsets(place, timeout=DEADLINE_S)
-        except KafkaException as refused:
-            no_leader_yet = refused.args[0].code() == KafkaError.NOT_LEADER_FOR_PARTITION
-            if not no_leader_yet or time.monotonic() > deadline:
-                raise
-        else:
-            assert first == 0
-            return int(end)
 
 
 def number_in(value: bytes | None) -> int:

@@ -54,8 +54,8 @@ def flip_a_bit(log: Path, seeded: random.Random) -> None:
 
 
 def remove_the_indexes(log: Path, _: random.Random) -> None:
-    log.with_suffix(".index").unlink()
-    log.with_suffix(".timeindex").unlink()
+    log.with_suffix(".index").unlink(missing_ok=True)
+    log.with_suffix(".timeindex").unlink(missing_ok=True)
 
 
 def scramble_the_indexes(log: Path, seeded: random.Random) -> None:
