@@ -13,6 +13,7 @@ from tests.conformance.brokers import Broker, connect, read_frame
 from barnabas.wire.apis import api
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.headers import RequestHeader, read_response_header, write_request_header
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.wire.outgoing import Outgoing
 from barnabas.wire.schema import Message, Struct
@@ -20,6 +21,8 @@ from barnabas.wire.uuid import ZERO
 
 NO_ANSWER = "no answer"
 DEADLINE_S = 5
+FAULT = -1
+"""UNKNOWN_SERVER_ERROR: where Kafka stumbles, any error that says more will do."""
 
 
 class Side:
@@ -29,6 +32,7 @@ class Side:
         self.name = name
         self.broker = broker
         self._connection = connect(broker.port, deadline_s=DEADLINE_S)
+        self._served: dict[int, range] = {}
 
     def close(self) -> None:
         self._connection.close()
@@ -54,6 +58,17 @@ class Side:
             self._connection = connect(self.broker.port, deadline_s=DEADLINE_S)
         return answer
 
+    def served(self, key: int) -> range:
+        """The versions of an API that the broker says it speaks."""
+        if not self._served:
+            asked = ApiVersionsRequest(client_software_name="same", client_software_version="1")
+            answer: Any = self.ask(asked, 4)
+            self._served = {
+                each.api_key: range(each.min_version, each.max_version + 1)
+                for each in answer.api_keys
+            }
+        return self._served[key]
+
     def topic_id(self, topic: str) -> bytes:
         asked = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
         asked.allow_auto_topic_creation = False
@@ -78,7 +93,7 @@ def same(
     *,
     but: Mapping[str, str] | None = None,
 ) -> dict[int, Any]:
-    """Ask both in every version; Kafka's answers by version, once Barnabas's are equal to them.
+    """Ask both in every version that Kafka speaks; its answers by version, if ours are the same.
 
     `build` makes the request for a side and a version, or None to leave that version out; a
     version that cannot carry the request is left out too. `but` names fields that may differ in
@@ -88,7 +103,7 @@ def same(
     found: dict[str, list[int]] = {}
     probe = build(sides[0], -1)
     assert probe is not None
-    for version in api(probe.API_KEY).stable_versions:
+    for version in sides[0].served(probe.API_KEY):
         plain = []
         for side in sides:
             request = build(side, version)
@@ -177,5 +192,5 @@ def differences(kafka: Any, barnabas: Any, path: str = "answer") -> Iterator[str
     elif isinstance(kafka, list) and isinstance(barnabas, list) and len(kafka) == len(barnabas):
         for index, (left, right) in enumerate(zip(kafka, barnabas, strict=True)):
             yield from differences(left, right, f"{path}[{index}]")
-    elif kafka != barnabas:
+    elif kafka != barnabas and not (path.endswith("error_code") and kafka == FAULT and barnabas):
         yield f"{path}: Kafka {kafka!r:.300}, Barnabas {barnabas!r:.300}"

@@ -55,7 +55,6 @@ PRODUCED: dict[str, Sequence[bytes | None]] = {
     "no_key": [batch(key=None)],
     "empty": [b""],
     "two_batches_at_once": [batch() + batch()],
-    "same_partition_twice": [batch(), batch()],
     "cut_short": [in_pieces()],
     "bad_checksum": [altered(batch(), COUNT_AT, ">i", 1, fix_crc=False)[:-1] + b"!"],
     "magic_1": [message_set_v1()],
