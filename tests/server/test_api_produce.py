@@ -16,6 +16,8 @@ from barnabas.wire.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
+from barnabas.wire.records.build import Record, build_batch
+from barnabas.wire.records.compression import Codec
 
 Batches = dict[tuple[str, int], Any]
 
@@ -154,6 +156,15 @@ def test_records_from_the_future_are_named(world: World) -> None:
     answer = produce_one(world, batch_of(b"a", b"b", now_ms=world.now_ms + 10_000_000))
     assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
     assert [error.batch_index for error in answer.record_errors] == [0, 1]
+
+
+def test_zstd_is_refused_in_versions_that_had_it_not(world: World) -> None:
+    world.create_topic("orders")
+    record = Record(0, 0, None, b"value", [])
+    records = memoryview(build_batch([record], codec=Codec.ZSTD))
+    refused = produce_one(world, records, version=6)
+    assert refused.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    assert produce_one(world, records, version=7).error_code == ErrorCode.NONE
 
 
 def test_a_topic_with_append_time_tells_it(world: World) -> None:

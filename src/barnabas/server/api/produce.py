@@ -25,9 +25,11 @@ from barnabas.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from barnabas.wire.records.batch import TRANSACTIONAL_BIT
+from barnabas.wire.records.batch import CODEC_BITS, TRANSACTIONAL_BIT
+from barnabas.wire.records.compression import Codec
 from barnabas.wire.records.validate import InvalidRecords
 
+FIRST_VERSION_WITH_ZSTD = 7
 FIRST_VERSION_WITH_LEADERS = 10
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 
@@ -92,6 +94,7 @@ class _Appends:
         "_acks",
         "_call",
         "_find",
+        "_knows_zstd",
         "_metrics",
         "_now_ms",
         "_request",
@@ -109,6 +112,7 @@ class _Appends:
         self._acks = request.acks
         self._call = call
         self._find: Any = broker.partitions.get if self.by_id else broker.partitions.by_name
+        self._knows_zstd = call.api_version >= FIRST_VERSION_WITH_ZSTD
         self._metrics = broker.metrics.topic
         self._now_ms = call.now_ms
         self._request = request
@@ -122,6 +126,7 @@ class _Appends:
             attributes = records[_ATTRIBUTES_AT] if size_bytes > _ATTRIBUTES_AT else 0
             if (
                 attributes & TRANSACTIONAL_BIT
+                or (attributes & CODEC_BITS == Codec.ZSTD and not self._knows_zstd)
                 or partition.topic in INTERNAL_TOPICS
                 or self._acks not in ACKS
             ):
@@ -184,6 +189,12 @@ class _Appends:
         if partition.topic in INTERNAL_TOPICS and self._call.client_id != ADMIN_CLIENT_ID:
             raise KafkaError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.topic} is for the broker to write."
+            )
+        if attributes & CODEC_BITS == Codec.ZSTD and not self._knows_zstd:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+                f"Produce v{self._call.api_version} has no zstd; "
+                f"v{FIRST_VERSION_WITH_ZSTD} is the first that has.",
             )
         if attributes & TRANSACTIONAL_BIT:
             if request.transactional_id is None:
