@@ -22,11 +22,10 @@ import struct
 from collections.abc import Iterable
 from contextlib import suppress
 
-import crc32c
-
 from barnabas.log.folder import SNAPSHOT, segment_path
 from barnabas.log.producers import AppendedBatch, Producer, Producers
 from barnabas.wire.records.batch import MAX_SEQUENCE, NO_SEQUENCE
+from barnabas.wire.records.checksum import crc32c
 
 _VERSION = 1
 _HEAD = struct.Struct(">hI")
@@ -56,7 +55,7 @@ def remove_stray(folder: str, found: Iterable[int], kept: Iterable[int]) -> None
 def encode(producers: Iterable[Producer]) -> bytes:
     entries = [_encode_entry(producer) for producer in producers]
     body = _COUNT.pack(len(entries)) + b"".join(entries)
-    return _HEAD.pack(_VERSION, crc32c.crc32c(body)) + body
+    return _HEAD.pack(_VERSION, crc32c(body)) + body
 
 
 def decode(content: bytes) -> list[Producer]:
@@ -66,7 +65,7 @@ def decode(content: bytes) -> list[Producer]:
     version, crc = _HEAD.unpack_from(content)
     if version != _VERSION:
         raise CorruptSnapshot(f"version {version}, only {_VERSION} is known")
-    if crc32c.crc32c(content[_HEAD.size :]) != crc:
+    if crc32c(content[_HEAD.size :]) != crc:
         raise CorruptSnapshot("the checksum does not match")
     (count,) = _COUNT.unpack_from(content, _HEAD.size)
     entries = content[_HEAD.size + _COUNT.size :]

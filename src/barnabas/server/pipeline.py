@@ -5,6 +5,7 @@ awaits becomes an `Exchange`, which holds the place of its answer until the hand
 """
 
 import asyncio
+import logging
 from struct import Struct, error
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ from barnabas.wire.schema import Message
 if TYPE_CHECKING:
     from barnabas.server.broker import Broker
     from barnabas.server.connection import Connection
+
+log = logging.getLogger(__name__)
 
 _HEAD = Struct(">iih")
 """API key and version as one number, correlation id, length of the client id."""
@@ -106,6 +109,9 @@ class Pipeline:
         try:
             route.encode(response, call.correlation_id, out)
         except Exception as failure:
+            # Always a fault of the handler, also where it is a KafkaError: a field was set that
+            # this version has no place for.
+            log.error("%s v%d cannot be answered: %s", route.name, route.version, failure)
             instead = self.failed(route, request, call, failure)
             if instead is None:
                 return
