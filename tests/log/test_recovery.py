@@ -407,3 +407,28 @@ class TestLeftovers:
         assert (workshop.folder() / "notes.txt").read_text() == "mine"
         assert "notes.txt" in caplog.text
         assert not (workshop.folder() / "00000000000000000009.index").exists()
+
+
+@pytest.mark.parametrize("stop", [Workshop.stop, Workshop.kill])
+@pytest.mark.parametrize("kept", [0, 3])
+def test_a_log_cut_between_two_batches_below_its_recovery_point_is_refused(
+    workshop: Workshop, stop: Callable[[Workshop], None], kept: int
+) -> None:
+    sizes = build(workshop, [1] * 5)
+    workshop.directory.logs["orders", 0].flush()
+    workshop.directory.checkpoint()
+    stop(workshop)
+    os.truncate(workshop.folder() / FIRST_LOG, sum(sizes[:kept]))
+    workshop.restart()
+    with pytest.raises(CorruptLog, match=f"ends at offset {kept}, .* offset 5 was on disk"):
+        workshop.open(ONE_SEGMENT)
+    assert (workshop.folder() / FIRST_LOG).stat().st_size == sum(sizes[:kept])
+
+
+def test_a_log_whose_only_segment_is_gone_is_refused(workshop: Workshop) -> None:
+    build(workshop, [1] * 5)
+    workshop.stop()
+    (workshop.folder() / FIRST_LOG).unlink()
+    workshop.restart()
+    with pytest.raises(CorruptLog, match="ends at offset 0"):
+        workshop.open(ONE_SEGMENT)

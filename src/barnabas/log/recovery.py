@@ -85,6 +85,7 @@ def load(opening: Opening) -> Loaded:
     )
     if first_doubtful < len(segments):
         _recover(loaded, first_doubtful)
+    _check_end(loaded)
     _settle(loaded)
     kept = [loaded.snapshot_offset, *(segment.base_offset for segment in segments)]
     snapshots.remove_stray(folder, found.snapshots, kept)
@@ -210,6 +211,22 @@ def _recover_segment(
     os.ftruncate(segment.file().fd, segment.size_bytes)
     segment.seal()
     return False
+
+
+def _check_end(loaded: Loaded) -> None:
+    """A log that lost its end between two batches looks whole, but for its recovery point.
+
+    A truncation lowers that point before it begins; only somebody else can have cut the file.
+    """
+    recovery_point, end_offset = loaded.opening.recovery_point, loaded.segments[-1].next_offset
+    if end_offset < recovery_point:
+        active = loaded.segments[-1]
+        raise CorruptLog(
+            active.path(),
+            active.size_bytes,
+            f"the log ends at offset {end_offset}, though everything up to offset "
+            f"{recovery_point} was on disk",
+        )
 
 
 def _settle(loaded: Loaded) -> None:
