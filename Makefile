@@ -8,6 +8,8 @@ PEERS ?= ../shared/peers
 BIN := .venv/bin
 PORT ?= 9092
 DATA ?= data
+# What is compiled at install: a change in one of them installs anew.
+COMPILED := $(addprefix src/barnabas/wire/records/,_loops.py _encoding.py)
 
 .PHONY: run test check format conformance bench clean
 
@@ -39,7 +41,7 @@ peers:
 	@command -v java >/dev/null || { echo "The real Kafka needs Java 17 or later on the PATH."; exit 1; }
 	@$(PEERS)/kafka install >/dev/null
 
-.venv/.installed: pyproject.toml setup.py src/barnabas/wire/records/_loops.py
+.venv/.installed: pyproject.toml setup.py $(COMPILED)
 	@test -n "$(PYTHON)" || { echo "Barnabas needs Python 3.11 or later with venv (on Debian: apt-get install python3-venv)."; exit 1; }
 	@command -v cc >/dev/null || echo "No C compiler: the loops over records will run as plain Python, more slowly."
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -10,20 +10,23 @@ COMPILED = ["src/barnabas/wire/records/_loops.py", "src/barnabas/wire/records/_e
 def extensions() -> list[Extension]:
     if os.environ.get("BARNABAS_PURE_PYTHON"):
         return []
-    try:
-        from Cython.Build import cythonize
-    except ImportError:
-        return []
-    modules = [
-        Extension(
-            path.removeprefix("src/").removesuffix(".py").replace("/", "."),
-            [path],
-            optional=True,  # a missing compiler is a warning, not an error
-            extra_compile_args=["-O3"],
-        )
-        for path in COMPILED
-    ]
-    return cythonize(modules, language_level=3)
+    from Cython.Build import cythonize
+
+    modules = cythonize(
+        [
+            Extension(
+                path.removeprefix("src/").removesuffix(".py").replace("/", "."),
+                [path],
+                extra_compile_args=["-O3"],
+            )
+            for path in COMPILED
+        ],
+        language_level=3,
+        build_dir="build/cython",  # what is in src is packed: the C files stay out of it
+    )
+    for module in modules:
+        module.optional = True  # a missing compiler is a warning, not an error
+    return modules
 
 
 setup(ext_modules=extensions())
