@@ -7,8 +7,10 @@ from tests.server.harness import Server, on_a_loop
 
 from barnabas.metadata.features import METADATA_VERSION
 from barnabas.server.api import HANDLERS, served_versions
-from barnabas.wire.apis import ApiKey
-from barnabas.wire.errors import ErrorCode
+from barnabas.server.metrics import Metrics
+from barnabas.server.routes import Routes
+from barnabas.wire.apis import ApiKey, api
+from barnabas.wire.errors import ErrorCode, ProtocolViolation
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 
 
@@ -39,6 +41,17 @@ def test_every_api_that_is_served_is_told_with_its_versions(version: int) -> Non
     told = {ApiKey(a.api_key): (a.min_version, a.max_version) for a in response.api_keys}
     served = {k: (served_versions(k).min, served_versions(k).max) for k in HANDLERS}
     assert told == served | {ApiKey.PRODUCE: (0, served[ApiKey.PRODUCE][1])}, "see KAFKA-18659"
+
+
+def test_a_version_that_may_still_change_is_not_told() -> None:
+    response, _ = ask(4)
+    told = {each.api_key: each.max_version for each in response.api_keys}
+    assert told[ApiKey.INIT_PRODUCER_ID] == api(ApiKey.INIT_PRODUCER_ID).versions.max - 1
+
+
+def test_a_version_that_may_still_change_is_not_served() -> None:
+    with pytest.raises(ProtocolViolation):
+        Routes(Metrics()).find(ApiKey.INIT_PRODUCER_ID << 16 | 6)
 
 
 def test_features_are_told_as_supported_and_as_finalized() -> None:

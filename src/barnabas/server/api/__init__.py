@@ -47,5 +47,5 @@ def handler(key: ApiKey) -> Handler:
 
 
 def served_versions(key: ApiKey) -> VersionRange:
-    """All that are declared."""
-    return api(key).versions
+    """All that are declared, but for a last one that may still change: Kafka hides those too."""
+    return api(key).stable_versions

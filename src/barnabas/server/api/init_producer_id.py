@@ -1,7 +1,7 @@
 """InitProducerId (key 22): an identity for an idempotent producer.
 
 v2 flexible; v3 the producer's present id and epoch; v4 PRODUCER_FENCED for old epochs;
-v5 as v4, for transactions of version 2; v6 prepared transactions (two-phase commit).
+v5 as v4, for transactions of version 2. v6, for two-phase commit, may still change: not served.
 """
 
 from barnabas.server.call import Call
