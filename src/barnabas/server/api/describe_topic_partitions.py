@@ -18,16 +18,15 @@ from barnabas.wire.messages.describe_topic_partitions import (
 async def handle(
     request: DescribeTopicPartitionsRequest, call: Call
 ) -> DescribeTopicPartitionsResponse:
+    _require_sound_cursor(request)
     cursor = request.cursor
-    if cursor is not None and cursor.partition_index < 0:
-        raise KafkaError(
-            ErrorCode.INVALID_REQUEST,
-            f"The cursor's partition is {cursor.partition_index}; it counts from 0.",
-        )
     view = ListenerView(call.broker.image, call.listener)
     room = _page_size(request, call)
     response = DescribeTopicPartitionsResponse()
     for name, topic in _wanted(request, call):
+        if not room:
+            response.next_cursor = Cursor(topic_name=name, partition_index=0)
+            break
         if topic is None:
             response.topics.append(_missing(name))
             continue
@@ -39,6 +38,22 @@ async def handle(
             break
         room -= len(indexes)
     return response
+
+
+def _require_sound_cursor(request: DescribeTopicPartitionsRequest) -> None:
+    cursor = request.cursor
+    if cursor is None:
+        return
+    if cursor.partition_index < 0:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"The cursor's partition is {cursor.partition_index}; it counts from 0.",
+        )
+    if request.topics and all(topic.name != cursor.topic_name for topic in request.topics):
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"The cursor's topic '{cursor.topic_name}' is not one of those asked for.",
+        )
 
 
 def _page_size(request: DescribeTopicPartitionsRequest, call: Call) -> int:
@@ -60,7 +75,9 @@ def _wanted(
 
 def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
-        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name
+        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        name=name,
+        topic_authorized_operations=TOPIC_OPERATIONS,
     )
 
 

@@ -1,0 +1,68 @@
+"""Metadata and DescribeTopicPartitions, answered as Kafka 4.3 was seen to answer them."""
+
+from typing import Any
+
+import pytest
+from tests.replication.world import World
+
+from barnabas.server.api import describe_topic_partitions
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
+
+
+def described(
+    world: World, *names: str, limit: int = 2000, cursor: tuple[str, int] | None = None
+) -> Any:
+    place = Cursor(topic_name=cursor[0], partition_index=cursor[1]) if cursor else None
+    request = DescribeTopicPartitionsRequest(
+        topics=[TopicRequest(name=name) for name in names],
+        response_partition_limit=limit,
+        cursor=place,
+    )
+    return world.ask(describe_topic_partitions.handle, request, 0)
+
+
+def pages(world: World, *names: str, limit: int) -> list[list[tuple[str, list[int]]]]:
+    """What each page tells, following the cursors to the end."""
+    told: list[list[tuple[str, list[int]]]] = []
+    cursor = None
+    while cursor is not None or not told:
+        page = described(world, *names, limit=limit, cursor=cursor)
+        told.append(
+            [
+                (topic.name, [partition.partition_index for partition in topic.partitions])
+                for topic in page.topics
+            ]
+        )
+        following = page.next_cursor
+        cursor = (following.topic_name, following.partition_index) if following else None
+    return told
+
+
+def test_a_full_page_ends_with_its_last_topic_and_not_with_the_next_ones_name(
+    world: World,
+) -> None:
+    world.create_topic("orders", 2)
+    world.create_topic("parcels", 1)
+    assert pages(world, "orders", "parcels", limit=2) == [[("orders", [0, 1])], [("parcels", [0])]]
+    assert pages(world, "orders", "pails", limit=2) == [[("orders", [0, 1])], [("pails", [])]]
+    assert pages(world, limit=1) == [[("orders", [0])], [("orders", [1])], [("parcels", [0])]]
+
+
+@pytest.mark.parametrize("cursor", [("pails", 0), ("zebras", 0), ("", 0), ("orders", -1)])
+def test_a_cursor_that_points_to_nothing_asked_for_is_refused(
+    world: World, cursor: tuple[str, int]
+) -> None:
+    world.create_topic("orders")
+    with pytest.raises(KafkaError) as refused:
+        described(world, "orders", cursor=cursor)
+    assert refused.value.code is ErrorCode.INVALID_REQUEST
+
+
+def test_with_no_topics_named_the_cursor_may_be_at_one_that_is_gone(world: World) -> None:
+    world.create_topic("orders")
+    assert [topic.name for topic in described(world, cursor=("oranges", 0)).topics] == ["orders"]
