@@ -1,4 +1,4 @@
-"""The commands. Each is imported when it is called, so that `barnabas --help` stays quick."""
+"""The commands. What one needs is imported when it is called, so that `--help` stays quick."""
 
 from importlib import import_module
 
@@ -29,4 +29,4 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="barnabas")
 def main() -> None:
-    """Apache Kafka's system in Python: one command, no JVM for the broker."""
+    """Apache Kafka's broker in Python: `barnabas up`, and any Kafka client works with it."""

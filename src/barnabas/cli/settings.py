@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -11,7 +10,8 @@ from barnabas.config import BrokerSettings, ConfigError, parse_properties
 
 def load_settings(file: Path, overrides: dict[str, str]) -> BrokerSettings:
     try:
-        properties = parse_properties(file.read_text(encoding="utf-8"))
+        # Java's encoding of properties, so that the file means to us what it means to Kafka.
+        properties = parse_properties(file.read_text(encoding="latin-1"))
     except (OSError, ValueError) as error:
         raise click.ClickException(f"cannot read {file}: {error}") from None
     return check_settings(properties | overrides)
@@ -39,8 +39,8 @@ def override(command: Callable[..., None]) -> Callable[..., None]:
 
 def _parse_overrides(
     _context: click.Context, _parameter: click.Parameter, pairs: tuple[str, ...]
-) -> dict[str, Any]:
-    overrides = {}
+) -> dict[str, str]:
+    overrides: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():

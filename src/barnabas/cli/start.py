@@ -4,7 +4,6 @@ from pathlib import Path
 
 import click
 
-from barnabas.cli.run import run_node
 from barnabas.cli.settings import load_settings, override
 
 
@@ -12,5 +11,10 @@ from barnabas.cli.settings import load_settings, override
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @override
 def command(file: Path, overrides: dict[str, str]) -> None:
-    """Run a node from a server.properties FILE."""
+    """Run a node from a server.properties FILE.
+
+    Its directories must be formatted: see `barnabas storage format`.
+    """
+    from barnabas.cli.run import run_node
+
     run_node(load_settings(file, overrides))

@@ -54,11 +54,16 @@ def format_(
     features: tuple[str, ...],
     standalone: bool,
 ) -> None:
-    """Prepare empty log directories for a node's first start."""
-    from barnabas.node.format import FormatError, format_storage
+    """Prepare log directories for a node's first start.
+
+    A node that is alone in its cluster begins with --standalone, and with an id from
+    `barnabas storage random-uuid`.
+    """
+    from barnabas.cli.errors import one_line_errors
+    from barnabas.node.format import format_storage
 
     settings = load_settings(file, {})
-    try:
+    with one_line_errors():
         formatted = format_storage(
             settings,
             cluster_id=cluster_id,
@@ -67,12 +72,15 @@ def format_(
             features=_levels(features),
             ignore_formatted=ignore_formatted,
         )
-    except FormatError as error:
-        raise click.ClickException(str(error)) from None
     if not formatted.directories:
         click.echo("All of the log directories are already formatted.")
     for directory in formatted.directories:
-        click.echo(f"Formatted {directory} with metadata.version {formatted.release}.")
+        kind = "data"
+        if directory == settings.metadata_log_dir:
+            kind = "dynamic metadata voter" if standalone else "metadata"
+        click.echo(
+            f"Formatting {kind} directory {directory} with metadata.version {formatted.release}."
+        )
 
 
 @command.command("info")

@@ -1,16 +1,25 @@
 """`barnabas up`: a broker and its controller in one process, on a new or an earlier directory."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from barnabas.cli.run import run_node
+from barnabas import __version__
 from barnabas.cli.settings import check_settings, override
-from barnabas.config import BrokerSettings
+
+if TYPE_CHECKING:
+    from barnabas.node import Node
 
 
 @click.command("up")
-@click.option("--port", default=9092, show_default=True, help="The port clients connect to.")
+@click.option(
+    "--port",
+    default=9092,
+    show_default=True,
+    type=click.IntRange(0, 65534),
+    help="The port clients connect to; 0 for any that is free.",
+)
 @click.option(
     "--host",
     default="localhost",
@@ -27,20 +36,26 @@ from barnabas.config import BrokerSettings
 )
 @click.option(
     "--metrics-port",
-    type=int,
+    type=click.IntRange(0, 65535),
     help="Serve Prometheus metrics on this port.  [default: no metrics]",
 )
 @override
 def command(
     port: int, host: str, directory: Path, metrics_port: int | None, overrides: dict[str, str]
 ) -> None:
-    """Start a broker on this machine."""
+    """Start a broker on this machine, and stop it with Ctrl-C."""
+    from barnabas.cli.errors import one_line_errors
+    from barnabas.cli.run import run_node
+    from barnabas.node.format import format_new_directories
+
+    host = f"[{host}]" if ":" in host else host
     properties = single_node_properties(host, port, directory.absolute())
     if metrics_port is not None:
         properties["barnabas.metrics.listener"] = f"{host}:{metrics_port}"
     settings = check_settings(properties | overrides)
-    _format_if_empty(settings)
-    run_node(settings, banner=True)
+    with one_line_errors():
+        format_new_directories(settings)
+    run_node(settings, greeting=_banner)
 
 
 def single_node_properties(host: str, port: int, directory: Path) -> dict[str, str]:
@@ -62,9 +77,28 @@ def single_node_properties(host: str, port: int, directory: Path) -> dict[str, s
     }
 
 
-def _format_if_empty(settings: BrokerSettings) -> None:
-    from barnabas.node.format import format_storage, is_formatted
-    from barnabas.wire.uuid import random_uuid, to_text
-
-    if not is_formatted(settings):
-        format_storage(settings, cluster_id=to_text(random_uuid()))
+def _banner(node: "Node") -> str:
+    """Where it listens, and something to try that needs no consumer group."""
+    address = node.address
+    lines = [
+        f"Barnabas {__version__} serves Kafka clients on {address}. Stop it with Ctrl-C.",
+        f"Data: {', '.join(node.settings.log_dirs)}",
+    ]
+    if node.metrics_address:
+        lines.append(f"Metrics: http://{node.metrics_address}/metrics")
+    lines += [
+        "",
+        "Try it with any Kafka client, for instance:",
+        f"  echo world | kcat -b {address} -t hello -P",
+        f"  kcat -b {address} -t hello -C -o beginning -e",
+        f"  kafka-console-producer.sh --bootstrap-server {address} --topic hello",
+        f"  kafka-console-consumer.sh --bootstrap-server {address} --topic hello"
+        " --partition 0 --offset earliest",
+        "or in Python, after pip install confluent-kafka:",
+        "  from confluent_kafka import Producer",
+        f'  producer = Producer({{"bootstrap.servers": "{address}"}})',
+        '  producer.produce("hello", "world")',
+        "  producer.flush()",
+        "",
+    ]
+    return "\n".join(lines)

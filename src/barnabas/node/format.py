@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from barnabas.config import BrokerSettings
-from barnabas.log import LogDirectory, NotFormatted, meta_properties
+from barnabas.log import LogDirectory, MetaProperties, NotFormatted, meta_properties
 from barnabas.metadata.features import (
     KRAFT_VERSION,
     LATEST_METADATA_LEVEL,
@@ -23,6 +23,8 @@ from barnabas.raft import Endpoint, Voter, format_metadata
 from barnabas.wire.messages.metadata_records import FeatureLevelRecord
 from barnabas.wire.uuid import random_uuid, to_text
 
+_MAY_BE_THERE = {"lost+found", "bootstrap.checkpoint", "__cluster_metadata-0"}
+
 
 class FormatError(NodeError):
     """The directories cannot be formatted as asked."""
@@ -34,6 +36,7 @@ class Formatted:
 
     directories: list[str]
     release: str
+    """The name of the metadata.version."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -43,10 +46,6 @@ class Inspected:
     directories: list[str] = field(default_factory=list)
     metadata: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-
-
-def is_formatted(settings: BrokerSettings) -> bool:
-    return all(Path(each, meta_properties.FILE_NAME).exists() for each in settings.log_dirs)
 
 
 def format_storage(
@@ -60,15 +59,43 @@ def format_storage(
 ) -> Formatted:
     """Write `meta.properties` and what the metadata log begins with."""
     levels = _levels(release, features or {})
-    unformatted = _unformatted(settings, cluster_id, ignore_formatted)
     _check_quorum(settings, standalone)
+    unformatted = _unformatted(settings, cluster_id, ignore_formatted)
     for directory in unformatted:
         directory_id = random_uuid()
-        LogDirectory.format(directory, cluster_id, settings.node_id, directory_id)
-        if directory == settings.metadata_log_dir:
-            voter = own_voter(settings, directory_id) if standalone else None
-            format_metadata(directory, _bootstrap(levels), voter, time.time_ns() // 1_000_000)
+        voter = own_voter(settings, directory_id) if standalone else None
+        try:
+            Path(directory).mkdir(parents=True, exist_ok=True)
+            if directory == settings.metadata_log_dir:
+                format_metadata(directory, _bootstrap(levels), voter, time.time_ns() // 1_000_000)
+            # Last, for this is what says that the directory is formatted.
+            LogDirectory.format(directory, cluster_id, settings.node_id, directory_id)
+        except OSError as error:
+            raise FormatError(f"{directory} cannot be formatted: {error.strerror}.") from error
     return Formatted(unformatted, release_name(levels[METADATA_VERSION]))
+
+
+def format_new_directories(settings: BrokerSettings) -> None:
+    """Format what is empty, as a new node or as further directories of the one that is there."""
+    directories = _directories(settings)
+    formatted = [each for each in directories if _is_formatted(each)]
+    if len(formatted) == len(directories):
+        return
+    for directory in directories:
+        if directory not in formatted:
+            _require_empty(directory)
+    if not formatted:
+        cluster_id = to_text(random_uuid())
+    elif settings.metadata_log_dir in formatted:
+        cluster_id = _read_meta(settings.metadata_log_dir).cluster_id
+    else:
+        raise FormatError(
+            f"{formatted[0]} is a node's, but {settings.metadata_log_dir} has no metadata log: "
+            "name the directory that has it first in log.dirs."
+        )
+    format_storage(
+        settings, cluster_id=cluster_id, standalone=not settings.voters, ignore_formatted=True
+    )
 
 
 def own_voter(settings: BrokerSettings, directory_id: bytes) -> Voter:
@@ -86,18 +113,19 @@ def own_voter(settings: BrokerSettings, directory_id: bytes) -> Voter:
 def inspect_storage(settings: BrokerSettings) -> Inspected:
     """What `storage info` shows."""
     found = Inspected()
-    seen: set[tuple[str, int]] = set()
-    for directory in settings.log_dirs:
+    owners: set[str] = set()
+    for directory in _directories(settings):
         if not Path(directory).is_dir():
-            found.problems.append(f"{directory} does not exist")
+            why = "is not a directory" if Path(directory).exists() else "does not exist"
+            found.problems.append(f"{directory} {why}")
             continue
         found.directories.append(directory)
         try:
-            meta = meta_properties.read(directory)
-        except NotFormatted as error:
+            meta = _read_meta(directory)
+        except FormatError as error:
             found.problems.append(str(error))
             continue
-        seen.add((meta.cluster_id, meta.node_id))
+        owners.add(f"node {meta.node_id} of cluster {meta.cluster_id}")
         found.metadata.update(
             {
                 "cluster.id": meta.cluster_id,
@@ -106,9 +134,42 @@ def inspect_storage(settings: BrokerSettings) -> Inspected:
                 "version": "1",
             }
         )
-    if len(seen) > 1:
-        found.problems.append(f"the directories belong to different nodes or clusters: {seen}")
+    if len(owners) > 1:
+        found.problems.append(f"The directories belong to {' and '.join(sorted(owners))}")
     return found
+
+
+def _directories(settings: BrokerSettings) -> list[str]:
+    """The directories with partitions, and that of the metadata log where it stands apart."""
+    return list(dict.fromkeys((*settings.log_dirs, settings.metadata_log_dir)))
+
+
+def _is_formatted(directory: str) -> bool:
+    return Path(directory, meta_properties.FILE_NAME).exists()
+
+
+def _read_meta(directory: str) -> MetaProperties:
+    try:
+        return meta_properties.read(directory)
+    except NotFormatted as error:
+        raise FormatError(str(error)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FormatError(f"{directory}/{meta_properties.FILE_NAME}: {error}") from None
+
+
+def _require_empty(directory: str) -> None:
+    """Nobody else's files get a broker among them; a format that was cut short may go on."""
+    try:
+        names = {entry.name for entry in Path(directory).iterdir()}
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise FormatError(f"{directory} cannot be used: {error.strerror}.") from None
+    if any(not name.startswith(".") for name in names - _MAY_BE_THERE):
+        raise FormatError(
+            f"{directory} has files in it, but no {meta_properties.FILE_NAME}: choose an empty "
+            "directory, or make this one a node's with `barnabas storage format`."
+        )
 
 
 def _levels(release: str | None, features: Mapping[str, int]) -> dict[str, int]:
@@ -145,8 +206,8 @@ def _bootstrap(levels: Mapping[str, int]) -> list[bytes]:
 def _unformatted(settings: BrokerSettings, cluster_id: str, ignore_formatted: bool) -> list[str]:
     """The directories to format; those that are formatted must belong to the same cluster."""
     unformatted = []
-    for directory in dict.fromkeys((*settings.log_dirs, settings.metadata_log_dir)):
-        if not Path(directory, meta_properties.FILE_NAME).exists():
+    for directory in _directories(settings):
+        if not _is_formatted(directory):
             unformatted.append(directory)
             continue
         if not ignore_formatted:
@@ -154,7 +215,7 @@ def _unformatted(settings: BrokerSettings, cluster_id: str, ignore_formatted: bo
                 f"Log directory {directory} is already formatted. Use --ignore-formatted to "
                 "leave it alone and format the others."
             )
-        meta = meta_properties.read(directory)
+        meta = _read_meta(directory)
         if meta.cluster_id != cluster_id or meta.node_id != settings.node_id:
             raise FormatError(
                 f"Log directory {directory} belongs to node {meta.node_id} of cluster "

@@ -5,6 +5,7 @@ controller and its image, recovery of the logs, listeners, registration) and sto
 """
 
 import asyncio
+import errno
 import gc
 import logging
 import socket
@@ -105,9 +106,9 @@ class Node:
             await storage.recover(threads, lambda topic: rules_of(topic, resolver).log)
             node = cls(settings, storage, controller, resolver, threads, fatal)
             await node._open()
-        except (OSError, KafkaError, QuorumError) as error:
+        except (NodeError, OSError, KafkaError, QuorumError) as error:
             storage.abandon()
-            raise NodeError(getattr(error, "strerror", None) or str(error)) from error
+            raise NodeError(_reason(error)) from error
         # What is loaded by now lives as long as the process: collections need not look at it.
         gc.collect()
         gc.freeze()
@@ -116,7 +117,7 @@ class Node:
     @property
     def address(self) -> str:
         """Where clients connect."""
-        return f"{self.listeners[0].host}:{self.listeners[0].port}"
+        return str(self.listeners[0]).partition("://")[2]
 
     async def run_until(self, stop: asyncio.Event) -> None:
         """Serve until told to stop, or until no log directory is left to serve from."""
@@ -147,10 +148,7 @@ class Node:
         self._listen()
         await self._register()
         self._network.open()
-        address = self.settings["barnabas.metrics.listener"]
-        if address:
-            host, _, port = address.rpartition(":")
-            self.metrics_address = f"{host}:{await self._metrics.start(host, int(port))}"
+        await self._serve_metrics()
         self._chores.begin()
         log.info(
             "node %d of cluster %s serves %s",
@@ -158,6 +156,13 @@ class Node:
             self.broker.cluster_id,
             ", ".join(map(str, self.listeners)),
         )
+
+    async def _serve_metrics(self) -> None:
+        address = self.settings["barnabas.metrics.listener"]
+        if address:
+            host, _, port = address.rpartition(":")
+            bound_port = await self._metrics.start(host.strip("[]"), int(port))
+            self.metrics_address = f"{host}:{bound_port}"
 
     def _listen(self) -> None:
         """Take the clients' addresses, and note what to tell clients of them.
@@ -217,6 +222,14 @@ def _require_supported(settings: BrokerSettings) -> None:
                 f"Listener {listener} wants {listener.security_protocol.name}; this version "
                 "serves PLAINTEXT only: change listener.security.protocol.map."
             )
+
+
+def _reason(error: Exception) -> str:
+    """The words of an error, and what to do about the one that is met most often."""
+    reason = getattr(error, "strerror", None) or str(error)
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return f"{reason}; stop what listens there, or choose another port."
+    return reason
 
 
 def _start_controller(

@@ -69,7 +69,9 @@ class Storage:
             raise NodeError(str(error)) from None
         except LogDirFailure as error:
             if isinstance(error.__cause__, DirectoryInUse):
-                raise NodeError(error.__cause__.strerror or str(error)) from None
+                raise NodeError(
+                    f"{error.__cause__.strerror}: stop it, or choose another directory."
+                ) from None
             log.error("%s; going on without it", error)
             self.lost_paths.append(path)
 
@@ -105,7 +107,10 @@ class Storage:
     def close_metadata(self) -> None:
         """Stop the metadata directory cleanly, where it is not one of those with partitions."""
         if self.metadata not in self.directories:
-            self.metadata.close()
+            try:
+                self.metadata.close()
+            except LogDirFailure as failure:
+                log.error("Not stopped cleanly: %s", failure)
 
     def abandon(self) -> None:
         """Let go of everything as it is."""
