@@ -84,8 +84,7 @@ def _listen(name: str, host: str, port: int, receive_buffer_bytes: int) -> socke
         sock = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
         sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     else:
-        family, *_ = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)[0]
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock = socket.socket(_family(name, host, port), socket.SOCK_STREAM)
     try:
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -99,6 +98,15 @@ def _listen(name: str, host: str, port: int, receive_buffer_bytes: int) -> socke
             error.errno, f"listener {name} cannot use {host or '*'}:{port}: {error.strerror}"
         ) from None
     return sock
+
+
+def _family(name: str, host: str, port: int) -> socket.AddressFamily:
+    try:
+        return socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)[0][0]
+    except OSError as error:
+        raise OSError(
+            error.errno, f"listener {name} cannot find {host}: {error.strerror}"
+        ) from None
 
 
 def _plain_host(host: str) -> str:
