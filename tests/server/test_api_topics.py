@@ -5,13 +5,15 @@ from typing import Any
 import pytest
 from tests.replication.world import World
 
-from barnabas.server.api import describe_topic_partitions
+from barnabas.server.api import describe_topic_partitions, metadata
 from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
     TopicRequest,
 )
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 
 def described(
@@ -66,3 +68,47 @@ def test_a_cursor_that_points_to_nothing_asked_for_is_refused(
 def test_with_no_topics_named_the_cursor_may_be_at_one_that_is_gone(world: World) -> None:
     world.create_topic("orders")
     assert [topic.name for topic in described(world, cursor=("oranges", 0)).topics] == ["orders"]
+
+
+class Controller:
+    """Keeps what it is asked to create."""
+
+    def __init__(self) -> None:
+        self.asked: list[CreateTopicsRequest] = []
+
+    async def handle(self, request: CreateTopicsRequest) -> None:
+        self.asked.append(request)
+
+
+def test_internal_topics_that_come_with_first_use_are_made_by_their_own_settings(
+    world: World,
+) -> None:
+    controller: Any = Controller()
+    world.broker.controller = controller
+    names = ["__consumer_offsets", "__share_group_state", "__transaction_state", "orders"]
+    asked = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
+    world.ask(metadata.handle, asked, 9)
+    (request,) = controller.asked
+    made = {
+        topic.name: (topic.num_partitions, topic.replication_factor) for topic in request.topics
+    }
+    assert made == dict.fromkeys(names[:3], (50, 3)) | {"orders": (-1, -1)}
+    configs = {
+        topic.name: {config.name: config.value for config in topic.configs}
+        for topic in request.topics
+    }
+    assert configs["__consumer_offsets"] == {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": "104857600",
+    }
+    assert configs["__transaction_state"]["min.insync.replicas"] == "2"
+    assert configs["__share_group_state"]["retention.ms"] == "-1"
+
+
+@pytest.mark.parametrize("version", [12, 13])
+def test_metadata_by_id_heeds_no_name_beside_it(world: World, version: int) -> None:
+    topic_id = world.create_topic("orders")
+    wanted = MetadataRequestTopic(name="parcels", topic_id=topic_id)
+    answer = world.ask(metadata.handle, MetadataRequest(topics=[wanted]), version)
+    assert [(topic.name, topic.error_code) for topic in answer.topics] == [("orders", 0)]

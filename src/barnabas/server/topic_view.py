@@ -11,9 +11,8 @@ from barnabas.metadata.states import (
     PartitionState,
     TopicState,
 )
+from barnabas.server.internal_topics import INTERNAL_TOPICS
 from barnabas.wire.errors import ErrorCode
-
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 # Bit n stands for the AclOperation with code n; without an authorizer everyone may do all of them.
 TOPIC_OPERATIONS = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))

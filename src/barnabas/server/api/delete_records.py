@@ -5,7 +5,7 @@ v2 flexible.
 
 from barnabas.server.call import Call
 from barnabas.server.errors import failure_of
-from barnabas.server.topic_view import INTERNAL_TOPICS
+from barnabas.server.internal_topics import INTERNAL_TOPICS
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.delete_records import (
     DeleteRecordsPartition,

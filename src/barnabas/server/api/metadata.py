@@ -8,6 +8,7 @@ v11 drops the cluster's operations; v12 topics asked for by id; v13 an error for
 from barnabas.controller.topic_names import is_valid
 from barnabas.metadata.states import PartitionState, TopicState
 from barnabas.server.call import Call
+from barnabas.server.internal_topics import new_topic
 from barnabas.server.topic_view import (
     CLUSTER_OPERATIONS,
     TOPIC_OPERATIONS,
@@ -15,7 +16,7 @@ from barnabas.server.topic_view import (
     is_internal,
 )
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -65,9 +66,8 @@ def _topics(
         return [_describe(topic, view, version, operations) for topic in topics]
     answers = []
     for wanted in request.topics:
-        topic = (
-            topics.by_id(wanted.topic_id) if wanted.name is None else topics.by_name(wanted.name)
-        )
+        name = _name(wanted)
+        topic = topics.by_id(wanted.topic_id) if name is None else topics.by_name(name)
         if topic is None:
             answers.append(_missing(wanted, version))
         else:
@@ -109,18 +109,24 @@ def _partition(
     )
 
 
+def _name(wanted: MetadataRequestTopic) -> str | None:
+    """The name to look for; None where there is an id, which counts for more than a name."""
+    return wanted.name if wanted.topic_id == ZERO else None
+
+
 def _missing(wanted: MetadataRequestTopic, version: int) -> MetadataResponseTopic:
-    if wanted.name is None:
-        name = None if version >= FIRST_VERSION_ASKING_BY_ID else ""
+    name = _name(wanted)
+    if name is None:
+        told = None if version >= FIRST_VERSION_ASKING_BY_ID else ""
         return MetadataResponseTopic(
-            error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=name, topic_id=wanted.topic_id
+            error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=told, topic_id=wanted.topic_id
         )
     error = (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if is_valid(wanted.name)
+        if is_valid(name)
         else ErrorCode.INVALID_TOPIC_EXCEPTION
     )
-    return MetadataResponseTopic(error_code=error, name=wanted.name)
+    return MetadataResponseTopic(error_code=error, name=name)
 
 
 def _refuse_ids_before_they_existed(request: MetadataRequest, version: int) -> None:
@@ -139,16 +145,13 @@ async def _create_missing(request: MetadataRequest, call: Call) -> None:
     if not request.topics or not request.allow_auto_topic_creation:
         return
     known = broker.image.topics.by_name
-    missing = {topic.name for topic in request.topics if topic.name and known(topic.name) is None}
-    missing = {name for name in missing if is_valid(name)}
+    asked = {name for topic in request.topics if (name := _name(topic)) and is_valid(name)}
+    missing = {name for name in asked if known(name) is None}
     if not missing or not broker.settings["auto.create.topics.enable"]:
         return
     # Errors need no answer of their own: a topic that could not be created is still unknown.
     await broker.controller.handle(
         CreateTopicsRequest(
-            topics=[
-                CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
-                for name in sorted(missing)
-            ],
+            topics=[new_topic(name, broker.settings.__getitem__) for name in sorted(missing)]
         )
     )

@@ -12,8 +12,8 @@ from barnabas.log import Appended
 from barnabas.replication import Partition
 from barnabas.server.call import Call
 from barnabas.server.errors import failure_of
+from barnabas.server.internal_topics import INTERNAL_TOPICS
 from barnabas.server.leaders import leader_of
-from barnabas.server.topic_view import INTERNAL_TOPICS
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.produce import (
     BatchIndexAndErrorMessage,
