@@ -1,0 +1,107 @@
+"""`barnabas storage`: Kafka's outputs and exit codes, and problems told in words."""
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Barnabas
+
+from barnabas.wire.uuid import from_text
+
+CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
+
+
+def test_random_uuid_prints_an_id(barnabas: Barnabas) -> None:
+    printed = barnabas("storage", "random-uuid").output
+    assert len(from_text(printed.strip())) == 16
+
+
+def test_info_tells_of_missing_directories(barnabas: Barnabas, properties: Path) -> None:
+    result = barnabas("storage", "info", "-c", properties)
+    folder = properties.parent
+    assert result.exit_code == 1
+    assert result.output == (
+        f"Found problems:\n  {folder}/one does not exist\n  {folder}/two does not exist\n\n"
+    )
+
+
+def test_info_shows_what_format_wrote(barnabas: Barnabas, properties: Path) -> None:
+    formatted = barnabas("storage", "format", "-c", properties, "-t", CLUSTER, "--standalone")
+    folder = properties.parent
+    assert formatted.exit_code == 0
+    assert formatted.output == (
+        f"Formatting dynamic metadata voter directory {folder}/one "
+        "with metadata.version 4.3-IV0.\n"
+        f"Formatting data directory {folder}/two with metadata.version 4.3-IV0.\n"
+    )
+    info = barnabas("storage", "info", "-c", properties)
+    assert info.exit_code == 0
+    assert f"Found log directories:\n  {folder}/one\n  {folder}/two\n" in info.output
+    assert f"Found metadata: {{cluster.id={CLUSTER}, directory.id=" in info.output
+
+
+def test_a_formatted_directory_is_formatted_again_by_nobody(
+    barnabas: Barnabas, properties: Path
+) -> None:
+    command = ("storage", "format", "-c", properties, "-t", CLUSTER, "--standalone")
+    barnabas(*command)
+    again = barnabas(*command)
+    assert again.exit_code == 1
+    assert "is already formatted. Use --ignore-formatted" in again.output
+    ignoring = barnabas(*command, "--ignore-formatted")
+    assert (ignoring.exit_code, ignoring.output) == (
+        0,
+        "All of the log directories are already formatted.\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "controller.quorum.voters is not set on this controller"),
+        (("-s", "-r", "9.9"), "Unknown release version '9.9'"),
+        (("-s", "-f", "bla=1"), "Feature bla is not known"),
+        (("-s", "-f", "bla"), "'bla' is not NAME=LEVEL"),
+        (("-s", "-f", "transaction.version=77"), "transaction.version can have the levels 0 to 2"),
+    ],
+)
+def test_what_cannot_be_formatted_is_refused(
+    barnabas: Barnabas, properties: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    result = barnabas("storage", "format", "-c", properties, "-t", CLUSTER, *arguments)
+    assert result.exit_code != 0
+    assert told in result.output
+    assert not (properties.parent / "one").exists()
+
+
+def test_another_clusters_directory_is_refused(barnabas: Barnabas, properties: Path) -> None:
+    barnabas("storage", "format", "-c", properties, "-t", CLUSTER, "-s")
+    result = barnabas("storage", "format", "-c", properties, "-t", "other", "-s", "-g")
+    assert result.exit_code == 1
+    assert f"belongs to node 1 of cluster {CLUSTER}, not to node 1 of other" in result.output
+
+
+def test_a_damaged_meta_properties_is_told_of(barnabas: Barnabas, properties: Path) -> None:
+    directory = properties.parent / "one"
+    directory.mkdir()
+    (directory / "meta.properties").write_bytes(b"\xff\n")
+    for command in ("info",), ("format", "-t", CLUSTER, "-s", "-g"):
+        result = barnabas("storage", command[0], "-c", properties, *command[1:])
+        assert result.exit_code == 1
+        assert f"{directory}/meta.properties" in result.output
+
+
+def test_a_file_in_place_of_a_directory_is_told_of(barnabas: Barnabas, properties: Path) -> None:
+    (properties.parent / "one").write_text("")
+    assert "one is not a directory" in barnabas("storage", "info", "-c", properties).output
+    result = barnabas("storage", "format", "-c", properties, "-t", CLUSTER, "-s")
+    assert result.exit_code == 1
+    assert "one cannot be formatted: File exists." in result.output
+
+
+def test_settings_of_different_owners_are_a_problem(barnabas: Barnabas, properties: Path) -> None:
+    barnabas("storage", "format", "-c", properties, "-t", CLUSTER, "-s")
+    meta = properties.parent / "two" / "meta.properties"
+    meta.write_text(meta.read_text().replace("node.id=1", "node.id=2"))
+    result = barnabas("storage", "info", "-c", properties)
+    assert result.exit_code == 1
+    assert f"belong to node 1 of cluster {CLUSTER} and node 2 of cluster {CLUSTER}" in result.output

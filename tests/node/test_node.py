@@ -1,0 +1,121 @@
+"""A whole node in this process: it serves, stops, and comes back on what it left."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.server.harness import frame, on_a_loop
+
+from barnabas.cli.up import single_node_properties
+from barnabas.config import BrokerSettings
+from barnabas.log import LogDirectory
+from barnabas.node import Node, NodeError
+from barnabas.node.format import format_new_directories
+from barnabas.server.api import HANDLERS
+from barnabas.wire.apis import ApiKey, api
+from barnabas.wire.headers import read_response_header
+from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from barnabas.wire.messages.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
+from barnabas.wire.schema import Message
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> BrokerSettings:
+    properties = single_node_properties("127.0.0.1", 0, tmp_path / "data")
+    properties["barnabas.metrics.listener"] = "127.0.0.1:0"
+    settings = BrokerSettings.from_properties(properties)
+    format_new_directories(settings)
+    return settings
+
+
+@on_a_loop
+async def test_it_comes_back_with_what_it_had(settings: BrokerSettings) -> None:
+    node = await Node.start(settings)
+    client = ApiVersionsRequest(client_software_name="a-test", client_software_version="1")
+    versions = await ask(node, client, 3)
+    assert isinstance(versions, ApiVersionsResponse)
+    assert {each.api_key for each in versions.api_keys} == {key.value for key in HANDLERS}
+    topic = CreatableTopic(name="hello", num_partitions=2, replication_factor=1)
+    created = await ask(node, CreateTopicsRequest(topics=[topic], timeout_ms=1000), 7)
+    assert isinstance(created, CreateTopicsResponse)
+    await node.stop()
+
+    again = await Node.start(settings)
+    metadata = await ask(again, MetadataRequest(topics=None), 12)
+    await again.stop()
+    assert isinstance(metadata, MetadataResponse)
+    assert metadata.cluster_id == node.broker.cluster_id
+    (found,) = metadata.topics
+    assert (found.name, found.topic_id) == ("hello", created.topics[0].topic_id)
+    assert [each.leader_id for each in found.partitions] == [1, 1]
+
+
+@on_a_loop
+async def test_a_clean_stop_leaves_the_mark_with_the_brokers_epoch(
+    settings: BrokerSettings,
+) -> None:
+    node = await Node.start(settings)
+    await node.stop()
+    directory = LogDirectory.open(settings.log_dirs[0])
+    assert directory.was_clean
+    assert directory.previous_broker_epoch > 0
+    directory.close()
+
+
+@on_a_loop
+async def test_it_says_where_it_serves_metrics(settings: BrokerSettings) -> None:
+    node = await Node.start(settings)
+    assert node.metrics_address is not None
+    host, _, port = node.metrics_address.rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(b"GET /health HTTP/1.1\r\n\r\n")
+    answer = await reader.read()
+    writer.close()
+    await node.stop()
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+
+
+@on_a_loop
+async def test_a_node_that_cannot_start_lets_go_of_its_directories(
+    settings: BrokerSettings,
+) -> None:
+    async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as taken:
+        port = taken.sockets[0].getsockname()[1]
+        properties = {**settings.given, "barnabas.metrics.listener": f"127.0.0.1:{port}"}
+        with pytest.raises(NodeError, match="stop what listens there"):
+            await Node.start(BrokerSettings.from_properties(properties))
+    await (await Node.start(settings)).stop()
+
+
+@on_a_loop
+async def test_a_node_of_one_role_is_refused(tmp_path: Path) -> None:
+    settings = BrokerSettings.from_properties(
+        {
+            "process.roles": "broker",
+            "node.id": "1",
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.bootstrap.servers": "127.0.0.1:1",
+            "log.dirs": str(tmp_path),
+        }
+    )
+    with pytest.raises(NodeError, match=r"process\.roles=broker,controller"):
+        await Node.start(settings)
+
+
+async def ask(node: Node, request: Message, version: int) -> Message:
+    """One request on a connection of its own."""
+    host, _, port = node.address.rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(frame(request, version))
+    length = int.from_bytes(await reader.readexactly(4), "big")
+    answer = await reader.readexactly(length)
+    writer.close()
+    key = ApiKey(request.API_KEY)
+    _, body = read_response_header(answer, key, version)
+    return api(key).response.read_exactly(answer, version, body)
