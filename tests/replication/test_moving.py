@@ -70,6 +70,35 @@ def test_it_starts_where_the_log_does(world: World) -> None:
     assert values(world, "orders") == [2]
 
 
+def test_a_log_that_starts_within_a_batch_moves_with_the_whole_batch(world: World) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"a")
+    world.append("orders", b"b", b"c", b"d")
+    world.append("orders", b"e")
+    world.partition("orders").delete_records(2)
+    target = elsewhere(world, "orders")
+    world.partitions.move("orders", 0, target)
+    world.keep_house(for_ms=1_000)
+    partition = world.partition("orders")
+    assert partition.directory.path == target
+    assert partition.log.start_offset == 2
+    assert values(world, "orders") == [1, 4]
+
+
+def test_records_deleted_during_the_move_do_not_come_back(world: World) -> None:
+    world.create_topic("orders")
+    for _ in range(3):
+        world.append("orders", b"a" * 900_000)
+    world.partitions.move("orders", 0, elsewhere(world, "orders"))
+    (move,) = world.partitions.moves.under_way.values()
+    while move.copy(world.now_ms):
+        pass
+    world.partition("orders").delete_records(2)
+    world.keep_house(for_ms=1_000)
+    assert not world.partitions.moves.under_way
+    assert world.partition("orders").log.start_offset == 2
+
+
 def test_the_moved_replica_is_there_after_a_restart(world: World) -> None:
     world.create_topic("orders")
     world.append("orders", b"a")

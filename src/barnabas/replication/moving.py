@@ -15,6 +15,7 @@ from barnabas.replication.background import Background
 from barnabas.replication.folders import DELETED, FUTURE
 from barnabas.replication.partition import Partition
 from barnabas.wire.errors import KafkaError
+from barnabas.wire.records.batch import iterate_batches
 
 COPIED_AT_ONCE_BYTES = 256 * 1024
 
@@ -55,8 +56,18 @@ class Move:
         records = log.read(future.end_offset, COPIED_AT_ONCE_BYTES, upto=log.end_offset)
         if records is None:
             return False
-        future.append_as_follower(records.read(), now_ms)
+        batches = records.read()
+        _, first = next(iterate_batches(batches))
+        if first.base_offset < future.start_offset == future.end_offset:
+            # DeleteRecords may have left the start of the log within a batch.
+            future.truncate_fully_and_start_at(first.base_offset)
+        future.append_as_follower(batches, now_ms)
+        self.follow_start()
         return True
+
+    def follow_start(self) -> None:
+        """Records that were deleted meanwhile must not come back with the move."""
+        self.future.advance_start(min(self.partition.log.start_offset, self.future.end_offset))
 
     def give_up(self) -> None:
         self.future.abandon()
@@ -120,6 +131,7 @@ class Moves:
             return
         partition, old = move.partition, move.partition.log
         del self.under_way[partition]
+        move.follow_start()
         partition.move_to(adopt(move.future))
         _logger.info("%s-%d now lives in %s", old.topic, old.partition, move.target.path)
         self._swapped(partition, old)
