@@ -268,3 +268,9 @@ def test_the_clean_mark_is_json_of_one_line(workshop: Workshop) -> None:
     workshop.stop()
     content = (workshop.path / ".kafka_cleanshutdown").read_text()
     assert json.loads(content) == {"version": 0, "brokerEpoch": -1}
+
+
+def test_a_meta_properties_of_garbage_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_bytes(b"\xff\xfe\x80")
+    with pytest.raises(NotFormatted, match=r"meta\.properties is not text"):
+        LogDirectory.open(tmp_path)

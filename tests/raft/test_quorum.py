@@ -16,6 +16,7 @@ from barnabas.raft import (
     format_metadata,
     read_bootstrap,
 )
+from barnabas.wire.records.batch import CorruptBatch
 from barnabas.wire.uuid import random_uuid
 
 NOW_MS = 1_700_000_000_000
@@ -207,3 +208,21 @@ def test_a_damaged_state_file_is_refused(storage: Storage) -> None:
     with pytest.raises(QuorumError, match="damaged"):
         quorum.lead(NOW_MS)
     storage.close()
+
+
+def test_a_metadata_batch_that_was_changed_on_disk_is_refused(storage: Storage) -> None:
+    quorum = _led(storage.open())
+    quorum.append([b"a record that matters"], NOW_MS)
+    quorum.flush()
+    storage.close()
+    (log,) = storage.folder.glob("*.log")
+    log.write_bytes(log.read_bytes().replace(b"matters", b"flatter"))
+    with pytest.raises(CorruptBatch, match=r"__cluster_metadata-0 is damaged: .* its checksum"):
+        list(storage.open().load())
+
+
+def test_a_snapshot_that_is_no_snapshot_is_refused_by_its_name(storage: Storage) -> None:
+    path = storage.path / "bootstrap.checkpoint"
+    path.write_bytes(b"\xff" * 100)
+    with pytest.raises(CorruptBatch, match=r"bootstrap\.checkpoint is damaged"):
+        read_bootstrap(str(storage.path))

@@ -40,6 +40,8 @@ def read(directory: str) -> MetaProperties:
             lines = [line.strip() for line in file]
     except FileNotFoundError:
         raise NotFormatted(f"{path} is missing; run `barnabas storage format` first") from None
+    except UnicodeDecodeError:
+        raise NotFormatted(f"{path} is not text; restore it from a copy") from None
     fields = dict(line.split("=", 1) for line in lines if "=" in line and line[0] not in "#!")
     if fields.get("version") != _VERSION:
         raise NotFormatted(f"{path} has version {fields.get('version')}, only 1 is known")

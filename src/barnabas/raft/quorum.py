@@ -14,10 +14,16 @@ from barnabas.raft import quorum_state
 from barnabas.raft.control import ControlRecord, control_batch, leader_change, voter_records
 from barnabas.raft.core import Effects, QuorumState, Raft
 from barnabas.raft.retention import expendable
-from barnabas.raft.snapshots import SnapshotId, SnapshotWriter, list_snapshots, read_snapshot
+from barnabas.raft.snapshots import (
+    SnapshotId,
+    SnapshotWriter,
+    checked_batches,
+    list_snapshots,
+    read_snapshot,
+)
 from barnabas.raft.voters import QuorumError, Voter, Voters
 from barnabas.wire.messages.raft_records import VotersRecord
-from barnabas.wire.records.batch import BatchHeader, iterate_batches, read_header
+from barnabas.wire.records.batch import BatchHeader, read_header
 from barnabas.wire.records.build import Record, build_batch
 from barnabas.wire.records.control import ControlType, read_control_type
 from barnabas.wire.records.read import read_records
@@ -140,7 +146,7 @@ class Quorum:
             if piece is None:
                 break
             content = piece.read()
-            for position, header in iterate_batches(content):
+            for position, header in checked_batches(self._folder, content):
                 if header.base_offset >= offset:
                     records = read_records(content, position)
                     yield self._batch(header, self._take_in(records, in_log=True))

@@ -18,7 +18,12 @@ from typing import NamedTuple
 from barnabas.log.checkpoints import sync_path
 from barnabas.raft.control import control_batch, snapshot_footer, snapshot_head
 from barnabas.raft.voters import Voters
-from barnabas.wire.records.batch import CorruptBatch, crc_is_valid, iterate_batches
+from barnabas.wire.records.batch import (
+    BatchHeader,
+    CorruptBatch,
+    crc_is_valid,
+    iterate_batches,
+)
 from barnabas.wire.records.build import Record, build_batch
 from barnabas.wire.records.control import ControlType, read_control_type
 from barnabas.wire.records.read import read_records
@@ -116,9 +121,7 @@ def read_snapshot(path: Path) -> Iterator[list[Record]]:
     content = path.read_bytes()
     end = 0
     last: list[Record] = []
-    for position, header in iterate_batches(content):
-        if not crc_is_valid(content, position, header):
-            raise CorruptBatch(f"{path}: the batch at byte {position} does not match its checksum.")
+    for position, header in checked_batches(path, content):
         end = position + header.size_bytes
         last = read_records(content, position)
         yield last
@@ -130,3 +133,21 @@ def read_snapshot(path: Path) -> Iterator[list[Record]]:
     )
     if not is_whole:
         raise CorruptBatch(f"{path} is not whole: it does not end with a footer.")
+
+
+def checked_batches(path: str | Path, content: bytes) -> Iterator[tuple[int, BatchHeader]]:
+    """The batches in `content`, which is from the file at `path`; CorruptBatch names the file.
+
+    A follower of metadata acts on every record: none may come from a batch that was changed.
+    """
+    try:
+        for position, header in iterate_batches(content):
+            if not crc_is_valid(content, position, header):
+                raise CorruptBatch(
+                    f"the batch of offset {header.base_offset} does not match its checksum."
+                )
+            yield position, header
+    except CorruptBatch as damage:
+        raise CorruptBatch(
+            f"{path} is damaged: {damage.message} Restore the file from a copy."
+        ) from None
