@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from tests.replication.world import World, batch_of
 
+from barnabas.log import LogDirFailure
 from barnabas.log.checkpoints import read_offsets
+from barnabas.log.epochs import EpochHistory
 from barnabas.replication.housekeeping import STEPS_A_SLICE
+from barnabas.wire.errors import ErrorCode
 
 HOUR_MS = 60 * 60 * 1000
 
@@ -110,3 +113,62 @@ def test_a_quiet_broker_has_long_waits(world: World) -> None:
     world.keep_house(for_ms=HOUR_MS)
     assert world.partitions.housekeeping(world.now_ms) >= 0
     assert Path(world.paths[0], "orders-0").is_dir()
+
+
+def test_a_clock_that_was_set_back_does_not_end_the_chores(world: World) -> None:
+    world.create_topic("orders", flush_ms="1000")
+    world.keep_house()
+    world.now_ms -= 24 * HOUR_MS
+    world.append("orders", b"a")
+    world.keep_house(for_ms=3_000)
+    assert world.partition("orders").log.recovery_point == 1
+
+
+def test_a_flush_that_cannot_begin_is_tried_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.create_topic("orders", flush_ms="1000")
+    world.append("orders", b"a")
+    log = world.partition("orders").log
+    with monkeypatch.context() as full:
+        full.setattr(log.epochs, "unsynced", True)
+        full.setattr(EpochHistory, "save", refuse(errno.ENOSPC))
+        world.keep_house(for_ms=3_000)
+        assert log.recovery_point == 0
+    world.keep_house(for_ms=3_000)
+    assert log.recovery_point == 1
+
+
+def test_a_disk_that_is_full_when_it_syncs_has_failed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the kernel could not write is gone, and a second sync would not say so."""
+    world.create_topic("orders", flush_ms="1000")
+    world.append("orders", b"a")
+    monkeypatch.setattr(os, "fdatasync", refuse(errno.ENOSPC))
+    world.keep_house(for_ms=3_000)
+    assert world.directories[0].failed is not None
+    assert world.partition("orders").failure is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_a_full_disk_is_told_of_once_and_again_when_there_was_space(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"a")
+    for lines in (1, 2):
+        with monkeypatch.context() as full:
+            full.setattr(os, "pwrite", refuse(errno.ENOSPC))
+            for _ in range(3):
+                with pytest.raises(LogDirFailure):
+                    world.append("orders", b"b")
+        assert len([line for line in caplog.messages if "is full" in line]) == lines
+        world.append("orders", b"c")
+        world.keep_house(for_ms=10_000)
+
+
+def refuse(number: int) -> Callable[..., None]:
+    def call(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return call

@@ -270,3 +270,35 @@ def test_a_damaged_log_is_refused_and_not_scanned_again(
         with refused(ErrorCode.KAFKA_STORAGE_ERROR):
             world.partition("orders")
     assert len(scans) == 1
+
+
+def test_a_directory_that_refuses_to_be_stopped_does_not_keep_the_others(
+    new_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = new_world(disks=2)
+    for topic in ("a", "b"):
+        world.create_topic(topic)
+        world.append(topic, b"x")
+    first = world.directories[0]
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(first, "begin_checkpoint", refuse)
+    world.partitions.close()
+    world.start()
+    assert [directory.was_clean for directory in world.directories] == [False, True]
+
+
+def test_damage_met_by_readers_is_told_of_once(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.create_topic("orders")
+    world.append("orders", b"a")
+    (log,) = (world.paths[0] / "orders-0").glob("*.log")
+    log.write_bytes(b"\xff" * log.stat().st_size)
+    for _ in range(3):
+        with pytest.raises(CorruptLog):
+            world.partition("orders").fetch(0, 1_000_000)
+    assert [line for line in caplog.messages if "cannot be read" in line][1:] == []
+    assert str(log) in caplog.text

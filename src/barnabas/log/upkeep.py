@@ -223,13 +223,15 @@ class KeptLog:
         _, number = self._segments.holding(self.recovery_point)
         unflushed = self._segments.from_number(number)
         logs = tuple(segment.file() for segment in unflushed if segment.is_on_disk)
-        beside = tuple(self._unsynced or ())
-        self._unsynced = None
-        self._unflushed_since_ms = _NOTHING_UNFLUSHED
+        epochs: tuple[str, ...] = ()
         if self.epochs.unsynced:
             self.epochs.save()
             self.epochs.unsynced = False
-            beside += (self.epochs.path,)
+            epochs = (self.epochs.path,)
+        # Forgotten from here on, where nothing can fail any more.
+        beside = (*(self._unsynced or ()), *epochs)
+        self._unsynced = None
+        self._unflushed_since_ms = _NOTHING_UNFLUSHED
         if self._is_new:
             self._is_new = False
             beside += (f"{self.path}/{partition_metadata.FILE_NAME}", self.path)

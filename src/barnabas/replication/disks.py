@@ -19,6 +19,7 @@ class Disks:
         "_by_id",
         "_cordoned",
         "_counts",
+        "_full",
         "_lost_at_start",
         "_offline",
         "by_path",
@@ -39,6 +40,7 @@ class Disks:
         self.by_path = {directory.path: directory for directory in directories}
         self._counts: dict[LogDirectory, int] | None = None
         self._offline: set[LogDirectory] = set()
+        self._full: set[LogDirectory] = set()
 
     @property
     def lost_paths(self) -> list[str]:
@@ -112,11 +114,27 @@ class Disks:
 
     def lose(self, directory: LogDirectory, failure: OSError) -> bool:
         """Serve nothing from there any more; False if that was known, or if it is merely full."""
-        is_full = failure.errno in (errno.ENOSPC, errno.EDQUOT) and directory.failed is None
-        if is_full or directory in self._offline:
+        if failure.errno in (errno.ENOSPC, errno.EDQUOT) and directory.failed is None:
+            self._tell_it_is_full(directory)
+            return False
+        if directory in self._offline:
             return False
         _logger.error("Taking log directory %s offline: %s", directory.path, failure)
         self._offline.add(directory)
         if directory.failed is None:
             directory.failed = LogDirFailure(directory.path, failure)
         return True
+
+    def has_space(self, directory: LogDirectory) -> None:
+        """Something was written there, or removed."""
+        self._full.discard(directory)
+
+    def _tell_it_is_full(self, directory: LogDirectory) -> None:
+        """Once, for every producer will try again and again."""
+        if directory not in self._full:
+            self._full.add(directory)
+            _logger.error(
+                "Log directory %s is full: nothing is appended there until there is space. "
+                "Free some, or lower the retention of its topics.",
+                directory.path,
+            )

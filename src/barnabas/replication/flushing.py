@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from barnabas.log import LogDirectory
+from barnabas.log import LogDirectory, LogDirFailure
 from barnabas.replication.background import Background
 from barnabas.replication.partition import Partition
 
@@ -23,9 +23,13 @@ class Flushing:
         if partition in self._under_way:
             self._under_way[partition] = True
             return
-        self._under_way[partition] = False
         log = partition.log
-        flush = log.begin_flush()
+        try:
+            flush = log.begin_flush()
+        except LogDirFailure as failure:
+            self._lose(partition.directory, failure)
+            return
+        self._under_way[partition] = False
 
         def done(failure: BaseException | None) -> None:
             again = self._under_way.pop(partition)
@@ -40,7 +44,9 @@ class Flushing:
         self._background.run(flush.sync, done)
 
     def _failed(self, partition: Partition, failure: BaseException) -> None:
-        if not isinstance(failure, OSError):
+        if not isinstance(failure, LogDirFailure):
             raise failure
-        # After a failed fsync nobody knows what the disk has; to try again would be to guess.
+        # After a failed fsync nobody knows what the disk has; to try again would be to guess,
+        # even where the disk was only full.
+        partition.directory.failed = failure
         self._lose(partition.directory, failure)

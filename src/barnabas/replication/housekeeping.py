@@ -51,9 +51,14 @@ class Chore:
         self.under_way: Iterator[None] | None = None
 
     def begin_if_due(self, now_ms: int) -> None:
-        if self.under_way is None and now_ms >= self.due_ms:
+        if self.under_way is None and self.wait_ms(now_ms) == 0:
             self.under_way = self.steps(now_ms)
             self.due_ms = now_ms + self.interval_ms
+
+    def wait_ms(self, now_ms: int) -> int:
+        """How long until it is due: at once if the clock was set back, or it might never be."""
+        left_ms = self.due_ms - now_ms
+        return left_ms if 0 < left_ms <= self.interval_ms else 0
 
     def step(self) -> None:
         """Do a bounded piece of it; what fails is tried again when it is next due."""
@@ -100,7 +105,7 @@ class Housekeeping:
                 steps_left -= 1
         if any(chore.under_way is not None for chore in self._chores):
             return 0
-        return max(min(chore.due_ms for chore in self._chores) - now_ms, 0)
+        return min(chore.wait_ms(now_ms) for chore in self._chores)
 
     def _flush(self, now_ms: int) -> Iterator[None]:
         """Flush what is due by time, and segments that were rolled."""
@@ -172,6 +177,8 @@ class Housekeeping:
             self._partitions.lose(directory, failure)
         elif failure is not None:
             raise failure
+        else:
+            self._partitions.disks.has_space(directory)
 
     def _purge(self, now_ms: int) -> Iterator[None]:
         for directory in self._partitions.disks.working():

@@ -4,10 +4,11 @@ The partition decides, the log stores. A record counts once the high watermark h
 for the only replica in sync that is the end of the log, and followers can only hold it back.
 """
 
+import logging
 from collections.abc import Hashable
 from typing import NamedTuple, Protocol
 
-from barnabas.log import Appended, Log, LogDirectory, LogDirFailure, Slice
+from barnabas.log import Appended, CorruptLog, Log, LogDirectory, LogDirFailure, Slice
 from barnabas.metadata.states import PartitionState
 from barnabas.replication.topic_rules import TopicRules
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -22,6 +23,8 @@ UP_TO_HIGH_WATERMARK = -1
 NO_EPOCH = -1
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
+
+_logger = logging.getLogger(__name__)
 
 
 class Waiting(Protocol):
@@ -68,6 +71,7 @@ class Partition:
     __slots__ = (
         "_alone",
         "_caretaker",
+        "_damage_told",
         "_flush_wanted",
         "_node_id",
         "_short_of_replicas",
@@ -111,6 +115,7 @@ class Partition:
         self._waiting = waiting
         self._alone = False  # leading, with nobody else in sync
         self._short_of_replicas = False
+        self._damage_told = ""
         self._flush_wanted = 0  # nothing beyond is acknowledged before the disk has what is below
 
     def __repr__(self) -> str:
@@ -173,6 +178,9 @@ class Partition:
                 records = log.read(offset, max_bytes, upto=upto, at_least_one=at_least_one)
             except LogDirFailure as failure:
                 self._caretaker.lose(self.directory, failure)
+                raise
+            except CorruptLog as damage:
+                self._tell_of(damage)
                 raise
         elif start <= offset <= log.end_offset:
             records = None
@@ -259,6 +267,12 @@ class Partition:
     def flushed(self) -> None:
         """The disk has caught up: acknowledgements that waited for it can leave."""
         self._waiting.poke(self)
+
+    def _tell_of(self, damage: CorruptLog) -> None:
+        """Once, for its readers will come back to the same place."""
+        if damage.message != self._damage_told:
+            self._damage_told = damage.message
+            _logger.error("%s-%d cannot be read: %s", self.topic, self.index, damage.message)
 
     def _count_replicas(self) -> None:
         state = self.state

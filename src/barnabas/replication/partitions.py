@@ -175,15 +175,21 @@ class Partitions:
         }
 
     def close(self, clean: bool = True, *, broker_epoch: int = -1) -> None:
-        """Let go of the directories; a clean stop first brings everything to disk."""
+        """Let go of the directories; a clean stop first brings everything to disk.
+
+        A directory that refuses is checked at the next start; the others need not be.
+        """
         for move in list(self.moves.under_way):
             self.moves.cancel(move)
         for directory in self.disks.directories:
-            directory.close(
-                clean,
-                broker_epoch=broker_epoch,
-                high_watermarks=self.high_watermarks_in(directory),
-            )
+            try:
+                directory.close(
+                    clean,
+                    broker_epoch=broker_epoch,
+                    high_watermarks=self.high_watermarks_in(directory),
+                )
+            except LogDirFailure as failure:
+                _logger.error("Not stopped cleanly: %s", failure)
 
     # Opening
 
