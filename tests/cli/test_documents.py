@@ -1,0 +1,83 @@
+"""The pages tell no lies: their examples run, and their links lead somewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.conformance.brokers import BrokerProcess, free_port
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+OPERATIONS = ROOT / "docs" / "operations.md"
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A broker; where it is in place of where the pages say it is."""
+    metrics = f"127.0.0.1:{free_port()}"
+    settings = {"barnabas.metrics.listener": metrics}
+    broker = BrokerProcess(tmp_path_factory.mktemp("documents"), settings=settings)
+    broker.start()
+    yield {"localhost:9092": broker.bootstrap, "localhost:9308": metrics}
+    broker.stop()
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(code, id=f"{page.name}-{number}")
+        for page in PAGES
+        for number, code in enumerate(blocks(page, "python"))
+    ],
+)
+def test_a_python_example_runs(addresses: dict[str, str], example: str) -> None:
+    for written, real in addresses.items():
+        example = example.replace(written, real)
+    done = subprocess.run(
+        [sys.executable, "-c", example], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    for promised in re.findall(r"^print\(.*\)  # (.*)$", example, re.MULTILINE):
+        assert promised in done.stdout
+
+
+def test_the_shell_examples_run_on_the_example_of_settings(tmp_path: Path) -> None:
+    (settings,) = blocks(OPERATIONS, "properties")
+    (tmp_path / "server.properties").write_text(settings)
+    command = tmp_path / "bin" / "barnabas"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m barnabas.cli "$@"\n')
+    command.chmod(0o755)
+    for script in blocks(OPERATIONS, "sh"):
+        done = subprocess.run(
+            ["sh", "-e", "-c", script],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": f"{command.parent}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "data" / "meta.properties").exists()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_link_leads_to_a_file(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)[^)]*\)", page.read_text())
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_module_that_is_named_exists(page: Path) -> None:
+    modules = re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", page.read_text())
+    source = ROOT / "src" / "barnabas"
+    assert [module for module in modules if not (source / module).exists()] == []
