@@ -226,10 +226,12 @@ def _require_supported(settings: BrokerSettings) -> None:
 
 def _reason(error: Exception) -> str:
     """The words of an error, and what to do about the one that is met most often."""
-    reason = getattr(error, "strerror", None) or str(error)
-    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        return f"{reason}; stop what listens there, or choose another port."
-    return reason
+    match error:
+        case OSError(errno=errno.EADDRINUSE):
+            return f"{error.strerror}; stop what listens there, or choose another port."
+        case OSError(strerror=str(reason)) | KafkaError(message=str(reason)) if reason:
+            return reason
+    return str(error)
 
 
 def _start_controller(
