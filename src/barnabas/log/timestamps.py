@@ -28,12 +28,33 @@ def first_from(
 
 
 def latest(segments: Sequence[Segment], start_offset: int) -> TimestampOffset | None:
-    """The first record that has the largest timestamp of all."""
-    segment = max(segments, key=lambda segment: segment.latest()[0])
+    """The first record from `start_offset` on that has the largest timestamp of them."""
+    found: TimestampOffset | None = None
+    for segment in sorted(segments, key=lambda segment: -segment.latest()[0]):
+        timestamp, _ = segment.latest()
+        if timestamp < 0 or (found is not None and found.timestamp >= timestamp):
+            break
+        best = _latest_in(segment, start_offset)
+        if best is not None and (found is None or best.timestamp > found.timestamp):
+            found = best
+    return found
+
+
+def _latest_in(segment: Segment, start_offset: int) -> TimestampOffset | None:
     timestamp, last_offset = segment.latest()
-    if timestamp < 0:
-        return None
-    return _first_in(segment, timestamp, start_offset, at_least=last_offset)
+    found = _first_in(segment, timestamp, start_offset, at_least=last_offset)
+    if found is not None or segment.base_offset >= start_offset:
+        return found
+    # DeleteRecords took the latest record of the segment, and perhaps not the rest of it.
+    largest = -1
+    for at, header in segment.headers(segment.position_of(start_offset)):
+        if header.max_timestamp <= largest:
+            continue
+        for record in read_records(segment.batch(at, header)):
+            if record.timestamp > largest and record.offset >= start_offset:
+                largest = record.timestamp
+                found = TimestampOffset(largest, record.offset, header.leader_epoch)
+    return found
 
 
 def _first_in(
