@@ -285,7 +285,7 @@ def test_a_directory_that_refuses_to_be_stopped_does_not_keep_the_others(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(first, "begin_checkpoint", refuse)
-    world.partitions.close()
+    assert not world.partitions.close()
     world.start()
     assert [directory.was_clean for directory in world.directories] == [False, True]
 

@@ -286,6 +286,8 @@ class LogDirectory:
             self.checkpoint(high_watermarks)
             if self.was_clean or not self.unrecovered():
                 write_clean_stop(self.path, broker_epoch)
+        except LogDirFailure:
+            raise
         except OSError as error:
             raise LogDirFailure(self.path, error) from error
 

@@ -137,10 +137,10 @@ class Node:
         await self._presence.end()
         await self._controller.close()
         await self._threads.close()
-        self._partitions.close(clean=True, broker_epoch=self._presence.epoch)
-        self._storage.close_metadata()
+        is_clean = self._partitions.close(clean=True, broker_epoch=self._presence.epoch)
+        is_clean = self._storage.close_metadata() and is_clean
         self.broker.timer.close()
-        log.info("stopped cleanly")
+        log.info("stopped cleanly" if is_clean else "stopped; the next start will recover")
 
     async def _open(self) -> None:
         """Open the listeners, register, and from then on do the chores."""

@@ -104,13 +104,16 @@ class Storage:
             await threads.call(partial(directory.recover_all, config_of, _Progress(directory.path)))
             log.info("%s recovered in %.2f s", directory.path, time.monotonic() - began)
 
-    def close_metadata(self) -> None:
+    def close_metadata(self) -> bool:
         """Stop the metadata directory cleanly, where it is not one of those with partitions."""
-        if self.metadata not in self.directories:
-            try:
-                self.metadata.close()
-            except LogDirFailure as failure:
-                log.error("Not stopped cleanly: %s", failure)
+        if self.metadata in self.directories:
+            return True
+        try:
+            self.metadata.close()
+        except LogDirFailure as failure:
+            log.error("Not stopped cleanly: %s", failure)
+            return False
+        return True
 
     def abandon(self) -> None:
         """Let go of everything as it is."""

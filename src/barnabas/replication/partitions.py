@@ -174,11 +174,12 @@ class Partitions:
             if partition.directory is directory
         }
 
-    def close(self, clean: bool = True, *, broker_epoch: int = -1) -> None:
+    def close(self, clean: bool = True, *, broker_epoch: int = -1) -> bool:
         """Let go of the directories; a clean stop first brings everything to disk.
 
-        A directory that refuses is checked at the next start; the others need not be.
+        False if one of them refused: its logs are checked at the next start.
         """
+        is_clean = clean
         for move in list(self.moves.under_way):
             self.moves.cancel(move)
         for directory in self.disks.directories:
@@ -190,6 +191,8 @@ class Partitions:
                 )
             except LogDirFailure as failure:
                 _logger.error("Not stopped cleanly: %s", failure)
+                is_clean = False
+        return is_clean
 
     # Opening
 
