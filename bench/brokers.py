@@ -128,7 +128,11 @@ class Barnabas(Contender):
         began_s = time.perf_counter()
         with (self.directory / "server.log").open("ab") as log:
             self._child = subprocess.Popen(
-                self.options.start.split(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                self.options.start.split(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=_as_installed(),
             )
         while True:
             with contextlib.suppress(OSError, peer_bench.struct.error):
@@ -147,5 +151,12 @@ class Barnabas(Contender):
             self._child.wait(60)
         self._child = self.process = None
 
+
+def _as_installed() -> dict[str, str]:
+    """The environment of a user, whose Python keeps the bytecode it has compiled."""
+    return {name: value for name, value in os.environ.items() if name != _NO_BYTECODE}
+
+
+_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 
 CONTENDERS: list[type[Contender]] = [Kafka, Barnabas]
