@@ -38,6 +38,8 @@ class NumberedWriter:
         self._partitions = partitions
         self._padding = bytes(record_bytes)
         self._ending = threading.Event()
+        self._going = threading.Event()
+        self._going.set()
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -59,6 +61,15 @@ class NumberedWriter:
     def start(self) -> None:
         self._thread.start()
 
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Take on nothing new meanwhile; what is under way goes on being sent and retried."""
+        self._going.clear()
+        try:
+            yield
+        finally:
+            self._going.set()
+
     def stop(self) -> None:
         """End the writing and wait until everything written is acknowledged."""
         self._ending.set()
@@ -68,6 +79,9 @@ class NumberedWriter:
     def _run(self) -> None:
         number = 0
         while not self._ending.is_set() and self.failure is None:
+            if not self._going.is_set():
+                self._producer.poll(0.01)
+                continue
             for partition in range(self._partitions):
                 self._write(partition, number)
             number += 1

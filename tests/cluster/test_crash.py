@@ -15,7 +15,7 @@ from tests.cluster.numbered import NumberedWriter, read_numbers
 from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, wait_until
 
 PARTITIONS = 3
-ROUNDS = int(os.environ.get("BARNABAS_CRASH_ROUNDS", "6"))
+ROUNDS = int(os.environ.get("BARNABAS_CRASH_ROUNDS", "12"))
 SEED = int(os.environ.get("BARNABAS_SEED", "1"))
 
 
@@ -61,7 +61,8 @@ def test_acknowledged_records_survive_kill_9_in_order_and_once(
                 for partition, offsets in writer.acknowledged.numbers.items()
             }
             broker.start()
-            verify(broker, topic, promised)
+            with writer.holding():
+                verify(broker, topic, promised)
     finally:
         writer.stop()
     verify(broker, topic, writer.acknowledged.numbers)
