@@ -11,8 +11,15 @@ from tests.config.conftest import NODE
 from barnabas.config import BrokerSettings, Resolver, ResourceType
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
-from barnabas.server.api import describe_configs, list_config_resources
+from barnabas.server.api import (
+    alter_configs,
+    describe_configs,
+    incremental_alter_configs,
+    list_config_resources,
+)
 from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages import alter_configs as replacing
+from barnabas.wire.messages import incremental_alter_configs as incremental
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -225,3 +232,49 @@ def test_an_unknown_type_cannot_be_listed(broker: SimpleNamespace) -> None:
     with pytest.raises(KafkaError) as refused:
         answer(list_config_resources.handle(ListConfigResourcesRequest(resource_types=[99]), call))
     assert refused.value.code is ErrorCode.UNSUPPORTED_VERSION
+
+
+class Forwarding:
+    """A controller that agrees to everything."""
+
+    async def handle(self, request: Any) -> Any:
+        is_incremental = isinstance(request, incremental.IncrementalAlterConfigsRequest)
+        kind = incremental if is_incremental else replacing
+        return SimpleNamespace(
+            responses=[
+                kind.AlterConfigsResourceResponse(
+                    resource_type=each.resource_type, resource_name=each.resource_name
+                )
+                for each in request.resources
+            ]
+        )
+
+
+@pytest.mark.parametrize(
+    ("handle", "request_type", "resource_type"),
+    [
+        (alter_configs.handle, replacing.AlterConfigsRequest, replacing.AlterConfigsResource),
+        (
+            incremental_alter_configs.handle,
+            incremental.IncrementalAlterConfigsRequest,
+            incremental.AlterConfigsResource,
+        ),
+    ],
+    ids=["replaced", "incremental"],
+)
+def test_the_settings_of_another_broker_are_not_changed_here(
+    broker: SimpleNamespace, handle: Any, request_type: Any, resource_type: Any
+) -> None:
+    broker.controller = Forwarding()
+    asked = [(ResourceType.BROKER, name) for name in ("", "1", "2", "one")]
+    asked.append((ResourceType.TOPIC, "2"))
+    request = request_type(
+        resources=[resource_type(resource_type=kind, resource_name=name) for kind, name in asked]
+    )
+    response = answer(handle(request, SimpleNamespace(broker=broker)))
+    codes = {
+        (each.resource_type, each.resource_name): each.error_code for each in response.responses
+    }
+    refused = {resource for resource, code in codes.items() if code == ErrorCode.INVALID_REQUEST}
+    assert set(codes) == set(asked)
+    assert refused == {(ResourceType.BROKER, "2"), (ResourceType.BROKER, "one")}

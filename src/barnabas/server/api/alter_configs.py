@@ -4,9 +4,35 @@ v1 throttles after answering. IncrementalAlterConfigs is what clients use since 
 """
 
 from barnabas.server.call import Call
-from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from barnabas.server.this_broker import refusal_to_alter
+from barnabas.wire.errors import KafkaError
+from barnabas.wire.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
 
 
 async def handle(request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
-    response: AlterConfigsResponse = await call.broker.controller.handle(request)
-    return response
+    node_id = call.broker.node_id
+    answered, forwarded = [], []
+    for resource in request.resources:
+        error = refusal_to_alter(resource.resource_type, resource.resource_name, node_id)
+        if error is None:
+            forwarded.append(resource)
+        else:
+            answered.append(_refused(resource, error))
+    if forwarded:
+        asked = AlterConfigsRequest(resources=forwarded, validate_only=request.validate_only)
+        answered += (await call.broker.controller.handle(asked)).responses
+    return AlterConfigsResponse(responses=answered)
+
+
+def _refused(resource: AlterConfigsResource, error: KafkaError) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=error.code,
+        error_message=error.message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )

@@ -3,8 +3,6 @@
 v1 where a value comes from, and synonyms; v3 types and documentation; v4 flexible.
 """
 
-import re
-
 from barnabas.config import ResourceType
 from barnabas.config.describe import (
     Described,
@@ -20,6 +18,7 @@ from barnabas.config.loggers import logger_levels
 from barnabas.controller.topic_names import require_valid
 from barnabas.server.broker import Broker
 from barnabas.server.call import Call
+from barnabas.server.this_broker import require_this_broker
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -29,8 +28,6 @@ from barnabas.wire.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-
-_INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 async def handle(request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
@@ -78,11 +75,11 @@ def _describe(
         case ResourceType.BROKER:
             if not name:
                 return describe_cluster(broker.resolver, names)
-            _require_this_broker(name, broker, or_else=" or empty string,")
+            require_this_broker(name, broker.node_id, or_else=" or empty string,")
             return describe_broker(broker.resolver, names)
         case ResourceType.BROKER_LOGGER:
             _require_name(name, "Broker id")
-            _require_this_broker(name, broker)
+            require_this_broker(name, broker.node_id)
             return _describe_loggers(names)
         case ResourceType.CLIENT_METRICS:
             _require_name(name, "Client metrics subscription name")
@@ -97,18 +94,6 @@ def _require_topic(name: str, broker: Broker) -> None:
         return
     require_valid(name)
     raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-
-
-def _require_this_broker(name: str, broker: Broker, or_else: str = "") -> None:
-    if not _INTEGER.fullmatch(name):
-        raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}"
-        )
-    if int(name) != broker.node_id:
-        raise KafkaError(
-            ErrorCode.INVALID_REQUEST,
-            f"Unexpected broker id, expected {broker.node_id}{or_else} but received {name}",
-        )
 
 
 def _require_name(name: str, what: str) -> None:

@@ -8,6 +8,7 @@ from barnabas.config import Operation, ResourceType
 from barnabas.config.errors import InvalidConfig, InvalidConfigRequest
 from barnabas.config.loggers import set_logger_levels, validate_logger_levels
 from barnabas.server.call import Call
+from barnabas.server.this_broker import refusal_to_alter
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -20,19 +21,21 @@ from barnabas.wire.messages.incremental_alter_configs import (
 async def handle(
     request: IncrementalAlterConfigsRequest, call: Call
 ) -> IncrementalAlterConfigsResponse:
-    loggers = [each for each in request.resources if each.resource_type == _LOGGERS]
-    if not loggers:
-        response: IncrementalAlterConfigsResponse = await call.broker.controller.handle(request)
-        return response
-    answered = [
-        _alter_loggers(each, call.broker.node_id, request.validate_only) for each in loggers
-    ]
-    others = [each for each in request.resources if each.resource_type != _LOGGERS]
-    if others:
-        forwarded = IncrementalAlterConfigsRequest(
-            resources=others, validate_only=request.validate_only
+    node_id = call.broker.node_id
+    answered, forwarded = [], []
+    for resource in request.resources:
+        refusal = refusal_to_alter(resource.resource_type, resource.resource_name, node_id)
+        if refusal is not None:
+            answered.append(_answer(resource, refusal))
+        elif resource.resource_type == _LOGGERS:
+            answered.append(_alter_loggers(resource, node_id, request.validate_only))
+        else:
+            forwarded.append(resource)
+    if forwarded:
+        asked = IncrementalAlterConfigsRequest(
+            resources=forwarded, validate_only=request.validate_only
         )
-        answered += (await call.broker.controller.handle(forwarded)).responses
+        answered += (await call.broker.controller.handle(asked)).responses
     return IncrementalAlterConfigsResponse(responses=answered)
 
 
@@ -42,24 +45,29 @@ _LOGGERS = ResourceType.BROKER_LOGGER
 def _alter_loggers(
     resource: AlterConfigsResource, node_id: int, validate_only: bool
 ) -> AlterConfigsResourceResponse:
-    answer = AlterConfigsResourceResponse(
-        error_message=None,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-    )
     try:
         levels = _levels(resource, node_id)
         validate_logger_levels(levels)
     except KafkaError as error:
-        answer.error_code, answer.error_message = error.code, error.message
+        return _answer(resource, error)
     except InvalidConfigRequest as error:
-        answer.error_code, answer.error_message = ErrorCode.INVALID_REQUEST, str(error)
+        return _answer(resource, KafkaError(ErrorCode.INVALID_REQUEST, str(error)))
     except InvalidConfig as error:
-        answer.error_code, answer.error_message = ErrorCode.INVALID_CONFIG, str(error)
-    else:
-        if not validate_only:
-            set_logger_levels(levels)
-    return answer
+        return _answer(resource, KafkaError(ErrorCode.INVALID_CONFIG, str(error)))
+    if not validate_only:
+        set_logger_levels(levels)
+    return _answer(resource)
+
+
+def _answer(
+    resource: AlterConfigsResource, error: KafkaError | None = None
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=ErrorCode.NONE if error is None else error.code,
+        error_message=None if error is None else error.message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
 
 
 def _levels(resource: AlterConfigsResource, node_id: int) -> dict[str, str | None]:
