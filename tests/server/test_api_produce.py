@@ -158,6 +158,13 @@ def test_records_from_the_future_are_named(world: World) -> None:
     assert [error.batch_index for error in answer.record_errors] == [0, 1]
 
 
+def test_a_batch_larger_than_a_segment_says_nothing_of_the_log(world: World) -> None:
+    world.create_topic("orders", segment_bytes="1048576", max_message_bytes="3000000")
+    answer = produce_one(world, batch_of(b"a" * 1_100_000))
+    assert answer.error_code == ErrorCode.RECORD_LIST_TOO_LARGE
+    assert answer.log_start_offset == -1
+
+
 def test_zstd_is_refused_in_versions_that_had_it_not(world: World) -> None:
     world.create_topic("orders")
     record = Record(0, 0, None, b"value", [])
