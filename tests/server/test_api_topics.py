@@ -65,6 +65,14 @@ def test_a_cursor_that_points_to_nothing_asked_for_is_refused(
     assert refused.value.code is ErrorCode.INVALID_REQUEST
 
 
+def test_a_topic_that_is_not_there_and_one_that_cannot_be(world: World) -> None:
+    answer = described(world, "no/name", "pails")
+    assert [(topic.name, topic.error_code) for topic in answer.topics] == [
+        ("no/name", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ("pails", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ]
+
+
 def test_with_no_topics_named_the_cursor_may_be_at_one_that_is_gone(world: World) -> None:
     world.create_topic("orders")
     assert [topic.name for topic in described(world, cursor=("oranges", 0)).topics] == ["orders"]

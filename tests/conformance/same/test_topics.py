@@ -223,6 +223,8 @@ def test_create_partitions(
         ([PLAIN], -1, None),
         ([PLAIN], 10, ("zzz", 0)),
         ([PLAIN], 10, (PLAIN, -1)),
+        ([PLAIN, "unknown-to-both"], 2, None),
+        ([PLAIN], 10, ("", 0)),
     ],
 )
 def test_describe_topic_partitions(

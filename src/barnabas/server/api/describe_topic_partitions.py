@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from barnabas.controller.topic_names import is_valid
 from barnabas.metadata.states import PartitionState, TopicState
 from barnabas.server.call import Call
 from barnabas.server.topic_view import TOPIC_OPERATIONS, ListenerView, is_internal
@@ -74,8 +75,13 @@ def _wanted(
 
 
 def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
+    error = (
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if is_valid(name)
+        else ErrorCode.INVALID_TOPIC_EXCEPTION
+    )
     return DescribeTopicPartitionsResponseTopic(
-        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        error_code=error,
         name=name,
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
