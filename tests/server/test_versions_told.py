@@ -1,5 +1,6 @@
 """ApiVersions tells what is served, and turns strays away."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,6 +26,8 @@ def ask(version: int, **fields: Any) -> Any:
         server.broker.image.features[METADATA_VERSION] = 25
         server.broker.image.features["group.version"] = 0
         server.broker.image.offset = 42
+        controller: Any = SimpleNamespace(quorum=SimpleNamespace(kraft_version=1))
+        server.broker.controller = controller
         client = server.connect()
         await client.send((ApiVersionsRequest(**fields), version, 1))
         answers.append((await client.receive(ApiKey.API_VERSIONS, version))[1])
@@ -59,7 +62,7 @@ def test_features_are_told_as_supported_and_as_finalized() -> None:
     finalized = [
         (f.name, f.min_version_level, f.max_version_level) for f in response.finalized_features
     ]
-    assert finalized == [(METADATA_VERSION, 25, 25)]
+    assert finalized == [("kraft.version", 1, 1), (METADATA_VERSION, 25, 25)]
     assert response.finalized_features_epoch == 42
     assert any(feature.min_version == 0 for feature in response.supported_features)
 

@@ -9,7 +9,7 @@ A version newer than these is answered before it gets here (KIP-511, see `server
 import re
 from functools import cache
 
-from barnabas.metadata.features import SUPPORTED
+from barnabas.metadata.features import KRAFT_VERSION, SUPPORTED
 from barnabas.server.api import HANDLERS, served_versions
 from barnabas.server.call import Call
 from barnabas.wire.apis import ApiKey
@@ -37,13 +37,15 @@ async def handle(request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse
         _note_software(request, call)
     _refuse_strays(request, call)
     image = call.broker.image
+    # The quorum keeps its own version, in control records that build no image.
+    levels = image.features | {KRAFT_VERSION: call.broker.controller.quorum.kraft_version}
     return ApiVersionsResponse(
         api_keys=_served(),
         supported_features=_supported_features(call.api_version),
         finalized_features_epoch=image.offset,
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in sorted(image.features.items())
+            for name, level in sorted(levels.items())
             if level > 0
         ],
     )
