@@ -11,6 +11,7 @@ from tests.replication.world import World, batch_of
 from barnabas.log import LogDirFailure
 from barnabas.log.checkpoints import read_offsets
 from barnabas.log.epochs import EpochHistory
+from barnabas.replication.flushing import AT_ONCE, Flushing
 from barnabas.replication.housekeeping import STEPS_A_SLICE
 from barnabas.wire.errors import ErrorCode
 
@@ -165,6 +166,55 @@ def test_a_full_disk_is_told_of_once_and_again_when_there_was_space(
         assert len([line for line in caplog.messages if "is full" in line]) == lines
         world.append("orders", b"c")
         world.keep_house(for_ms=10_000)
+
+
+def test_a_process_out_of_files_keeps_its_directories(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.create_topic("orders")
+    with monkeypatch.context() as out_of_files:
+        out_of_files.setattr(os, "open", refuse(errno.EMFILE))
+        with pytest.raises(LogDirFailure):
+            world.append("orders", b"a")
+    assert "ulimit -n" in caplog.text
+    world.append("orders", b"b")
+    assert world.partition("orders").log.end_offset == 1
+
+
+def test_a_sync_that_could_not_open_its_files_is_tried_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.create_topic("orders", flush_ms="1000")
+    world.append("orders", b"a")
+    log = world.partition("orders").log
+    with monkeypatch.context() as out_of_files:
+        out_of_files.setattr("barnabas.log.flush.sync_path", refuse(errno.EMFILE))
+        world.keep_house(for_ms=3_000)
+        assert log.recovery_point == 0
+    world.keep_house(for_ms=3_000)
+    assert log.recovery_point == 1
+
+
+def test_few_logs_are_flushed_at_once_however_many_are_due(world: World) -> None:
+    class Later:
+        def __init__(self) -> None:
+            self.begun: list[tuple[Callable[[], object], Callable[..., None]]] = []
+
+        def run(self, work: Callable[[], object], done: Callable[..., None]) -> None:
+            self.begun.append((work, done))
+
+    later = Later()
+    flushing = Flushing(later, world.partitions.lose)
+    world.create_topic("orders", AT_ONCE * 2)
+    for index in range(AT_ONCE * 2):
+        world.append("orders", b"a", index=index)
+        flushing.flush(world.partition("orders", index))
+    assert len(later.begun) == AT_ONCE
+    while later.begun:
+        work, done = later.begun.pop()
+        work()
+        done(None)
+    assert {each.log.recovery_point for each in world.partitions.live()} == {1}
 
 
 def refuse(number: int) -> Callable[..., None]:

@@ -243,6 +243,12 @@ class KeptLog:
         if flush.cuts == self._cuts and flush.upto > self.recovery_point:
             self.recovery_point = flush.upto
 
+    def take_back(self, flush: Flush) -> None:
+        """The flush could not open its files: the next one has all of it to do."""
+        for path in flush.beside:
+            self._sync_later(path)
+        self._unflushed_since_ms = 0  # overdue
+
     def flush(self) -> None:
         """Begins, syncs and finishes a flush, here and now."""
         flush = self.begin_flush()

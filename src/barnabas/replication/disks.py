@@ -9,6 +9,19 @@ from barnabas.log import LogDirectory, LogDirFailure
 from barnabas.metadata.states import Directory
 from barnabas.wire.errors import ErrorCode, KafkaError
 
+_FULL = (
+    "is full: nothing is appended there until there is space. "
+    "Free some, or lower the retention of its topics."
+)
+_TOO_MANY_FILES = "cannot be read or written now: too many open files. Raise ulimit -n."
+OUT_OF_FILES = (errno.EMFILE, errno.ENFILE)
+_SHORTAGES = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    **dict.fromkeys(OUT_OF_FILES, _TOO_MANY_FILES),
+}
+"""What is no fault of the disk: the directory serves on, and all is well when it is over."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -19,9 +32,9 @@ class Disks:
         "_by_id",
         "_cordoned",
         "_counts",
-        "_full",
         "_lost_at_start",
         "_offline",
+        "_short",
         "by_path",
         "directories",
     )
@@ -40,7 +53,7 @@ class Disks:
         self.by_path = {directory.path: directory for directory in directories}
         self._counts: dict[LogDirectory, int] | None = None
         self._offline: set[LogDirectory] = set()
-        self._full: set[LogDirectory] = set()
+        self._short: set[LogDirectory] = set()
 
     @property
     def lost_paths(self) -> list[str]:
@@ -113,9 +126,11 @@ class Disks:
             self._counts[directory] -= 1
 
     def lose(self, directory: LogDirectory, failure: OSError) -> bool:
-        """Serve nothing from there any more; False if that was known, or if it is merely full."""
-        if failure.errno in (errno.ENOSPC, errno.EDQUOT) and directory.failed is None:
-            self._tell_it_is_full(directory)
+        """Serve nothing from there any more; False if that was known, or if it is well but for
+        something that is short: space, or open files.
+        """
+        if failure.errno in _SHORTAGES and directory.failed is None:
+            self._tell_of_shortage(directory, _SHORTAGES[failure.errno])
             return False
         if directory in self._offline:
             return False
@@ -127,14 +142,10 @@ class Disks:
 
     def has_space(self, directory: LogDirectory) -> None:
         """Something was written there, or removed."""
-        self._full.discard(directory)
+        self._short.discard(directory)
 
-    def _tell_it_is_full(self, directory: LogDirectory) -> None:
+    def _tell_of_shortage(self, directory: LogDirectory, what: str) -> None:
         """Once, for every producer will try again and again."""
-        if directory not in self._full:
-            self._full.add(directory)
-            _logger.error(
-                "Log directory %s is full: nothing is appended there until there is space. "
-                "Free some, or lower the retention of its topics.",
-                directory.path,
-            )
+        if directory not in self._short:
+            self._short.add(directory)
+            _logger.error("Log directory %s %s", directory.path, what)

@@ -4,25 +4,35 @@ from collections.abc import Callable
 
 from barnabas.log import LogDirectory, LogDirFailure
 from barnabas.replication.background import Background
+from barnabas.replication.disks import OUT_OF_FILES
 from barnabas.replication.partition import Partition
+
+AT_ONCE = 16
+"""How many logs are flushed at once: each keeps its files open until the disk has them."""
 
 
 class Flushing:
     """The flushes under way. What is appended meanwhile waits for the next one, all together."""
 
-    __slots__ = ("_background", "_lose", "_under_way")
+    __slots__ = ("_background", "_lose", "_queued", "_under_way")
 
     def __init__(
         self, background: Background, lose: Callable[[LogDirectory, OSError], None]
     ) -> None:
         self._background = background
         self._lose = lose
+        self._queued: dict[Partition, None] = {}
         self._under_way: dict[Partition, bool] = {}  # whether to flush again afterwards
 
     def flush(self, partition: Partition) -> None:
         if partition in self._under_way:
             self._under_way[partition] = True
-            return
+        elif len(self._under_way) >= AT_ONCE:
+            self._queued[partition] = None
+        elif partition.failure is None:
+            self._begin(partition)
+
+    def _begin(self, partition: Partition) -> None:
         log = partition.log
         try:
             flush = log.begin_flush()
@@ -33,13 +43,20 @@ class Flushing:
 
         def done(failure: BaseException | None) -> None:
             again = self._under_way.pop(partition)
-            if failure is not None:
-                self._failed(partition, failure)
-                return
-            log.finish_flush(flush)
-            partition.flushed()
             if again:
-                self.flush(partition)
+                self._queued[partition] = None
+            if failure is None:
+                log.finish_flush(flush)
+                partition.flushed()
+            elif isinstance(failure, LogDirFailure) and failure.errno in OUT_OF_FILES:
+                log.take_back(flush)
+                self._lose(partition.directory, failure)
+            else:
+                self._failed(partition, failure)
+            if self._queued:
+                following = next(iter(self._queued))
+                del self._queued[following]
+                self.flush(following)
 
         self._background.run(flush.sync, done)
 
