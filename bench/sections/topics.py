@@ -33,18 +33,22 @@ def create_one_by_one(broker: Contender, _: Any) -> Figures:
 def many_topics(partitions: int, broker: Contender) -> Iterator[float]:
     """A broker with nothing but the topics; yields the seconds it took to create them."""
     broker.start_empty()
-    admin = broker.admin()
     names = [f"many-{index}" for index in range(broker.count(TOPICS))]
     began_s = time.perf_counter()
-    for first in range(0, len(names), CREATED_AT_ONCE):
-        some = [NewTopic(name, partitions, 1) for name in names[first : first + CREATED_AT_ONCE]]
-        for created in admin.create_topics(some, operation_timeout=120).values():
-            created.result()
+    create(broker, names, partitions)
     seconds = time.perf_counter() - began_s
     while peer_bench.metadata(broker.address) < len(names) * partitions:
         time.sleep(0.1)
     yield seconds
     broker.start_empty()
+
+
+def create(broker: Contender, names: list[str], partitions: int) -> None:
+    admin = broker.admin()
+    for first in range(0, len(names), CREATED_AT_ONCE):
+        some = [NewTopic(name, partitions, 1) for name in names[first : first + CREATED_AT_ONCE]]
+        for created in admin.create_topics(some, operation_timeout=120).values():
+            created.result()
 
 
 def restart(broker: Contender, _: Any) -> Figures:
