@@ -13,6 +13,13 @@ log = logging.getLogger(__name__)
 _BATCH = 64
 """Clients accepted in one turn of the loop."""
 
+_LEAST_BACKLOG = 1024
+"""Kafka has a thread that only accepts; here clients wait while the loop is busy otherwise.
+
+With its default of 50 places (socket.listen.backlog.size), a burst of clients would overflow
+them, and who finds the queue full tries again after a whole second.
+"""
+
 _OUT_OF_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _RETRY_S = 1.0
 
@@ -31,7 +38,7 @@ class Listener:
         self.name = name
         self.host = host
         self._socket = _listen(name, host, port, network.settings.receive_buffer_bytes)
-        self._socket.listen(network.settings.backlog)
+        self._socket.listen(max(network.settings.backlog, _LEAST_BACKLOG))
         self.port: int = self._socket.getsockname()[1]
 
     def accept_on(self) -> None:
