@@ -43,8 +43,13 @@ def test_a_deleted_topic_stays_in_the_sum_over_all() -> None:
 def a_counting_broker() -> Any:
     broker = a_broker()
     log = SimpleNamespace(size_bytes=100, start_offset=3, end_offset=9)
-    partition = SimpleNamespace(topic="t", index=0, log=log)
-    broker.partitions = SimpleNamespace(live=lambda: [partition])  # type: ignore[assignment]
+    partition = SimpleNamespace(topic="t", index=0, log=log, failure=None)
+    disks = SimpleNamespace(lost_paths=["one"])
+    broker.partitions = SimpleNamespace(  # type: ignore[assignment]
+        live=lambda: [partition], disks=disks
+    )
+    quorum = SimpleNamespace(is_leader=True)
+    broker.controller = SimpleNamespace(quorum=quorum)  # type: ignore[assignment]
     fetch = broker.metrics.request("Fetch")
     fetch.requests[12] = 3
     fetch.errors[0] += 2
@@ -96,6 +101,8 @@ def test_a_scrape_has_kafkas_metrics_under_their_usual_names() -> None:
     assert value("kafka_log_log_size", topic="t", partition="0") == 100
     assert value("kafka_log_log_logendoffset", topic="t", partition="0") == 9
     assert value("kafka_server_replicamanager_partitioncount") == 0
+    assert value("kafka_log_logmanager_offlinelogdirectorycount") == 1
+    assert value("kafka_controller_kafkacontroller_activecontrollercount") == 1
     assert value("kafka_server_kafkaserver_brokerstate") == 3
     assert value("process_resident_memory_bytes") > 1_000_000
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import ProcessCollector, generate_latest
 from prometheus_client.core import Metric
 
+from barnabas.metadata.states import NO_LEADER
 from barnabas.server.metrics import Gauge, Histogram, RequestMetrics, TopicMetrics
 from barnabas.wire.errors import ErrorCode
 
@@ -197,9 +198,11 @@ def _gauges(broker: "Broker") -> Iterator[Gauge]:
 
 
 def _replica_gauges(broker: "Broker") -> Iterator[Gauge]:
-    replicas = leaders = under_replicated = 0
+    partitions = leaderless = replicas = leaders = under_replicated = 0
     for topic in broker.image.topics:
         for partition in topic.partitions.values():
+            partitions += 1
+            leaderless += partition.leader == NO_LEADER
             replicas += broker.node_id in partition.replicas
             if partition.leader == broker.node_id:
                 leaders += 1
@@ -208,3 +211,12 @@ def _replica_gauges(broker: "Broker") -> Iterator[Gauge]:
     yield Gauge(prefix + "partitioncount", replicas)
     yield Gauge(prefix + "leadercount", leaders)
     yield Gauge(prefix + "underreplicatedpartitions", under_replicated)
+    failed = sum(each.failure is not None for each in broker.partitions.live())
+    yield Gauge(prefix + "offlinereplicacount", failed)
+    lost = len(broker.partitions.disks.lost_paths)
+    yield Gauge("kafka_log_logmanager_offlinelogdirectorycount", lost)
+    prefix = "kafka_controller_kafkacontroller_"
+    yield Gauge(prefix + "activecontrollercount", int(broker.controller.quorum.is_leader))
+    yield Gauge(prefix + "globaltopiccount", len(broker.image.topics))
+    yield Gauge(prefix + "globalpartitioncount", partitions)
+    yield Gauge(prefix + "offlinepartitionscount", leaderless)
