@@ -254,8 +254,8 @@ def test_a_partition_of_a_directory_that_is_missing_at_start_is_not_made_elsewhe
         world.partition("orders")
 
 
-def test_a_damaged_log_is_refused_and_not_scanned_again(
-    world: World, monkeypatch: pytest.MonkeyPatch
+def test_a_damaged_log_is_refused_told_of_once_and_not_scanned_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.create_topic("orders")
     world.restart()
@@ -270,6 +270,7 @@ def test_a_damaged_log_is_refused_and_not_scanned_again(
         with refused(ErrorCode.KAFKA_STORAGE_ERROR):
             world.partition("orders")
     assert len(scans) == 1
+    assert len([line for line in caplog.messages if "orders-0 is not served" in line]) == 1
 
 
 def test_a_directory_that_refuses_to_be_stopped_does_not_keep_the_others(

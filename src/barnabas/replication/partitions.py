@@ -238,6 +238,7 @@ class Partitions:
         except CorruptLog as damage:
             # Not looked at again before a restart: each look would scan the log.
             self._damaged[topic.topic_id, index] = damage
+            _logger.error("%s-%d is not served: %s", topic.name, index, damage.message)
             raise
 
     def _take(self, partition: Partition, state: PartitionState) -> None:
