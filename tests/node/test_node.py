@@ -119,3 +119,21 @@ async def ask(node: Node, request: Message, version: int) -> Message:
     key = ApiKey(request.API_KEY)
     _, body = read_response_header(answer, key, version)
     return api(key).response.read_exactly(answer, version, body)
+
+
+@on_a_loop
+async def test_a_start_that_failed_does_not_make_the_next_one_recover(
+    settings: BrokerSettings,
+) -> None:
+    node = await Node.start(settings)
+    await node.stop()
+    async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as taken:
+        port = taken.sockets[0].getsockname()[1]
+        listeners = f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:0"
+        with pytest.raises(NodeError):
+            await Node.start(
+                BrokerSettings.from_properties({**settings.given, "listeners": listeners})
+            )
+    directory = LogDirectory.open(settings.log_dirs[0])
+    assert directory.was_clean
+    directory.close()

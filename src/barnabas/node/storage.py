@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -116,9 +117,11 @@ class Storage:
         return True
 
     def abandon(self) -> None:
-        """Let go of everything as it is."""
+        """Let go of everything; what had been stopped cleanly need not be checked next time."""
         for directory in self._opened.values():
-            directory.close(clean=False)
+            with suppress(OSError):
+                epoch = directory.previous_broker_epoch
+                directory.close(clean=directory.was_clean, broker_epoch=epoch)
 
 
 class _Progress:
