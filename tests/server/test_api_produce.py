@@ -141,6 +141,12 @@ def test_records_that_are_not_one_good_batch(world: World, records: Any, code: E
     assert world.partition("orders").high_watermark == 0
 
 
+def test_a_batch_refused_as_a_whole_says_nothing_of_the_log(world: World) -> None:
+    world.create_topic("orders")
+    two = bytes(batch_of(b"a")) + bytes(batch_of(b"b"))
+    assert produce_one(world, memoryview(bytearray(two))).log_start_offset == -1
+
+
 def test_a_compacted_topic_names_the_records_without_a_key(world: World) -> None:
     world.create_topic("table", cleanup_policy="compact")
     batch = batch_of(b"a", b"b", b"c", keys=(b"k", None, None))

@@ -13,10 +13,17 @@ from barnabas.wire.messages.describe_cluster import (
 )
 
 BROKERS = 1
+CONTROLLERS = 2
 
 
 async def handle(request: DescribeClusterRequest, call: Call) -> DescribeClusterResponse:
-    if request.endpoint_type != BROKERS:
+    if request.endpoint_type not in (BROKERS, CONTROLLERS):
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            f"There is no endpoint type {request.endpoint_type}: ask for {BROKERS} (brokers) "
+            f"or {CONTROLLERS} (controllers).",
+        )
+    if request.endpoint_type == CONTROLLERS:
         raise KafkaError(
             ErrorCode.MISMATCHED_ENDPOINT_TYPE,
             "This is a broker's listener: ask a controller's listener for the controllers.",

@@ -15,19 +15,22 @@ from barnabas.wire.messages.describe_quorum import (
     ResponsePartitionData,
     ResponseTopicData,
 )
+from barnabas.wire.uuid import ZERO
 
+FIRST_VERSION_WITH_DIRECTORIES = 2
 METADATA_TOPIC = "__cluster_metadata"
 
 
 async def handle(request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
     quorum = call.broker.controller.quorum.describe()
+    with_directories = call.api_version >= FIRST_VERSION_WITH_DIRECTORIES
     return DescribeQuorumResponse(
         error_message=None,
         topics=[
             ResponseTopicData(
                 topic_name=topic.topic_name,
                 partitions=[
-                    _partition(topic.topic_name, partition.partition_index, quorum, call.now_ms)
+                    _partition(topic.topic_name, partition.partition_index, quorum, call)
                     for partition in topic.partitions
                 ],
             )
@@ -42,12 +45,14 @@ async def handle(request: DescribeQuorumRequest, call: Call) -> DescribeQuorumRe
                 ],
             )
             for voter in quorum.voters
-        ],
+        ]
+        if with_directories
+        else [],
     )
 
 
 def _partition(
-    topic: str, index: int, quorum: QuorumDescription, now_ms: int
+    topic: str, index: int, quorum: QuorumDescription, call: Call
 ) -> ResponsePartitionData:
     if (topic, index) != (METADATA_TOPIC, 0):
         return ResponsePartitionData(
@@ -55,6 +60,7 @@ def _partition(
             error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             error_message=f"The quorum keeps {METADATA_TOPIC}-0 only.",
         )
+    with_directories = call.api_version >= FIRST_VERSION_WITH_DIRECTORIES
     return ResponsePartitionData(
         partition_index=index,
         error_message=None,
@@ -64,10 +70,10 @@ def _partition(
         current_voters=[
             ReplicaState(
                 replica_id=voter.node_id,
-                replica_directory_id=voter.directory_id,
+                replica_directory_id=voter.directory_id if with_directories else ZERO,
                 log_end_offset=quorum.end_offset,
-                last_fetch_timestamp=now_ms,
-                last_caught_up_timestamp=now_ms,
+                last_fetch_timestamp=call.now_ms,
+                last_caught_up_timestamp=call.now_ms,
             )
             for voter in quorum.voters
         ],

@@ -64,15 +64,15 @@ def _topics(
     version = call.api_version
     if request.topics is None or (version == 0 and not request.topics):
         return [_describe(topic, view, version, operations) for topic in topics]
-    answers = []
+    answers: dict[str | bytes, MetadataResponseTopic] = {}  # a topic named twice is told of once
     for wanted in request.topics:
         name = _name(wanted)
         topic = topics.by_id(wanted.topic_id) if name is None else topics.by_name(name)
         if topic is None:
-            answers.append(_missing(wanted, version))
+            answers[name or wanted.topic_id] = _missing(wanted, version)
         else:
-            answers.append(_describe(topic, view, version, operations))
-    return answers
+            answers[topic.name] = _describe(topic, view, version, operations)
+    return list(answers.values())
 
 
 def _describe(

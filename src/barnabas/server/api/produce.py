@@ -53,6 +53,7 @@ _SAYING_NOTHING_OF_THE_LOG = frozenset(
         ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         ErrorCode.UNKNOWN_TOPIC_ID,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
     )
 )
 """Errors that come without the log start offset, in Kafka's answers as in ours."""
@@ -221,7 +222,8 @@ class _Appends:
             metrics.failed_produce_requests += 1
             if code == ErrorCode.MESSAGE_TOO_LARGE and isinstance(wanted.records, memoryview):
                 metrics.bytes_rejected += len(wanted.records)
-            if code not in _SAYING_NOTHING_OF_THE_LOG:
+            refused_whole = isinstance(failure, InvalidRecords) and not failure.record_errors
+            if code not in _SAYING_NOTHING_OF_THE_LOG and not refused_whole:
                 answer.log_start_offset = partition.log.start_offset
         if isinstance(failure, InvalidRecords):
             answer.record_errors = [

@@ -1,0 +1,121 @@
+"""Whatever version of whatever API a client speaks, a node has an answer that fits it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.node.test_node import ask
+from tests.server.harness import on_a_loop
+
+from barnabas.cli.up import single_node_properties
+from barnabas.config import BrokerSettings
+from barnabas.node import Node
+from barnabas.node.format import format_new_directories
+from barnabas.server.api import HANDLERS, served_versions
+from barnabas.wire.apis import ApiKey, api
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
+from barnabas.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    RequestPartitionData,
+    RequestTopicData,
+)
+from barnabas.wire.messages.fetch import FetchPartition, FetchTopic
+from barnabas.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
+from barnabas.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from barnabas.wire.schema import Message
+
+METADATA_LOG = [
+    RequestTopicData(
+        topic_name="__cluster_metadata", partitions=[RequestPartitionData(partition_index=0)]
+    )
+]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> BrokerSettings:
+    settings = BrokerSettings.from_properties(single_node_properties("127.0.0.1", 0, tmp_path))
+    format_new_directories(settings)
+    return settings
+
+
+@on_a_loop
+async def test_every_version_of_every_api_is_answered(
+    settings: BrokerSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    node = await Node.start(settings)
+    await ask(node, _naming("hello"), 12)  # which creates it
+    for key in HANDLERS:
+        for version in served_versions(key):
+            answer = await ask(node, _request(key), version)
+            assert getattr(answer, "error_code", 0) != ErrorCode.UNSUPPORTED_VERSION, (key, version)
+    await node.stop()
+    assert [line for line in caplog.messages if "cannot be answered" in line] == []
+
+
+@on_a_loop
+async def test_the_quorum_is_described_in_every_version(settings: BrokerSettings) -> None:
+    node = await Node.start(settings)
+    for version in served_versions(ApiKey.DESCRIBE_QUORUM):
+        answer = await ask(node, DescribeQuorumRequest(topics=METADATA_LOG), version)
+        assert isinstance(answer, DescribeQuorumResponse)
+        (partition,) = answer.topics[0].partitions
+        assert (partition.leader_id, partition.error_code) == (1, ErrorCode.NONE)
+        assert [voter.replica_id for voter in partition.current_voters] == [1]
+        assert [each.node_id for each in answer.nodes] == ([1] if version >= 2 else [])
+    await node.stop()
+
+
+@on_a_loop
+async def test_endpoint_types_are_told_apart(settings: BrokerSettings) -> None:
+    node = await Node.start(settings)
+    codes = {}
+    for endpoint_type in (0, 1, 2, 3):
+        answer: Any = await ask(node, DescribeClusterRequest(endpoint_type=endpoint_type), 1)
+        codes[endpoint_type] = ErrorCode.of(answer.error_code)
+    await node.stop()
+    assert codes == {
+        0: ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+        1: ErrorCode.NONE,
+        2: ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+        3: ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+    }
+
+
+@on_a_loop
+async def test_a_topic_named_twice_is_told_of_once(settings: BrokerSettings) -> None:
+    node = await Node.start(settings)
+    answer = await ask(node, _naming("hello", "hello", "no such!", "no such!"), 12)
+    await node.stop()
+    assert isinstance(answer, MetadataResponse)
+    assert [topic.name for topic in answer.topics] == ["hello", "no such!"]
+
+
+def _naming(*topics: str) -> MetadataRequest:
+    return MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in topics])
+
+
+def _request(key: ApiKey) -> Message:
+    """A request that has something to be answered, where nothing would hide a fault."""
+    request: Any = api(key).request()
+    match key:
+        case ApiKey.PRODUCE:
+            request.acks = 1
+        case ApiKey.API_VERSIONS:
+            request.client_software_name = request.client_software_version = "test"
+        case ApiKey.METADATA:
+            request.topics = _naming("hello").topics
+        case ApiKey.FETCH:
+            partition = FetchPartition(partition=0, partition_max_bytes=1000)
+            request.topics = [FetchTopic(topic="hello", partitions=[partition])]
+        case ApiKey.LIST_OFFSETS:
+            partition = ListOffsetsPartition(partition_index=0, timestamp=-1)
+            request.topics = [ListOffsetsTopic(name="hello", partitions=[partition])]
+        case ApiKey.DESCRIBE_QUORUM:
+            request.topics = METADATA_LOG
+    return request
