@@ -27,7 +27,7 @@ from barnabas.wire.messages.produce import (
 )
 from barnabas.wire.records.batch import CODEC_BITS, TRANSACTIONAL_BIT
 from barnabas.wire.records.compression import Codec
-from barnabas.wire.records.validate import InvalidRecords
+from barnabas.wire.records.validate import InvalidRecords, UnfitRequest
 
 FIRST_VERSION_WITH_ZSTD = 7
 FIRST_VERSION_WITH_LEADERS = 10
@@ -53,7 +53,6 @@ _SAYING_NOTHING_OF_THE_LOG = frozenset(
         ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         ErrorCode.UNKNOWN_TOPIC_ID,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
     )
 )
 """Errors that come without the log start offset, in Kafka's answers as in ours."""
@@ -128,7 +127,7 @@ class _Appends:
             attributes = records[_ATTRIBUTES_AT] if size_bytes > _ATTRIBUTES_AT else 0
             if (
                 attributes & TRANSACTIONAL_BIT
-                or (attributes & CODEC_BITS == Codec.ZSTD and not self._knows_zstd)
+                or (attributes & CODEC_BITS >= Codec.ZSTD and not self._knows_zstd)
                 or partition.topic in INTERNAL_TOPICS
                 or self._acks not in ACKS
             ):
@@ -192,8 +191,8 @@ class _Appends:
             raise KafkaError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.topic} is for the broker to write."
             )
-        if attributes & CODEC_BITS == Codec.ZSTD and not self._knows_zstd:
-            raise KafkaError(
+        if attributes & CODEC_BITS >= Codec.ZSTD and not self._knows_zstd:
+            raise UnfitRequest(
                 ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
                 f"Produce v{self._call.api_version} has no zstd; "
                 f"v{FIRST_VERSION_WITH_ZSTD} is the first that has.",
@@ -222,8 +221,8 @@ class _Appends:
             metrics.failed_produce_requests += 1
             if code == ErrorCode.MESSAGE_TOO_LARGE and isinstance(wanted.records, memoryview):
                 metrics.bytes_rejected += len(wanted.records)
-            refused_whole = isinstance(failure, InvalidRecords) and not failure.record_errors
-            if code not in _SAYING_NOTHING_OF_THE_LOG and not refused_whole:
+            looked_at = not isinstance(failure, UnfitRequest)
+            if looked_at and code not in _SAYING_NOTHING_OF_THE_LOG:
                 answer.log_start_offset = partition.log.start_offset
         if isinstance(failure, InvalidRecords):
             answer.record_errors = [

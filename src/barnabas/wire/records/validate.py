@@ -72,6 +72,10 @@ class InvalidRecords(KafkaError):  # noqa: N818 - the domain's word for it
         self.record_errors = record_errors or []
 
 
+class UnfitRequest(InvalidRecords):
+    """No request of its kind may carry this; it is refused before any log is looked at."""
+
+
 def validate(records: memoryview, rules: ProduceRules, now_ms: int) -> ValidBatch:
     """Checks the one batch in `records`, patching it in place.
 
@@ -109,11 +113,11 @@ def _only_batch(records: memoryview) -> BatchHeader:
         if header.length + LENGTH_END == len(records):  # as it nearly always is
             return header
     if not _whole_batch_at(records, 0):
-        raise InvalidRecords(
+        raise UnfitRequest(
             ErrorCode.INVALID_RECORD, "There is no whole record batch for the partition."
         )
     if records[MAGIC_AT] != MAGIC:
-        raise InvalidRecords(
+        raise UnfitRequest(
             ErrorCode.INVALID_RECORD,
             f"The batch has magic {records[MAGIC_AT]}, and only format v2 is accepted: "
             "the client must be of Kafka 0.11 or later.",
@@ -121,7 +125,7 @@ def _only_batch(records: memoryview) -> BatchHeader:
     header = read_header(records)
     size = header.length + LENGTH_END
     if size != len(records) and _whole_batch_at(records, size):
-        raise InvalidRecords(
+        raise UnfitRequest(
             ErrorCode.INVALID_RECORD, "There is more than one record batch for the partition."
         )
     return header
