@@ -13,13 +13,13 @@ from barnabas.controller.config_changes import refusal
 from barnabas.controller.decision import MAX_RECORDS, Context, Decision, require_bounded
 from barnabas.controller.placement import place
 from barnabas.controller.topic_names import (
-    CLUSTER_METADATA_TOPIC,
     require_available,
     require_valid,
 )
 from barnabas.metadata.image import Image
 from barnabas.metadata.snapshot import partition_record
 from barnabas.metadata.states import PartitionState
+from barnabas.raft import METADATA_TOPIC
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import (
     CreatableTopic,
@@ -73,7 +73,7 @@ def refuse(request: CreateTopicsRequest, error: KafkaError) -> CreateTopicsRespo
 def _plan(
     topic: CreatableTopic, image: Image, context: Context
 ) -> tuple[list[PartitionState], dict[str, str]]:
-    if topic.name == CLUSTER_METADATA_TOPIC:
+    if topic.name == METADATA_TOPIC:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Creation of internal topic {topic.name} is prohibited."
         )

@@ -6,7 +6,6 @@ from typing import Final
 from barnabas.metadata.image import Image
 from barnabas.wire.errors import ErrorCode, KafkaError
 
-CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 MAX_LENGTH: Final = 249  # with "-", five digits and ".delete" it is still a file name
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")

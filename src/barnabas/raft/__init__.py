@@ -5,11 +5,18 @@ files: the log in `__cluster_metadata-0`, the snapshots beside it, and `quorum-s
 """
 
 from barnabas.raft.bootstrap import format_metadata, read_bootstrap
-from barnabas.raft.quorum import CommittedBatch, Quorum, QuorumConfig, QuorumDescription
+from barnabas.raft.quorum import (
+    METADATA_TOPIC,
+    CommittedBatch,
+    Quorum,
+    QuorumConfig,
+    QuorumDescription,
+)
 from barnabas.raft.snapshots import SnapshotId, SnapshotWriter
 from barnabas.raft.voters import Endpoint, QuorumError, Voter, Voters
 
 __all__ = [
+    "METADATA_TOPIC",
     "CommittedBatch",
     "Endpoint",
     "Quorum",

@@ -30,8 +30,8 @@ from barnabas.wire.records.read import read_records
 from barnabas.wire.records.validate import ValidBatch
 from barnabas.wire.uuid import METADATA_TOPIC_ID
 
-TOPIC = "__cluster_metadata"
-FOLDER = f"{TOPIC}-0"
+METADATA_TOPIC = "__cluster_metadata"
+FOLDER = f"{METADATA_TOPIC}-0"
 
 _READ_BYTES = 1024 * 1024
 
@@ -112,7 +112,7 @@ class Quorum:
         )
         folder = Path(directory.path, FOLDER)
         find = directory.open_log if folder.is_dir() else directory.create_log
-        log = find(TOPIC, 0, METADATA_TOPIC_ID, log_config)
+        log = find(METADATA_TOPIC, 0, METADATA_TOPIC_ID, log_config)
         return cls(log, node, directory.meta.cluster_id, static_voters, config)
 
     # Loading

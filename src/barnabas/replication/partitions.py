@@ -12,6 +12,7 @@ from barnabas.log import CorruptLog, Log, LogDirectory, LogDirFailure, Partition
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
 from barnabas.metadata.states import ConfigResource, PartitionState, TopicState
+from barnabas.raft import METADATA_TOPIC
 from barnabas.replication import folders
 from barnabas.replication.background import Background
 from barnabas.replication.disks import Disks
@@ -24,9 +25,6 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 
 CHANGED_AT_ONCE = 16
 """How many folders a metadata change makes or removes right away; housekeeping does the rest."""
-
-METADATA_TOPIC = "__cluster_metadata"
-"""Its folder lies among the partitions', but it is raft's."""
 
 _logger = logging.getLogger(__name__)
 

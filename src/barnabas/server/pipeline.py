@@ -139,7 +139,6 @@ class Exchange:
 
     __slots__ = (
         "_answer",
-        "_began_ns",
         "_call",
         "_pipeline",
         "_request",
@@ -155,7 +154,6 @@ class Exchange:
         self._route = route
         self._request = request
         self._call = call
-        self._began_ns = began_ns
         self._answer = call.connection.outbox.reserve(route.metrics, call.received_ns)
         self._suspended: Suspended | None = None
         self._suspended_ns = perf_counter_ns()

@@ -3,7 +3,7 @@
 v1 fetch and caught-up times; v2 directory ids, the voters' listeners and error messages.
 """
 
-from barnabas.raft import QuorumDescription
+from barnabas.raft import METADATA_TOPIC, QuorumDescription
 from barnabas.server.call import Call
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_quorum import (
@@ -18,7 +18,6 @@ from barnabas.wire.messages.describe_quorum import (
 from barnabas.wire.uuid import ZERO
 
 FIRST_VERSION_WITH_DIRECTORIES = 2
-METADATA_TOPIC = "__cluster_metadata"
 
 
 async def handle(request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
