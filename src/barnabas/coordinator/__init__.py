@@ -1,0 +1,1 @@
+"""Groups and transactions: state machines that live in the broker's internal topics."""

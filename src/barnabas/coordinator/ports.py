@@ -1,0 +1,63 @@
+"""What this room needs from the house around it."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from barnabas.coordinator.records import CoordinatorRecord
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.image import Image
+from barnabas.wire.errors import KafkaError
+
+Committed = Callable[[KafkaError | None], None]
+"""Told once: None when the write is committed, else why it is not known to be."""
+
+
+class PartitionLog(Protocol):
+    """A partition of an internal topic, as its coordinator reads and writes it."""
+
+    @property
+    def start_offset(self) -> int: ...
+
+    @property
+    def end_offset(self) -> int: ...
+
+    def read(self, offset: int, max_bytes: int) -> bytes:
+        """Whole batches from `offset` on, at least one; nothing at the end of the log."""
+
+    def append(self, batch: bytearray) -> int:
+        """Write as the leader; the offset after it. KafkaError where that cannot be."""
+
+    def when_committed(self, next_offset: int, timeout_ms: int, committed: Committed) -> None:
+        """Call `committed` once all before `next_offset` is: at once, if it is."""
+
+
+class Clockwork(Protocol):
+    """Calls back after a delay."""
+
+    def after(self, delay_ms: int, callback: Callable[[], object]) -> Any: ...
+
+    def cancel(self, alarm: Any) -> None: ...
+
+
+class State(Protocol):
+    """A state machine kept in one partition of an internal topic.
+
+    It changes only by `replay` of what is in the log; what it keeps besides (sessions, who waits
+    for whom) it can do without after a failover.
+    """
+
+    def replay(self, record: CoordinatorRecord, producer_id: int) -> None:
+        """Take in a record. With a producer id it is pending until that producer's transaction
+        ends; -1 means none."""
+
+    def replay_end(self, producer_id: int, committed: bool) -> None:
+        """The producer's transaction ended: what was pending counts, or never was."""
+
+    def loaded(self) -> None:
+        """All there is has been replayed: from now on requests come and time counts."""
+
+    def unloaded(self) -> None:
+        """Another leads: let go of whoever waits for an answer."""
+
+    def follow(self, delta: Delta, image: Image) -> None:
+        """The metadata changed."""

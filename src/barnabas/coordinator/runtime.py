@@ -1,0 +1,153 @@
+"""The shards of one internal topic on this broker: who leads a partition coordinates its keys."""
+
+import logging
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Generic, TypeVar
+
+from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.ports import Clockwork, PartitionLog, State
+from barnabas.coordinator.records import RecordTypes
+from barnabas.coordinator.shard import Shard, not_coordinator
+from barnabas.log.failures import LogDirFailure
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.image import Image
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+S = TypeVar("S", bound=State)
+R = TypeVar("R")
+
+log = logging.getLogger(__name__)
+
+
+class Runtime(Generic[S]):
+    """Loads shards as this broker becomes their leader, drops them as it resigns."""
+
+    def __init__(
+        self,
+        topic: str,
+        types: RecordTypes,
+        build: Callable[[Shard[S]], S],
+        *,
+        open_log: Callable[[int], PartitionLog],
+        clockwork: Clockwork,
+        clock: Callable[[], int],
+        partition_count: int,
+        write_timeout_ms: int,
+    ) -> None:
+        self.topic = topic
+        self.partition_count = partition_count
+        """What the settings say, until the topic exists."""
+        self._types = types
+        self._build = build
+        self._open_log = open_log
+        self._clockwork = clockwork
+        self._clock = clock
+        self._write_timeout_ms = write_timeout_ms
+        self._shards: dict[int, Shard[S]] = {}
+
+    def partition_of(self, key: str) -> int:
+        """The partition that keeps the state of a group or a transactional id."""
+        return java_hash(key) % self.partition_count
+
+    def shard_of(self, key: str) -> Shard[S]:
+        return self.shard(self.partition_of(key))
+
+    def shard(self, index: int) -> Shard[S]:
+        """The shard, loaded; KafkaError where it is not."""
+        shard = self._shards.get(index)
+        if shard is None:
+            raise not_coordinator(self.topic, index)
+        if not shard.is_active:
+            raise KafkaError(
+                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+                f"{self.topic}-{index} is being loaded: try again.",
+            )
+        return shard
+
+    def active(self) -> list[Shard[S]]:
+        return [shard for shard in self._shards.values() if shard.is_active]
+
+    @property
+    def is_loading(self) -> bool:
+        return any(not shard.is_active for shard in self._shards.values())
+
+    def write(self, key: str, decide: Callable[[S], Decision[R]]) -> Answer[R]:
+        """Have the shard of `key` decide; the answer may be an error of the coordinator's."""
+        try:
+            return self.shard_of(key).write(decide)
+        except KafkaError as error:
+            return Answer.failed(error)
+
+    def read(self, key: str, look: Callable[[S], R]) -> Answer[R]:
+        try:
+            return self.shard_of(key).read(look)
+        except KafkaError as error:
+            return Answer.failed(error)
+
+    def elect(self, index: int, epoch: int) -> None:
+        """This broker leads the partition from `epoch` on: load what is in it."""
+        shard = self._shards.get(index)
+        if shard is not None and shard.epoch == epoch:
+            return
+        self.resign(index)
+        try:
+            shard = Shard(
+                self.topic,
+                index,
+                epoch,
+                self._open_log(index),
+                self._types,
+                self._build,
+                self._clockwork,
+                self._clock,
+                self._write_timeout_ms,
+            )
+        except (KafkaError, LogDirFailure) as failure:
+            log.error("%s-%d cannot be coordinated: %s", self.topic, index, failure)
+            return
+        self._shards[index] = shard
+        self._load(shard, shard.load())
+
+    def resign(self, index: int) -> None:
+        shard = self._shards.pop(index, None)
+        if shard is not None:
+            shard.resign()
+
+    def follow(self, delta: Delta, image: Image) -> None:
+        """The metadata changed; elections are told separately."""
+        topic = image.topics.by_name(self.topic)
+        if topic is not None:
+            self.partition_count = len(topic.partitions)
+        for shard in self.active():
+            shard.state.follow(delta, image)
+
+    def close(self) -> None:
+        for index in list(self._shards):
+            self.resign(index)
+
+    def _load(self, shard: Shard[S], steps: Iterator[None]) -> None:
+        """One slice now, the next when others have had their turn."""
+        if self._shards.get(shard.index) is not shard:
+            return  # resigned meanwhile
+        try:
+            next(steps)
+        except StopIteration:
+            return
+        except Exception:
+            log.exception("%s cannot be loaded; its keys have no coordinator here", shard)
+            self.resign(shard.index)
+            return
+        self._clockwork.after(0, lambda: self._load(shard, steps))
+
+
+@lru_cache(maxsize=65_536)
+def java_hash(text: str) -> int:
+    """`String.hashCode` of Java as Kafka takes it: without its sign."""
+    value = 0
+    for unit in memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H"):
+        value = (value * 31 + unit) & 0xFFFFFFFF
+    if value >= 1 << 31:
+        value = (1 << 32) - value
+    return 0 if value == 1 << 31 else value

@@ -1,0 +1,210 @@
+"""One partition of an internal topic and the state machine that lives in it.
+
+A write is decided on the state as it is, appended, and replayed into the state: so the state is
+never ahead of the log, and nothing has to be taken back when an append fails. It may be ahead of
+what is committed; therefore an answer, of a read as well, leaves only when all that was written
+before it is committed. No snapshots are needed for that.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, TypeVar
+
+from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.decision import Decision, ProducerStamp
+from barnabas.coordinator.loading import load
+from barnabas.coordinator.ports import Clockwork, PartitionLog, State
+from barnabas.coordinator.records import CoordinatorRecord, RecordTypes, encode
+from barnabas.coordinator.timers import Timers
+from barnabas.log.failures import LogDirFailure
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.records.batch import NO_PRODUCER_ID
+from barnabas.wire.records.build import Record, build_batch
+from barnabas.wire.records.control import build_marker
+
+S = TypeVar("S", bound=State)
+R = TypeVar("R")
+
+BATCH_BYTES = 512 * 1024
+"""About how large a batch of records gets that need not all be in one."""
+
+_ONE_BATCH = 1 << 62
+
+
+class Shard(Generic[S]):
+    """A leader's hold on one partition, for one leader epoch."""
+
+    __slots__ = ("_clock", "_end", "_log", "_types", "_write_timeout_ms", "epoch", "index",
+                 "is_active", "state", "timers", "topic")  # fmt: skip
+
+    def __init__(
+        self,
+        topic: str,
+        index: int,
+        epoch: int,
+        log: PartitionLog,
+        types: RecordTypes,
+        build: "Callable[[Shard[S]], S]",
+        clockwork: Clockwork,
+        clock: Callable[[], int],
+        write_timeout_ms: int,
+    ) -> None:
+        self.topic = topic
+        self.index = index
+        self.epoch = epoch
+        """The leader epoch, which is the coordinator epoch of transaction markers."""
+        self.is_active = False
+        self.timers = Timers(clockwork, self)
+        self._log = log
+        self._types = types
+        self._clock = clock
+        self._write_timeout_ms = write_timeout_ms
+        self._end = 0  # the offset after the last write that the state has seen
+        self.state = build(self)
+
+    def __repr__(self) -> str:
+        return f"{self.topic}-{self.index}"
+
+    def now_ms(self) -> int:
+        return self._clock()
+
+    def write(self, decide: Callable[[S], Decision[R]]) -> Answer[R]:
+        """Decide, append, replay; the answer comes when it is committed."""
+        if not self.is_active:
+            return Answer.failed(not_coordinator(self.topic, self.index))
+        try:
+            decision = decide(self.state)
+        except Exception as error:
+            return Answer.failed(error)
+        response = decision.response
+        answer: Answer[R] = response if isinstance(response, Answer) else Answer()
+        refusal = self._append(decision) if decision.records else None
+
+        def settle(failure: KafkaError | None) -> None:
+            if failure is None and decision.committed is not None:
+                decision.committed()
+            if failure is not None and decision.refused is not None:
+                decision.refused(failure)
+            if answer is response:
+                return  # the state machine's to complete
+            if failure is None:
+                answer.complete(response)  # type: ignore[arg-type]
+            else:
+                answer.fail(failure)
+
+        if refusal is not None:
+            settle(refusal)
+        else:
+            self._when_committed(settle)
+        return answer
+
+    def read(self, look: Callable[[S], R]) -> Answer[R]:
+        """What `look` finds, once what it has seen is committed."""
+        return self.write(lambda state: Decision(look(state)))
+
+    def end_transaction(
+        self, producer: ProducerStamp, coordinator_epoch: int, committed: bool
+    ) -> Answer[None]:
+        """Write a transaction's marker into this partition; what was pending is decided."""
+        if not self.is_active:
+            return Answer.failed(not_coordinator(self.topic, self.index))
+        marker = build_marker(
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            committed=committed,
+            coordinator_epoch=coordinator_epoch,
+            timestamp=self._clock(),
+        )
+        answer: Answer[None] = Answer()
+        try:
+            self._end = self._log.append(marker)
+        except (KafkaError, LogDirFailure) as error:
+            answer.fail(error)
+            return answer
+        self.state.replay_end(producer.producer_id, committed)
+        self._when_committed(
+            lambda failure: answer.complete(None) if failure is None else answer.fail(failure)
+        )
+        return answer
+
+    def load(self) -> Iterator[None]:
+        """Replay the log, a slice at each step; the shard is active after the last."""
+        yield from load(self._log, self._types, self.state)
+        self._end = self._log.end_offset
+        self.is_active = True
+        self.state.loaded()
+
+    def resign(self) -> None:
+        """Let go: another leads, or nobody."""
+        self.is_active = False
+        self.timers.cancel_all()
+        self.state.unloaded()
+
+    def _append(self, decision: Decision[R]) -> KafkaError | None:
+        """Append and replay; what stands against it, if anything."""
+        producer = decision.producer
+        limit = _ONE_BATCH if decision.is_atomic else BATCH_BYTES
+        for records, encoded in _batches(decision.records, self._clock(), limit):
+            batch = build_batch(
+                encoded,
+                producer_id=producer.producer_id if producer else NO_PRODUCER_ID,
+                producer_epoch=producer.producer_epoch if producer else -1,
+                transactional=producer is not None,
+            )
+            try:
+                self._end = self._log.append(batch)
+            except (KafkaError, LogDirFailure) as error:
+                return refusal_of(error)
+            if decision.is_replayed:
+                pending_for = producer.producer_id if producer else NO_PRODUCER_ID
+                for record in records:
+                    self.state.replay(record, pending_for)
+        return None
+
+    def _when_committed(self, settle: Callable[[KafkaError | None], None]) -> None:
+        self._log.when_committed(
+            self._end,
+            self._write_timeout_ms,
+            lambda error: settle(None if error is None else refusal_of(error)),
+        )
+
+
+def _batches(
+    records: Sequence[CoordinatorRecord], now_ms: int, limit_bytes: int
+) -> Iterator[tuple[Sequence[CoordinatorRecord], list[Record]]]:
+    """The records with their encoding, cut where a batch would grow beyond the limit."""
+    start, size, encoded = 0, 0, []
+    for position, record in enumerate(records):
+        each = encode(record, now_ms)
+        encoded.append(each)
+        size += len(each.key or b"") + len(each.value or b"")
+        if size > limit_bytes:
+            yield records[start : position + 1], encoded
+            start, size, encoded = position + 1, 0, []
+    if encoded:
+        yield records[start:], encoded
+
+
+def not_coordinator(topic: str, index: int) -> KafkaError:
+    return KafkaError(
+        ErrorCode.NOT_COORDINATOR, f"{topic}-{index} is not led by this broker: ask again who does."
+    )
+
+
+def refusal_of(error: KafkaError | LogDirFailure) -> KafkaError:
+    """What a coordinator's client is told when the coordinator's own write fails."""
+    if isinstance(error, LogDirFailure):
+        return KafkaError(ErrorCode.NOT_COORDINATOR, str(error))
+    match error.code:
+        case (
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            | ErrorCode.UNKNOWN_TOPIC_ID
+            | ErrorCode.NOT_ENOUGH_REPLICAS
+            | ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+            | ErrorCode.REQUEST_TIMED_OUT
+        ):
+            return KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.message)
+        case ErrorCode.NOT_LEADER_OR_FOLLOWER | ErrorCode.KAFKA_STORAGE_ERROR:
+            return KafkaError(ErrorCode.NOT_COORDINATOR, error.message)
+        case ErrorCode.RECORD_LIST_TOO_LARGE | ErrorCode.MESSAGE_TOO_LARGE:
+            return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, error.message)
+    return error
