@@ -1,0 +1,236 @@
+"""A coordinator without a house around it: time that a test moves on, a log in memory."""
+
+from collections.abc import Callable
+from typing import Any
+
+from barnabas.coordinator.groups.state import Groups
+from barnabas.coordinator.ports import Committed
+from barnabas.coordinator.records import CoordinatorRecord, RecordTypes
+from barnabas.coordinator.runtime import Runtime
+from barnabas.coordinator.shard import Shard
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import PartitionState, TopicState
+from barnabas.server.timer import Alarm, Deadlines
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.records.batch import assign_offset, iterate_batches, read_header
+from barnabas.wire.records.read import read_records
+
+START_MS = 1_700_000_000_000
+
+
+class SimulatedClock:
+    """The time, and everything that is to happen at some time."""
+
+    def __init__(self, now_ms: int = START_MS) -> None:
+        self.now_ms = now_ms
+        self._deadlines = Deadlines()
+
+    def after(self, delay_ms: int, callback: Callable[[], object]) -> Alarm:
+        alarm = Alarm(self.now_ms + max(delay_ms, 0), callback)
+        self._deadlines.add(alarm)
+        return alarm
+
+    def cancel(self, alarm: Alarm) -> None:
+        self._deadlines.remove(alarm)
+        alarm.is_set = False
+
+    def advance(self, delay_ms: int) -> None:
+        """Let time pass; what falls due meanwhile happens in order, each at its moment."""
+        until_ms = self.now_ms + delay_ms
+        while (due_ms := self._deadlines.next_ms()) is not None and due_ms <= until_ms:
+            self.now_ms = max(self.now_ms, due_ms)
+            for alarm in self._deadlines.due(due_ms):
+                if alarm.is_set:
+                    alarm.is_set = False
+                    alarm._callback()
+        self.now_ms = until_ms
+
+
+class MemoryLog:
+    """A partition of an internal topic. `committing` off holds the high watermark back."""
+
+    def __init__(self, clock: SimulatedClock) -> None:
+        self._clock = clock
+        self.batches: list[bytes] = []
+        self.start_offset = 0
+        self.end_offset = 0
+        self.high_watermark = 0
+        self.committing = True
+        self.refusal: KafkaError | None = None
+        """What appends are refused with, if anything."""
+        self._waiting: list[tuple[int, Committed, Alarm]] = []
+
+    def read(self, offset: int, max_bytes: int) -> bytes:
+        chunk = b""
+        for batch in self.batches:
+            if read_header(batch).next_offset > offset and (not chunk or len(chunk) < max_bytes):
+                chunk += batch
+        return chunk
+
+    def append(self, batch: bytearray) -> int:
+        if self.refusal is not None:
+            raise self.refusal
+        assign_offset(batch, 0, self.end_offset, 0)
+        self.batches.append(bytes(batch))
+        self.end_offset = read_header(batch).next_offset
+        if self.committing:
+            self.high_watermark = self.end_offset
+        return self.end_offset
+
+    def when_committed(self, next_offset: int, timeout_ms: int, committed: Committed) -> None:
+        if next_offset <= self.high_watermark:
+            committed(None)
+            return
+        alarm = self._clock.after(timeout_ms, lambda: self._expire(entry))
+        entry = (next_offset, committed, alarm)
+        self._waiting.append(entry)
+
+    def commit(self, upto: int | None = None) -> None:
+        """Move the high watermark on, to the end if nothing else is said."""
+        self.high_watermark = self.end_offset if upto is None else upto
+        ready = [entry for entry in self._waiting if entry[0] <= self.high_watermark]
+        for entry in ready:
+            self._waiting.remove(entry)
+            self._clock.cancel(entry[2])
+            entry[1](None)
+
+    def lose_leadership(self) -> None:
+        """Whoever waits hears that nobody can tell."""
+        waiting, self._waiting = self._waiting, []
+        for _, committed, alarm in waiting:
+            self._clock.cancel(alarm)
+            committed(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "Another leads."))
+
+    def truncate_to(self, offset: int) -> None:
+        """What was not committed may be lost with its leader."""
+        self.batches = [batch for batch in self.batches if read_header(batch).base_offset < offset]
+        self.end_offset = read_header(self.batches[-1]).next_offset if self.batches else 0
+        self.high_watermark = min(self.high_watermark, self.end_offset)
+
+    def records(self, types: RecordTypes) -> list[CoordinatorRecord]:
+        """Everything in it but markers, decoded."""
+        return [
+            decoded
+            for batch in self.batches
+            for position, header in iterate_batches(batch)
+            if not header.is_control
+            for record in read_records(batch, position)
+            if record.key is not None
+            and (decoded := types.decode(record.key, record.value)) is not None
+        ]
+
+    def _expire(self, entry: tuple[int, Committed, Alarm]) -> None:
+        if entry in self._waiting:
+            self._waiting.remove(entry)
+            entry[1](KafkaError(ErrorCode.REQUEST_TIMED_OUT, "Not committed in time."))
+
+
+class Settings:
+    """Kafka's defaults, but for what a test sets."""
+
+    def __init__(self, **broker: Any) -> None:
+        from barnabas.config import BrokerSettings, Resolver
+
+        texts = {name.replace("_", "."): str(value) for name, value in broker.items()}
+        static = BrokerSettings.from_properties(
+            {
+                "process.roles": "broker,controller",
+                "node.id": "1",
+                "listeners": "PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093",
+                "controller.listener.names": "CONTROLLER",
+                "controller.quorum.voters": "1@127.0.0.1:9093",
+                **texts,
+            }
+        )
+        self.groups: dict[str, dict[str, Any]] = {}
+        """By group the settings that a test gives it, over the broker's."""
+        self._resolver = Resolver(static, {})
+
+    def broker(self, name: str) -> Any:
+        return self._resolver.broker(name)
+
+    def group(self, group_name: str) -> Any:
+        return {**self._resolver.group(group_name), **self.groups.get(group_name, {})}
+
+
+class World:
+    """One shard of a state machine, its log, and the time."""
+
+    def __init__(self, settings: Settings | None = None, image: Image | None = None) -> None:
+        self.clock = SimulatedClock()
+        self.settings = settings or Settings()
+        self.image = image or Image()
+        self.log = MemoryLog(self.clock)
+        self._runtime: Runtime[Any] | None = None
+        self._epoch = 0
+
+    def advance(self, delay_ms: int) -> None:
+        self.clock.advance(delay_ms)
+
+    def lead(self, topic: str, types: RecordTypes, build: Callable[[Shard[Any]], Any]) -> Any:
+        """Become the leader of the one partition there is; the state, loaded from the log."""
+        if self._runtime is not None:
+            self.log.lose_leadership()
+            self._runtime.close()
+        self._epoch += 1
+        self._runtime = Runtime(
+            topic,
+            types,
+            build,
+            open_log=lambda _: self.log,
+            clockwork=self.clock,
+            clock=lambda: self.clock.now_ms,
+            partition_count=1,
+            write_timeout_ms=5_000,
+        )
+        self._runtime.elect(0, self._epoch)
+        while self._runtime.is_loading:
+            self.advance(0)
+        return self.shard.state
+
+    def lead_groups(self) -> Groups:
+        """Lead a partition of `__consumer_offsets`, anew if it was led before."""
+        from barnabas.coordinator.groups.state import GROUP_RECORDS, GROUPS_TOPIC
+
+        state: Groups = self.lead(
+            GROUPS_TOPIC, GROUP_RECORDS, lambda shard: Groups(shard, self.settings, self.image)
+        )
+        return state
+
+    @property
+    def shard(self) -> Shard[Any]:
+        assert self._runtime is not None
+        return self._runtime.shard(0)
+
+    @property
+    def runtime(self) -> Runtime[Any]:
+        assert self._runtime is not None
+        return self._runtime
+
+    # Metadata
+
+    def create_topic(self, name: str, partitions: int = 1, topic_id: bytes | None = None) -> bytes:
+        """A topic with so many partitions (or more of them, if it is there); its id."""
+        known = self.image.topics.by_name(name)
+        topic_id = known.topic_id if known else topic_id or name.encode().ljust(16, b"\1")[:16]
+        state = PartitionState(replicas=(1,), isr=(1,), leader=1, leader_epoch=0, partition_epoch=0)
+        topic = TopicState(name, topic_id, dict.fromkeys(range(partitions), state))
+        self.image.topics.add(topic)
+        delta = Delta(
+            partitions_changed={(topic_id, index): state for index in range(partitions)},
+        )
+        if known is None:
+            delta.topics_created[topic_id] = topic
+        self._publish(delta)
+        return topic_id
+
+    def delete_topic(self, name: str) -> None:
+        topic = self.image.topics.by_name(name)
+        assert topic is not None
+        self.image.topics.remove(topic.topic_id)
+        self._publish(Delta(topics_deleted={topic.topic_id: topic}))
+
+    def _publish(self, delta: Delta) -> None:
+        if self._runtime is not None:
+            self._runtime.follow(delta, self.image)
