@@ -1,0 +1,1 @@
+"""How partitions are divided among the members of a consumer group, on the server (KIP-848)."""
