@@ -10,7 +10,7 @@ from barnabas.coordinator.runtime import Runtime
 from barnabas.coordinator.shard import Shard
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
-from barnabas.metadata.states import PartitionState, TopicState
+from barnabas.metadata.states import Directory, PartitionState, TopicState
 from barnabas.server.timer import Alarm, Deadlines
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import assign_offset, iterate_batches, read_header
@@ -214,7 +214,7 @@ class World:
         """A topic with so many partitions (or more of them, if it is there); its id."""
         known = self.image.topics.by_name(name)
         topic_id = known.topic_id if known else topic_id or name.encode().ljust(16, b"\1")[:16]
-        state = PartitionState(replicas=(1,), isr=(1,), leader=1, leader_epoch=0, partition_epoch=0)
+        state = PartitionState((1,), (1,), 1, 0, 0, (Directory.UNASSIGNED,))
         topic = TopicState(name, topic_id, dict.fromkeys(range(partitions), state))
         self.image.topics.add(topic)
         delta = Delta(
