@@ -110,6 +110,23 @@ def test_a_reader_whose_log_diverged_is_told_where(world: World) -> None:
         partition.fetch(1, 100, last_fetched_epoch=9)
 
 
+def test_a_coordinator_writes_for_a_producer_without_sequence_numbers(world: World) -> None:
+    world.create_topic("__consumer_offsets")
+    partition = world.partition("__consumer_offsets")
+    for _ in range(2):
+        batch = batch_of(b"v", transactional=True, producer_id=7, producer_epoch=0)
+        partition.append(batch, acks=-1, now_ms=world.now_ms, from_client=False)
+    assert (partition.high_watermark, partition.last_stable_offset) == (2, 0)
+
+
+def test_a_coordinator_keeps_to_the_size_that_the_topic_allows(world: World) -> None:
+    world.create_topic("__consumer_offsets", max_message_bytes="100")
+    with refused(ErrorCode.MESSAGE_TOO_LARGE):
+        world.partition("__consumer_offsets").append(
+            batch_of(b"x" * 100), acks=-1, now_ms=world.now_ms, from_client=False
+        )
+
+
 def test_an_open_transaction_is_hidden_from_readers_of_committed_records(world: World) -> None:
     world.create_topic("orders")
     partition = world.partition("orders")

@@ -12,7 +12,8 @@ from barnabas.log import Appended, CorruptLog, Log, LogDirectory, LogDirFailure,
 from barnabas.metadata.states import PartitionState
 from barnabas.replication.topic_rules import TopicRules
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.records.validate import validate
+from barnabas.wire.records.batch import read_header
+from barnabas.wire.records.validate import InvalidRecords, ProduceRules, ValidBatch, validate
 
 ALL_IN_SYNC = -1
 """The `acks` of a producer that waits for every replica in sync."""
@@ -122,16 +123,25 @@ class Partition:
         offsets = f"[{self.log.start_offset}, {self.high_watermark})"
         return f"<Partition {self.topic}-{self.index} {offsets}>"
 
-    def append(self, records: memoryview, *, acks: int, now_ms: int) -> Appended:
-        """Append one batch as its leader. `has_promised` says when it may be acknowledged."""
+    def append(
+        self, records: memoryview, *, acks: int, now_ms: int, from_client: bool = True
+    ) -> Appended:
+        """Append one batch as its leader. `has_promised` says when it may be acknowledged.
+
+        What a coordinator of this broker writes is not looked through as a client's batch is,
+        and has no sequence numbers.
+        """
         if not self.is_leader:
             raise self._refusal()
         if self._short_of_replicas and acks == ALL_IN_SYNC:
             raise self._too_few_replicas()
         log = self.log
-        batch = validate(records, self.rules.produce, now_ms)
+        rules = self.rules.produce
+        batch = validate(records, rules, now_ms) if from_client else _own_batch(records, rules)
         try:
-            appended = log.append_as_leader(batch, self.leader_epoch, now_ms)
+            appended = log.append_as_leader(
+                batch, self.leader_epoch, now_ms, from_client=from_client
+            )
         except LogDirFailure as failure:
             self._caretaker.lose(self.directory, failure)
             raise
@@ -325,3 +335,15 @@ class Partition:
             f"offset {offset} of {self.topic}-{self.index} is outside "
             f"[{self.log.start_offset}, {self.high_watermark}].",
         )
+
+
+def _own_batch(records: memoryview, rules: ProduceRules) -> ValidBatch:
+    """A batch that this broker built itself; only its size is not for it to choose."""
+    if len(records) > rules.max_message_bytes:
+        raise InvalidRecords(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"The batch takes {len(records)} bytes; max.message.bytes allows "
+            f"{rules.max_message_bytes}.",
+        )
+    header = read_header(records)
+    return ValidBatch(header, records, header.max_timestamp)
