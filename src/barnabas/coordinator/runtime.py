@@ -10,7 +10,6 @@ from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.ports import Clockwork, PartitionLog, State
 from barnabas.coordinator.records import RecordTypes
 from barnabas.coordinator.shard import Shard, not_coordinator
-from barnabas.log.failures import LogDirFailure
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -46,6 +45,7 @@ class Runtime(Generic[S]):
         self._clock = clock
         self._write_timeout_ms = write_timeout_ms
         self._shards: dict[int, Shard[S]] = {}
+        self._loading: dict[Shard[S], Iterator[None]] = {}
 
     def partition_of(self, key: str) -> int:
         """The partition that keeps the state of a group or a transactional id."""
@@ -57,6 +57,9 @@ class Runtime(Generic[S]):
     def shard(self, index: int) -> Shard[S]:
         """The shard, loaded; KafkaError where it is not."""
         shard = self._shards.get(index)
+        if shard is not None and not shard.is_active:
+            self._load_slice(shard)  # a short log is there for the first who asks
+            shard = self._shards.get(index)
         if shard is None:
             raise not_coordinator(self.topic, index)
         if not shard.is_active:
@@ -71,7 +74,7 @@ class Runtime(Generic[S]):
 
     @property
     def is_loading(self) -> bool:
-        return any(not shard.is_active for shard in self._shards.values())
+        return bool(self._loading)
 
     def write(self, key: str, decide: Callable[[S], Decision[R]]) -> Answer[R]:
         """Have the shard of `key` decide; the answer may be an error of the coordinator's."""
@@ -92,27 +95,25 @@ class Runtime(Generic[S]):
         if shard is not None and shard.epoch == epoch:
             return
         self.resign(index)
-        try:
-            shard = Shard(
-                self.topic,
-                index,
-                epoch,
-                self._open_log(index),
-                self._types,
-                self._build,
-                self._clockwork,
-                self._clock,
-                self._write_timeout_ms,
-            )
-        except (KafkaError, LogDirFailure) as failure:
-            log.error("%s-%d cannot be coordinated: %s", self.topic, index, failure)
-            return
-        self._shards[index] = shard
-        self._load(shard, shard.load())
+        shard = self._shards[index] = Shard(
+            self.topic,
+            index,
+            epoch,
+            self._open_log,
+            self._types,
+            self._build,
+            self._clockwork,
+            self._clock,
+            self._write_timeout_ms,
+        )
+        self._loading[shard] = shard.load()
+        if len(self._loading) == 1:
+            self._clockwork.after(0, self._load_on)
 
     def resign(self, index: int) -> None:
         shard = self._shards.pop(index, None)
         if shard is not None:
+            self._loading.pop(shard, None)
             shard.resign()
 
     def follow(self, delta: Delta, image: Image) -> None:
@@ -127,19 +128,20 @@ class Runtime(Generic[S]):
         for index in list(self._shards):
             self.resign(index)
 
-    def _load(self, shard: Shard[S], steps: Iterator[None]) -> None:
-        """One slice now, the next when others have had their turn."""
-        if self._shards.get(shard.index) is not shard:
-            return  # resigned meanwhile
+    def _load_on(self) -> None:
+        """One shard after the other, a slice at a time; others have their turn in between."""
+        if self._loading:
+            self._load_slice(next(iter(self._loading)))
+            self._clockwork.after(0, self._load_on)
+
+    def _load_slice(self, shard: Shard[S]) -> None:
         try:
-            next(steps)
+            next(self._loading[shard])
         except StopIteration:
-            return
+            del self._loading[shard]
         except Exception:
             log.exception("%s cannot be loaded; its keys have no coordinator here", shard)
             self.resign(shard.index)
-            return
-        self._clockwork.after(0, lambda: self._load(shard, steps))
 
 
 @lru_cache(maxsize=65_536)

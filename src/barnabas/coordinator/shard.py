@@ -33,15 +33,27 @@ _ONE_BATCH = 1 << 62
 class Shard(Generic[S]):
     """A leader's hold on one partition, for one leader epoch."""
 
-    __slots__ = ("_clock", "_end", "_log", "_types", "_write_timeout_ms", "epoch", "index",
-                 "is_active", "state", "timers", "topic")  # fmt: skip
+    __slots__ = (
+        "_clock",
+        "_end",
+        "_log",
+        "_open_log",
+        "_types",
+        "_write_timeout_ms",
+        "epoch",
+        "index",
+        "is_active",
+        "state",
+        "timers",
+        "topic",
+    )
 
     def __init__(
         self,
         topic: str,
         index: int,
         epoch: int,
-        log: PartitionLog,
+        open_log: Callable[[int], PartitionLog],
         types: RecordTypes,
         build: "Callable[[Shard[S]], S]",
         clockwork: Clockwork,
@@ -54,7 +66,7 @@ class Shard(Generic[S]):
         """The leader epoch, which is the coordinator epoch of transaction markers."""
         self.is_active = False
         self.timers = Timers(clockwork, self)
-        self._log = log
+        self._open_log = open_log
         self._types = types
         self._clock = clock
         self._write_timeout_ms = write_timeout_ms
@@ -128,6 +140,7 @@ class Shard(Generic[S]):
 
     def load(self) -> Iterator[None]:
         """Replay the log, a slice at each step; the shard is active after the last."""
+        self._log = self._open_log(self.index)
         yield from load(self._log, self._types, self.state)
         self._end = self._log.end_offset
         self.is_active = True
