@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.coordinator.groups.state import Groups
+from barnabas.coordinator.marker import Marker
 from barnabas.coordinator.ports import Committed
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes
 from barnabas.coordinator.runtime import Runtime
@@ -14,6 +15,7 @@ from barnabas.metadata.states import Directory, PartitionState, TopicState
 from barnabas.server.timer import Alarm, Deadlines
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import assign_offset, iterate_batches, read_header
+from barnabas.wire.records.control import build_marker
 from barnabas.wire.records.read import read_records
 
 START_MS = 1_700_000_000_000
@@ -77,6 +79,17 @@ class MemoryLog:
         if self.committing:
             self.high_watermark = self.end_offset
         return self.end_offset
+
+    def append_marker(self, marker: Marker) -> int:
+        return self.append(
+            build_marker(
+                producer_id=marker.producer_id,
+                producer_epoch=marker.producer_epoch,
+                committed=marker.committed,
+                coordinator_epoch=marker.coordinator_epoch,
+                timestamp=self._clock.now_ms,
+            )
+        )
 
     def when_committed(self, next_offset: int, timeout_ms: int, committed: Committed) -> None:
         if next_offset <= self.high_watermark:

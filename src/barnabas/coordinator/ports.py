@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from barnabas.coordinator.marker import Marker
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
@@ -26,6 +27,9 @@ class PartitionLog(Protocol):
 
     def append(self, batch: bytearray) -> int:
         """Write as the leader; the offset after it. KafkaError where that cannot be."""
+
+    def append_marker(self, marker: Marker) -> int:
+        """Write the end of a transaction; the offset after it. KafkaError where refused."""
 
     def when_committed(self, next_offset: int, timeout_ms: int, committed: Committed) -> None:
         """Call `committed` once all before `next_offset` is: at once, if it is."""

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from barnabas.coordinator.answer import Answer
-from barnabas.coordinator.decision import Decision, ProducerStamp
+from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.loading import load
+from barnabas.coordinator.marker import Marker
 from barnabas.coordinator.ports import Clockwork, PartitionLog, State
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes, encode
 from barnabas.coordinator.timers import Timers
@@ -19,7 +20,6 @@ from barnabas.log.failures import LogDirFailure
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import NO_PRODUCER_ID
 from barnabas.wire.records.build import Record, build_batch
-from barnabas.wire.records.control import build_marker
 
 S = TypeVar("S", bound=State)
 R = TypeVar("R")
@@ -113,28 +113,21 @@ class Shard(Generic[S]):
         """What `look` finds, once what it has seen is committed."""
         return self.write(lambda state: Decision(look(state)))
 
-    def end_transaction(
-        self, producer: ProducerStamp, coordinator_epoch: int, committed: bool
-    ) -> Answer[None]:
+    def end_transaction(self, marker: Marker) -> Answer[None]:
         """Write a transaction's marker into this partition; what was pending is decided."""
         if not self.is_active:
             return Answer.failed(not_coordinator(self.topic, self.index))
-        marker = build_marker(
-            producer_id=producer.producer_id,
-            producer_epoch=producer.producer_epoch,
-            committed=committed,
-            coordinator_epoch=coordinator_epoch,
-            timestamp=self._clock(),
-        )
         answer: Answer[None] = Answer()
         try:
-            self._end = self._log.append(marker)
+            self._end = self._log.append_marker(marker)
         except (KafkaError, LogDirFailure) as error:
             answer.fail(error)
             return answer
-        self.state.replay_end(producer.producer_id, committed)
-        self._when_committed(
-            lambda failure: answer.complete(None) if failure is None else answer.fail(failure)
+        self.state.replay_end(marker.producer_id, marker.committed)
+        self._log.when_committed(
+            self._end,
+            self._write_timeout_ms,
+            lambda failure: answer.complete(None) if failure is None else answer.fail(failure),
         )
         return answer
 
