@@ -1,0 +1,155 @@
+"""The laws of the uniform assignor: all is assigned once, evenly, and as little moves as can be."""
+
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.coordinator.assignors.groups_to_divide import (
+    group,
+    having,
+    homogeneous_groups,
+    member,
+    mixed_groups,
+    moves,
+    owners,
+    shapes,
+    sizes,
+    topic_id,
+    with_any_past,
+    without,
+)
+
+from barnabas.coordinator.groups.assignors import ASSIGNORS
+from barnabas.coordinator.groups.assignors.model import Assignments, Subscribers
+
+assign = ASSIGNORS["uniform"]
+any_group = homogeneous_groups() | mixed_groups()
+
+
+@given(any_group | with_any_past(any_group))
+def test_every_partition_goes_to_exactly_one_subscriber(subscribers: Subscribers) -> None:
+    assignments = assign(subscribers)
+
+    assert assignments.keys() == subscribers.members.keys()
+    wanted = {each for one in subscribers.members.values() for each in one.topic_ids}
+    everything = {
+        (topic, partition)
+        for topic in wanted
+        for partition in range(subscribers.topics[topic].partition_count)
+    }
+    assert owners(assignments).keys() == everything
+    for (topic, _), [owner] in owners(assignments).items():
+        assert topic in subscribers.members[owner].topic_ids
+
+
+@given(any_group | with_any_past(any_group))
+def test_a_topic_of_which_a_member_gets_nothing_is_not_named(subscribers: Subscribers) -> None:
+    assert all(part for owned in assign(subscribers).values() for part in owned.values())
+
+
+@given(homogeneous_groups() | with_any_past(homogeneous_groups()))
+def test_members_with_equal_subscriptions_get_shares_of_one_size(subscribers: Subscribers) -> None:
+    loads = sizes(assign(subscribers)).values()
+    assert max(loads) - min(loads) <= 1
+
+
+@given(mixed_groups() | with_any_past(mixed_groups()))
+def test_no_partition_could_move_to_make_its_subscribers_more_equal(
+    subscribers: Subscribers,
+) -> None:
+    assignments = assign(subscribers)
+    loads = sizes(assignments)
+    for name, owned in assignments.items():
+        for topic in owned:
+            for other, each in subscribers.members.items():
+                if topic in each.topic_ids:
+                    assert loads[name] - loads[other] <= 1
+
+
+@given(any_group | with_any_past(any_group))
+def test_what_was_just_assigned_is_assigned_again(subscribers: Subscribers) -> None:
+    assignments = assign(subscribers)
+    again = assign(having(subscribers, assignments))
+    assert again == assignments
+    assert all(again[name] is owned for name, owned in assignments.items())
+
+
+@given(any_group | with_any_past(any_group), st.randoms())
+def test_the_order_members_are_listed_in_does_not_matter(
+    subscribers: Subscribers, random: Random
+) -> None:
+    members, topics = list(subscribers.members.items()), list(subscribers.topics.items())
+    random.shuffle(members)
+    random.shuffle(topics)
+    assert assign(Subscribers(dict(members), dict(topics))) == assign(subscribers)
+
+
+@given(homogeneous_groups(), st.data())
+def test_when_a_member_leaves_nobody_else_has_to_give(
+    subscribers: Subscribers, data: st.DataObject
+) -> None:
+    before = assign(subscribers)
+    leaver = data.draw(st.sampled_from(sorted(before)))
+    if len(before) > 1:
+        after = assign(having(without(subscribers, leaver), before))
+        assert all(
+            owned.get(topic, set()) >= part
+            for name, owned in after.items()
+            for topic, part in before[name].items()
+        )
+
+
+@given(homogeneous_groups())
+def test_when_a_member_joins_only_its_share_moves(subscribers: Subscribers) -> None:
+    before = assign(subscribers)
+    joiner = member("zz", range(1, len(subscribers.topics) + 1))
+    grown = group(subscribers.topics, *having(subscribers, before).members.values(), joiner)
+    after = assign(grown)
+    assert moves(before, after) == sizes(after)["zz"]
+
+
+@given(with_any_past(homogeneous_groups()))
+def test_only_what_is_over_the_shares_moves(subscribers: Subscribers) -> None:
+    """The fewest moves that balance allows: no more members could have kept a larger share."""
+    kept = assign(having(subscribers, {}))  # only for the shares there are
+    past = {name: each.assigned for name, each in subscribers.members.items()}
+    past = _claims_that_stand(subscribers, past)
+    shares = sorted(sizes(kept).values(), reverse=True)
+    holdings = sorted(sizes(past).values(), reverse=True)
+    needed = sum(max(held - share, 0) for held, share in zip(holdings, shares, strict=True))
+    assert moves(past, assign(having(subscribers, past))) == needed
+
+
+def test_a_first_assignment_gives_neighbours_to_members_in_order() -> None:
+    assignments = assign(group(shapes(3, 2), member("a", [1, 2]), member("b", [1, 2])))
+    assert assignments == {
+        "a": {topic_id(1): frozenset({0, 1, 2})},
+        "b": {topic_id(2): frozenset({0, 1})},
+    }
+
+
+def test_what_only_one_member_wants_is_weighed_against_what_all_want() -> None:
+    subscribers = group(shapes(4, 4), member("a", [1, 2]), member("b", [2]))
+    assert sizes(assign(subscribers)) == {"a": 4, "b": 4}
+
+
+def test_nobody_gets_nothing() -> None:
+    assert assign(group(shapes(3))) == {}
+    assert assign(group(shapes(3), member("a", []))) == {"a": {}}
+
+
+def _claims_that_stand(subscribers: Subscribers, past: Assignments) -> Assignments:
+    """Of two who had the same partition, the first; nothing that is not there."""
+    seen: set[tuple[bytes, int]] = set()
+    standing: Assignments = {}
+    for name in sorted(past):
+        standing[name] = {}
+        for topic, partitions in past[name].items():
+            if topic not in subscribers.members[name].topic_ids:
+                continue
+            count = subscribers.topics[topic].partition_count
+            part = frozenset(p for p in partitions if p < count and (topic, p) not in seen)
+            seen |= {(topic, partition) for partition in part}
+            if part:
+                standing[name][topic] = part
+    return standing
