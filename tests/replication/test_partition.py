@@ -6,11 +6,10 @@ import os
 import pytest
 from tests.replication.world import World, batch_of
 
+from barnabas.coordinator.marker import Marker
 from barnabas.log import LogDirFailure
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.records.batch import iterate_batches, read_header
-from barnabas.wire.records.control import build_marker
-from barnabas.wire.records.validate import ValidBatch
+from barnabas.wire.records.batch import iterate_batches
 
 
 def refused(code: ErrorCode) -> "pytest.RaisesContext[KafkaError]":
@@ -156,24 +155,28 @@ def test_aborted_transactions_are_listed_for_readers_of_committed_records(world:
         acks=-1,
         now_ms=world.now_ms,
     )
-    abort_transaction(world, "orders", producer_id=7)
-    world.lead("orders")  # the marker came through the coordinator; the watermark follows
+    assert end_transaction(world, "orders", 7, committed=False) == 1
     fetched = partition.fetch(0, 1 << 20, isolation=1)
     assert fetched.aborted == [(7, 0)]
     assert fetched.last_stable_offset == 2
 
 
-def abort_transaction(world: World, topic: str, *, producer_id: int) -> None:
-    """Write an abort marker, as a transaction coordinator will."""
-    marker = build_marker(
-        committed=False,
-        coordinator_epoch=0,
-        producer_id=producer_id,
-        producer_epoch=0,
-        timestamp=world.now_ms,
-    )
-    batch = ValidBatch(read_header(marker), marker, world.now_ms)
-    world.partition(topic).log.append_as_leader(batch, 0, world.now_ms, from_client=False)
+def end_transaction(world: World, topic: str, producer_id: int, *, committed: bool) -> int:
+    """Write a marker as a coordinator does; its offset."""
+    marker = Marker(producer_id, 0, 0, committed, transaction_version=1)
+    return world.partition(topic).end_transaction(marker, now_ms=world.now_ms).last_offset
+
+
+def test_a_transaction_is_ended_only_where_this_broker_leads(world: World) -> None:
+    world.create_topic("orders", replicas=(1, 2), leader=2)
+    with refused(ErrorCode.NOT_LEADER_OR_FOLLOWER):
+        end_transaction(world, "orders", 7, committed=True)
+
+
+def test_a_transaction_is_ended_only_with_enough_replicas(world: World) -> None:
+    world.create_topic("orders", replicas=(1, 2), isr=(1,), min_insync_replicas="2")
+    with refused(ErrorCode.NOT_ENOUGH_REPLICAS):
+        end_transaction(world, "orders", 7, committed=True)
 
 
 def test_records_are_deleted_up_to_an_offset_or_to_the_high_watermark(world: World) -> None:

@@ -13,6 +13,7 @@ from barnabas.metadata.states import PartitionState
 from barnabas.replication.topic_rules import TopicRules
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import read_header
+from barnabas.wire.records.control import build_marker
 from barnabas.wire.records.validate import InvalidRecords, ProduceRules, ValidBatch, validate
 
 ALL_IN_SYNC = -1
@@ -46,6 +47,25 @@ class Caretaker(Protocol):
 
     def lose(self, directory: LogDirectory, failure: OSError) -> None:
         """The disk refused."""
+
+
+class Marker(Protocol):
+    """How a transaction ended, and who says so."""
+
+    @property
+    def producer_id(self) -> int: ...
+
+    @property
+    def producer_epoch(self) -> int: ...
+
+    @property
+    def coordinator_epoch(self) -> int: ...
+
+    @property
+    def committed(self) -> bool: ...
+
+    @property
+    def transaction_version(self) -> int: ...
 
 
 class EpochEnd(NamedTuple):
@@ -135,9 +155,9 @@ class Partition:
             raise self._refusal()
         if self._short_of_replicas and acks == ALL_IN_SYNC:
             raise self._too_few_replicas()
-        log = self.log
         rules = self.rules.produce
         batch = validate(records, rules, now_ms) if from_client else _own_batch(records, rules)
+        log = self.log
         try:
             appended = log.append_as_leader(
                 batch, self.leader_epoch, now_ms, from_client=from_client
@@ -145,12 +165,33 @@ class Partition:
         except LogDirFailure as failure:
             self._caretaker.lose(self.directory, failure)
             raise
-        if self._alone:
-            self.high_watermark = log.end_offset
-            self._waiting.poke(self, len(batch.buffer))
-        if self.rules.flushes_by_count and log.flush_due(now_ms):
-            self._flush_wanted = log.end_offset
-            self._caretaker.flush(self)
+        self._grew(len(batch.buffer), now_ms)
+        return appended
+
+    def end_transaction(self, marker: Marker, *, now_ms: int) -> Appended:
+        """Append the marker that decides a producer's transaction, to be kept by all in sync."""
+        if not self.is_leader:
+            raise self._refusal()
+        if self._short_of_replicas:
+            raise self._too_few_replicas()
+        batch = build_marker(
+            producer_id=marker.producer_id,
+            producer_epoch=marker.producer_epoch,
+            committed=marker.committed,
+            coordinator_epoch=marker.coordinator_epoch,
+            timestamp=now_ms,
+        )
+        try:
+            appended = self.log.append_as_leader(
+                ValidBatch(read_header(batch), batch, now_ms),
+                self.leader_epoch,
+                now_ms,
+                from_client=False,
+            )
+        except LogDirFailure as failure:
+            self._caretaker.lose(self.directory, failure)
+            raise
+        self._grew(len(batch), now_ms)
         return appended
 
     def has_promised(self, next_offset: int, acks: int) -> bool:
@@ -277,6 +318,16 @@ class Partition:
     def flushed(self) -> None:
         """The disk has caught up: acknowledgements that waited for it can leave."""
         self._waiting.poke(self)
+
+    def _grew(self, size_bytes: int, now_ms: int) -> None:
+        """A batch was appended."""
+        log = self.log
+        if self._alone:
+            self.high_watermark = log.end_offset
+            self._waiting.poke(self, size_bytes)
+        if self.rules.flushes_by_count and log.flush_due(now_ms):
+            self._flush_wanted = log.end_offset
+            self._caretaker.flush(self)
 
     def _tell_of(self, damage: CorruptLog) -> None:
         """Once, for its readers will come back to the same place."""
