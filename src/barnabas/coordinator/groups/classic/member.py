@@ -1,0 +1,63 @@
+"""A member of a classic group."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from uuid import uuid4
+
+from barnabas.coordinator.answer import Answer
+from barnabas.wire.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
+from barnabas.wire.messages.sync_group import SyncGroupResponse
+
+Protocols = dict[str, bytes]
+"""What a member can assign by, in the order it prefers: a name, and what it tells the leader."""
+
+
+@dataclass(slots=True)
+class ClassicMember:
+    """Who it is, what it offers, what it was assigned, and what it waits for."""
+
+    member_id: str
+    instance_id: str | None
+    """Set for a static member (KIP-345)."""
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocols: Protocols
+    assignment: bytes = b""
+    awaiting_join: Answer[JoinGroupResponse] | None = None
+    awaiting_sync: Answer[SyncGroupResponse] | None = None
+    is_new: bool = False
+    """Whether it has not been in any generation yet."""
+
+    @property
+    def is_static(self) -> bool:
+        return self.instance_id is not None
+
+    @property
+    def is_excused(self) -> bool:
+        """Whether its silence means nothing, since it waits for us. A new member is not: its
+        client may be gone without our noticing, and have come back under another id."""
+        return not self.is_new and (
+            self.awaiting_join is not None or self.awaiting_sync is not None
+        )
+
+    def offers(self, protocols: Protocols) -> bool:
+        """Whether these are its own, in the same order."""
+        return list(self.protocols.items()) == list(protocols.items())
+
+    def metadata(self, protocol: str | None) -> bytes:
+        """What it tells the leader under that protocol."""
+        return self.protocols.get(protocol, b"") if protocol is not None else b""
+
+
+def protocols_of(offered: Iterable[JoinGroupRequestProtocol]) -> Protocols:
+    """As a member keeps them. Of two with one name the first counts."""
+    protocols: Protocols = {}
+    for each in offered:
+        protocols.setdefault(each.name, each.metadata)
+    return protocols
+
+
+def new_member_id(client_id: str, instance_id: str | None) -> str:
+    return f"{client_id if instance_id is None else instance_id}-{uuid4()}"
