@@ -1,9 +1,13 @@
 """What all kinds of groups have in common: what offsets, listings and deletion ask of them."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from enum import StrEnum
 
 from barnabas.coordinator.records import CoordinatorRecord
+
+PartitionCheck = Callable[[str, bytes, int], None]
+"""KafkaError unless offsets of a partition may be committed: topic name, topic id, partition."""
 
 
 class GroupType(StrEnum):
@@ -40,8 +44,11 @@ class Group(ABC):
     def check_commit(
         self, member_id: str, instance_id: str | None, epoch: int, *, transactional: bool,
         api_version: int,
-    ) -> None:  # fmt: skip
-        """KafkaError unless that member may commit offsets at that generation or member epoch."""
+    ) -> PartitionCheck | None:  # fmt: skip
+        """KafkaError unless that member may commit offsets at that generation or member epoch.
+
+        Where that depends on the partition, the check to make for each is returned; the whole
+        commit fails with the first partition that does not pass."""
 
     @abstractmethod
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:

@@ -56,6 +56,8 @@ class Groups:
         self.settings = settings
         self.image = image
         self.groups: dict[str, Group] = {}
+        self.subscriptions: dict[str, set[str]] = {}
+        """Ids of the consumer groups that subscribe to a topic, by its name."""
         self.offsets: Any = _module("offsets.store").Offsets() if _module("offsets.store") else None
 
     @property
