@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from barnabas.config import broker, topic
+from barnabas.config import broker, group, topic
 from barnabas.config.changes import ResourceType
 from barnabas.config.errors import InvalidConfig
 from barnabas.config.setting import STATIC, Setting, inherited
@@ -32,15 +32,24 @@ _NOTHING: Mapping[str, str] = {}
 class Resolver:
     """The effective value of every setting on this node."""
 
-    __slots__ = ("_broker", "_topic_defaults", "_topics", "configs", "static")
+    __slots__ = (
+        "_broker",
+        "_group_defaults",
+        "_groups",
+        "_topic_defaults",
+        "_topics",
+        "configs",
+        "static",
+    )
 
     def __init__(
         self, static: BrokerSettings, configs: Mapping[Resource, Mapping[str, str]]
     ) -> None:
         self.static = static
         self.configs = configs
-        # Only topics with settings of their own, so that no name a client makes up stays here.
+        # Only those with settings of their own, so that no name a client makes up stays here.
         self._topics: dict[str, TopicConfig] = {}
+        self._groups: dict[str, GroupConfig] = {}
         self._read_broker()
 
     def broker(self, name: str) -> Any:
@@ -76,13 +85,15 @@ class Resolver:
 
     def group(self, group_name: str) -> GroupConfig:
         """All typed settings of a group."""
-        from barnabas.config import group
-
+        config = self._groups.get(group_name)
+        if config is not None:
+            return config
         own = self.overrides(ResourceType.GROUP, group_name)
-        defaults = {
-            name: inherited(setting, self._broker) for name, setting in group.SETTINGS.items()
-        }
-        return MappingProxyType(defaults | _parse_known(own, group.SETTINGS))
+        if not own:
+            return self._group_defaults
+        config = MappingProxyType({**self._group_defaults, **_parse_known(own, group.SETTINGS)})
+        self._groups[group_name] = config
+        return config
 
     def overrides(self, resource_type: int, name: str) -> Mapping[str, str]:
         """A resource's own dynamic settings as text."""
@@ -94,8 +105,11 @@ class Resolver:
         for resource_type, name in resources:
             if resource_type == ResourceType.TOPIC:
                 self._topics.pop(name, None)
+            elif resource_type == ResourceType.GROUP:
+                self._groups.pop(name, None)
             elif resource_type == ResourceType.BROKER and name in broker_names:
                 self._topics.clear()
+                self._groups.clear()
                 self._read_broker()
 
     def validate_topic(self, configs: Mapping[str, str | None]) -> None:
@@ -118,6 +132,9 @@ class Resolver:
         self._broker: dict[str, Any] = {**self.static, **_parse_dynamic({**cluster, **own})}
         self._topic_defaults: TopicConfig = MappingProxyType(
             {name: inherited(setting, self._broker) for name, setting in topic.SETTINGS.items()}
+        )
+        self._group_defaults: GroupConfig = MappingProxyType(
+            {name: inherited(setting, self._broker) for name, setting in group.SETTINGS.items()}
         )
 
 
