@@ -1,0 +1,69 @@
+"""An answer comes once, to all who asked, whenever they asked."""
+
+import asyncio
+
+import pytest
+
+from barnabas.coordinator.answer import Answer, all_of
+
+
+def test_who_listens_before_and_after_hears_the_same() -> None:
+    answer: Answer[int] = Answer()
+    heard: list[int] = []
+    answer.then(lambda done: heard.append(done.result()))
+    answer.complete(7)
+    answer.then(lambda done: heard.append(done.result()))
+    assert heard == [7, 7]
+
+
+def test_an_answer_is_given_once() -> None:
+    answer = Answer.of(1)
+    with pytest.raises(AssertionError):
+        answer.complete(2)
+
+
+def test_a_mapped_answer_fails_with_the_first_or_with_the_transformation() -> None:
+    assert Answer.of(2).map(lambda value: value * 2).result() == 4
+    with pytest.raises(LookupError):
+        Answer.failed(LookupError()).map(lambda value: value).result()
+    with pytest.raises(ZeroDivisionError):
+        Answer.of(0).map(lambda value: 1 // value).result()
+
+
+def test_all_of_waits_for_the_last_and_keeps_the_order() -> None:
+    first, second = Answer[int](), Answer[int]()
+    both = all_of([first, second])
+    second.complete(2)
+    assert not both.is_done
+    first.complete(1)
+    assert both.result() == [1, 2]
+    assert all_of([]).result() == []
+
+
+def test_an_answer_can_be_awaited_before_and_after_it_is_there() -> None:
+    async def scenario() -> None:
+        answer: Answer[str] = Answer()
+        waiting = asyncio.ensure_future(_await(answer))
+        await asyncio.sleep(0)
+        answer.complete("here")
+        assert await waiting == "here"
+        assert await answer == "here"
+
+    asyncio.run(scenario())
+
+
+def test_who_stops_waiting_does_not_disturb_the_answer() -> None:
+    async def scenario() -> None:
+        answer: Answer[str] = Answer()
+        waiting = asyncio.ensure_future(_await(answer))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.sleep(0)
+        answer.complete("late")
+        assert answer.result() == "late"
+
+    asyncio.run(scenario())
+
+
+async def _await(answer: Answer[str]) -> str:
+    return await answer
