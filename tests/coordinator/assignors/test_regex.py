@@ -35,7 +35,7 @@ def test_a_pattern_stands_for_the_topics_whose_whole_name_it_matches(
 
 @pytest.mark.parametrize("pattern", ["(", "[", "a**", r"\1", "(?=a)", "a{1001}", "x{2,1}", "a\\"])
 def test_what_re2_does_not_know_is_refused_with_the_reason(pattern: str) -> None:
-    with pytest.raises(KafkaError, match="is not a valid regular expression: .+") as refusal:
+    with pytest.raises(KafkaError, match=r"is not a valid regular expression: .+") as refusal:
         regex.check(pattern)
     assert refusal.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
 
