@@ -4,6 +4,7 @@ import importlib
 from typing import Any, Protocol
 
 from barnabas.coordinator.groups.group import Group
+from barnabas.coordinator.groups.subscriptions import Subscriptions
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes
 from barnabas.coordinator.shard import Shard
 from barnabas.coordinator.timers import Timers
@@ -56,8 +57,7 @@ class Groups:
         self.settings = settings
         self.image = image
         self.groups: dict[str, Group] = {}
-        self.subscriptions: dict[str, set[str]] = {}
-        """Ids of the consumer groups that subscribe to a topic, by its name."""
+        self.subscriptions = Subscriptions()
         self.offsets: Any = _module("offsets.store").Offsets() if _module("offsets.store") else None
 
     @property

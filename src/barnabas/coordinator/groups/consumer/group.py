@@ -17,6 +17,7 @@ from barnabas.coordinator.groups.consumer.member import (
     OwnedPartitions,
 )
 from barnabas.coordinator.groups.group import Group, GroupType, PartitionCheck
+from barnabas.coordinator.groups.subscriptions import Subscriptions
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -43,18 +44,18 @@ class ResolvedRegex(NamedTuple):
 
 
 class ConsumerGroup(Group):
-    """`subscriptions` tells which groups subscribe to a topic, by its name; the group keeps its
-    own part of it. A group that is only drafted is given a dictionary of its own."""
+    """The group keeps its own part of `subscriptions`; a group that is only drafted is given some
+    of its own."""
 
     __slots__ = ("_stable_at", "_subscriptions", "_topic_counts", "assignment_epoch",
                  "assignment_timestamp_ms", "assignors", "classic_member_count",
-                 "classic_protocols", "epoch", "group_id", "members", "metadata_hash", "owners",
-                 "refresh_at_ms", "regexes", "resolved_regexes", "static_members",
-                 "targets")  # fmt: skip
+                 "classic_protocols", "epoch", "group_id", "has_partition_metadata", "members",
+                 "metadata_hash", "owners", "refresh_at_ms", "regexes", "resolved_regexes",
+                 "static_members", "targets")  # fmt: skip
 
     group_type = GroupType.CONSUMER
 
-    def __init__(self, group_id: str, subscriptions: dict[str, set[str]]) -> None:
+    def __init__(self, group_id: str, subscriptions: Subscriptions) -> None:
         self.group_id = group_id
         self.epoch = 0
         """Moves on whenever the target assignment has to be made anew."""
@@ -80,6 +81,8 @@ class ConsumerGroup(Group):
         """How many classic members support a protocol, by its name."""
         self.refresh_at_ms = 0
         """When to look at the subscribed topics again. Not in the log."""
+        self.has_partition_metadata = False
+        """Whether the log still has a record of type 4, which is due a tombstone."""
         self._subscriptions = subscriptions
         self._topic_counts: dict[str, int] = {}  # subscriptions by name and by regex
         self._stable_at: dict[int, int] = {}  # by epoch: how many members are stable at it
@@ -267,13 +270,9 @@ class ConsumerGroup(Group):
     def _count_topic(self, topic: str, step: int) -> None:
         _add(self._topic_counts, topic, step)
         if topic in self._topic_counts:
-            self._subscriptions.setdefault(topic, set()).add(self.group_id)
-            return
-        groups = self._subscriptions.get(topic)
-        if groups is not None:
-            groups.discard(self.group_id)
-            if not groups:
-                del self._subscriptions[topic]
+            self._subscriptions.add(topic, self.group_id)
+        else:
+            self._subscriptions.remove(topic, self.group_id)
 
     def _own(self, member_id: str, *owned: OwnedPartitions) -> None:
         for topics in owned:
