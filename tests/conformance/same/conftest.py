@@ -10,6 +10,12 @@ from tests.conformance.same.requests import list_offsets, produce
 from tests.conformance.same.sides import Side, Sides
 
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.list_groups import ListGroupsRequest
+from barnabas.wire.messages.list_transactions import ListTransactionsRequest
+
+GROUP, TRANSACTION = 0, 1
+"""Kinds of keys that have a coordinator."""
 
 PLAIN = "plain"
 """Two partitions; in the first three batches of two records, a minute apart."""
@@ -25,6 +31,17 @@ def sides(broker: BrokerProcess, kafka: PeerBroker) -> Iterator[Sides]:
     yield both
     for side in both:
         side.close()
+
+
+@pytest.fixture(scope="session")
+def coordinators(sides: Sides) -> Sides:
+    """Both brokers, ready to coordinate any group and any transaction."""
+    for side in sides:
+        for key_type, listing in (GROUP, ListGroupsRequest()), (TRANSACTION, ListTransactionsRequest()):
+            find = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["any"])
+            wait_until(lambda: side.ask(find, 6).coordinators[0].error_code == 0, "it is found")
+            wait_until(lambda: side.ask(listing, 0).error_code == 0, "all partitions are loaded")
+    return sides
 
 
 def create(side: Side, topic: str, partitions: int = 1) -> None:

@@ -39,13 +39,7 @@ class Side:
 
     def ask(self, request: Message, version: int) -> Message | None:
         """The answer, read to its last byte; None when there is none."""
-        answer = self.ask_bytes(framed(request, version))
-        if not answer:
-            return None
-        key = request.API_KEY
-        header, position = read_response_header(answer, key, version)
-        assert header.correlation_id == CORRELATION_ID
-        return api(key).response.read_exactly(answer, version, position)
+        return read_answer(self.ask_bytes(framed(request, version)), request, version)
 
     def ask_bytes(self, frame: bytes) -> bytes:
         self._connection.sendall(frame)
@@ -85,6 +79,15 @@ def framed(request: Message, version: int) -> bytes:
     write_request_header(RequestHeader(request.API_KEY, version, CORRELATION_ID, "same"), out)
     request.writer(version)(request, out)
     return struct.pack(">i", len(out)) + bytes(out)
+
+
+def read_answer(answer: bytes, request: Message, version: int) -> Message | None:
+    if not answer:
+        return None
+    key = request.API_KEY
+    header, position = read_response_header(answer, key, version)
+    assert header.correlation_id == CORRELATION_ID
+    return api(key).response.read_exactly(answer, version, position)
 
 
 def same(

@@ -1,0 +1,153 @@
+"""Conversations: several requests that build on each other, held with both brokers and compared.
+
+A conversation is written once and held with each side; what was answered is kept as it came and
+made comparable at the end, when it is known which ids a broker made up.
+"""
+
+from collections.abc import Callable, Iterator
+from socket import socket
+from typing import Any
+
+from tests.conformance.brokers import connect, read_frame, wait_until
+from tests.conformance.same.sides import (
+    DEADLINE_S,
+    NO_ANSWER,
+    Side,
+    Sides,
+    can_carry,
+    differences,
+    framed,
+    named,
+    read_answer,
+)
+
+from barnabas.wire.schema import Message, Struct
+
+NOT_YET = frozenset((14, 15, 51))
+"""Loading, not available, concurrent transactions: asked again, as a client does."""
+
+
+class Talk:
+    """A conversation with one side."""
+
+    def __init__(self, side: Side) -> None:
+        self.side = side
+        self._heard: list[tuple[str, Any]] = []
+        self._words: dict[object, str] = {}
+        self._calls: list[Call] = []
+
+    def ask(self, request: Message, version: int | None = None) -> Any:
+        """The answer, which the other side must give too."""
+        asked = newest(request) if version is None else version
+        answer = self.side.ask(request, asked)
+        self._heard.append((label(request, asked), answer))
+        return answer
+
+    def ask_in_all_versions(self, request: Message, *, start: int = 0) -> None:
+        """For requests that change nothing: whatever version can carry it asks."""
+        for version in self.side.served(request.API_KEY):
+            if version >= start and can_carry(request, version):
+                self.ask(request, version)
+
+    def call(self, request: Message, version: int | None = None) -> "Call":
+        """Ask on a connection of its own and do not wait: joins wait for others to join."""
+        asked = newest(request) if version is None else version
+        self._calls.append(Call(self, request, asked))
+        return self._calls[-1]
+
+    def ask_until(
+        self, build: Callable[[], Message], version: int, is_there: Callable[[Any], bool]
+    ) -> Any:
+        """Ask until the answer is as it must be; only that one is compared."""
+        answers: list[Any] = []
+
+        def asked() -> bool:
+            answers.append(self.side.ask(build(), version))
+            return is_there(answers[-1])
+
+        said = label(build(), version)
+        wait_until(asked, f"{said} is answered as it must be", DEADLINE_S)
+        self._heard.append((said, answers[-1]))
+        return answers[-1]
+
+    def name(self, made_up: object, word: str) -> None:
+        """From now on, and before: `word` stands for an id that the broker chose."""
+        self._words[made_up] = word
+
+    def heard(self, request_label: str, answer: Any) -> None:
+        self._heard.append((request_label, answer))
+
+    def told(self) -> Iterator[tuple[str, Any]]:
+        """Every answer in a form that the other side's can be compared with."""
+        for number, (said, answer) in enumerate(self._heard, start=1):
+            yield f"{number}. {said}", NO_ANSWER if answer is None else self._plain("", answer)
+
+    def close(self) -> None:
+        for call in self._calls:
+            call.close()
+
+    def _plain(self, name: str, value: Any) -> Any:
+        if isinstance(value, Struct):
+            return {each: self._plain(each, getattr(value, each)) for each in value.DECLARED}
+        if isinstance(value, list):
+            return sorted((self._plain(name, each) for each in value), key=repr)
+        if isinstance(value, str | bytes) and value in self._words:
+            return self._words[value]
+        match name:
+            case "producer_id" if value in self._words:
+                return self._words[value]
+            case "error_message":
+                return "a text" if value else value
+            case _:
+                return named(name, value, self.side, {})
+
+
+class Call:
+    """A question that may be answered later."""
+
+    def __init__(self, talk: Talk, request: Message, version: int) -> None:
+        self._talk = talk
+        self._request = request
+        self._version = version
+        self._connection: socket = connect(talk.side.broker.port, deadline_s=DEADLINE_S)
+        self._connection.sendall(framed(request, version))
+
+    def answer(self) -> Any:
+        try:
+            frame = read_frame(self._connection)
+        except (ConnectionError, TimeoutError):
+            frame = b""
+        answer = read_answer(frame, self._request, self._version)
+        self._talk.heard(label(self._request, self._version), answer)
+        return answer
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def agree(sides: Sides, conversation: Callable[[Talk], None]) -> None:
+    """Hold the conversation with both and compare every answer."""
+    talks = []
+    for side in sides:
+        talk = Talk(side)
+        try:
+            conversation(talk)
+        finally:
+            talk.close()
+        talks.append(list(talk.told()))
+    kafka, barnabas = talks
+    assert [said for said, _ in kafka] == [said for said, _ in barnabas]
+    found = [
+        difference
+        for (said, expected), (_, got) in zip(kafka, barnabas, strict=True)
+        for difference in differences(expected, got, said)
+    ]
+    assert not found, "\n".join(found)
+
+
+def newest(request: Message) -> int:
+    return request.STABLE_VERSIONS.max
+
+
+def label(request: Message, version: int) -> str:
+    return f"{type(request).__name__.removesuffix('Request')} v{version}"
