@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 from barnabas.coordinator.answer import Answer
-from barnabas.coordinator.groups.classic.member import ClassicMember, Protocols
+from barnabas.coordinator.groups.classic.member import ClassicMember, Protocols, Terms
 from barnabas.coordinator.groups.classic.subscription import subscribed_topics
 from barnabas.coordinator.groups.group import Group, GroupType
 from barnabas.coordinator.records import CoordinatorRecord
@@ -245,10 +245,10 @@ class ClassicGroup(Group):
             self.unsynced.remove(old_id)
             self.unsynced.add(member_id)
 
-    def change_protocols(self, member: ClassicMember, protocols: Protocols) -> None:
+    def change_terms(self, member: ClassicMember, terms: Terms) -> None:
         self._count_offers(member.protocols, -1)
-        member.protocols = protocols
-        self._count_offers(protocols, 1)
+        member.session_timeout_ms, member.rebalance_timeout_ms, member.protocols = terms
+        self._count_offers(member.protocols, 1)
 
     def park(self, member: ClassicMember) -> Answer[JoinGroupResponse]:
         """Have a member wait for the next generation. Who asks twice waits for one answer."""
@@ -270,7 +270,7 @@ class ClassicGroup(Group):
     @property
     def rebalance_timeout_ms(self) -> int:
         """The longest that any member asks for."""
-        return max((each.rebalance_timeout_ms for each in self.members.values()), default=0)
+        return max(0, *(each.rebalance_timeout_ms for each in self.members.values()))
 
     # Generations
 

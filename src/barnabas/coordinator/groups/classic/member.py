@@ -1,15 +1,23 @@
 """A member of a classic group."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import uuid4
 
 from barnabas.coordinator.answer import Answer
-from barnabas.wire.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
+from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from barnabas.wire.messages.sync_group import SyncGroupResponse
 
 Protocols = dict[str, bytes]
 """What a member can assign by, in the order it prefers: a name, and what it tells the leader."""
+
+
+class Terms(NamedTuple):
+    """What a member joins with, each time anew."""
+
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocols: Protocols
 
 
 @dataclass(slots=True)
@@ -42,6 +50,10 @@ class ClassicMember:
             self.awaiting_join is not None or self.awaiting_sync is not None
         )
 
+    @property
+    def terms(self) -> Terms:
+        return Terms(self.session_timeout_ms, self.rebalance_timeout_ms, self.protocols)
+
     def offers(self, protocols: Protocols) -> bool:
         """Whether these are its own, in the same order."""
         return list(self.protocols.items()) == list(protocols.items())
@@ -51,12 +63,17 @@ class ClassicMember:
         return self.protocols.get(protocol, b"") if protocol is not None else b""
 
 
-def protocols_of(offered: Iterable[JoinGroupRequestProtocol]) -> Protocols:
-    """As a member keeps them. Of two with one name the first counts."""
+def terms_of(request: JoinGroupRequest, api_version: int) -> Terms:
+    """As a JoinGroup states them. v0 has one timeout for both; of two protocols with one name
+    the first counts."""
     protocols: Protocols = {}
-    for each in offered:
+    for each in request.protocols:
         protocols.setdefault(each.name, each.metadata)
-    return protocols
+    return Terms(
+        request.session_timeout_ms,
+        request.rebalance_timeout_ms if api_version else request.session_timeout_ms,
+        protocols,
+    )
 
 
 def new_member_id(client_id: str, instance_id: str | None) -> str:

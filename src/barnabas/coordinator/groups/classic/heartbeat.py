@@ -1,0 +1,31 @@
+"""Heartbeat (key 12): tell the coordinator that a member of a classic group lives.
+
+v3 static members.
+"""
+
+from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.groups.classic import rebalance
+from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
+from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.state import Groups
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+
+def heartbeat(
+    groups: Groups, request: HeartbeatRequest, client: Client
+) -> Decision[HeartbeatResponse]:
+    if not request.group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "A group to be a member of has a name.")
+    group = groups.groups.get(request.group_id)
+    if not isinstance(group, ClassicGroup):
+        raise KafkaError(
+            ErrorCode.UNKNOWN_MEMBER_ID, f"There is no group {request.group_id}: join it first."
+        )
+    group.check_alive()
+    group.check_member(request.member_id, request.group_instance_id)
+    group.check_generation(request.generation_id)
+    rebalance.restart_session(groups, group, group.members[request.member_id])
+    if group.state is ClassicState.PREPARING_REBALANCE:
+        return Decision(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    return Decision(HeartbeatResponse())

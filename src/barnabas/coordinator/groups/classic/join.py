@@ -1,0 +1,196 @@
+"""JoinGroup (key 11): become a member of a classic group, and learn who leads it.
+
+The answer waits for the next generation. v0 one timeout for session and rebalance; v4 a dynamic
+member is told its id first and joins with that (KIP-394); v5 static members (KIP-345); v9 a static
+leader that comes back need not assign (KIP-814).
+"""
+
+from dataclasses import replace
+
+from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.groups.classic import rebalance
+from barnabas.coordinator.groups.classic.departure import let_go
+from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
+from barnabas.coordinator.groups.classic.member import (
+    ClassicMember,
+    Terms,
+    new_member_id,
+    terms_of,
+)
+from barnabas.coordinator.groups.classic.records import group_record
+from barnabas.coordinator.groups.classic.responses import not_joined, rejoined
+from barnabas.coordinator.groups.classic.static import come_back
+from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.group import Group
+from barnabas.coordinator.groups.state import Groups
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+MEMBER_ID_REQUIRED_FROM = 4
+
+NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000
+"""How long a new member waits for its first generation. It cannot send heartbeats, and its client
+may be gone: should it still be there, it joins again."""
+
+
+def join(groups: Groups, request: JoinGroupRequest, client: Client) -> Decision[JoinGroupResponse]:
+    """Decide for a group that is classic, or not there; one of another kind has to be empty."""
+    try:
+        _check_request(groups, request)
+        present = groups.groups.get(request.group_id)
+        if isinstance(present, ClassicGroup):
+            return _join(groups, present, request, client)
+        if request.member_id:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_MEMBER_ID,
+                f"There is no group {request.group_id}: join it without a member id.",
+            )
+        group = ClassicGroup(request.group_id, groups.now_ms())
+        return _found(groups, group, present, _join(groups, group, request, client))
+    except KafkaError as error:
+        return Decision(not_joined(error.code, request.member_id))
+
+
+def _check_request(groups: Groups, request: JoinGroupRequest) -> None:
+    if not request.group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "A group to join needs a name.")
+    shortest_ms = groups.settings.broker("group.min.session.timeout.ms")
+    longest_ms = groups.settings.broker("group.max.session.timeout.ms")
+    if not shortest_ms <= request.session_timeout_ms <= longest_ms:
+        raise KafkaError(
+            ErrorCode.INVALID_SESSION_TIMEOUT,
+            f"A session timeout of {request.session_timeout_ms} ms is not between {shortest_ms} "
+            f"(group.min.session.timeout.ms) and {longest_ms} (group.max.session.timeout.ms).",
+        )
+
+
+def _join(
+    groups: Groups, group: ClassicGroup, request: JoinGroupRequest, client: Client
+) -> Decision[JoinGroupResponse]:
+    group.check_alive()
+    if not _has_room(groups, group, request.member_id):
+        return _turn_away(groups, group, request.member_id)
+    terms = terms_of(request, client.api_version)
+    if not group.supports(request.protocol_type, terms.protocols):
+        raise KafkaError(
+            ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+            f"{request.protocol_type!r} {list(terms.protocols)} has nothing in common with what "
+            f"the members of group {group.group_id} offer.",
+        )
+    if not request.member_id:
+        return _join_without_id(groups, group, request, terms, client)
+    if request.member_id in group.pending:
+        return _add(groups, group, request.member_id, request, terms, client)
+    group.check_member(request.member_id, request.group_instance_id)
+    return _rejoin(groups, group, group.members[request.member_id], request, terms)
+
+
+def _has_room(groups: Groups, group: ClassicGroup, member_id: str) -> bool:
+    most = groups.settings.broker("group.max.size")
+    member = group.members.get(member_id)
+    match group.state:
+        case ClassicState.EMPTY:
+            return True
+        case ClassicState.PREPARING_REBALANCE:
+            # The first to come back stay, should the group have grown over a limit set since.
+            is_back = member is not None and member.awaiting_join is not None
+            return is_back or group.awaiting_join_count < most
+        case _:
+            return member is not None or len(group.members) < most
+
+
+def _turn_away(groups: Groups, group: ClassicGroup, member_id: str) -> Decision[JoinGroupResponse]:
+    """The group is full. Those who are in it wait no longer for this one."""
+    let_go(groups, group, member_id)
+    records: rebalance.Records = []
+    if group.state is ClassicState.PREPARING_REBALANCE:
+        records = rebalance.proceed(groups, group, f"no room for {member_id}")
+    return Decision(not_joined(ErrorCode.GROUP_MAX_SIZE_REACHED, ""), records, is_replayed=False)
+
+
+def _join_without_id(
+    groups: Groups, group: ClassicGroup, request: JoinGroupRequest, terms: Terms, client: Client
+) -> Decision[JoinGroupResponse]:
+    instance_id = request.group_instance_id
+    member_id = new_member_id(client.client_id, instance_id)
+    if instance_id is not None and instance_id in group.static_members:
+        holder = group.members[group.static_members[instance_id]]
+        return come_back(groups, group, holder, member_id, terms, client)
+    if instance_id is None and client.api_version >= MEMBER_ID_REQUIRED_FROM:
+        group.pending.add(member_id)
+        rebalance.expect(groups, group, member_id, terms.session_timeout_ms)
+        return Decision(not_joined(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+    return _add(groups, group, member_id, request, terms, client)
+
+
+def _add(
+    groups: Groups,
+    group: ClassicGroup,
+    member_id: str,
+    request: JoinGroupRequest,
+    terms: Terms,
+    client: Client,
+) -> Decision[JoinGroupResponse]:
+    member = ClassicMember(
+        member_id, request.group_instance_id, client.client_id, client.host, *terms, is_new=True
+    )
+    group.add(member, request.protocol_type)
+    group.has_new_members = True
+    rebalance.expect(groups, group, member_id, NEW_MEMBER_TIMEOUT_MS)
+    return _park(groups, group, member, f"{member_id} joins", request)
+
+
+def _rejoin(
+    groups: Groups,
+    group: ClassicGroup,
+    member: ClassicMember,
+    request: JoinGroupRequest,
+    terms: Terms,
+) -> Decision[JoinGroupResponse]:
+    has_changed = not member.offers(terms.protocols)
+    match group.state:
+        case ClassicState.COMPLETING_REBALANCE if not has_changed:
+            # It may not have heard that it is in this generation.
+            return Decision(rejoined(group, member.member_id))
+        case ClassicState.STABLE if not has_changed and group.leader != member.member_id:
+            # A leader may have other reasons to rebalance, such as topics that changed.
+            return Decision(rejoined(group, member.member_id))
+    group.change_terms(member, terms)
+    return _park(groups, group, member, f"{member.member_id} joins again", request)
+
+
+def _park(
+    groups: Groups,
+    group: ClassicGroup,
+    member: ClassicMember,
+    reason: str,
+    request: JoinGroupRequest,
+) -> Decision[JoinGroupResponse]:
+    """Wait for the next generation, which this join may begin or complete."""
+    answer = group.park(member)
+    if request.reason:
+        reason = f"{reason} ({request.reason[:255]})"
+    return Decision(answer, rebalance.proceed(groups, group, reason), is_replayed=False)
+
+
+def _found(
+    groups: Groups,
+    group: ClassicGroup,
+    present: Group | None,
+    decision: Decision[JoinGroupResponse],
+) -> Decision[JoinGroupResponse]:
+    """Begin a group, in the log as well, in place of an empty one of another kind if there is."""
+    groups.groups[group.group_id] = group
+    nobody_yet = group_record(ClassicGroup(group.group_id, group.state_since_ms))
+    records = [nobody_yet] if present is None else [*present.tombstones(), nobody_yet]
+
+    def abandon(failure: KafkaError) -> None:
+        if group.generation or groups.groups.get(group.group_id) is not group:
+            return  # it has written more of itself since
+        rebalance.dissolve(groups, group, failure.code)
+        if present is None:
+            del groups.groups[group.group_id]
+        else:
+            groups.groups[group.group_id] = present
+
+    return replace(decision, records=records, refused=abandon, is_replayed=False)
