@@ -1,10 +1,16 @@
 """Members that are taken out of a classic group, and what is said to whoever waits as them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from barnabas.coordinator.groups.classic.group import ClassicGroup
 from barnabas.coordinator.groups.classic.member import ClassicMember
 from barnabas.coordinator.groups.classic.responses import not_joined, not_synced
-from barnabas.coordinator.groups.state import Groups
 from barnabas.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.state import Groups
 
 
 def let_go(

@@ -1,14 +1,31 @@
-"""DescribeGroups (key 15): state and members of a classic group."""
+"""DescribeGroups (key 15): state and members of a classic group.
+
+A group that is not there is dead; from v6 on that is an error as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
+from barnabas.coordinator.groups.client import Client
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.state import Groups
 
-def describe(group: ClassicGroup) -> DescribedGroup:
-    """What the members tell each other, and by which protocol, holds in a stable group only."""
+NOT_FOUND_FROM = 6
+
+
+def describe(groups: Groups, group_id: str, client: Client) -> DescribedGroup:
+    group = groups.groups.get(group_id)
+    if not isinstance(group, ClassicGroup):
+        return _not_found(group_id, client, exists=group is not None)
+    # What members tell each other, and by which protocol, holds in a stable group only.
     protocol = group.protocol if group.state is ClassicState.STABLE else None
     return DescribedGroup(
-        group_id=group.group_id,
+        group_id=group_id,
         group_state=group.state,
         protocol_type=group.protocol_type,
         protocol_data=protocol or "",
@@ -24,3 +41,12 @@ def describe(group: ClassicGroup) -> DescribedGroup:
             for member in group.members.values()
         ],
     )
+
+
+def _not_found(group_id: str, client: Client, *, exists: bool) -> DescribedGroup:
+    group = DescribedGroup(group_id=group_id, group_state=ClassicState.DEAD)
+    if client.api_version >= NOT_FOUND_FROM:
+        group.error_code = ErrorCode.GROUP_ID_NOT_FOUND
+        why = "is not a classic group" if exists else "not found"
+        group.error_message = f"Group {group_id} {why}."
+    return group

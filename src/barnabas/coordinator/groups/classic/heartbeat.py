@@ -3,13 +3,19 @@
 v3 static members.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.classic import rebalance
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.client import Client
-from barnabas.coordinator.groups.state import Groups
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.state import Groups
 
 
 def heartbeat(

@@ -5,8 +5,12 @@ member is told its id first and joins with that (KIP-394); v5 static members (KI
 leader that comes back need not assign (KIP-814).
 """
 
-from dataclasses import replace
+from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.classic import rebalance
 from barnabas.coordinator.groups.classic.departure import let_go
@@ -22,11 +26,14 @@ from barnabas.coordinator.groups.classic.responses import not_joined, rejoined
 from barnabas.coordinator.groups.classic.static import come_back
 from barnabas.coordinator.groups.client import Client
 from barnabas.coordinator.groups.group import Group
-from barnabas.coordinator.groups.state import Groups
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.state import Groups
+
 MEMBER_ID_REQUIRED_FROM = 4
+NULL_PROTOCOL_FROM = 7
 
 NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000
 """How long a new member waits for its first generation. It cannot send heartbeats, and its client
@@ -35,6 +42,23 @@ may be gone: should it still be there, it joins again."""
 
 def join(groups: Groups, request: JoinGroupRequest, client: Client) -> Decision[JoinGroupResponse]:
     """Decide for a group that is classic, or not there; one of another kind has to be empty."""
+    decision = _decide(groups, request, client)
+    if client.api_version >= NULL_PROTOCOL_FROM:
+        return decision
+    response = decision.response
+    named = response.map(_named) if isinstance(response, Answer) else _named(response)
+    return replace(decision, response=named)
+
+
+def _named(response: JoinGroupResponse) -> JoinGroupResponse:
+    """Without a null where old versions have no room for it."""
+    response.protocol_name = response.protocol_name or ""
+    return response
+
+
+def _decide(
+    groups: Groups, request: JoinGroupRequest, client: Client
+) -> Decision[JoinGroupResponse]:
     try:
         _check_request(groups, request)
         present = groups.groups.get(request.group_id)
@@ -79,7 +103,7 @@ def _join(
         )
     if not request.member_id:
         return _join_without_id(groups, group, request, terms, client)
-    if request.member_id in group.pending:
+    if request.member_id in group.pending and request.group_instance_id is None:
         return _add(groups, group, request.member_id, request, terms, client)
     group.check_member(request.member_id, request.group_instance_id)
     return _rejoin(groups, group, group.members[request.member_id], request, terms)

@@ -4,14 +4,16 @@ v3 several members, each with an answer of its own; a static one may be named by
 alone, as administrators do. v5 a reason.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.classic import rebalance
 from barnabas.coordinator.groups.classic.departure import let_go
 from barnabas.coordinator.groups.classic.group import ClassicGroup
 from barnabas.coordinator.groups.client import Client
-from barnabas.coordinator.groups.state import Groups
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.leave_group import (
     LeaveGroupRequest,
@@ -19,6 +21,9 @@ from barnabas.wire.messages.leave_group import (
     MemberIdentity,
     MemberResponse,
 )
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.state import Groups
 
 SEVERAL_MEMBERS_FROM = 3
 
@@ -44,11 +49,11 @@ def leave(
 
 def _leave_one(groups: Groups, group: ClassicGroup, leaving: MemberIdentity) -> ErrorCode:
     """How it went. It is gone, though the others are not told yet."""
-    member_id: str | None = leaving.member_id
+    member_id = leaving.member_id
     if not member_id:
-        member_id = group.static_members.get(leaving.group_instance_id or "")
-        if member_id is None:
+        if leaving.group_instance_id not in group.static_members:
             return ErrorCode.UNKNOWN_MEMBER_ID
+        member_id = group.static_members[leaving.group_instance_id]
     elif member_id not in group.pending:
         try:
             group.check_member(member_id, leaving.group_instance_id)

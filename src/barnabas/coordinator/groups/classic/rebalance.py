@@ -5,8 +5,11 @@ they return has to be written: the record of a group that nobody is left in. Who
 time is given up; static members stay until their sessions end.
 """
 
+from __future__ import annotations
+
 import logging
 from functools import partial
+from typing import TYPE_CHECKING
 
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.classic.departure import let_go, session_key
@@ -14,9 +17,11 @@ from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.classic.member import ClassicMember
 from barnabas.coordinator.groups.classic.records import group_record
 from barnabas.coordinator.groups.classic.responses import joined, not_synced, roster
-from barnabas.coordinator.groups.state import Groups
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.state import Groups
 
 Records = list[CoordinatorRecord]
 

@@ -1,15 +1,21 @@
 """Brings classic groups back from their records."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from barnabas.coordinator.groups.classic import rebalance
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.classic.member import ClassicMember
-from barnabas.coordinator.groups.state import Groups
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,
 )
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.state import Groups
 
 
 def replay(groups: Groups, key: GroupMetadataKey, value: GroupMetadataValue | None) -> None:

@@ -33,7 +33,7 @@ def rejoined(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
 
 
 def not_joined(code: ErrorCode, member_id: str) -> JoinGroupResponse:
-    return JoinGroupResponse(error_code=code, member_id=member_id)
+    return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None)
 
 
 def roster(group: ClassicGroup) -> list[JoinGroupResponseMember]:

@@ -4,7 +4,10 @@ Whoever was there under the same instance id is fenced. If the group is stable a
 the same protocol, nobody else hears of it.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.decision import Decision
@@ -15,9 +18,11 @@ from barnabas.coordinator.groups.classic.member import ClassicMember, Terms
 from barnabas.coordinator.groups.classic.records import group_record
 from barnabas.coordinator.groups.classic.responses import joined, not_joined, roster
 from barnabas.coordinator.groups.client import Client
-from barnabas.coordinator.groups.state import Groups
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.join_group import JoinGroupResponse
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.state import Groups
 
 SKIP_ASSIGNMENT_FROM = 9
 

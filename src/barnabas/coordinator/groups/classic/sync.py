@@ -4,6 +4,10 @@ The answer waits until the assignment is in the log. v3 static members; v5 proto
 which then are required.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.classic import rebalance
@@ -11,9 +15,11 @@ from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.classic.records import group_record
 from barnabas.coordinator.groups.classic.responses import synced
 from barnabas.coordinator.groups.client import Client
-from barnabas.coordinator.groups.state import Groups
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.state import Groups
 
 PROTOCOL_REQUIRED_FROM = 5
 
