@@ -8,14 +8,22 @@ from tests.conformance.brokers import BrokerProcess, PeerBroker, wait_until
 from tests.conformance.same.batches import batch
 from tests.conformance.same.requests import list_offsets, produce
 from tests.conformance.same.sides import Side, Sides
+from tests.conformance.same.talk import is_settled
 
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
+from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.wire.messages.list_groups import ListGroupsRequest
-from barnabas.wire.messages.list_transactions import ListTransactionsRequest
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 
-GROUP, TRANSACTION = 0, 1
-"""Kinds of keys that have a coordinator."""
+ENOUGH = [f"any-{number}" for number in range(500)]
+"""Some for each partition of an internal topic."""
+
+READINESS = {
+    0: DescribeGroupsRequest(groups=ENOUGH),
+    1: DescribeTransactionsRequest(transactional_ids=ENOUGH),
+}
+"""By the kind of coordinator: what every partition has to answer."""
 
 PLAIN = "plain"
 """Two partitions; in the first three batches of two records, a minute apart."""
@@ -37,10 +45,11 @@ def sides(broker: BrokerProcess, kafka: PeerBroker) -> Iterator[Sides]:
 def coordinators(sides: Sides) -> Sides:
     """Both brokers, ready to coordinate any group and any transaction."""
     for side in sides:
-        for key_type, listing in (GROUP, ListGroupsRequest()), (TRANSACTION, ListTransactionsRequest()):
+        for key_type, describe in READINESS.items():
             find = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["any"])
-            wait_until(lambda: side.ask(find, 6).coordinators[0].error_code == 0, "it is found")
-            wait_until(lambda: side.ask(listing, 0).error_code == 0, "all partitions are loaded")
+            wait_until(lambda: is_settled(side.ask(find, 4)), "the coordinator is found")
+            wait_until(lambda: is_settled(side.ask(describe, 0)), "every partition is loaded")
+        wait_until(lambda: is_settled(side.ask(InitProducerIdRequest(transactional_id=None), 4)), "there are ids")
     return sides
 
 

@@ -23,8 +23,10 @@ from tests.conformance.same.sides import (
 
 from barnabas.wire.schema import Message, Struct
 
-NOT_YET = frozenset((14, 15, 51))
-"""Loading, not available, concurrent transactions: asked again, as a client does."""
+NOT_YET = frozenset((14, 15, 16, 51))
+"""Loading, not available, not the coordinator, concurrent transactions: a client asks again."""
+
+ENDING = frozenset(("PrepareCommit", "PrepareAbort"))
 
 
 class Talk:
@@ -54,6 +56,11 @@ class Talk:
         asked = newest(request) if version is None else version
         self._calls.append(Call(self, request, asked))
         return self._calls[-1]
+
+    def ask_patiently(self, request: Message, version: int | None = None) -> Any:
+        """Ask as a client does: again while a transaction before this one is being ended."""
+        asked = newest(request) if version is None else version
+        return self.ask_until(lambda: request, asked, is_settled)
 
     def ask_until(
         self, build: Callable[[], Message], version: int, is_there: Callable[[Any], bool]
@@ -98,6 +105,8 @@ class Talk:
                 return self._words[value]
             case "error_message":
                 return "a text" if value else value
+            case "transaction_start_time_ms" | "last_timestamp":
+                return "a time" if value > 0 else value
             case _:
                 return named(name, value, self.side, {})
 
@@ -143,6 +152,19 @@ def agree(sides: Sides, conversation: Callable[[Talk], None]) -> None:
         for difference in differences(expected, got, said)
     ]
     assert not found, "\n".join(found)
+
+
+def is_settled(answer: Any) -> bool:
+    """Whether no code anywhere in the answer says to come again, and no transaction is ending."""
+    if isinstance(answer, Struct):
+        values = ((name, getattr(answer, name)) for name in answer.DECLARED)
+        return all(
+            value not in NOT_YET if name.endswith("error_code") else is_settled(value)
+            for name, value in values
+        )
+    if isinstance(answer, list):
+        return all(map(is_settled, answer))
+    return answer not in ENDING
 
 
 def newest(request: Message) -> int:

@@ -1,0 +1,191 @@
+"""Transactions by hand, in few words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.conformance.same.batches import batch
+from tests.conformance.same.conftest import PLAIN
+from tests.conformance.same.offsets import UNKNOWN_ID
+from tests.conformance.same.requests import produce
+from tests.conformance.same.sides import Side
+from tests.conformance.same.talk import Talk
+
+from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from barnabas.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from barnabas.wire.messages.end_txn import EndTxnRequest
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from barnabas.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+
+BETWEEN_BROKERS = 4
+"""From this version on AddPartitionsToTxn carries several transactions, for brokers alone."""
+
+ADDING_PRODUCE = 12
+"""From this version on Produce adds the partition to the transaction (KIP-890)."""
+
+COMMIT_BY_ID = 6
+
+
+def init(
+    transactional_id: str | None,
+    *,
+    timeout_ms: int = 60_000,
+    producer_id: int = -1,
+    epoch: int = -1,
+) -> InitProducerIdRequest:
+    return InitProducerIdRequest(
+        transactional_id=transactional_id,
+        transaction_timeout_ms=timeout_ms,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+    )
+
+
+@dataclass(slots=True)
+class Producer:
+    """A transactional producer: who it is, and its requests."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+
+    def but(self, **changes: Any) -> "Producer":
+        """The same one, with something wrong about it."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return Producer(**(fields | changes))
+
+    def init(self) -> InitProducerIdRequest:
+        return init(self.transactional_id, producer_id=self.producer_id, epoch=self.epoch)
+
+    def add(
+        self, version: int, *topics: str, partitions: Sequence[int] = (0,), verify: bool = False
+    ) -> AddPartitionsToTxnRequest:
+        added = [AddPartitionsToTxnTopic(name=each, partitions=list(partitions)) for each in topics]
+        if version >= BETWEEN_BROKERS:
+            return AddPartitionsToTxnRequest(
+                transactions=[
+                    AddPartitionsToTxnTransaction(
+                        transactional_id=self.transactional_id,
+                        producer_id=self.producer_id,
+                        producer_epoch=self.epoch,
+                        verify_only=verify,
+                        topics=added,
+                    )
+                ]
+            )
+        return AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.transactional_id,
+            v3_and_below_producer_id=self.producer_id,
+            v3_and_below_producer_epoch=self.epoch,
+            v3_and_below_topics=added,
+        )
+
+    def add_group(self, group: str) -> AddOffsetsToTxnRequest:
+        return AddOffsetsToTxnRequest(
+            transactional_id=self.transactional_id,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            group_id=group,
+        )
+
+    def commit_offsets(
+        self,
+        side: Side,
+        version: int,
+        group: str,
+        offset: int = 5,
+        *,
+        topic: str = PLAIN,
+        partitions: Sequence[int] = (0,),
+        member_id: str = "",
+        generation: int = -1,
+        instance: str | None = None,
+        metadata: str | None = "",
+    ) -> TxnOffsetCommitRequest:
+        committed = [
+            TxnOffsetCommitRequestPartition(
+                partition_index=each, committed_offset=offset, committed_metadata=metadata
+            )
+            for each in partitions
+        ]
+        by_id = version >= COMMIT_BY_ID
+        known = side.topic_id(topic) if by_id and topic == PLAIN else UNKNOWN_ID
+        return TxnOffsetCommitRequest(
+            transactional_id=self.transactional_id,
+            group_id=group,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            generation_id_or_member_epoch=generation,
+            member_id=member_id,
+            group_instance_id=instance,
+            topics=[
+                TxnOffsetCommitRequestTopic(
+                    name=topic, topic_id=known if by_id else bytes(16), partitions=committed
+                )
+            ],
+        )
+
+    def produce(self, topic: str, sequence: int, *, topic_id: bytes = bytes(16)) -> Any:
+        records = batch(
+            2,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            base_sequence=sequence,
+            transactional=True,
+        )
+        return produce(
+            topic, records, topic_id=topic_id, transactional_id=self.transactional_id
+        )
+
+    def end(self, committed: bool) -> EndTxnRequest:
+        return EndTxnRequest(
+            transactional_id=self.transactional_id,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            committed=committed,
+        )
+
+
+def new_producer(
+    talk: Talk, transactional_id: str, word: str = "producer", *, version: int = 5, **fields: Any
+) -> Producer:
+    answer = talk.ask_patiently(init(transactional_id, **fields), version)
+    talk.name(answer.producer_id, word)
+    return Producer(transactional_id, answer.producer_id, answer.producer_epoch)
+
+
+def marker(
+    producer_id: int,
+    epoch: int,
+    topic: str,
+    *,
+    partitions: Sequence[int] = (0,),
+    committed: bool = True,
+    coordinator_epoch: int = 0,
+    transaction_version: int = 0,
+) -> WriteTxnMarkersRequest:
+    return WriteTxnMarkersRequest(
+        markers=[
+            WritableTxnMarker(
+                producer_id=producer_id,
+                producer_epoch=epoch,
+                transaction_result=committed,
+                topics=[WritableTxnMarkerTopic(name=topic, partition_indexes=list(partitions))],
+                coordinator_epoch=coordinator_epoch,
+                transaction_version=transaction_version,
+            )
+        ]
+    )
