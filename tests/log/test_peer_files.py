@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.conformance.brokers import PeerBroker, peer, peer_is_here, wait_until
-from tests.log.workshop import NOW_MS, Workshop, batch, marker, numbered, read_all, valid
+from tests.log.workshop import NOW_MS, Workshop, batch, marker, numbered, read_all, valid, write
 
 from barnabas.log import DirectoryInUse, Log, LogConfig, LogDirectory
 from barnabas.log.lock import DirectoryLock
@@ -33,22 +33,19 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
     workshop = Workshop(tmp_path_factory.mktemp("ours"))
     log = workshop.create(LogConfig(segment_bytes=20_000, index_interval_bytes=500))
     for number in range(300):
-        write(log, number)
+        write_all_kinds(log, number)
     workshop.stop()
     return workshop.folder()
 
 
-def write(log: Log, number: int) -> None:
+def write_all_kinds(log: Log, number: int) -> None:
     """Compressed and plain batches, times that go back and forth, transactions."""
     timestamp = NOW_MS + number * 1000 - (number % 7) * 3000
     records = [Record(0, timestamp + i, b"k%d" % i, bytes(50), []) for i in range(5)]
     log.append_as_leader(valid(build_batch(records, codec=Codec(number % 5))), 0, NOW_MS)
     log.append_as_leader(numbered(1, 0, number * 3, count=3, timestamp=timestamp), 0, NOW_MS)
-    log.append_as_leader(
-        batch(producer_id=2, epoch=0, sequence=number, transactional=True, timestamp=timestamp),
-        0,
-        NOW_MS,
-    )
+    begun = batch(producer_id=2, epoch=0, sequence=number, transactional=True, timestamp=timestamp)
+    write(log, begun)
     if number % 3 == 0:
         end = marker(2, 0, committed=number % 2 == 0, coordinator_epoch=number)
         log.append_as_leader(end, 0, NOW_MS, from_client=False)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.log.workshop import NOW_MS, Workshop, batch, marker
+from tests.log.workshop import NOW_MS, Workshop, batch, marker, write
 
 from barnabas.log import Log, LogConfig
 from barnabas.log.snapshots import CorruptSnapshot, decode, encode
@@ -67,7 +67,7 @@ def perform(
                 timestamp=NOW_MS + number,
             )
             sequences[producer_id] = sequence + count
-        log.append_as_leader(valid, 0, NOW_MS, from_client=not valid.header.is_control)
+        write(log, valid, from_client=not valid.header.is_control)
         after_each(number)
 
 

@@ -1,15 +1,21 @@
 import pytest
-from tests.log.workshop import NOW_MS, SMALL, Workshop, append, batch, marker, numbered, read_all
+from tests.log.workshop import (
+    NOW_MS,
+    SMALL,
+    Workshop,
+    append,
+    batch,
+    marker,
+    numbered,
+    read_all,
+    write,
+)
 
-from barnabas.log import Appended, Log
+from barnabas.log import Log
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.validate import ValidBatch
 
 LAST = 0x7FFFFFFF
-
-
-def write(log: Log, valid: ValidBatch, *, from_client: bool = True) -> Appended:
-    return log.append_as_leader(valid, 0, NOW_MS, from_client=from_client)
 
 
 def refusal(log: Log, valid: ValidBatch, *, from_client: bool = True) -> ErrorCode:

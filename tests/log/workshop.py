@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
-from barnabas.log import Log, LogConfig, LogDirectory, OpenFiles, Slice
+from barnabas.log import Appended, Log, LogConfig, LogDirectory, OpenFiles, Slice
 from barnabas.wire.records.batch import read_header
 from barnabas.wire.records.build import build_batch
 from barnabas.wire.records.control import build_marker
@@ -111,6 +111,16 @@ def placed(base_offset: int, values: Iterable[bytes] = (b"value",), leader_epoch
     """A batch as a leader hands it to its followers."""
     records = [Record(0, NOW_MS, None, value, []) for value in values]
     return bytes(build_batch(records, base_offset=base_offset, leader_epoch=leader_epoch))
+
+
+def write(log: Log, valid: ValidBatch, *, from_client: bool = True) -> Appended:
+    """Appends a batch; if it opens a transaction, that is verified first."""
+    verification = None
+    if valid.header.is_transactional and from_client:
+        verification = log.producers.verify(valid.header, from_zero=False, now_ms=NOW_MS)
+    return log.append_as_leader(
+        valid, 0, NOW_MS, from_client=from_client, verification=verification
+    )
 
 
 def append(log: Log, *values: bytes, timestamp: int = NOW_MS) -> int:

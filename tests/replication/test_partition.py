@@ -6,13 +6,12 @@ import os
 import pytest
 from tests.replication.world import World, batch_of
 
-from barnabas.coordinator.marker import Marker
 from barnabas.log import LogDirFailure
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import iterate_batches
 
 
-def refused(code: ErrorCode) -> "pytest.RaisesContext[KafkaError]":
+def refused(code: ErrorCode) -> "pytest.RaisesExc[KafkaError]":
     return pytest.raises(KafkaError, match=code.name)
 
 
@@ -130,11 +129,7 @@ def test_an_open_transaction_is_hidden_from_readers_of_committed_records(world: 
     world.create_topic("orders")
     partition = world.partition("orders")
     world.append("orders", b"before")
-    partition.append(
-        batch_of(b"t", transactional=True, producer_id=7, producer_epoch=0, base_sequence=0),
-        acks=-1,
-        now_ms=world.now_ms,
-    )
+    world.write_in_transaction("orders", b"t")
     world.append("orders", b"after")
     assert partition.last_stable_offset == 1
     committed = partition.fetch(0, 1 << 20, isolation=1)
@@ -150,33 +145,70 @@ def test_an_open_transaction_is_hidden_from_readers_of_committed_records(world: 
 def test_aborted_transactions_are_listed_for_readers_of_committed_records(world: World) -> None:
     world.create_topic("orders")
     partition = world.partition("orders")
-    partition.append(
-        batch_of(b"t", transactional=True, producer_id=7, producer_epoch=0, base_sequence=0),
-        acks=-1,
-        now_ms=world.now_ms,
-    )
-    assert end_transaction(world, "orders", 7, committed=False) == 1
+    world.write_in_transaction("orders", b"t")
+    assert world.end_transaction("orders", committed=False) == 1
     fetched = partition.fetch(0, 1 << 20, isolation=1)
     assert fetched.aborted == [(7, 0)]
     assert fetched.last_stable_offset == 2
 
 
-def end_transaction(world: World, topic: str, producer_id: int, *, committed: bool) -> int:
-    """Write a marker as a coordinator does; its offset."""
-    marker = Marker(producer_id, 0, 0, committed, transaction_version=1)
-    return world.partition(topic).end_transaction(marker, now_ms=world.now_ms).last_offset
+def test_only_the_leader_begins_to_verify_a_transaction(world: World) -> None:
+    world.create_topic("orders", replicas=(1, 2), leader=2)
+    with refused(ErrorCode.NOT_LEADER_OR_FOLLOWER):
+        world.write_in_transaction("orders", b"t")
+
+
+def test_whether_transactions_are_verified_can_be_changed(world: World) -> None:
+    world.create_topic("orders")
+    batch = {"transactional": True, "producer_epoch": 0, "base_sequence": 0}
+    partition = world.partition("orders")
+    with refused(ErrorCode.INVALID_TXN_STATE):
+        partition.append(batch_of(b"t", producer_id=7, **batch), acks=-1, now_ms=world.now_ms)
+    world.configure_broker(transaction_partition_verification_enable="false")
+    partition.append(batch_of(b"t", producer_id=7, **batch), acks=-1, now_ms=world.now_ms)
+    assert partition.last_stable_offset == 0
+
+
+def test_a_marker_wakes_who_waits_for_committed_records(world: World) -> None:
+    world.create_topic("orders")
+    partition = world.partition("orders")
+    world.write_in_transaction("orders", b"t")
+    seen: list[int] = []
+    parked = world.purgatory.park(
+        [partition], 1000, lambda *_: bool(seen.append(partition.last_stable_offset)), "Fetch"
+    )
+    world.end_transaction("orders", committed=True)
+    assert seen == [2]
+    parked.cancel()
+
+
+def test_a_marker_of_version_two_has_an_epoch_of_its_own(world: World) -> None:
+    world.create_topic("orders")
+    world.write_in_transaction("orders", b"t")
+    with refused(ErrorCode.INVALID_PRODUCER_EPOCH):
+        world.end_transaction("orders", committed=True, version=2)
+    assert world.end_transaction("orders", committed=True, epoch=1, version=2) == 1
+
+
+def test_open_transactions_are_open_after_a_restart(world: World) -> None:
+    world.create_topic("orders")
+    world.write_in_transaction("orders", b"t")
+    world.restart(clean=False)
+    assert world.partition("orders").last_stable_offset == 0
+    world.end_transaction("orders", committed=False)
+    assert world.partition("orders").fetch(0, 1 << 20, isolation=1).aborted == [(7, 0)]
 
 
 def test_a_transaction_is_ended_only_where_this_broker_leads(world: World) -> None:
     world.create_topic("orders", replicas=(1, 2), leader=2)
     with refused(ErrorCode.NOT_LEADER_OR_FOLLOWER):
-        end_transaction(world, "orders", 7, committed=True)
+        world.end_transaction("orders", committed=True)
 
 
 def test_a_transaction_is_ended_only_with_enough_replicas(world: World) -> None:
     world.create_topic("orders", replicas=(1, 2), isr=(1,), min_insync_replicas="2")
     with refused(ErrorCode.NOT_ENOUGH_REPLICAS):
-        end_transaction(world, "orders", 7, committed=True)
+        world.end_transaction("orders", committed=True)
 
 
 def test_records_are_deleted_up_to_an_offset_or_to_the_high_watermark(world: World) -> None:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from barnabas.config import BrokerSettings, Resolver
+from barnabas.coordinator.marker import Marker
 from barnabas.log import LogDirectory
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
@@ -15,6 +16,7 @@ from barnabas.server.call import Call
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.sessions import FetchSessions
 from barnabas.wire.messages import metadata_records as records
+from barnabas.wire.records.batch import read_header
 from barnabas.wire.records.build import Record, build_batch
 from barnabas.wire.schema import Message
 
@@ -161,6 +163,17 @@ class World:
             )
         )
 
+    def configure_broker(self, **configs: str) -> None:
+        """For all brokers of the cluster."""
+        self.metadata(
+            *(
+                records.ConfigRecord(
+                    resource_type=4, resource_name="", name=key.replace("_", "."), value=value
+                )
+                for key, value in configs.items()
+            )
+        )
+
     def lead(
         self,
         topic: str,
@@ -209,6 +222,38 @@ class World:
         partition = self.partition(topic, index)
         batch = batch_of(*values, now_ms=self.now_ms)
         return partition.append(batch, acks=acks, now_ms=self.now_ms).first_offset
+
+    def write_in_transaction(
+        self, topic: str, *values: bytes, producer_id: int = 7, epoch: int = 0, sequence: int = 0
+    ) -> int:
+        """Append a batch of a transaction that its coordinator knows of; its first offset."""
+        partition = self.partition(topic)
+        batch = batch_of(
+            *values,
+            now_ms=self.now_ms,
+            transactional=True,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=sequence,
+        )
+        verification = partition.verify(read_header(batch), from_zero=False, now_ms=self.now_ms)
+        return partition.append(
+            batch, acks=-1, now_ms=self.now_ms, verification=verification
+        ).first_offset
+
+    def end_transaction(
+        self,
+        topic: str,
+        *,
+        committed: bool,
+        producer_id: int = 7,
+        epoch: int = 0,
+        coordinator_epoch: int = 0,
+        version: int = 1,
+    ) -> int:
+        """Write a marker as a coordinator does; its offset."""
+        marker = Marker(producer_id, epoch, coordinator_epoch, committed, version)
+        return self.partition(topic).end_transaction(marker, now_ms=self.now_ms).last_offset
 
     def keep_house(self, *, for_ms: int = 0) -> None:
         """Let that much time pass, doing all that falls due in it."""

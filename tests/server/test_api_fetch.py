@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.replication.world import Pending, World, batch_of
+from tests.replication.world import Pending, World
 
 from barnabas.replication import Partition
 from barnabas.server.api.fetch import handle
@@ -343,10 +343,14 @@ def test_only_the_partition_that_moved_is_read_again(
 def test_a_reader_of_committed_records_sleeps_through_an_open_transaction(world: World) -> None:
     world.create_topic("orders")
     pending = begin(world, {("orders", 0): 0}, isolation_level=1)
-    batch = batch_of(b"t", transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
-    world.partition("orders").append(batch, acks=-1, now_ms=world.now_ms)
+    world.write_in_transaction("orders", b"t")
     pending.resume()
     assert not pending.is_answered
+    world.end_transaction("orders", committed=True)
+    pending.resume()
+    (answer,) = answers(pending.answer)
+    assert (answer.high_watermark, answer.last_stable_offset) == (2, 2)
+    assert answer.aborted_transactions == []
 
 
 def test_who_waits_for_a_deleted_topic_is_told(world: World) -> None:

@@ -138,8 +138,7 @@ def test_offsets_of_what_is_not_there(orders: World) -> None:
 
 
 def test_the_latest_offset_depends_on_the_isolation(orders: World) -> None:
-    batch = batch_of(b"t", transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
-    orders.partition("orders").append(batch, acks=-1, now_ms=orders.now_ms)
+    orders.write_in_transaction("orders", b"t")
     assert list_of(orders, (0, -1), isolation_level=0)[0].offset == 6
     assert list_of(orders, (0, -1), isolation_level=1)[0].offset == 5
 

@@ -12,6 +12,7 @@ from barnabas.log.meta_properties import MetaProperties, NotFormatted
 from barnabas.log.producers import Producer
 from barnabas.log.slices import Slice
 from barnabas.log.timestamps import TimestampOffset
+from barnabas.log.verification import Verification
 
 __all__ = [
     "Appended",
@@ -30,4 +31,5 @@ __all__ = [
     "Producer",
     "Slice",
     "TimestampOffset",
+    "Verification",
 ]

@@ -24,6 +24,7 @@ class LogConfig:
     delete_delay_ms: int = 60_000
     preallocate: bool = False
     producer_expiration_ms: int = _DAY_MS
+    verify_transactions: bool = True
 
 
 DEFAULT_CONFIG = LogConfig()

@@ -12,6 +12,7 @@ from barnabas.log.rolling import must_roll
 from barnabas.log.slices import Slice
 from barnabas.log.timestamps import TimestampOffset
 from barnabas.log.upkeep import KeptLog, on_disk
+from barnabas.log.verification import Verification
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import (
     APPEND_TIME_BIT,
@@ -42,18 +43,34 @@ class Log(KeptLog):
     # Appending
 
     def append_as_leader(
-        self, batch: ValidBatch, leader_epoch: int, now_ms: int, *, from_client: bool = True
+        self,
+        batch: ValidBatch,
+        leader_epoch: int,
+        now_ms: int,
+        *,
+        from_client: bool = True,
+        verification: Verification | None = None,
+        transaction_version: int = 0,
     ) -> Appended:
-        """Gives the batch the next offsets and writes it; a producer's retry is not written."""
+        """Gives the batch the next offsets and writes it; a producer's retry is not written.
+
+        A client's batch that opens a transaction needs the `verification` that `producers` gave
+        out for it. A marker is judged by its `transaction_version`.
+        """
         header, buffer, max_timestamp = batch
         marker = None
         if header.producer_id >= 0:
             if header.attributes & CONTROL_BIT:
                 marker = end_marker(buffer)
                 if marker is not None:
-                    self.producers.check_marker(header, marker)
+                    self.producers.check_marker(header, marker, transaction_version)
             else:
-                first = self.producers.check(header, from_client=from_client)
+                first = self.producers.check(
+                    header,
+                    from_client=from_client,
+                    verification=verification,
+                    must_verify=self.config.verify_transactions,
+                )
                 if first is not None:
                     return Appended(first.first_offset, first.last_offset, True, first.timestamp)
         first_offset = self.end_offset

@@ -10,13 +10,23 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.log.verification import MAX_PENDING, Verification
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.records.batch import MAX_SEQUENCE, NO_SEQUENCE, BatchHeader, Readable
+from barnabas.wire.records.batch import (
+    MAX_SEQUENCE,
+    NO_SEQUENCE,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    Readable,
+)
 from barnabas.wire.records.control import EndTransactionMarker, read_marker
 from barnabas.wire.records.read import read_records
 
 NO_PRODUCER_EPOCH = -1
 NO_TRANSACTION = -1
+
+EPOCH_OF_ITS_OWN = 2
+"""The transaction version from which on each transaction has one: its end brings the next."""
 
 _BATCHES_KEPT = 5
 
@@ -66,6 +76,25 @@ class Producer:
     def last_offset(self) -> int:
         return self.batches[-1].last_offset if self.batches else -1
 
+    def expects(self, epoch: int, sequence: int) -> bool:
+        """Whether a client's next batch may have this number."""
+        if epoch != self.epoch:
+            return sequence == 0 or self.epoch == NO_PRODUCER_EPOCH
+        return sequence == (self.last_sequence + 1) & MAX_SEQUENCE
+
+    def find(self, header: BatchHeader) -> AppendedBatch | None:
+        """The batch that this one repeats."""
+        if header.producer_epoch == self.epoch:
+            first, last = header.base_sequence, header.last_sequence
+            for batch in self.batches:
+                if batch.first_sequence == first and batch.last_sequence == last:
+                    return batch
+        return None
+
+    def has_open(self, epoch: int) -> bool:
+        """Whether a transaction that batches of this epoch belong to is open."""
+        return self.transaction_start >= 0 and self.epoch == epoch
+
     def enter_epoch(self, epoch: int) -> None:
         if epoch != self.epoch:
             self.epoch = epoch
@@ -75,13 +104,14 @@ class Producer:
 class Producers:
     """The producers of one log, by id."""
 
-    __slots__ = ("_completed", "_name", "_open", "entries")
+    __slots__ = ("_completed", "_name", "_open", "_pending", "entries")
 
     def __init__(self, name: str, entries: Iterable[Producer] = ()) -> None:
         self._name = name
         self.entries: dict[int, Producer] = {}
         self._open: dict[int, int] = {}  # producer id -> first offset, ascending by offset
         self._completed: list[tuple[int, int]] = []  # first and last offset, by last offset
+        self._pending: dict[int, Verification] = {}  # by producer id
         self.replace(entries)
 
     def replace(self, entries: Iterable[Producer]) -> None:
@@ -92,29 +122,54 @@ class Producers:
         self._open = {producer.producer_id: producer.transaction_start for producer in started}
         self._completed = []
 
-    def check(self, header: BatchHeader, *, from_client: bool) -> AppendedBatch | None:
-        """Whether the batch may be appended: None if so, the first copy if it is a retry."""
-        producer = self.entries.get(header.producer_id)
-        if producer is None:
-            return None
-        if header.producer_epoch != producer.epoch:
-            self._check_epoch(producer, header, from_client)
-        elif from_client and header.base_sequence != (producer.last_sequence + 1) & MAX_SEQUENCE:
-            return self._find_retried(producer, header)
-        if producer.transaction_start >= 0 and not header.is_transactional:
+    def check(
+        self,
+        header: BatchHeader,
+        *,
+        from_client: bool,
+        verification: Verification | None = None,
+        must_verify: bool = False,
+    ) -> AppendedBatch | None:
+        """Whether the batch may be appended: None if so, the first copy if it is a retry.
+
+        A coordinator's own batches have no sequence numbers, and it verifies them itself.
+        """
+        producer_id, epoch = header.producer_id, header.producer_epoch
+        producer = self.entries.get(producer_id)
+        in_order = (
+            producer is None or not from_client or producer.expects(epoch, header.base_sequence)
+        )
+        if producer is not None and not in_order:
+            repeated = producer.find(header)
+            if repeated is not None:
+                return repeated
+        is_transactional = header.attributes & TRANSACTIONAL_BIT
+        if is_transactional and must_verify and from_client:
+            self._check_verified(header, verification)
+        if producer is not None and epoch < producer.epoch:
+            raise self._fenced(producer, header)
+        if not in_order or (from_client and self._pending and self._is_early(header)):
+            raise self._out_of_order(header)
+        if producer is not None and producer.transaction_start >= 0 and not is_transactional:
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE,
-                f"{self._name}: producer {producer.producer_id} wrote outside its transaction "
+                f"{self._name}: producer {producer_id} wrote outside its transaction "
                 f"that is open since offset {producer.transaction_start}.",
             )
         return None
 
-    def check_marker(self, header: BatchHeader, marker: EndTransactionMarker) -> None:
+    def check_marker(
+        self, header: BatchHeader, marker: EndTransactionMarker, transaction_version: int = 0
+    ) -> None:
         """Whether the end of a transaction comes from who may decide it."""
         producer = self.entries.get(header.producer_id)
         if producer is None:
             return
-        if header.producer_epoch < producer.epoch:
+        epoch = header.producer_epoch
+        # A marker that is written again finds its own epoch, and nothing open.
+        if epoch < producer.epoch or (
+            transaction_version >= EPOCH_OF_ITS_OWN and producer.has_open(epoch)
+        ):
             raise self._fenced(producer, header)
         if marker.coordinator_epoch < producer.coordinator_epoch:
             raise KafkaError(
@@ -124,11 +179,33 @@ class Producers:
                 f"{producer.coordinator_epoch}.",
             )
 
+    def verify(self, header: BatchHeader, *, from_zero: bool, now_ms: int) -> Verification | None:
+        """What the batch, once verified, is to be appended with; None if its transaction is open.
+
+        `from_zero` says that the batch comes from a producer with an epoch for each transaction.
+        """
+        producer_id, epoch = header.producer_id, header.producer_epoch
+        producer = self.entries.get(producer_id)
+        if producer is not None and producer.has_open(epoch):
+            return None
+        pending = self._pending
+        verification = pending.get(producer_id)
+        if verification is not None:
+            verification.cover(epoch, header.base_sequence)
+            return verification
+        if len(pending) == MAX_PENDING:
+            del pending[next(iter(pending))]
+        verification = Verification(epoch, header.base_sequence, from_zero, now_ms)
+        pending[producer_id] = verification
+        return verification
+
     def appended(
         self, header: BatchHeader, first_offset: int, last_offset: int, timestamp: int
     ) -> None:
         """The batch is in the log."""
         producer_id = header.producer_id
+        if self._pending:
+            self._pending.pop(producer_id, None)
         producer = self.entries.get(producer_id)
         if producer is None:
             producer = self.entries[producer_id] = Producer(producer_id)
@@ -152,6 +229,7 @@ class Producers:
     ) -> AbortedTransaction | None:
         """The marker is in the log at `offset`; what it aborted, if it aborted anything."""
         producer_id = header.producer_id
+        self._pending.pop(producer_id, None)
         producer = self.entries.get(producer_id)
         if producer is None:
             producer = self.entries[producer_id] = Producer(producer_id)
@@ -175,23 +253,29 @@ class Producers:
 
     def last_stable_offset(self, high_watermark: int) -> int:
         """Up to where every transaction is decided, and its end known to enough replicas."""
-        completed = self._completed
-        if completed:
-            replicated = 0
-            for _, last_offset in completed:
-                if last_offset >= high_watermark:
-                    break
-                replicated += 1
-            del completed[:replicated]
+        self.replicated(high_watermark)
         stable = high_watermark
         if self._open:
             stable = min(stable, next(iter(self._open.values())))
-        if completed:
-            stable = min(stable, min(first_offset for first_offset, _ in completed))
+        if self._completed:
+            stable = min(stable, min(first_offset for first_offset, _ in self._completed))
         return stable
+
+    def replicated(self, high_watermark: int) -> None:
+        """The ends of transactions below the high watermark need not be kept in mind."""
+        completed = self._completed
+        count = 0
+        for _, last_offset in completed:
+            if last_offset >= high_watermark:
+                break
+            count += 1
+        del completed[:count]
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """Forgets the producers that were silent for too long and have nothing open."""
+        for producer_id, verification in tuple(self._pending.items()):
+            if now_ms - verification.since_ms > expiration_ms:
+                del self._pending[producer_id]
         silent = [
             producer_id
             for producer_id, producer in self.entries.items()
@@ -201,26 +285,35 @@ class Producers:
             del self.entries[producer_id]
         return len(silent)
 
-    def _find_retried(self, producer: Producer, header: BatchHeader) -> AppendedBatch:
-        first, last = header.base_sequence, header.last_sequence
-        for batch in producer.batches:
-            if batch.first_sequence == first and batch.last_sequence == last:
-                return batch
-        raise KafkaError(
-            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-            f"{self._name}: producer {producer.producer_id} of epoch {producer.epoch} sent "
-            f"sequence {first} after {producer.last_sequence}.",
+    def _check_verified(self, header: BatchHeader, verification: Verification | None) -> None:
+        producer = self.entries.get(header.producer_id)
+        if producer is not None and producer.has_open(header.producer_epoch):
+            return
+        if verification is None or verification is not self._pending.get(header.producer_id):
+            raise KafkaError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"{self._name}: the transaction of producer {header.producer_id} that the batch "
+                "belongs to is not under way here.",
+            )
+
+    def _is_early(self, header: BatchHeader) -> bool:
+        """Whether a batch before this one waits to be verified, or must have been lost."""
+        verification = self._pending.get(header.producer_id)
+        if verification is None:
+            return False
+        producer = self.entries.get(header.producer_id)
+        is_first = producer is None or not producer.batches
+        return header.base_sequence > (
+            0 if verification.from_zero and is_first else verification.lowest_sequence
         )
 
-    def _check_epoch(self, producer: Producer, header: BatchHeader, from_client: bool) -> None:
-        if header.producer_epoch < producer.epoch:
-            raise self._fenced(producer, header)
-        if from_client and header.base_sequence != 0 and producer.epoch != NO_PRODUCER_EPOCH:
-            raise KafkaError(
-                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"{self._name}: producer {producer.producer_id} began epoch "
-                f"{header.producer_epoch} with sequence {header.base_sequence} instead of 0.",
-            )
+    def _out_of_order(self, header: BatchHeader) -> KafkaError:
+        producer = self.entries.get(header.producer_id, Producer(header.producer_id))
+        return KafkaError(
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            f"{self._name}: producer {header.producer_id} sent sequence {header.base_sequence} of "
+            f"epoch {header.producer_epoch} after {producer.last_sequence} of {producer.epoch}.",
+        )
 
     def _fenced(self, producer: Producer, header: BatchHeader) -> KafkaError:
         return KafkaError(

@@ -8,11 +8,19 @@ import logging
 from collections.abc import Hashable
 from typing import NamedTuple, Protocol
 
-from barnabas.log import Appended, CorruptLog, Log, LogDirectory, LogDirFailure, Slice
+from barnabas.log import (
+    Appended,
+    CorruptLog,
+    Log,
+    LogDirectory,
+    LogDirFailure,
+    Slice,
+    Verification,
+)
 from barnabas.metadata.states import PartitionState
 from barnabas.replication.topic_rules import TopicRules
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.records.batch import read_header
+from barnabas.wire.records.batch import BatchHeader, read_header
 from barnabas.wire.records.control import build_marker
 from barnabas.wire.records.validate import InvalidRecords, ProduceRules, ValidBatch, validate
 
@@ -144,12 +152,19 @@ class Partition:
         return f"<Partition {self.topic}-{self.index} {offsets}>"
 
     def append(
-        self, records: memoryview, *, acks: int, now_ms: int, from_client: bool = True
+        self,
+        records: memoryview,
+        *,
+        acks: int,
+        now_ms: int,
+        from_client: bool = True,
+        verification: Verification | None = None,
     ) -> Appended:
         """Append one batch as its leader. `has_promised` says when it may be acknowledged.
 
-        What a coordinator of this broker writes is not looked through as a client's batch is,
-        and has no sequence numbers.
+        A client's batch that opens a transaction needs what `verify` gave. What a coordinator of
+        this broker writes is not looked through as a client's batch is, and has no sequence
+        numbers.
         """
         if not self.is_leader:
             raise self._refusal()
@@ -160,13 +175,27 @@ class Partition:
         log = self.log
         try:
             appended = log.append_as_leader(
-                batch, self.leader_epoch, now_ms, from_client=from_client
+                batch,
+                self.leader_epoch,
+                now_ms,
+                from_client=from_client,
+                verification=verification,
             )
         except LogDirFailure as failure:
             self._caretaker.lose(self.directory, failure)
             raise
         self._grew(len(batch.buffer), now_ms)
         return appended
+
+    def verify(self, batch: BatchHeader, *, from_zero: bool, now_ms: int) -> Verification | None:
+        """Begin to verify a transactional batch: its coordinator is to be asked for its word.
+
+        None if there is nothing to ask, since the transaction is open here. `from_zero` says that
+        each transaction has an epoch of its own.
+        """
+        if not self.is_leader:
+            raise self._refusal()
+        return self.log.producers.verify(batch, from_zero=from_zero, now_ms=now_ms)
 
     def end_transaction(self, marker: Marker, *, now_ms: int) -> Appended:
         """Append the marker that decides a producer's transaction, to be kept by all in sync."""
@@ -187,11 +216,13 @@ class Partition:
                 self.leader_epoch,
                 now_ms,
                 from_client=False,
+                transaction_version=marker.transaction_version,
             )
         except LogDirFailure as failure:
             self._caretaker.lose(self.directory, failure)
             raise
         self._grew(len(batch), now_ms)
+        self.log.producers.replicated(self.high_watermark)
         return appended
 
     def has_promised(self, next_offset: int, acks: int) -> bool:

@@ -98,4 +98,5 @@ def _log_config(config: Mapping[str, Any], settings: Settings) -> LogConfig:
         delete_delay_ms=config["file.delete.delay.ms"],
         preallocate=config["preallocate"],
         producer_expiration_ms=settings.broker("producer.id.expiration.ms"),
+        verify_transactions=settings.broker("transaction.partition.verification.enable"),
     )

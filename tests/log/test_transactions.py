@@ -1,0 +1,248 @@
+"""Which batches and markers a log takes as transactions begin and end (KIP-890)."""
+
+import pytest
+from tests.log.workshop import NOW_MS, SMALL, Workshop, append, batch, marker, numbered, write
+
+from barnabas.log import Appended, Log, LogConfig, Verification
+from barnabas.log.verification import MAX_PENDING
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.records.validate import ValidBatch
+
+
+def of_transaction(sequence: int = 0, *, epoch: int = 0, producer_id: int = 1) -> ValidBatch:
+    return batch(producer_id=producer_id, epoch=epoch, sequence=sequence, transactional=True)
+
+
+def verify(log: Log, valid: ValidBatch, *, from_zero: bool = False) -> Verification | None:
+    return log.producers.verify(valid.header, from_zero=from_zero, now_ms=NOW_MS)
+
+
+def append_verified(log: Log, valid: ValidBatch, verification: Verification | None) -> Appended:
+    return log.append_as_leader(valid, 0, NOW_MS, verification=verification)
+
+
+def end(
+    log: Log,
+    epoch: int = 0,
+    *,
+    committed: bool = True,
+    version: int = 1,
+    coordinator_epoch: int = 0,
+) -> Appended:
+    ended = marker(1, epoch, committed=committed, coordinator_epoch=coordinator_epoch)
+    return log.append_as_leader(ended, 0, NOW_MS, from_client=False, transaction_version=version)
+
+
+def refused(code: ErrorCode) -> "pytest.RaisesExc[KafkaError]":
+    return pytest.raises(KafkaError, match=code.name)
+
+
+@pytest.fixture
+def log(workshop: Workshop) -> Log:
+    return workshop.create()
+
+
+# Beginning
+
+
+def test_a_transaction_that_nobody_vouched_for_is_not_begun(log: Log) -> None:
+    with refused(ErrorCode.INVALID_TXN_STATE):
+        append_verified(log, of_transaction(), None)
+    assert log.end_offset == 0
+
+
+def test_a_verified_batch_begins_a_transaction_and_those_after_it_need_no_word(log: Log) -> None:
+    assert append_verified(log, of_transaction(0), verify(log, of_transaction(0))).first_offset == 0
+    assert verify(log, of_transaction(1)) is None
+    assert append_verified(log, of_transaction(1), None).first_offset == 1
+    assert log.first_unstable_offset == 0
+
+
+def test_a_batch_that_comes_after_the_abort_of_its_transaction_is_refused(log: Log) -> None:
+    append_verified(log, of_transaction(0), verify(log, of_transaction(0)))
+    end(log, committed=False)
+    with refused(ErrorCode.INVALID_TXN_STATE):
+        append_verified(log, of_transaction(1), None)
+    assert log.first_unstable_offset is None
+
+
+def test_an_end_between_the_word_and_the_append_takes_the_word_back(log: Log) -> None:
+    verification = verify(log, of_transaction())
+    end(log, committed=False)
+    with refused(ErrorCode.INVALID_TXN_STATE):
+        append_verified(log, of_transaction(), verification)
+
+
+def test_the_word_for_one_transaction_does_not_hold_for_the_next(log: Log) -> None:
+    before = verify(log, of_transaction())
+    end(log, committed=False)
+    verify(log, of_transaction())
+    with refused(ErrorCode.INVALID_TXN_STATE):
+        append_verified(log, of_transaction(), before)
+
+
+def test_an_open_transaction_of_another_epoch_is_not_the_batchs_own(log: Log) -> None:
+    append_verified(log, of_transaction(0), verify(log, of_transaction(0)))
+    bumped = of_transaction(0, epoch=1)
+    with refused(ErrorCode.INVALID_TXN_STATE):
+        append_verified(log, bumped, None)
+    assert verify(log, bumped) is not None
+
+
+def test_a_retry_is_recognised_without_a_word(log: Log) -> None:
+    append_verified(log, of_transaction(0), verify(log, of_transaction(0)))
+    end(log)
+    assert append_verified(log, of_transaction(0), None).duplicate
+
+
+def test_a_batch_does_not_overtake_one_that_could_not_be_verified(log: Log) -> None:
+    verify(log, of_transaction(0))  # the coordinator gives no answer: the client will retry
+    later = verify(log, of_transaction(1))
+    with refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
+        append_verified(log, of_transaction(1), later)
+    retried = verify(log, of_transaction(0))
+    assert append_verified(log, of_transaction(0), retried).first_offset == 0
+    assert append_verified(log, of_transaction(1), None).first_offset == 1
+
+
+def test_a_new_epoch_counts_anew_while_it_waits(log: Log) -> None:
+    verify(log, of_transaction(0))
+    verification = verify(log, of_transaction(7, epoch=1))
+    assert append_verified(log, of_transaction(7, epoch=1), verification).first_offset == 0
+
+
+def test_with_an_epoch_for_each_transaction_the_first_batch_is_number_zero(log: Log) -> None:
+    verification = verify(log, of_transaction(5), from_zero=True)
+    with refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
+        append_verified(log, of_transaction(5), verification)
+    assert append_verified(log, of_transaction(0), verification).first_offset == 0
+
+
+def test_a_zombie_is_fenced_though_it_was_vouched_for(log: Log) -> None:
+    append_verified(log, of_transaction(0, epoch=4), verify(log, of_transaction(0, epoch=4)))
+    end(log, 4)
+    zombie = of_transaction(1, epoch=3)
+    with refused(ErrorCode.INVALID_PRODUCER_EPOCH):
+        append_verified(log, zombie, verify(log, zombie))
+
+
+def test_without_verification_a_transaction_begins_at_once(workshop: Workshop) -> None:
+    log = workshop.create(LogConfig(verify_transactions=False))
+    assert append_verified(log, of_transaction(), None).first_offset == 0
+
+
+def test_a_coordinator_needs_nobodys_word(log: Log) -> None:
+    written = of_transaction(-1)
+    log.append_as_leader(written, 0, NOW_MS, from_client=False)
+    assert log.first_unstable_offset == 0
+
+
+def test_plain_batches_of_a_producer_that_is_being_verified_wait_their_turn(log: Log) -> None:
+    verify(log, of_transaction(0))
+    with refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
+        write(log, numbered(1, 0, 1))
+    assert write(log, numbered(2, 0, 1)).first_offset == 0
+
+
+def test_words_that_nobody_used_are_forgotten(log: Log) -> None:
+    unused = verify(log, of_transaction())
+    log.expire_producers(NOW_MS + SMALL.producer_expiration_ms + 1)
+    with refused(ErrorCode.INVALID_TXN_STATE):
+        append_verified(log, of_transaction(), unused)
+
+
+def test_only_so_many_words_are_kept_and_the_oldest_goes_first(log: Log) -> None:
+    first, second = verify(log, of_transaction(producer_id=1)), None
+    for producer_id in range(2, MAX_PENDING + 2):
+        last = verify(log, of_transaction(producer_id=producer_id))
+        second = second or last
+    with refused(ErrorCode.INVALID_TXN_STATE):
+        append_verified(log, of_transaction(producer_id=1), first)
+    assert append_verified(log, of_transaction(producer_id=2), second).first_offset == 0
+
+
+# Ending
+
+
+def test_with_version_two_the_end_has_a_greater_epoch_and_the_next_begins_at_zero(
+    log: Log,
+) -> None:
+    write(log, of_transaction(0))
+    write(log, of_transaction(1))
+    with refused(ErrorCode.INVALID_PRODUCER_EPOCH):
+        end(log, 0, version=2)
+    end(log, 1, version=2)
+    assert log.first_unstable_offset is None
+    with refused(ErrorCode.INVALID_PRODUCER_EPOCH):
+        write(log, of_transaction(2, epoch=0))
+    with refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER):
+        write(log, of_transaction(2, epoch=1))
+    assert write(log, of_transaction(0, epoch=1)).first_offset == 3
+
+
+def test_a_marker_of_version_two_may_be_written_again(log: Log) -> None:
+    write(log, of_transaction(0))
+    end(log, 1, version=2)
+    end(log, 1, version=2)
+    write(log, of_transaction(0, epoch=1))
+    with refused(ErrorCode.INVALID_PRODUCER_EPOCH):
+        end(log, 1, version=2)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_before_version_two_the_end_has_the_epoch_of_the_batches(log: Log, version: int) -> None:
+    write(log, of_transaction(0))
+    end(log, 0, version=version)
+    assert log.first_unstable_offset is None
+    assert write(log, of_transaction(1)).first_offset == 2
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_marker_of_a_coordinator_that_was_replaced_is_refused(log: Log, version: int) -> None:
+    write(log, of_transaction(0))
+    end(log, 1, version=version, coordinator_epoch=5)
+    write(log, of_transaction(0, epoch=1))
+    with refused(ErrorCode.TRANSACTION_COORDINATOR_FENCED):
+        end(log, 2, version=version, coordinator_epoch=4)
+    assert log.first_unstable_offset == 2
+
+
+def test_a_marker_where_nothing_was_written_is_kept_and_fences(log: Log) -> None:
+    end(log, 1, version=2)
+    assert (log.end_offset, log.last_stable_offset(1)) == (1, 1)
+    with refused(ErrorCode.INVALID_PRODUCER_EPOCH):
+        write(log, of_transaction(0, epoch=0))
+
+
+# Over a stop
+
+
+@pytest.mark.parametrize("stop", ["stop_and_reopen", "kill_and_reopen"])
+def test_open_transactions_are_open_after_a_stop(workshop: Workshop, log: Log, stop: str) -> None:
+    append(log, b"before")
+    write(log, of_transaction(0))
+    write(log, of_transaction(0, producer_id=2))
+    end(log, 1, committed=False, version=2)
+    log = getattr(workshop, stop)()
+    assert log.first_unstable_offset == 2
+    assert log.aborted_transactions(0, log.end_offset) == [(1, 1)]
+    assert verify(log, of_transaction(1, producer_id=2)) is None
+    with refused(ErrorCode.INVALID_TXN_STATE):
+        append_verified(log, of_transaction(0, epoch=1), None)
+    assert write(log, of_transaction(0, epoch=1)).first_offset == 4
+
+
+def test_the_word_of_a_coordinator_does_not_outlive_a_stop(workshop: Workshop, log: Log) -> None:
+    verification = verify(log, of_transaction())
+    log = workshop.stop_and_reopen()
+    with refused(ErrorCode.INVALID_TXN_STATE):
+        append_verified(log, of_transaction(), verification)
+
+
+def test_ends_that_are_replicated_are_not_kept_in_mind(log: Log) -> None:
+    for epoch in range(3):
+        write(log, of_transaction(0, epoch=epoch))
+        end(log, epoch + 1, version=2)
+    assert log.last_stable_offset(3) == 2
+    log.producers.replicated(log.end_offset)
+    assert log.last_stable_offset(3) == 3
