@@ -57,7 +57,7 @@ class Groups:
         self.settings = settings
         self.image = image
         self.groups: dict[str, Group] = {}
-        self.subscriptions = Subscriptions()
+        self.subscriptions = Subscriptions(image.offset)
         self.offsets: Any = _module("offsets.store").Offsets() if _module("offsets.store") else None
 
     @property

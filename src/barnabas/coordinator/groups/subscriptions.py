@@ -6,9 +6,9 @@ class Subscriptions:
 
     __slots__ = ("_groups_by_topic", "new_topics_offset")
 
-    def __init__(self) -> None:
+    def __init__(self, new_topics_offset: int = -1) -> None:
         self._groups_by_topic: dict[str, set[str]] = {}
-        self.new_topics_offset = -1
+        self.new_topics_offset = new_topics_offset
         """The offset of the image that last brought new topics: regular expressions that were
         held against an older one may stand for more topics now."""
 

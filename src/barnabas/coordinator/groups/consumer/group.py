@@ -49,19 +49,19 @@ class ConsumerGroup(Group):
 
     __slots__ = ("_stable_at", "_subscriptions", "_topic_counts", "assignment_epoch",
                  "assignment_timestamp_ms", "assignors", "classic_member_count",
-                 "classic_protocols", "epoch", "group_id", "has_partition_metadata", "members",
-                 "metadata_hash", "owners", "refresh_at_ms", "regexes", "resolved_regexes",
-                 "static_members", "targets")  # fmt: skip
+                 "classic_protocols", "epoch", "group_id", "has_new_topics",
+                 "has_partition_metadata", "members", "metadata_hash", "owners", "regexes",
+                 "resolved_regexes", "static_members", "targets")  # fmt: skip
 
     group_type = GroupType.CONSUMER
 
     def __init__(self, group_id: str, subscriptions: Subscriptions) -> None:
         self.group_id = group_id
-        self.epoch = 0
+        self.epoch = 1
         """Moves on whenever the target assignment has to be made anew."""
         self.metadata_hash = 0
         """Of the topics subscribed to, as they were when `epoch` was set."""
-        self.assignment_epoch = 0
+        self.assignment_epoch = 1
         """The group epoch that `targets` were made for; at most `epoch`."""
         self.assignment_timestamp_ms = 0
         self.members: dict[str, ConsumerMember] = {}
@@ -79,8 +79,9 @@ class ConsumerGroup(Group):
         self.classic_member_count = 0
         self.classic_protocols: dict[str, int] = {}
         """How many classic members support a protocol, by its name."""
-        self.refresh_at_ms = 0
-        """When to look at the subscribed topics again. Not in the log."""
+        self.has_new_topics = True
+        """Whether to look at the subscribed topics again: they may have changed since
+        `metadata_hash` was taken. Not in the log."""
         self.has_partition_metadata = False
         """Whether the log still has a record of type 4, which is due a tombstone."""
         self._subscriptions = subscriptions
@@ -133,13 +134,20 @@ class ConsumerGroup(Group):
     def target(self, member_id: str) -> Assignment:
         return self.targets.get(member_id, {})
 
+    def topics_of(self, member: ConsumerMember) -> frozenset[str]:
+        """Names of the topics it subscribes to, as far as its regular expression is resolved."""
+        resolved = self.resolved_regexes.get(member.subscribed_topic_regex)
+        if resolved is None:
+            return member.subscribed_topic_names
+        return member.subscribed_topic_names | resolved.topics
+
     def is_owned(self, topic_id: bytes, partition: int) -> bool:
         """Whether some member may still consume the partition."""
         return partition in self.owners.get(topic_id, ())
 
     def preferred_assignor(self) -> str | None:
         """The assignor that most members ask for; None if none asks."""
-        return max(self.assignors, key=lambda name: self.assignors[name], default=None)
+        return most_wanted(self.assignors)
 
     # What offsets, listings and deletion ask
 
@@ -290,6 +298,11 @@ class ConsumerGroup(Group):
                         del owners[partition]
                 if not owners:
                     self.owners.pop(topic_id, None)
+
+
+def most_wanted(assignors: dict[str, int]) -> str | None:
+    """Where as many want one as another, uniform comes before range, as in Kafka."""
+    return max(assignors, key=lambda name: (assignors[name], name), default=None)
 
 
 def _add(counts: dict[K, int], key: K, step: int) -> None:

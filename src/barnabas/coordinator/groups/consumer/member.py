@@ -5,6 +5,12 @@ from enum import IntEnum
 
 from barnabas.wire.messages.group_records import ClassicMemberMetadata
 
+JOINING = 0
+LEAVING = -1
+LEFT_FOR_A_WHILE = -2
+"""Epochs that say what a member is about. A static member that left for a while keeps what it
+has until its session times out."""
+
 OwnedPartitions = dict[bytes, dict[int, int]]
 """By topic id and partition the member epoch at which the partition was given to the member.
 
@@ -40,8 +46,8 @@ class ConsumerMember:
     client_host: str = ""
     rebalance_timeout_ms: int = -1
     subscribed_topic_names: frozenset[str] = frozenset()
-    subscribed_topic_regex: str | None = None
-    """None or empty: no subscription by regular expression."""
+    subscribed_topic_regex: str = ""
+    """Empty: no subscription by regular expression."""
     server_assignor: str | None = None
     classic: ClassicMemberMetadata | None = None
     """Set if it speaks the classic protocol."""

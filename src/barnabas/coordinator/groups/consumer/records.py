@@ -73,6 +73,15 @@ def member_tombstone(group_id: str, member_id: str) -> CoordinatorRecord:
     )
 
 
+def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
+    """All that there is about a member, in the order in which Kafka takes it back."""
+    return [
+        current_assignment_tombstone(group_id, member_id),
+        target_assignment_tombstone(group_id, member_id),
+        member_tombstone(group_id, member_id),
+    ]
+
+
 def assignment_epoch(group_id: str, epoch: int, timestamp_ms: int) -> CoordinatorRecord:
     return CoordinatorRecord(
         ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id),

@@ -1,0 +1,100 @@
+"""What a heartbeat, or a join by the classic protocol, makes of a member and its group."""
+
+from typing import TYPE_CHECKING
+
+from barnabas.coordinator.groups.consumer import records, sessions
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.member import ConsumerMember
+from barnabas.coordinator.groups.consumer.reconcile import Reported, reconcile
+from barnabas.coordinator.groups.consumer.regexes import RegexChange, resubscribe
+from barnabas.coordinator.groups.consumer.target import Target, update_target
+from barnabas.coordinator.groups.consumer.topics import metadata_hash, topics_after
+from barnabas.coordinator.records import CoordinatorRecord
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.state import Groups
+
+
+def advance(
+    groups: "Groups",
+    group: ConsumerGroup,
+    old: ConsumerMember,
+    new: ConsumerMember,
+    reported: Reported,
+    into: list[CoordinatorRecord],
+) -> ConsumerMember:
+    """Let a member that was `old` and says it is `new` make one step.
+
+    1. The member is written if it changed; the group epoch moves on if that changed what the
+       group subscribes to, or if the topics themselves changed.
+    2. A target assignment is made if the group epoch has moved on.
+    3. The member is reconciled with it.
+    """
+    if new is not old and new != old:
+        into.append(records.member(group.group_id, new))
+    has_new_names = new.subscribed_topic_names != old.subscribed_topic_names
+    regex_change = resubscribe(groups, group, old, new, into)
+    is_due = has_new_names or regex_change is RegexChange.RESOLVED
+    epoch = group.epoch
+    if is_due or group.has_new_topics:
+        epoch = _refresh(groups, group, old, new, is_due, into)
+    target = update_target(groups, group, epoch, old, new, into)
+    has_resubscribed = has_new_names or regex_change is not RegexChange.NONE
+    return _reconcile(groups, group, new, target, reported, has_resubscribed, into)
+
+
+def _refresh(
+    groups: "Groups",
+    group: ConsumerGroup,
+    old: ConsumerMember,
+    new: ConsumerMember,
+    is_due: bool,
+    into: list[CoordinatorRecord],
+) -> int:
+    """Look at the topics again; the group epoch, which has moved on if that `is_due` or if they
+    have changed."""
+    topics = topics_after(group, [old], new)
+    if group.has_new_topics or topics != group.subscribed_topics.keys():
+        new_hash = metadata_hash(topics, groups.image)
+    else:
+        new_hash = group.metadata_hash
+    epoch = group.epoch
+    if is_due or new_hash != group.metadata_hash:
+        epoch += 1
+        into.append(records.group_epoch(group.group_id, epoch, new_hash))
+    group.has_new_topics = False
+    if group.has_partition_metadata:
+        into.append(records.partition_metadata_tombstone(group.group_id))
+    return epoch
+
+
+def _reconcile(
+    groups: "Groups",
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    target: Target,
+    reported: Reported,
+    has_resubscribed: bool,
+    into: list[CoordinatorRecord],
+) -> ConsumerMember:
+    if not has_resubscribed and member.is_reconciled_to(target.epoch):
+        return member
+    wanted = group.topics_of(member)
+
+    def is_subscribed(topic_id: bytes) -> bool:
+        topic = groups.image.topics.by_id(topic_id)
+        return topic is not None and topic.name in wanted
+
+    reconciled = reconcile(
+        member,
+        target.epoch,
+        target.assignment,
+        reported=reported,
+        is_subscribed=is_subscribed,
+        is_owned=group.is_owned,
+        has_resubscribed=has_resubscribed,
+    )
+    if reconciled != member:
+        into.append(records.current_assignment(group.group_id, reconciled))
+        sessions.watch_revocation(groups, group.group_id, reconciled)
+    return reconciled

@@ -1,0 +1,68 @@
+"""ConsumerGroupDescribe (key 69): a group with its members, what they have and are to have.
+
+v1 tells whether a member speaks the classic protocol.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.heartbeat import known_group
+from barnabas.coordinator.groups.consumer.member import ConsumerMember
+from barnabas.coordinator.groups.consumer.target import default_assignor
+from barnabas.metadata.image import Image
+from barnabas.wire.messages.consumer_group_describe import (
+    Assignment,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.state import Groups
+
+_CLASSIC, _CONSUMER = 0, 1
+
+
+def describe(groups: "Groups", group_id: str) -> DescribedGroup:
+    """KafkaError (GROUP_ID_NOT_FOUND) if there is no such consumer group."""
+    group = known_group(groups, group_id)
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.state_name,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.preferred_assignor() or default_assignor(groups),
+        members=[_member(group, member, groups.image) for member in group.members.values()],
+    )
+
+
+def _member(group: ConsumerGroup, member: ConsumerMember, image: Image) -> Member:
+    has: dict[bytes, set[int]] = {}
+    for owned in (member.assigned, member.pending_revocation):
+        for topic_id, partitions in owned.items():
+            has.setdefault(topic_id, set()).update(partitions)
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.member_epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.subscribed_topic_names),
+        subscribed_topic_regex=member.subscribed_topic_regex,
+        assignment=_assignment(has, image),
+        target_assignment=_assignment(group.target(member.member_id), image),
+        member_type=_CLASSIC if member.uses_classic_protocol else _CONSUMER,
+    )
+
+
+def _assignment(partitions_by_topic: Mapping[bytes, Iterable[int]], image: Image) -> Assignment:
+    """Topics that were deleted meanwhile have no name to be told by."""
+    return Assignment(
+        topic_partitions=[
+            TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=sorted(partitions))
+            for topic_id, partitions in partitions_by_topic.items()
+            if (topic := image.topics.by_id(topic_id)) is not None
+        ]
+    )

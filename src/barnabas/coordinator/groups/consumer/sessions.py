@@ -1,0 +1,121 @@
+"""Time limits of members: to heartbeat, and to give back what they are asked to.
+
+Every alarm looks at the member as it is when it rings, so one that comes too late does nothing.
+"""
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.groups.consumer import records
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.member import ConsumerMember, MemberState
+from barnabas.coordinator.groups.consumer.topics import (
+    metadata_hash,
+    regexes_dropped,
+    topics_after,
+)
+from barnabas.coordinator.records import CoordinatorRecord
+from barnabas.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.state import Groups
+
+R = TypeVar("R")
+
+log = logging.getLogger(__name__)
+
+
+def start_session(
+    groups: "Groups", group_id: str, member_id: str, timeout_ms: int | None = None
+) -> None:
+    """The member was heard of: it is given another session timeout, the group's if none is said."""
+    if timeout_ms is None:
+        timeout_ms = groups.settings.group(group_id)["consumer.session.timeout.ms"]
+    groups.timers.set(
+        ("session", group_id, member_id),
+        timeout_ms,
+        partial(_end_session, groups, group_id, member_id),
+    )
+
+
+def watch_revocation(groups: "Groups", group_id: str, member: ConsumerMember) -> None:
+    """A member that has to revoke partitions is given its rebalance timeout to do so. Members of
+    the classic protocol have other limits."""
+    if member.uses_classic_protocol:
+        return
+    key = ("rebalance", group_id, member.member_id)
+    if member.state is MemberState.UNREVOKED_PARTITIONS:
+        give_up = partial(_end_revocation, groups, group_id, member.member_id, member.member_epoch)
+        groups.timers.set(key, member.rebalance_timeout_ms, give_up)
+    else:
+        groups.timers.cancel(key)
+
+
+def resume(groups: "Groups", group_id: str, member_id: str) -> None:
+    """Set the limits of a member as they are without the change that could not be written."""
+    group = groups.groups.get(group_id)
+    if not isinstance(group, ConsumerGroup):
+        return
+    group.has_new_topics = True
+    member = group.members.get(member_id)
+    if member is not None:
+        start_session(groups, group_id, member_id)
+        watch_revocation(groups, group_id, member)
+
+
+def loaded(groups: "Groups", group: ConsumerGroup) -> None:
+    """Nobody knows when members were last heard of: all are given their full time."""
+    for member in group.members.values():
+        start_session(groups, group.group_id, member.member_id)
+        watch_revocation(groups, group.group_id, member)
+
+
+def fence(
+    groups: "Groups", group: ConsumerGroup, members: Sequence[ConsumerMember], response: R
+) -> Decision[R]:
+    """Take members out of the group, whether they leave or are thrown out."""
+    group_id = group.group_id
+    written: list[CoordinatorRecord] = []
+    for member in members:
+        written += records.member_tombstones(group_id, member.member_id)
+    for pattern in regexes_dropped(group, members):
+        written.append(records.regular_expression_tombstone(group_id, pattern))
+    new_hash = metadata_hash(topics_after(group, members), groups.image)
+    written.append(records.group_epoch(group_id, group.epoch + 1, new_hash))
+    for member in members:
+        _stop(groups, group_id, member.member_id)
+
+    def resume_all(_: KafkaError) -> None:
+        for member in members:
+            resume(groups, group_id, member.member_id)
+
+    return Decision(response, written, refused=resume_all)
+
+
+def _end_session(groups: "Groups", group_id: str, member_id: str) -> Decision[None]:
+    return _fence(groups, group_id, member_id, None, "it was not heard of for too long")
+
+
+def _end_revocation(groups: "Groups", group_id: str, member_id: str, epoch: int) -> Decision[None]:
+    return _fence(groups, group_id, member_id, epoch, "it did not revoke partitions in time")
+
+
+def _fence(
+    groups: "Groups", group_id: str, member_id: str, epoch: int | None, reason: str
+) -> Decision[None]:
+    group = groups.groups.get(group_id)
+    member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
+    if not isinstance(group, ConsumerGroup) or member is None:
+        return Decision(None)
+    if epoch is not None and member.member_epoch != epoch:
+        return Decision(None)
+    log.info("group %s: member %s is fenced: %s", group_id, member_id, reason)
+    return fence(groups, group, [member], None)
+
+
+def _stop(groups: "Groups", group_id: str, member_id: str) -> None:
+    for limit in ("session", "rebalance", "join", "sync"):
+        groups.timers.cancel((limit, group_id, member_id))

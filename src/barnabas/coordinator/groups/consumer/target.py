@@ -1,0 +1,121 @@
+"""The target assignment: what each member is to have, made anew when the group epoch moves on."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from barnabas.coordinator.groups.assignors import ASSIGNORS
+from barnabas.coordinator.groups.assignors.model import (
+    Assignment,
+    Assignor,
+    MemberSubscription,
+    Subscribers,
+    TopicShape,
+)
+from barnabas.coordinator.groups.consumer import records
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup, most_wanted
+from barnabas.coordinator.groups.consumer.member import ConsumerMember
+from barnabas.coordinator.records import CoordinatorRecord
+from barnabas.metadata.image import Image
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.state import Groups
+
+
+@dataclass(slots=True, frozen=True)
+class Target:
+    """One member's part of the target assignment."""
+
+    epoch: int
+    assignment: Assignment
+
+
+def update_target(
+    groups: "Groups",
+    group: ConsumerGroup,
+    epoch: int,
+    old: ConsumerMember,
+    new: ConsumerMember,
+    into: list[CoordinatorRecord],
+) -> Target:
+    """What member `new`, which was `old`, is to have when the group is at `epoch`.
+
+    Between two assignments there is at least an interval, so that many who join at once cost one
+    assignment and not one each; until then the last one holds.
+    """
+    last_id = group.static_members.get(new.instance_id or "", new.member_id)
+    now_ms = groups.now_ms()
+    if epoch <= group.assignment_epoch or now_ms < _next_assignment_ms(groups, group):
+        return Target(group.assignment_epoch, group.target(last_id))
+    members = {**group.members, new.member_id: new}
+    if last_id != new.member_id:
+        del members[last_id]  # the static member that it takes the place of
+    subscribers = _subscribers(group, members, groups.image)
+    assignments = _assignor(groups, group, old, new)(subscribers)
+    for member_id in members:
+        assignment = assignments.get(member_id, {})
+        if assignment != group.targets.get(member_id):
+            into.append(records.target_assignment(group.group_id, member_id, assignment))
+    into.append(records.assignment_epoch(group.group_id, epoch, now_ms))
+    return Target(epoch, assignments.get(new.member_id, {}))
+
+
+def default_assignor(groups: "Groups") -> str:
+    """The assignor of groups in which nobody asks for one."""
+    name: str = groups.settings.broker("group.consumer.assignors")[0]
+    return name
+
+
+def _next_assignment_ms(groups: "Groups", group: ConsumerGroup) -> int:
+    if not group.assignment_timestamp_ms:
+        return 0
+    interval_ms: int = groups.settings.group(group.group_id)["consumer.assignment.interval.ms"]
+    return group.assignment_timestamp_ms + interval_ms
+
+
+def _assignor(
+    groups: "Groups", group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember
+) -> Assignor:
+    wanted = dict(group.assignors)
+    if old.server_assignor is not None:
+        wanted[old.server_assignor] = wanted.get(old.server_assignor, 0) - 1
+    if new.server_assignor is not None:
+        wanted[new.server_assignor] = wanted.get(new.server_assignor, 0) + 1
+    known = {name: count for name, count in wanted.items() if count > 0 and name in ASSIGNORS}
+    return ASSIGNORS[most_wanted(known) or default_assignor(groups)]
+
+
+def _subscribers(
+    group: ConsumerGroup, members: dict[str, ConsumerMember], image: Image
+) -> Subscribers:
+    topics: dict[bytes, TopicShape] = {}
+    resolved: dict[tuple[frozenset[str], str], frozenset[bytes]] = {}
+
+    def topic_ids(member: ConsumerMember) -> frozenset[bytes]:
+        """Members mostly subscribe to the same: each subscription is looked up once."""
+        subscription = (member.subscribed_topic_names, member.subscribed_topic_regex)
+        found = resolved.get(subscription)
+        if found is None:
+            shapes = [_shape(image, name) for name in group.topics_of(member)]
+            existing = {shape.topic_id: shape for shape in shapes if shape is not None}
+            topics.update(existing)
+            found = resolved[subscription] = frozenset(existing)
+        return found
+
+    return Subscribers(
+        {
+            member_id: MemberSubscription(
+                member_id,
+                member.instance_id,
+                member.rack_id,
+                topic_ids(member),
+                group.target(group.static_members.get(member.instance_id or "", member_id)),
+            )
+            for member_id, member in members.items()
+        },
+        topics,
+    )
+
+
+def _shape(image: Image, name: str) -> TopicShape | None:
+    topic = image.topics.by_name(name)
+    return TopicShape(topic.topic_id, name, len(topic.partitions)) if topic is not None else None
