@@ -1,0 +1,202 @@
+"""A broker that coordinates classic groups, and members that speak to it, in few words."""
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from tests.coordinator.world import Settings, World
+
+from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.groups import classic
+from barnabas.coordinator.groups.classic.group import ClassicGroup
+from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.state import GROUP_RECORDS, GROUPS_TOPIC, Groups
+from barnabas.coordinator.records import CoordinatorRecord
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription
+from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from barnabas.wire.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from barnabas.wire.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+)
+from barnabas.wire.messages.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
+
+GROUP = "g"
+SESSION_MS = 10_000
+REBALANCE_MS = 30_000
+DELAY_MS = 3_000
+"""Kafka's initial rebalance delay."""
+
+
+class ClassicGroups(Groups):
+    """A shard that keeps classic groups and nothing else."""
+
+    def replay(self, record: CoordinatorRecord, producer_id: int) -> None:
+        classic.replay(self, record.key, record.value)
+
+    def loaded(self) -> None:
+        for group in self.groups.values():
+            assert isinstance(group, ClassicGroup)
+            classic.loaded(self, group)
+
+    def unloaded(self) -> None:
+        for group in self.groups.values():
+            assert isinstance(group, ClassicGroup)
+            classic.unloaded(self, group)
+
+
+class Scene:
+    """One coordinator and, unless said otherwise, one group."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.world = World(Settings(**settings))
+        self.groups: Groups = self.lead()
+
+    @property
+    def group(self) -> ClassicGroup:
+        group = self.groups.groups[GROUP]
+        assert isinstance(group, ClassicGroup)
+        return group
+
+    @property
+    def written(self) -> list[CoordinatorRecord]:
+        return self.world.log.records(GROUP_RECORDS)
+
+    def lead(self) -> Groups:
+        """Become the coordinator, by loading what is in the log; anew, if it was before."""
+        self.groups = self.world.lead(
+            GROUPS_TOPIC,
+            GROUP_RECORDS,
+            lambda shard: ClassicGroups(shard, self.world.settings, self.world.image),
+        )
+        return self.groups
+
+    def advance(self, delay_ms: int) -> None:
+        self.world.advance(delay_ms)
+
+    def join(
+        self,
+        member_id: str = "",
+        *,
+        instance: str | None = None,
+        protocols: Sequence[str] = ("range",),
+        topics: Sequence[str] = ("t",),
+        metadata: bytes | None = None,
+        protocol_type: str = "consumer",
+        session_ms: int = SESSION_MS,
+        rebalance_ms: int = REBALANCE_MS,
+        version: int = 9,
+        group: str = GROUP,
+    ) -> Answer[JoinGroupResponse]:
+        what = subscription(*topics) if metadata is None else metadata
+        request = JoinGroupRequest(
+            group_id=group,
+            session_timeout_ms=session_ms,
+            rebalance_timeout_ms=rebalance_ms,
+            member_id=member_id,
+            group_instance_id=instance,
+            protocol_type=protocol_type,
+            protocols=[JoinGroupRequestProtocol(name=name, metadata=what) for name in protocols],
+        )
+        client = Client("client", "/10.0.0.1", version)
+        return self.world.shard.write(lambda groups: classic.join(groups, request, client))
+
+    def enter(self, **terms: Any) -> tuple[str, Answer[JoinGroupResponse]]:
+        """A newcomer as clients are today: it is told its id, and joins with that."""
+        told = self.join(**terms).result()
+        assert told.error_code == ErrorCode.MEMBER_ID_REQUIRED
+        return told.member_id, self.join(told.member_id, **terms)
+
+    def sync(
+        self,
+        member_id: str,
+        generation: int,
+        assignments: dict[str, bytes] | None = None,
+        *,
+        instance: str | None = None,
+        protocol: str | None = "range",
+        protocol_type: str | None = "consumer",
+        version: int = 5,
+        group: str = GROUP,
+    ) -> Answer[SyncGroupResponse]:
+        request = SyncGroupRequest(
+            group_id=group,
+            generation_id=generation,
+            member_id=member_id,
+            group_instance_id=instance,
+            protocol_type=protocol_type,
+            protocol_name=protocol,
+            assignments=[
+                SyncGroupRequestAssignment(member_id=each, assignment=assignment)
+                for each, assignment in (assignments or {}).items()
+            ],
+        )
+        client = Client("client", "/10.0.0.1", version)
+        return self.world.shard.write(lambda groups: classic.sync(groups, request, client))
+
+    def heartbeat(
+        self, member_id: str, generation: int, instance: str | None = None, group: str = GROUP
+    ) -> ErrorCode:
+        request = HeartbeatRequest(
+            group_id=group,
+            generation_id=generation,
+            member_id=member_id,
+            group_instance_id=instance,
+        )
+        client = Client("client", "/10.0.0.1", 4)
+        answer: Answer[HeartbeatResponse] = self.world.shard.write(
+            lambda groups: classic.heartbeat(groups, request, client)
+        )
+        return code_of(answer)
+
+    def leave(self, *members: tuple[str, str | None], group: str = GROUP) -> LeaveGroupResponse:
+        """Each a member id and an instance id."""
+        request = LeaveGroupRequest(
+            group_id=group,
+            members=[MemberIdentity(member_id=m, group_instance_id=i) for m, i in members],
+        )
+        client = Client("client", "/10.0.0.1", 5)
+        answer: Answer[LeaveGroupResponse] = self.world.shard.write(
+            lambda groups: classic.leave(groups, request, client)
+        )
+        return answer.result()
+
+    def stable(self, count: int = 1, **terms: Any) -> list[str]:
+        """A stable group of so many; their ids, the leader's first."""
+        entered = [self.enter(**terms) for _ in range(count)]
+        self.advance(DELAY_MS * min(count, 2))
+        return self.synced([member_id for member_id, _ in entered])
+
+    def synced(self, members: list[str]) -> list[str]:
+        """All sync with the current generation. A member is assigned its own id."""
+        leader, generation = self.group.leader, self.group.generation
+        assignments = {each: each.encode() for each in members}
+        protocol = self.group.protocol
+        for each in sorted(members, key=lambda each: each != leader):
+            given = assignments if each == leader else None
+            self.sync(each, generation, given, protocol=protocol).result()
+        return sorted(members, key=lambda each: each != leader)
+
+
+def subscription(*topics: str, version: int = 1) -> bytes:
+    return struct.pack(">h", version) + ConsumerProtocolSubscription(topics=list(topics)).write(
+        version
+    )
+
+
+def code_of(answer: Answer[Any]) -> ErrorCode:
+    """What the client is told, whichever way the coordinator says it."""
+    error = answer.error
+    if isinstance(error, KafkaError):
+        return error.code
+    return ErrorCode(answer.result().error_code)
