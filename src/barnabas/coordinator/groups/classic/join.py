@@ -60,7 +60,7 @@ def _decide(
     groups: Groups, request: JoinGroupRequest, client: Client
 ) -> Decision[JoinGroupResponse]:
     try:
-        _check_request(groups, request)
+        check_request(groups, request)
         present = groups.groups.get(request.group_id)
         if isinstance(present, ClassicGroup):
             return _join(groups, present, request, client)
@@ -75,7 +75,8 @@ def _decide(
         return Decision(not_joined(error.code, request.member_id))
 
 
-def _check_request(groups: Groups, request: JoinGroupRequest) -> None:
+def check_request(groups: Groups, request: JoinGroupRequest) -> None:
+    """KafkaError unless the request makes sense by itself, whatever kind of group it is for."""
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID, "A group to join needs a name.")
     shortest_ms = groups.settings.broker("group.min.session.timeout.ms")
