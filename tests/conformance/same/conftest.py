@@ -1,6 +1,7 @@
 """Both brokers with the same topics in them."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,15 +16,19 @@ from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.schema import Message
 
 ENOUGH = [f"any-{number}" for number in range(500)]
 """Some for each partition of an internal topic."""
 
-READINESS = {
-    0: DescribeGroupsRequest(groups=ENOUGH),
-    1: DescribeTransactionsRequest(transactional_ids=ENOUGH),
-}
-"""By the kind of coordinator: what every partition has to answer."""
+READINESS: list[tuple[Message, int]] = [
+    (FindCoordinatorRequest(key_type=0, coordinator_keys=["any"]), 4),
+    (DescribeGroupsRequest(groups=ENOUGH), 0),
+    (FindCoordinatorRequest(key_type=1, coordinator_keys=["any"]), 4),
+    (DescribeTransactionsRequest(transactional_ids=ENOUGH), 0),
+    (InitProducerIdRequest(transactional_id=None), 4),
+]
+"""What coordinators answer once they have made their topics and loaded every partition."""
 
 PLAIN = "plain"
 """Two partitions; in the first three batches of two records, a minute apart."""
@@ -45,12 +50,16 @@ def sides(broker: BrokerProcess, kafka: PeerBroker) -> Iterator[Sides]:
 def coordinators(sides: Sides) -> Sides:
     """Both brokers, ready to coordinate any group and any transaction."""
     for side in sides:
-        for key_type, describe in READINESS.items():
-            find = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["any"])
-            wait_until(lambda: is_settled(side.ask(find, 4)), "the coordinator is found")
-            wait_until(lambda: is_settled(side.ask(describe, 0)), "every partition is loaded")
-        wait_until(lambda: is_settled(side.ask(InitProducerIdRequest(transactional_id=None), 4)), "there are ids")
+        make_ready(side)
     return sides
+
+
+def make_ready(side: Side) -> None:
+    def is_answered(request: Message, version: int) -> bool:
+        return is_settled(side.ask(request, version))
+
+    for request, version in READINESS:
+        wait_until(partial(is_answered, request, version), f"{type(request).__name__} is answered")
 
 
 def create(side: Side, topic: str, partitions: int = 1) -> None:

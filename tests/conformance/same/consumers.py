@@ -11,10 +11,17 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
 )
+from barnabas.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 
 LEAVING = -1
 LEAVING_FOR_A_WHILE = -2
 REBALANCE_MS = 30_000
+GROUP = 32
+SET = 0
 
 
 def beat(
@@ -44,6 +51,15 @@ def first_beat(group: str, member_id: str, **fields: Any) -> ConsumerGroupHeartb
     """Everything that a member must say to join."""
     said: dict[str, Any] = {"rebalance_timeout_ms": REBALANCE_MS, "topics": [PLAIN], "owned": {}}
     return beat(group, member_id, 0, **(said | fields))
+
+
+def pause_between_assignments(talk: Talk, group: str, pause_ms: int) -> None:
+    """The group's own setting (KIP-1263); the brokers of these tests are started with none."""
+    setting = AlterableConfig(
+        name="consumer.assignment.interval.ms", config_operation=SET, value=str(pause_ms)
+    )
+    resource = AlterConfigsResource(resource_type=GROUP, resource_name=group, configs=[setting])
+    talk.ask(IncrementalAlterConfigsRequest(resources=[resource]))
 
 
 @dataclass(slots=True)

@@ -245,9 +245,7 @@ def test_a_static_member_comes_back_with_another_subscription(coordinators: Side
     agree(coordinators, conversation)
 
 
-@pytest.mark.parametrize(
-    "metadata", [b"", b"\x00", b"\x7f\xff" + bytes(8)], ids=repr
-)
+@pytest.mark.parametrize("metadata", [b"", b"\x00", b"\x7f\xff" + bytes(8)], ids=repr)
 def test_subscriptions_that_nobody_can_read(coordinators: Sides, metadata: bytes) -> None:
     """The classic coordinator passes them on unread."""
 

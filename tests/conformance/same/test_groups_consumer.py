@@ -10,11 +10,13 @@ from tests.conformance.same.consumers import (
     Consumer,
     beat,
     first_beat,
+    pause_between_assignments,
 )
 from tests.conformance.same.groups import first_member, heartbeat, join, leave
 from tests.conformance.same.sides import Sides
 from tests.conformance.same.talk import Talk, agree
 
+from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
 
 pytestmark = pytest.mark.peer
@@ -51,9 +53,7 @@ REFUSED_FIRST_BEATS: dict[str, dict[str, Any]] = {
 def test_a_first_heartbeat_that_is_refused(coordinators: Sides, case: str) -> None:
     fields = {"group": f"refused-{case}", "member_id": "m"} | REFUSED_FIRST_BEATS[case]
     start = fields.pop("start", 0)
-    agree(
-        coordinators, lambda talk: talk.ask_in_all_versions(first_beat(**fields), start=start)
-    )
+    agree(coordinators, lambda talk: talk.ask_in_all_versions(first_beat(**fields), start=start))
 
 
 REFUSED_BEATS: dict[str, dict[str, Any]] = {
@@ -153,13 +153,35 @@ def test_two_members_share(coordinators: Sides) -> None:
     agree(coordinators, conversation)
 
 
+def test_members_that_join_shortly_after_an_assignment(coordinators: Sides) -> None:
+    """KIP-1263: they wait for the next one, at the epoch of the last."""
+
+    def conversation(talk: Talk) -> None:
+        group = "pause"
+        pause_between_assignments(talk, group, 15_000)
+        one = Consumer(talk, group, "one").join()
+        two = Consumer(talk, group, "two").join()
+        one.beat()
+        two.beat()
+        one.beat(topics=[PLAIN, "another"])
+        talk.ask(ConsumerGroupDescribeRequest(group_ids=[group]))
+        pause_between_assignments(talk, group, 0)
+        two.beat_until_owning(0)
+        one.beat_until_owning(1)
+        one.beat()
+        two.beat_until_owning(1)
+        talk.ask(ConsumerGroupDescribeRequest(group_ids=[group]))
+
+    agree(coordinators, conversation)
+
+
 def test_static_members(coordinators: Sides) -> None:
     def conversation(talk: Talk) -> None:
         group = "static-848"
         one = Consumer(talk, group, "one").join(instance_id="i").beat_until_owning(2)
         talk.ask(first_beat(group, "two", instance_id="i"))
         one.beat(instance_id="i")
-        one.beat(instance_id="j")
+        talk.ask(beat(group, "one", one.epoch, instance_id="j"))
         one.beat()
         one.leave(LEAVING_FOR_A_WHILE, instance_id="j")
         one.leave(LEAVING_FOR_A_WHILE)

@@ -285,7 +285,7 @@ def test_offsets_in_a_transaction(coordinators: Sides) -> None:
         group = "txn-offsets"
         one = new_producer(talk, group)
         for number, commits in enumerate((True, False)):
-            talk.ask_patiently(one.commit_offsets(talk.side, 5, group, 10 + number), 5)
+            talk.ask_patiently(one.commit_offsets(group, 10 + number), 5)
             describe(talk, group)
             for stable in False, True:
                 for version in range(7, 11):
@@ -304,7 +304,7 @@ def test_offsets_in_a_transaction(coordinators: Sides) -> None:
     agree(coordinators, conversation)
 
 
-@pytest.mark.parametrize("version", range(7))
+@pytest.mark.parametrize("version", range(6))
 def test_offsets_of_a_transaction_that_are_refused(coordinators: Sides, version: int) -> None:
     def conversation(talk: Talk) -> None:
         group = f"txn-refused-{version}"
@@ -312,7 +312,7 @@ def test_offsets_of_a_transaction_that_are_refused(coordinators: Sides, version:
         one = new_producer(talk, group)
 
         def ask(who: Producer, in_group: str = group, **fields: Any) -> None:
-            request = who.commit_offsets(talk.side, version, in_group, **fields)
+            request = who.commit_offsets(in_group, **fields)
             if can_carry(request, version):
                 talk.ask_patiently(request, version)
 
@@ -337,7 +337,7 @@ def test_offsets_of_a_transaction_that_are_refused(coordinators: Sides, version:
     agree(coordinators, conversation)
 
 
-@pytest.mark.parametrize("version", range(3, 7))
+@pytest.mark.parametrize("version", range(3, 6))
 def test_offsets_of_a_transaction_by_members(coordinators: Sides, version: int) -> None:
     """KIP-447: the group's generation is checked too."""
 
@@ -351,7 +351,7 @@ def test_offsets_of_a_transaction_by_members(coordinators: Sides, version: int) 
         talk.ask_patiently(one.add_group(consumers), 3)
 
         def ask(in_group: str, **fields: Any) -> None:
-            request = one.commit_offsets(talk.side, version, in_group, **fields)
+            request = one.commit_offsets(in_group, **fields)
             talk.ask_patiently(request, version)
 
         known = {"member_id": member.member_id, "generation": member.generation}

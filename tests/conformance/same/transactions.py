@@ -6,9 +6,7 @@ from typing import Any
 
 from tests.conformance.same.batches import batch
 from tests.conformance.same.conftest import PLAIN
-from tests.conformance.same.offsets import UNKNOWN_ID
 from tests.conformance.same.requests import produce
-from tests.conformance.same.sides import Side
 from tests.conformance.same.talk import Talk
 
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -35,8 +33,6 @@ BETWEEN_BROKERS = 4
 
 ADDING_PRODUCE = 12
 """From this version on Produce adds the partition to the transaction (KIP-890)."""
-
-COMMIT_BY_ID = 6
 
 
 def init(
@@ -103,8 +99,6 @@ class Producer:
 
     def commit_offsets(
         self,
-        side: Side,
-        version: int,
         group: str,
         offset: int = 5,
         *,
@@ -121,8 +115,6 @@ class Producer:
             )
             for each in partitions
         ]
-        by_id = version >= COMMIT_BY_ID
-        known = side.topic_id(topic) if by_id and topic == PLAIN else UNKNOWN_ID
         return TxnOffsetCommitRequest(
             transactional_id=self.transactional_id,
             group_id=group,
@@ -131,11 +123,7 @@ class Producer:
             generation_id_or_member_epoch=generation,
             member_id=member_id,
             group_instance_id=instance,
-            topics=[
-                TxnOffsetCommitRequestTopic(
-                    name=topic, topic_id=known if by_id else bytes(16), partitions=committed
-                )
-            ],
+            topics=[TxnOffsetCommitRequestTopic(name=topic, partitions=committed)],
         )
 
     def produce(self, topic: str, sequence: int, *, topic_id: bytes = bytes(16)) -> Any:
@@ -146,9 +134,7 @@ class Producer:
             base_sequence=sequence,
             transactional=True,
         )
-        return produce(
-            topic, records, topic_id=topic_id, transactional_id=self.transactional_id
-        )
+        return produce(topic, records, topic_id=topic_id, transactional_id=self.transactional_id)
 
     def end(self, committed: bool) -> EndTxnRequest:
         return EndTxnRequest(
