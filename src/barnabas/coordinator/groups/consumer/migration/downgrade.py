@@ -1,0 +1,143 @@
+"""From a consumer group to a classic group."""
+
+import logging
+from collections.abc import Collection
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.groups.assignors.model import Assignment
+from barnabas.coordinator.groups.classic import rebalance
+from barnabas.coordinator.groups.classic.group import CONSUMER, ClassicGroup, ClassicState
+from barnabas.coordinator.groups.classic.member import ClassicMember
+from barnabas.coordinator.groups.classic.records import group_record
+from barnabas.coordinator.groups.consumer import sessions
+from barnabas.coordinator.groups.consumer.embedded import version_of, write_assignment
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.member import ConsumerMember
+from barnabas.wire.errors import ProtocolViolation
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.state import Groups
+
+R = TypeVar("R")
+
+POLICIES: Final = frozenset({"downgrade", "bidirectional"})
+"""Those that allow for it."""
+
+log = logging.getLogger(__name__)
+
+
+def downgrade(
+    groups: "Groups", group: ConsumerGroup, leaving: Collection[str], response: R
+) -> Decision[R] | None:
+    """What to decide if with these members the last of the consumer protocol leave, and classic
+    ones stay; None if the group stays what it is."""
+    left = [group.members[each] for each in leaving if each in group.members]
+    consumers_left = sum(not member.uses_classic_protocol for member in left)
+    if group.classic_member_count + consumers_left < len(group.members):
+        return None
+    staying = [each for member_id, each in group.members.items() if member_id not in leaving]
+    targets = {each.member_id: group.target(each.member_id) for each in staying}
+    because = f"{', '.join(leaving)} left, the last of the consumer protocol"
+    return _as_classic(groups, group, staying, targets, response, because)
+
+
+def downgrade_by_replacing(
+    groups: "Groups",
+    group: ConsumerGroup,
+    former: ConsumerMember,
+    joining: ConsumerMember,
+    response: R,
+) -> Decision[R] | None:
+    """The same for a static member that comes back by the classic protocol, and was the last of
+    the other: it takes over what `former` had. If all else is as it was nobody has to rebalance."""
+    if former.uses_classic_protocol or group.classic_member_count + 1 < len(group.members):
+        return None
+    others = [each for each in group.members.values() if each is not former]
+    targets = {each.member_id: group.target(each.member_id) for each in others}
+    targets[joining.member_id] = group.target(former.member_id)
+    is_settled = (
+        joining.subscribed_topic_names == former.subscribed_topic_names
+        and not former.subscribed_topic_regex
+        and group.epoch == group.assignment_epoch
+        and all(each.is_reconciled_to(group.epoch) for each in others)
+    )
+    because = None if is_settled else f"{joining.member_id} came back by the classic protocol"
+    return _as_classic(groups, group, [*others, joining], targets, response, because)
+
+
+def _as_classic(
+    groups: "Groups",
+    group: ConsumerGroup,
+    members: list[ConsumerMember],
+    targets: dict[str, Assignment],
+    response: R,
+    because: str | None,
+) -> Decision[R] | None:
+    if not members or not _may_downgrade(groups, group, len(members)):
+        return None
+    classic = ClassicGroup(
+        group.group_id,
+        groups.now_ms(),
+        state=ClassicState.STABLE,
+        generation=group.epoch,
+        protocol_type=CONSUMER,
+    )
+    for member in members:
+        classic.add(_classic_member_of(member), CONSUMER)
+    classic.protocol = classic.elect_protocol()
+    try:
+        for each in classic.members.values():
+            version = version_of(each.metadata(classic.protocol))
+            each.assignment = write_assignment(targets[each.member_id], version, groups.image)
+    except ProtocolViolation as violation:
+        log.warning("Group %s stays with the consumer protocol: %s", group.group_id, violation)
+        return None
+    log.info("Group %s moves to the classic protocol with %d members", group.group_id, len(members))
+    groups.timers.set(("downgrade", group.group_id), 0, partial(_resume, groups, classic, because))
+    return Decision(response, [*group.tombstones(), group_record(classic)])
+
+
+def _may_downgrade(groups: "Groups", group: ConsumerGroup, size: int) -> bool:
+    policy = groups.settings.broker("group.consumer.migration.policy")
+    if policy.lower() not in POLICIES:
+        reason = "group.consumer.migration.policy does not allow for a downgrade"
+    elif size > groups.settings.broker("group.max.size"):
+        reason = f"{size} classic members are more than group.max.size"
+    else:
+        return True
+    log.info("Group %s stays with the consumer protocol: %s", group.group_id, reason)
+    return False
+
+
+def _classic_member_of(member: ConsumerMember) -> ClassicMember:
+    assert member.classic is not None
+    return ClassicMember(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        member.classic.session_timeout_ms,
+        member.rebalance_timeout_ms,
+        {each.name: each.metadata for each in member.classic.supported_protocols},
+    )
+
+
+def _resume(groups: "Groups", draft: ClassicGroup, because: str | None) -> Decision[None]:
+    """The batch has been replayed, if it could be written: have the new group go on.
+
+    Its record has told but one protocol of each member; here they get back what they offer.
+    """
+    group = groups.groups.get(draft.group_id)
+    if not isinstance(group, ClassicGroup):
+        return Decision(None)
+    for member in group.members.values():
+        sessions.stop(groups, group.group_id, member.member_id)
+        drafted = draft.members.get(member.member_id)
+        if drafted is not None and member.awaiting_join is None:
+            group.change_terms(member, drafted.terms)
+        rebalance.restart_session(groups, group, member)
+    if because is None or group.state is not ClassicState.STABLE:
+        return Decision(None)
+    return Decision(None, rebalance.prepare(groups, group, because), is_replayed=False)
