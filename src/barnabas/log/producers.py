@@ -49,6 +49,7 @@ class Producer:
         "coordinator_epoch",
         "epoch",
         "last_timestamp",
+        "next_sequence",
         "producer_id",
         "transaction_start",
     )
@@ -66,6 +67,7 @@ class Producer:
         self.coordinator_epoch = coordinator_epoch
         self.last_timestamp = last_timestamp
         self.transaction_start = transaction_start
+        self.next_sequence = 0
         self.batches: list[AppendedBatch] = []
 
     @property
@@ -75,12 +77,6 @@ class Producer:
     @property
     def last_offset(self) -> int:
         return self.batches[-1].last_offset if self.batches else -1
-
-    def expects(self, epoch: int, sequence: int) -> bool:
-        """Whether a client's next batch may have this number."""
-        if epoch != self.epoch:
-            return sequence == 0 or self.epoch == NO_PRODUCER_EPOCH
-        return sequence == (self.last_sequence + 1) & MAX_SEQUENCE
 
     def find(self, header: BatchHeader) -> AppendedBatch | None:
         """The batch that this one repeats."""
@@ -98,7 +94,16 @@ class Producer:
     def enter_epoch(self, epoch: int) -> None:
         if epoch != self.epoch:
             self.epoch = epoch
+            self.next_sequence = 0
             self.batches = []
+
+    def note(self, batch: AppendedBatch) -> None:
+        """The batch was the last one of this epoch."""
+        batches = self.batches
+        if len(batches) == _BATCHES_KEPT:
+            del batches[0]
+        batches.append(batch)
+        self.next_sequence = (batch.last_sequence + 1) & MAX_SEQUENCE
 
 
 class Producers:
@@ -134,26 +139,29 @@ class Producers:
 
         A coordinator's own batches have no sequence numbers, and it verifies them itself.
         """
-        producer_id, epoch = header.producer_id, header.producer_epoch
-        producer = self.entries.get(producer_id)
-        in_order = (
-            producer is None or not from_client or producer.expects(epoch, header.base_sequence)
-        )
-        if producer is not None and not in_order:
-            repeated = producer.find(header)
+        producer = self.entries.get(header.producer_id)
+        if (
+            producer is not None
+            and header.base_sequence == producer.next_sequence
+            and header.producer_epoch == producer.epoch
+            and (producer.transaction_start >= 0) is (header.attributes & TRANSACTIONAL_BIT != 0)
+            and not self._pending
+        ):
+            return None  # as it nearly always is
+        if from_client:
+            repeated = producer.find(header) if producer is not None else None
             if repeated is not None:
                 return repeated
-        is_transactional = header.attributes & TRANSACTIONAL_BIT
-        if is_transactional and must_verify and from_client:
-            self._check_verified(header, verification)
-        if producer is not None and epoch < producer.epoch:
+            if must_verify and header.is_transactional:
+                self._check_verified(producer, header, verification)
+        if producer is not None and header.producer_epoch < producer.epoch:
             raise self._fenced(producer, header)
-        if not in_order or (from_client and self._pending and self._is_early(header)):
-            raise self._out_of_order(header)
-        if producer is not None and producer.transaction_start >= 0 and not is_transactional:
+        if from_client:
+            self._check_order(producer, header)
+        if producer is not None and producer.transaction_start >= 0 and not header.is_transactional:
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE,
-                f"{self._name}: producer {producer_id} wrote outside its transaction "
+                f"{self._name}: producer {producer.producer_id} wrote outside its transaction "
                 f"that is open since offset {producer.transaction_start}.",
             )
         return None
@@ -211,16 +219,13 @@ class Producers:
             producer = self.entries[producer_id] = Producer(producer_id)
         if producer.epoch != header.producer_epoch:
             producer.enter_epoch(header.producer_epoch)
-        batches = producer.batches
-        if len(batches) == _BATCHES_KEPT:
-            del batches[0]
-        batches.append(
+        producer.note(
             AppendedBatch(
                 header.base_sequence, header.last_sequence, first_offset, last_offset, timestamp
             )
         )
         producer.last_timestamp = timestamp
-        if producer.transaction_start < 0 and header.is_transactional:
+        if producer.transaction_start < 0 and header.attributes & TRANSACTIONAL_BIT:
             producer.transaction_start = first_offset
             self._open[producer_id] = first_offset
 
@@ -285,8 +290,9 @@ class Producers:
             del self.entries[producer_id]
         return len(silent)
 
-    def _check_verified(self, header: BatchHeader, verification: Verification | None) -> None:
-        producer = self.entries.get(header.producer_id)
+    def _check_verified(
+        self, producer: Producer | None, header: BatchHeader, verification: Verification | None
+    ) -> None:
         if producer is not None and producer.has_open(header.producer_epoch):
             return
         if verification is None or verification is not self._pending.get(header.producer_id):
@@ -296,24 +302,29 @@ class Producers:
                 "belongs to is not under way here.",
             )
 
-    def _is_early(self, header: BatchHeader) -> bool:
-        """Whether a batch before this one waits to be verified, or must have been lost."""
+    def _check_order(self, producer: Producer | None, header: BatchHeader) -> None:
+        """A producer that is not known here may begin anywhere, but not before its own batches
+        that wait to be verified."""
+        sequence = header.base_sequence
         verification = self._pending.get(header.producer_id)
-        if verification is None:
-            return False
-        producer = self.entries.get(header.producer_id)
-        is_first = producer is None or not producer.batches
-        return header.base_sequence > (
-            0 if verification.from_zero and is_first else verification.lowest_sequence
-        )
-
-    def _out_of_order(self, header: BatchHeader) -> KafkaError:
-        producer = self.entries.get(header.producer_id, Producer(header.producer_id))
-        return KafkaError(
-            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-            f"{self._name}: producer {header.producer_id} sent sequence {header.base_sequence} of "
-            f"epoch {header.producer_epoch} after {producer.last_sequence} of {producer.epoch}.",
-        )
+        if producer is None:
+            in_order = True
+        elif header.producer_epoch == producer.epoch:
+            in_order = sequence == producer.next_sequence
+        else:
+            in_order = sequence == 0
+        if in_order and verification is not None:
+            is_first = producer is None or not producer.batches
+            in_order = sequence <= (
+                0 if is_first and verification.from_zero else verification.lowest_sequence
+            )
+        if not in_order:
+            last = "nothing" if producer is None else f"{producer.last_sequence}"
+            raise KafkaError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"{self._name}: producer {header.producer_id} sent sequence {sequence} of epoch "
+                f"{header.producer_epoch} after {last}.",
+            )
 
     def _fenced(self, producer: Producer, header: BatchHeader) -> KafkaError:
         return KafkaError(

@@ -99,7 +99,7 @@ def _decode_entry(fields: tuple[int, ...]) -> Producer:
         first_sequence = last_sequence
         if last_sequence != NO_SEQUENCE:
             first_sequence = (last_sequence - delta) & MAX_SEQUENCE
-        producer.batches.append(
+        producer.note(
             AppendedBatch(
                 first_sequence, last_sequence, last_offset - delta, last_offset, timestamp
             )

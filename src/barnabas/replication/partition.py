@@ -5,8 +5,7 @@ for the only replica in sync that is the end of the log, and followers can only 
 """
 
 import logging
-from collections.abc import Hashable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from barnabas.log import (
     Appended,
@@ -18,6 +17,7 @@ from barnabas.log import (
     Verification,
 )
 from barnabas.metadata.states import PartitionState
+from barnabas.replication.ports import Caretaker, Marker, Waiting
 from barnabas.replication.topic_rules import TopicRules
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import BatchHeader, read_header
@@ -35,45 +35,6 @@ READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
 
 _logger = logging.getLogger(__name__)
-
-
-class Waiting(Protocol):
-    """The requests that wait for a partition to move, parked elsewhere."""
-
-    def poke(self, key: Hashable, readable_bytes: int = 0) -> None:
-        """The partition moved on; those that have seen enough go."""
-
-    def wake(self, key: Hashable) -> None:
-        """The partition is no longer what it was; everybody looks again."""
-
-
-class Caretaker(Protocol):
-    """Who looks after a partition's disk: flushes its log, and takes note when it fails."""
-
-    def flush(self, partition: "Partition") -> None:
-        """Bring its log to the disk, off the loop, and poke it when that is done."""
-
-    def lose(self, directory: LogDirectory, failure: OSError) -> None:
-        """The disk refused."""
-
-
-class Marker(Protocol):
-    """How a transaction ended, and who says so."""
-
-    @property
-    def producer_id(self) -> int: ...
-
-    @property
-    def producer_epoch(self) -> int: ...
-
-    @property
-    def coordinator_epoch(self) -> int: ...
-
-    @property
-    def committed(self) -> bool: ...
-
-    @property
-    def transaction_version(self) -> int: ...
 
 
 class EpochEnd(NamedTuple):
@@ -159,20 +120,24 @@ class Partition:
         now_ms: int,
         from_client: bool = True,
         verification: Verification | None = None,
+        transaction_version: int = 0,
     ) -> Appended:
         """Append one batch as its leader. `has_promised` says when it may be acknowledged.
 
         A client's batch that opens a transaction needs what `verify` gave. What a coordinator of
         this broker writes is not looked through as a client's batch is, and has no sequence
-        numbers.
+        numbers; a marker among it is judged by its `transaction_version`.
         """
         if not self.is_leader:
             raise self._refusal()
         if self._short_of_replicas and acks == ALL_IN_SYNC:
             raise self._too_few_replicas()
-        rules = self.rules.produce
-        batch = validate(records, rules, now_ms) if from_client else _own_batch(records, rules)
         log = self.log
+        rules = self.rules
+        if from_client:
+            batch = validate(records, rules.produce, now_ms)
+        else:
+            batch = _own_batch(records, rules.produce)
         try:
             appended = log.append_as_leader(
                 batch,
@@ -180,11 +145,17 @@ class Partition:
                 now_ms,
                 from_client=from_client,
                 verification=verification,
+                transaction_version=transaction_version,
             )
         except LogDirFailure as failure:
             self._caretaker.lose(self.directory, failure)
             raise
-        self._grew(len(batch.buffer), now_ms)
+        if self._alone:
+            self.high_watermark = log.end_offset
+            self._waiting.poke(self, len(batch.buffer))
+        if rules.flushes_by_count and log.flush_due(now_ms):
+            self._flush_wanted = log.end_offset
+            self._caretaker.flush(self)
         return appended
 
     def verify(self, batch: BatchHeader, *, from_zero: bool, now_ms: int) -> Verification | None:
@@ -199,10 +170,6 @@ class Partition:
 
     def end_transaction(self, marker: Marker, *, now_ms: int) -> Appended:
         """Append the marker that decides a producer's transaction, to be kept by all in sync."""
-        if not self.is_leader:
-            raise self._refusal()
-        if self._short_of_replicas:
-            raise self._too_few_replicas()
         batch = build_marker(
             producer_id=marker.producer_id,
             producer_epoch=marker.producer_epoch,
@@ -210,18 +177,13 @@ class Partition:
             coordinator_epoch=marker.coordinator_epoch,
             timestamp=now_ms,
         )
-        try:
-            appended = self.log.append_as_leader(
-                ValidBatch(read_header(batch), batch, now_ms),
-                self.leader_epoch,
-                now_ms,
-                from_client=False,
-                transaction_version=marker.transaction_version,
-            )
-        except LogDirFailure as failure:
-            self._caretaker.lose(self.directory, failure)
-            raise
-        self._grew(len(batch), now_ms)
+        appended = self.append(
+            memoryview(batch),
+            acks=ALL_IN_SYNC,
+            now_ms=now_ms,
+            from_client=False,
+            transaction_version=marker.transaction_version,
+        )
         self.log.producers.replicated(self.high_watermark)
         return appended
 
@@ -349,16 +311,6 @@ class Partition:
     def flushed(self) -> None:
         """The disk has caught up: acknowledgements that waited for it can leave."""
         self._waiting.poke(self)
-
-    def _grew(self, size_bytes: int, now_ms: int) -> None:
-        """A batch was appended."""
-        log = self.log
-        if self._alone:
-            self.high_watermark = log.end_offset
-            self._waiting.poke(self, size_bytes)
-        if self.rules.flushes_by_count and log.flush_due(now_ms):
-            self._flush_wanted = log.end_offset
-            self._caretaker.flush(self)
 
     def _tell_of(self, damage: CorruptLog) -> None:
         """Once, for its readers will come back to the same place."""

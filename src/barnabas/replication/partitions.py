@@ -19,7 +19,8 @@ from barnabas.replication.disks import Disks
 from barnabas.replication.flushing import Flushing
 from barnabas.replication.housekeeping import Housekeeping
 from barnabas.replication.moving import Moves
-from barnabas.replication.partition import Partition, Waiting
+from barnabas.replication.partition import Partition
+from barnabas.replication.ports import Waiting
 from barnabas.replication.topic_rules import BROKER, TOPIC, Settings, TopicRules, rules_of
 from barnabas.wire.errors import ErrorCode, KafkaError
 
