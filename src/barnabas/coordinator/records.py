@@ -3,15 +3,34 @@
 A key begins with the int16 of its type, a value with the int16 of its version.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from barnabas.wire.records.build import Record
-from barnabas.wire.schema import Message
+from barnabas.wire.schema import VersionRange
 
 _INT16 = Struct(">h")
 _KEY_VERSION = 0
+
+Reader = Callable[[bytes, int], tuple[Any, int]]
+
+
+class RecordKey(Protocol):
+    """A kind of key: a declared message, or something that can do as much faster."""
+
+    API_KEY: ClassVar[int]
+
+    def write(self, version: int) -> bytes: ...
+
+    @classmethod
+    def reader(cls, version: int) -> Reader: ...
+
+
+class RecordValue(RecordKey, Protocol):
+    """A kind of value."""
+
+    VERSIONS: ClassVar[VersionRange]
 
 
 class CoordinatorRecord(NamedTuple):
@@ -28,25 +47,38 @@ class RecordTypes:
 
     __slots__ = ("_by_number",)
 
-    def __init__(self, pairs: Iterable[tuple[type[Message], type[Message]]]) -> None:
+    def __init__(self, pairs: Iterable[tuple[type[RecordKey], type[RecordValue]]]) -> None:
         self._by_number = {
-            _INT16.pack(key.API_KEY): (key.reader(_KEY_VERSION), value) for key, value in pairs
+            _INT16.pack(key.API_KEY): (key.reader(_KEY_VERSION), _ValueReaders(value))
+            for key, value in pairs
         }
 
     def decode(self, key: bytes, value: bytes | None) -> CoordinatorRecord | None:
         """None if the record is of a kind, or its value of a version, that is not known here."""
-        known = self._by_number.get(bytes(key[:2]))
-        if known is None:
+        kind = self._by_number.get(key[:2])
+        if kind is None:
             return None
-        read_key, value_type = known
-        decoded_key, _ = read_key(key, 2)
+        read_key, value_readers = kind
         if value is None:
-            return CoordinatorRecord(decoded_key, None)
-        (version,) = _INT16.unpack_from(value)
-        if version not in value_type.VERSIONS:
+            return CoordinatorRecord(read_key(key, 2)[0], None)
+        value_reader = value_readers[value[:2]]
+        if value_reader is None:
             return None
-        decoded_value, _ = value_type.reader(version)(value, 2)
-        return CoordinatorRecord(decoded_key, decoded_value, version)
+        read_value, version = value_reader
+        return CoordinatorRecord(read_key(key, 2)[0], read_value(value, 2)[0], version)
+
+
+class _ValueReaders(dict[bytes, tuple[Reader, int] | None]):
+    """By the int16 of a version what reads it, made when one is met; None if it is not known."""
+
+    def __init__(self, value: type[RecordValue]) -> None:
+        self._value = value
+
+    def __missing__(self, prefix: bytes) -> tuple[Reader, int] | None:
+        (version,) = _INT16.unpack(prefix)
+        is_known = version in self._value.VERSIONS
+        self[prefix] = (self._value.reader(version), version) if is_known else None
+        return self[prefix]
 
 
 def encode(record: CoordinatorRecord, timestamp: int) -> Record:

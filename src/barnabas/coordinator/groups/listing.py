@@ -1,0 +1,29 @@
+"""ListGroups over one shard."""
+
+from typing import TYPE_CHECKING
+
+from barnabas.coordinator.groups.client import Client
+from barnabas.wire.messages.list_groups import ListedGroup, ListGroupsRequest
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.state import Groups
+
+
+def list_groups(groups: "Groups", request: ListGroupsRequest, client: Client) -> list[ListedGroup]:
+    """The groups in any of the states and of any of the types asked for; none asked for is all.
+
+    Case does not matter, and names that mean nothing match nothing.
+    """
+    states = {name.strip().lower() for name in request.states_filter}
+    types = {name.lower() for name in request.types_filter}
+    return [
+        ListedGroup(
+            group_id=group.group_id,
+            protocol_type=group.protocol_type,
+            group_state=group.state_name,
+            group_type=group.group_type,
+        )
+        for group in groups.groups.values()
+        if (not states or group.state_name.lower() in states)
+        and (not types or group.group_type in types)
+    ]
