@@ -78,7 +78,7 @@ def single_node_properties(host: str, port: int, directory: Path) -> dict[str, s
 
 
 def _banner(node: "Node") -> str:
-    """Where it listens, and something to try that needs no consumer group."""
+    """Where it listens, and something to try."""
     address = node.address
     lines = [
         f"Barnabas {__version__} serves Kafka clients on {address}. Stop it with Ctrl-C.",
@@ -92,13 +92,16 @@ def _banner(node: "Node") -> str:
         f"  echo world | kcat -b {address} -t hello -P",
         f"  kcat -b {address} -t hello -C -o beginning -e",
         f"  kafka-console-producer.sh --bootstrap-server {address} --topic hello",
-        f"  kafka-console-consumer.sh --bootstrap-server {address} --topic hello"
-        " --partition 0 --offset earliest",
+        f"  kafka-console-consumer.sh --bootstrap-server {address} --topic hello --from-beginning",
         "or in Python, after pip install confluent-kafka:",
-        "  from confluent_kafka import Producer",
+        "  from confluent_kafka import Consumer, Producer",
         f'  producer = Producer({{"bootstrap.servers": "{address}"}})',
         '  producer.produce("hello", "world")',
         "  producer.flush()",
+        f'  consumer = Consumer({{"bootstrap.servers": "{address}", "group.id": "readers",'
+        ' "auto.offset.reset": "earliest"})',
+        '  consumer.subscribe(["hello"])',
+        "  print(consumer.poll(10).value())",
         "",
     ]
     return "\n".join(lines)

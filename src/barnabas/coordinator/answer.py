@@ -71,6 +71,19 @@ class Answer(Generic[T]):
         self.then(lambda answer: mapped.settle(lambda: transform(answer.result())))
         return mapped
 
+    def chain(self, step: "Callable[[T], Answer[U]]") -> "Answer[U]":
+        """The answer to what is asked next with this value; an error stays what it is."""
+        chained: Answer[U] = Answer()
+
+        def go_on(answer: "Answer[T]") -> None:
+            if answer.error is not None:
+                chained.fail(answer.error)
+            else:
+                step(answer.result()).then(lambda last: chained.settle(last.result))
+
+        self.then(go_on)
+        return chained
+
     def settle(self, work: Callable[[], T]) -> None:
         """Complete with what `work` returns, or fail with what it raises."""
         try:

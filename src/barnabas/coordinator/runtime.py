@@ -76,6 +76,10 @@ class Runtime(Generic[S]):
     def is_loading(self) -> bool:
         return bool(self._loading)
 
+    @property
+    def loading_count(self) -> int:
+        return len(self._loading)
+
     def write(self, key: str, decide: Callable[[S], Decision[R]]) -> Answer[R]:
         """Have the shard of `key` decide; the answer may be an error of the coordinator's."""
         try:

@@ -18,6 +18,7 @@ from barnabas.metadata.image import Image
 from barnabas.node import registration
 from barnabas.node.background import Threads
 from barnabas.node.chores import Chores
+from barnabas.node.coordination import coordinate
 from barnabas.node.errors import Fatal, NodeError
 from barnabas.node.format import own_voter
 from barnabas.node.presence import Presence
@@ -83,6 +84,7 @@ class Node:
             purgatory=purgatory,
             fetch_sessions=FetchSessions(settings["max.incremental.fetch.session.cache.slots"]),
         )
+        self._elections = coordinate(self.broker)
         self._network = Network(self.broker, NetworkSettings.of(resolver.broker_config), loop)
         self._metrics = HttpEndpoint(self.broker)
         self._presence = Presence(
@@ -132,6 +134,7 @@ class Node:
         """Answer what is under way, bring all to disk, leave the mark of a clean stop."""
         self._chores.stop()
         self.broker.purgatory.release_all()
+        self._elections.end()
         await self._network.drain(DRAIN_MS)
         await self._metrics.close()
         await self._presence.end()
@@ -147,6 +150,7 @@ class Node:
         self._controller.subscribe(self._follow)
         self._listen()
         await self._register()
+        self._elections.begin(self.broker.image)
         self._network.open()
         await self._serve_metrics()
         self._chores.begin()
@@ -205,6 +209,7 @@ class Node:
             self._network.settings = NetworkSettings.of(self.broker.resolver.broker_config)
         self.broker.image = image
         self._partitions.apply(delta, image)
+        self._elections.follow(delta, image)
         for topic in delta.topics_deleted.values():
             self.broker.metrics.forget_topic(topic.name)
 

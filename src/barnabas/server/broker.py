@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from barnabas.config import BrokerSettings
     from barnabas.config.dynamic import Resolver
     from barnabas.controller import Controller
+    from barnabas.coordinator.groups.coordinator import GroupCoordinator
+    from barnabas.coordinator.transactions.coordinator import TransactionCoordinator
     from barnabas.metadata.image import Image
     from barnabas.replication import Partitions
 
@@ -40,3 +42,6 @@ class Broker:
     producer_ids: ProducerIds = field(default_factory=ProducerIds)
     metrics: Metrics = field(default_factory=Metrics)
     clock: Callable[[], int] = wall_clock_ms
+    groups: "GroupCoordinator" = field(init=False)
+    transactions: "TransactionCoordinator" = field(init=False)
+    """Built upon the rest, by the node."""

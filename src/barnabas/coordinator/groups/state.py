@@ -1,9 +1,16 @@
 """All that one partition of `__consumer_offsets` keeps: groups, and the offsets they committed."""
 
-import importlib
 from typing import Any, Protocol
 
+from barnabas.coordinator.groups import classic, consumer
+from barnabas.coordinator.groups.classic.group import ClassicGroup
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.group import Group
+from barnabas.coordinator.groups.offsets import expiry
+from barnabas.coordinator.groups.offsets.record import OFFSET_RECORDS, LegacyOffsetKey, OffsetKey
+from barnabas.coordinator.groups.offsets.replay import replay as replay_offset
+from barnabas.coordinator.groups.offsets.replay import replay_end as replay_end_of_offsets
+from barnabas.coordinator.groups.offsets.store import Offsets
 from barnabas.coordinator.groups.subscriptions import Subscriptions
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes
 from barnabas.coordinator.shard import Shard
@@ -14,10 +21,6 @@ from barnabas.wire.messages import group_records as records
 
 GROUPS_TOPIC = "__consumer_offsets"
 
-OFFSET_RECORDS = (
-    (records.LegacyOffsetCommitKey, records.LegacyOffsetCommitValue),
-    (records.OffsetCommitKey, records.OffsetCommitValue),
-)
 CLASSIC_RECORDS = ((records.GroupMetadataKey, records.GroupMetadataValue),)
 CONSUMER_RECORDS = (
     (records.ConsumerGroupMetadataKey, records.ConsumerGroupMetadataValue),
@@ -37,7 +40,7 @@ CONSUMER_RECORDS = (
     ),
     (records.ConsumerGroupRegularExpressionKey, records.ConsumerGroupRegularExpressionValue),
 )
-GROUP_RECORDS = RecordTypes(OFFSET_RECORDS + CLASSIC_RECORDS + CONSUMER_RECORDS)
+GROUP_RECORDS = RecordTypes([*OFFSET_RECORDS, *CLASSIC_RECORDS, *CONSUMER_RECORDS])
 
 
 class GroupSettings(Protocol):
@@ -52,13 +55,15 @@ class GroupSettings(Protocol):
 class Groups:
     """The state machine of one shard. What each request decides is in the modules beside."""
 
+    __slots__ = ("groups", "image", "offsets", "settings", "shard", "subscriptions")
+
     def __init__(self, shard: "Shard[Groups]", settings: GroupSettings, image: Image) -> None:
         self.shard = shard
         self.settings = settings
         self.image = image
         self.groups: dict[str, Group] = {}
-        self.subscriptions = Subscriptions(image.offset)
-        self.offsets: Any = _module("offsets.store").Offsets() if _module("offsets.store") else None
+        self.subscriptions = Subscriptions()
+        self.offsets = Offsets()
 
     @property
     def timers(self) -> Timers:
@@ -68,30 +73,31 @@ class Groups:
         return self.shard.now_ms()
 
     def replay(self, record: CoordinatorRecord, producer_id: int) -> None:
-        key = type(record.key)
-        if any(key is each for each, _ in OFFSET_RECORDS):
-            _module("offsets.replay").replay(self, record, producer_id)
-        elif key is records.GroupMetadataKey:
-            _module("classic.replay").replay(self, record.key, record.value)
+        kind = type(record.key)
+        if kind is OffsetKey or kind is LegacyOffsetKey:
+            replay_offset(self, record, producer_id)
+        elif kind is records.GroupMetadataKey:
+            classic.replay(self, record.key, record.value)
         else:
-            _module("consumer.replay").replay(self, record)
+            consumer.replay(self, record)
 
     def replay_end(self, producer_id: int, committed: bool) -> None:
-        _module("offsets.replay").replay_end(self, producer_id, committed)
+        replay_end_of_offsets(self, producer_id, committed)
 
     def loaded(self) -> None:
-        pass
+        for group in self.groups.values():
+            if isinstance(group, ClassicGroup):
+                classic.loaded(self, group)
+            elif isinstance(group, ConsumerGroup):
+                consumer.loaded(self, group)
+        expiry.loaded(self)
 
     def unloaded(self) -> None:
-        pass
+        for group in self.groups.values():
+            if isinstance(group, ClassicGroup):
+                classic.unloaded(self, group)
 
     def follow(self, delta: Delta, image: Image) -> None:
         self.image = image
-
-
-def _module(name: str) -> Any:
-    """For as long as the modules beside are not all there."""
-    try:
-        return importlib.import_module(f"barnabas.coordinator.groups.{name}")
-    except ModuleNotFoundError:
-        return None
+        consumer.follow(self, delta, image)
+        expiry.follow(self, delta)

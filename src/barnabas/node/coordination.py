@@ -1,0 +1,140 @@
+"""Joins the coordinators with the partitions that they live in."""
+
+import asyncio
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+from barnabas.coordinator.groups.coordinator import GroupCoordinator
+from barnabas.coordinator.groups.state import GROUPS_TOPIC
+from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.ports import Committed
+from barnabas.coordinator.runtime import Runtime
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import PartitionState
+from barnabas.replication import Partition
+from barnabas.replication.partition import ALL_IN_SYNC
+from barnabas.server.broker import Broker
+from barnabas.server.purgatory import Purgatory
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+
+def coordinate(broker: Broker) -> "Elections":
+    """Give a broker its coordinators."""
+
+    def logs_of(topic: str) -> Callable[[int], CoordinatorLog]:
+        return lambda index: CoordinatorLog(
+            broker.partitions.by_name(topic, index), broker.purgatory, broker.clock
+        )
+
+    broker.groups = GroupCoordinator(
+        broker.resolver,
+        lambda: broker.image,
+        open_log=logs_of(GROUPS_TOPIC),
+        clockwork=broker.timer,
+        clock=broker.clock,
+    )
+    return Elections(broker.node_id, [broker.groups.runtime])
+
+
+class Elections:
+    """Tells each coordinator which partitions of its topic this broker leads."""
+
+    def __init__(self, node_id: int, runtimes: Iterable[Runtime[Any]]) -> None:
+        self._node_id = node_id
+        self._runtimes = {runtime.topic: runtime for runtime in runtimes}
+
+    def begin(self, image: Image) -> None:
+        """Take up what this broker led when it stopped."""
+        for name, runtime in self._runtimes.items():
+            runtime.follow(Delta(), image)
+            topic = image.topics.by_name(name)
+            for index, state in topic.partitions.items() if topic is not None else ():
+                self._decide(runtime, index, state)
+
+    def follow(self, delta: Delta, image: Image) -> None:
+        """The metadata changed, and the partitions have been told."""
+        for deleted in delta.topics_deleted.values():
+            runtime = self._runtimes.get(deleted.name)
+            if runtime is not None:
+                for index in deleted.partitions:
+                    runtime.resign(index)
+        for name, runtime in self._runtimes.items():
+            runtime.follow(delta, image)
+            topic = image.topics.by_name(name)
+            if topic is not None:
+                for (topic_id, index), state in delta.partitions_changed.items():
+                    if topic_id == topic.topic_id:
+                        self._decide(runtime, index, state)
+
+    def end(self) -> None:
+        """The broker stops: nobody waits for a coordinator any longer."""
+        for runtime in self._runtimes.values():
+            runtime.close()
+
+    def _decide(self, runtime: Runtime[Any], index: int, state: PartitionState) -> None:
+        if state.leader == self._node_id:
+            runtime.elect(index, state.leader_epoch)
+        else:
+            runtime.resign(index)
+
+
+class CoordinatorLog:
+    """A partition of an internal topic in a coordinator's hands."""
+
+    __slots__ = ("_clock", "_partition", "_purgatory")
+
+    def __init__(
+        self, partition: Partition, purgatory: Purgatory, clock: Callable[[], int]
+    ) -> None:
+        self._partition = partition
+        self._purgatory = purgatory
+        self._clock = clock
+
+    @property
+    def start_offset(self) -> int:
+        return self._partition.log.start_offset
+
+    @property
+    def end_offset(self) -> int:
+        return self._partition.log.end_offset
+
+    def read(self, offset: int, max_bytes: int) -> bytes:
+        log = self._partition.log
+        if offset >= log.end_offset:
+            return b""
+        records = log.read(offset, max_bytes, upto=log.end_offset)
+        return records.read() if records is not None else b""
+
+    def append(self, batch: bytearray) -> int:
+        appended = self._partition.append(
+            memoryview(batch), acks=ALL_IN_SYNC, now_ms=self._clock(), from_client=False
+        )
+        return appended.last_offset + 1
+
+    def append_marker(self, marker: Marker) -> int:
+        return self._partition.end_transaction(marker, now_ms=self._clock()).last_offset + 1
+
+    def when_committed(self, next_offset: int, timeout_ms: int, committed: Committed) -> None:
+        partition = self._partition
+
+        def is_committed(_: Hashable = None, __: int = 0) -> bool:
+            return partition.has_promised(next_offset, ALL_IN_SYNC)
+
+        def look_again(_: "asyncio.Future[bool]") -> None:
+            if not partition.is_leader:
+                committed(_error(ErrorCode.NOT_LEADER_OR_FOLLOWER, partition))
+            elif not is_committed():
+                committed(_error(ErrorCode.REQUEST_TIMED_OUT, partition))
+            else:
+                committed(None)
+
+        if is_committed():
+            committed(None)
+            return
+        parked = self._purgatory.park([partition], timeout_ms, is_committed, "Coordinator")
+        parked.add_done_callback(look_again)
+
+
+def _error(code: ErrorCode, partition: Partition) -> KafkaError:
+    return KafkaError(code, f"{partition.topic}-{partition.index} has not committed a write.")

@@ -1,0 +1,17 @@
+"""ConsumerGroupHeartbeat (key 68): join, follow and leave a group by the consumer protocol.
+
+v0 KIP-848; v1 topics by a pattern, member ids made by the client.
+"""
+
+from barnabas.server.call import Call
+from barnabas.server.group_clients import client_of
+from barnabas.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+
+async def handle(
+    request: ConsumerGroupHeartbeatRequest, call: Call
+) -> ConsumerGroupHeartbeatResponse:
+    return await call.broker.groups.consumer_heartbeat(request, client_of(call))

@@ -1,0 +1,20 @@
+"""DescribeGroups (key 15): the state and the members of classic groups.
+
+v1 throttling; v3 authorized operations; v4 static members; v5 flexible; v6 GROUP_ID_NOT_FOUND for
+groups that are not there, which were Dead before.
+"""
+
+from barnabas.server.call import Call
+from barnabas.server.group_clients import client_of
+from barnabas.server.topic_view import GROUP_OPERATIONS
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+
+
+async def handle(request: DescribeGroupsRequest, call: Call) -> DescribeGroupsResponse:
+    groups = await call.broker.groups.describe(request.groups, client_of(call))
+    if request.include_authorized_operations:
+        for group in groups:
+            if group.error_code == ErrorCode.NONE:
+                group.authorized_operations = GROUP_OPERATIONS
+    return DescribeGroupsResponse(groups=groups)

@@ -1,0 +1,12 @@
+"""LeaveGroup (key 13): members leave a group and are not waited for.
+
+v3 several members at once, static ones by their instance id; v5 the reason.
+"""
+
+from barnabas.server.call import Call
+from barnabas.server.group_clients import client_of
+from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+
+
+async def handle(request: LeaveGroupRequest, call: Call) -> LeaveGroupResponse:
+    return await call.broker.groups.leave(request, client_of(call))

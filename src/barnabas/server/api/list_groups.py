@@ -1,0 +1,12 @@
+"""ListGroups (key 16): the groups that this broker coordinates.
+
+v1 throttling; v3 flexible; v4 states, and a filter by them; v5 types, and a filter by them.
+"""
+
+from barnabas.server.call import Call
+from barnabas.server.group_clients import client_of
+from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+
+
+async def handle(request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
+    return await call.broker.groups.list(request, client_of(call))

@@ -1,0 +1,13 @@
+"""OffsetCommit (key 8): remember how far a group has read.
+
+v2 the earliest served; v5 no retention time of its own; v6 leader epochs; v7 static members;
+v9 member epochs (KIP-848); v10 topics by id.
+"""
+
+from barnabas.server.call import Call
+from barnabas.server.group_clients import client_of
+from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+
+
+async def handle(request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse:
+    return await call.broker.groups.commit(request, client_of(call))

@@ -1,0 +1,86 @@
+"""OffsetFetch (key 9): how far groups have read.
+
+v2 all topics at once; v5 leader epochs; v7 only offsets that no open transaction may change
+(KIP-447); v8 several groups at once; v9 member epochs (KIP-848); v10 topics by id.
+"""
+
+from barnabas.server.call import Call
+from barnabas.server.group_clients import client_of
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
+
+FIRST_VERSION_WITH_GROUPS = 8
+FIRST_VERSION_WITH_GROUP_ERRORS = 2
+
+
+async def handle(request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
+    one_group = call.api_version < FIRST_VERSION_WITH_GROUPS
+    wanted = [_as_group(request)] if one_group else request.groups
+    groups = await call.broker.groups.fetch(wanted, request.require_stable, client_of(call))
+    if one_group:
+        return _as_one_group(request, groups[0], call.api_version)
+    return OffsetFetchResponse(groups=groups)
+
+
+def _as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
+    """The one group of an older request, asked for as newer ones ask for several."""
+    topics = request.topics
+    return OffsetFetchRequestGroup(
+        group_id=request.group_id,
+        topics=None
+        if topics is None
+        else [
+            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in topics
+        ],
+    )
+
+
+def _as_one_group(
+    request: OffsetFetchRequest, group: OffsetFetchResponseGroup, version: int
+) -> OffsetFetchResponse:
+    if group.error_code != ErrorCode.NONE and version < FIRST_VERSION_WITH_GROUP_ERRORS:
+        return OffsetFetchResponse(topics=_failed(request, group.error_code))
+    return OffsetFetchResponse(
+        error_code=group.error_code,
+        topics=[
+            OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponsePartition(
+                        partition_index=partition.partition_index,
+                        committed_offset=partition.committed_offset,
+                        committed_leader_epoch=partition.committed_leader_epoch,
+                        metadata=partition.metadata,
+                        error_code=partition.error_code,
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in group.topics
+        ],
+    )
+
+
+def _failed(request: OffsetFetchRequest, code: int) -> list[OffsetFetchResponseTopic]:
+    """The oldest version has no place for an error but beside each partition."""
+    return [
+        OffsetFetchResponseTopic(
+            name=topic.name,
+            partitions=[
+                OffsetFetchResponsePartition(
+                    partition_index=index, committed_offset=-1, metadata="", error_code=code
+                )
+                for index in topic.partition_indexes
+            ],
+        )
+        for topic in request.topics or ()
+    ]

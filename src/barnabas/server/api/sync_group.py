@@ -1,0 +1,12 @@
+"""SyncGroup (key 14): the leader gives out the assignment, everybody gets theirs.
+
+v3 static members; v4 flexible; v5 protocol type and name.
+"""
+
+from barnabas.server.call import Call
+from barnabas.server.group_clients import client_of
+from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+async def handle(request: SyncGroupRequest, call: Call) -> SyncGroupResponse:
+    return await call.broker.groups.sync(request, client_of(call))
