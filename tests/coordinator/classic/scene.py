@@ -147,6 +147,11 @@ class Scene:
     def heartbeat(
         self, member_id: str, generation: int, instance: str | None = None, group: str = GROUP
     ) -> ErrorCode:
+        return code_of(self.beat(member_id, generation, instance, group))
+
+    def beat(
+        self, member_id: str, generation: int, instance: str | None = None, group: str = GROUP
+    ) -> Answer[HeartbeatResponse]:
         request = HeartbeatRequest(
             group_id=group,
             generation_id=generation,
@@ -154,22 +159,21 @@ class Scene:
             group_instance_id=instance,
         )
         client = Client("client", "/10.0.0.1", 4)
-        answer: Answer[HeartbeatResponse] = self.world.shard.write(
-            lambda groups: classic.heartbeat(groups, request, client)
-        )
-        return code_of(answer)
+        return self.world.shard.write(lambda groups: classic.heartbeat(groups, request, client))
 
     def leave(self, *members: tuple[str, str | None], group: str = GROUP) -> LeaveGroupResponse:
-        """Each a member id and an instance id."""
+        return self.go(*members, group=group).result()
+
+    def go(
+        self, *members: tuple[str, str | None], group: str = GROUP
+    ) -> Answer[LeaveGroupResponse]:
+        """Leave. Each is a member id and an instance id."""
         request = LeaveGroupRequest(
             group_id=group,
             members=[MemberIdentity(member_id=m, group_instance_id=i) for m, i in members],
         )
         client = Client("client", "/10.0.0.1", 5)
-        answer: Answer[LeaveGroupResponse] = self.world.shard.write(
-            lambda groups: classic.leave(groups, request, client)
-        )
-        return answer.result()
+        return self.world.shard.write(lambda groups: classic.leave(groups, request, client))
 
     def stable(self, count: int = 1, **terms: Any) -> list[str]:
         """A stable group of so many; their ids, the leader's first."""
@@ -181,11 +185,11 @@ class Scene:
         """All sync with the current generation. A member is assigned its own id."""
         leader, generation = self.group.leader, self.group.generation
         assignments = {each: each.encode() for each in members}
-        protocol = self.group.protocol
-        for each in sorted(members, key=lambda each: each != leader):
-            given = assignments if each == leader else None
-            self.sync(each, generation, given, protocol=protocol).result()
-        return sorted(members, key=lambda each: each != leader)
+        terms = {"protocol": self.group.protocol, "protocol_type": self.group.protocol_type}
+        leader_first = sorted(members, key=lambda each: each != leader)
+        for each in leader_first:
+            self.sync(each, generation, assignments if each == leader else None, **terms).result()
+        return leader_first
 
 
 def subscription(*topics: str, version: int = 1) -> bytes:

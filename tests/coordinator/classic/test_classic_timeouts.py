@@ -190,6 +190,17 @@ def test_a_group_that_synced_waits_for_heartbeats_alone(scene: Scene) -> None:
 # Pending members
 
 
+def test_a_group_left_by_all_but_a_pending_member_is_empty(scene: Scene) -> None:
+    (member,) = scene.stable()
+    told = scene.join().result()
+    scene.leave((member, None))
+    scene.advance(0)
+    assert scene.group.state is ClassicState.EMPTY
+    joining = scene.join(told.member_id)
+    scene.advance(DELAY_MS)
+    assert joining.result().generation_id == 3
+
+
 def test_an_id_that_is_not_joined_with_in_time_is_forgotten(scene: Scene) -> None:
     told = scene.join(session_ms=6_000).result()
     scene.advance(6_000)

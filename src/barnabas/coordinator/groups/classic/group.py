@@ -270,7 +270,7 @@ class ClassicGroup(Group):
     @property
     def rebalance_timeout_ms(self) -> int:
         """The longest that any member asks for."""
-        return max(0, *(each.rebalance_timeout_ms for each in self.members.values()))
+        return max([0, *(each.rebalance_timeout_ms for each in self.members.values())])
 
     # Generations
 

@@ -8,9 +8,11 @@ time is given up; static members stay until their sessions end.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.classic.departure import let_go, session_key
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
@@ -163,7 +165,7 @@ def _company_due(
     group.has_new_members = False
     longest_ms = groups.settings.broker("group.initial.rebalance.delay.ms")
     _await_company(groups, group, min(longest_ms, remaining_ms), remaining_ms - delay_ms)
-    return Decision(None)
+    return _decided()
 
 
 def _await_joins(groups: Groups, group: ClassicGroup) -> None:
@@ -174,8 +176,8 @@ def _await_joins(groups: Groups, group: ClassicGroup) -> None:
 
 def _joins_due(groups: Groups, group: ClassicGroup) -> Decision[None]:
     if group.state is not ClassicState.PREPARING_REBALANCE:
-        return Decision(None)
-    return Decision(None, complete(groups, group), is_replayed=False)
+        return _decided()
+    return _decided(complete(groups, group))
 
 
 def _await_syncs(groups: Groups, group: ClassicGroup) -> None:
@@ -186,20 +188,19 @@ def _await_syncs(groups: Groups, group: ClassicGroup) -> None:
 
 def _syncs_due(groups: Groups, group: ClassicGroup) -> Decision[None]:
     if not group.unsynced:
-        return Decision(None)
+        return _decided()
     silent = sorted(group.unsynced)
     for member_id in silent:
         let_go(groups, group, member_id)
-    records = prepare(groups, group, f"no SyncGroup from {', '.join(silent)}")
-    return Decision(None, records, is_replayed=False)
+    return _decided(prepare(groups, group, f"no SyncGroup from {', '.join(silent)}"))
 
 
 def _session_due(groups: Groups, group: ClassicGroup, member_id: str) -> Decision[None]:
     member = group.members.get(member_id)
     if member is None and member_id not in group.pending:
-        return Decision(None)
+        return _decided()
     if member is not None and member.is_excused:
-        return Decision(None)  # its session begins anew when it is answered
+        return _decided()  # its session begins anew when it is answered
     log.info("Member %s of group %s is gone: its session ended", member_id, group.group_id)
     let_go(groups, group, member_id)
     records: Records = []
@@ -209,7 +210,13 @@ def _session_due(groups: Groups, group: ClassicGroup, member_id: str) -> Decisio
             records = complete(groups, group)
     elif member is not None:
         records = prepare(groups, group, f"the session of {member_id} ended")
-    return Decision(None, records, is_replayed=False)
+    return _decided(records)
+
+
+def _decided(records: Sequence[CoordinatorRecord] = ()) -> Decision[None]:
+    """Time has had its way, and need not try again. Should the record of an empty group be lost,
+    then whoever loads the one before lets silent members go as well."""
+    return Decision(Answer.of(None), records, is_replayed=False)
 
 
 def _join_key(group: ClassicGroup) -> tuple[str, str]:

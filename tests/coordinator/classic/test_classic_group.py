@@ -1,0 +1,219 @@
+"""What offsets, listings and deletion ask of a classic group, state by state."""
+
+import pytest
+from tests.coordinator.classic.scene import DELAY_MS, GROUP, Scene, subscription
+
+from barnabas.coordinator.groups import classic
+from barnabas.coordinator.groups.classic.group import MOVES, ClassicGroup, ClassicState
+from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.group import Group, GroupType
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.describe_groups import DescribedGroup
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def commit_code(
+    group: ClassicGroup,
+    member_id: str = "",
+    generation: int = -1,
+    *,
+    instance: str | None = None,
+    transactional: bool = False,
+) -> ErrorCode:
+    try:
+        group.check_commit(
+            member_id, instance, generation, transactional=transactional, api_version=9
+        )
+    except KafkaError as error:
+        return error.code
+    return ErrorCode.NONE
+
+
+def describe(scene: Scene, group: str = GROUP, version: int = 6) -> DescribedGroup:
+    return classic.describe(scene.groups, group, Client("client", "/10.0.0.1", version))
+
+
+def test_a_group_that_only_keeps_offsets_needs_a_name_and_a_moment() -> None:
+    group = ClassicGroup("offsets", 1_000)
+    assert group.state_name == "Empty"
+    assert group.is_empty
+    assert group.group_type is GroupType.CLASSIC
+    assert group.protocol_type == ""
+    assert group.offsets_expire_after(5) == 5
+    assert not group.is_subscribed_to("t")
+    group.check_delete()
+    group.check_delete_offsets()
+    assert commit_code(group) == ErrorCode.NONE
+
+
+def test_there_is_no_way_back_from_the_dead() -> None:
+    assert MOVES[ClassicState.DEAD] == {ClassicState.DEAD}
+    assert all(ClassicState.DEAD in moves for moves in MOVES.values())
+
+
+def test_a_move_that_is_not_in_the_table_is_a_fault() -> None:
+    with pytest.raises(AssertionError):
+        ClassicGroup("g", 0).move(ClassicState.STABLE, 0)
+
+
+# Commits
+
+
+def test_anybody_commits_to_an_empty_group_who_names_no_generation(scene: Scene) -> None:
+    (member,) = scene.stable()
+    scene.leave((member, None))
+    assert commit_code(scene.group) == ErrorCode.NONE
+    assert commit_code(scene.group, "nobody", -1) == ErrorCode.NONE
+    assert commit_code(scene.group, member, 1) == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_members_alone_commit_to_a_group_that_has_any(scene: Scene) -> None:
+    (member,) = scene.stable()
+    assert commit_code(scene.group, member, 1) == ErrorCode.NONE
+    assert commit_code(scene.group, member, 0) == ErrorCode.ILLEGAL_GENERATION
+    assert commit_code(scene.group, member, -1) == ErrorCode.ILLEGAL_GENERATION
+    assert commit_code(scene.group) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert commit_code(scene.group, "nobody", 1) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert commit_code(scene.group, "", 1) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert commit_code(scene.group, member, 1, instance="a") == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_members_commit_while_a_rebalance_is_prepared_but_not_before_the_sync(
+    scene: Scene,
+) -> None:
+    (old,) = scene.stable()
+    scene.enter()
+    assert commit_code(scene.group, old, 1) == ErrorCode.NONE
+    scene.join(old)
+    assert commit_code(scene.group, old, 2) == ErrorCode.REBALANCE_IN_PROGRESS
+    assert commit_code(scene.group, old, 1) == ErrorCode.ILLEGAL_GENERATION
+    assert commit_code(scene.group, old, 2, transactional=True) == ErrorCode.NONE
+
+
+def test_a_transaction_commits_without_naming_a_member(scene: Scene) -> None:
+    (member,) = scene.stable()
+    assert commit_code(scene.group, transactional=True) == ErrorCode.NONE
+    assert commit_code(scene.group, member, 0, transactional=True) == (ErrorCode.ILLEGAL_GENERATION)
+
+
+def test_nobody_commits_to_the_dead() -> None:
+    group = ClassicGroup("g", 0)
+    group.move(ClassicState.DEAD, 1)
+    assert commit_code(group) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    for check in group.check_delete, group.check_delete_offsets:
+        with pytest.raises(KafkaError) as refused:
+            check()
+        assert refused.value.code == ErrorCode.GROUP_ID_NOT_FOUND
+    with pytest.raises(KafkaError):
+        group.check_fetch(None, -1)
+
+
+# Deletion and expiry
+
+
+def test_a_group_with_members_is_not_deleted(scene: Scene) -> None:
+    scene.stable()
+    with pytest.raises(KafkaError) as refused:
+        scene.group.check_delete()
+    assert refused.value.code == ErrorCode.NON_EMPTY_GROUP
+    scene.group.check_delete_offsets()
+
+
+def test_offsets_of_a_group_that_is_not_of_consumers_are_not_deleted(scene: Scene) -> None:
+    scene.stable(protocol_type="connect")
+    with pytest.raises(KafkaError) as refused:
+        scene.group.check_delete_offsets()
+    assert refused.value.code == ErrorCode.NON_EMPTY_GROUP
+    assert scene.group.offsets_expire_after(5) is None
+    assert not scene.group.is_subscribed_to("t")
+
+
+def test_offsets_of_an_empty_group_expire_from_when_it_became_so(scene: Scene) -> None:
+    (member,) = scene.stable()
+    assert scene.group.offsets_expire_after(5) == 5
+    scene.advance(100)
+    scene.leave((member, None))
+    assert scene.group.offsets_expire_after(5) == scene.groups.now_ms()
+
+
+def test_offsets_do_not_expire_while_a_group_rebalances(scene: Scene) -> None:
+    scene.stable()
+    scene.enter()
+    assert scene.group.offsets_expire_after(5) is None
+
+
+def test_a_tombstone_takes_the_group_back(scene: Scene) -> None:
+    (member,) = scene.stable()
+    scene.leave((member, None))
+    scene.join()
+    group: Group = scene.group
+    (tombstone,) = group.tombstones()
+    scene.groups.replay(tombstone, -1)
+    assert not scene.groups.groups
+    assert group.state_name == "Dead"
+    assert len(scene.groups.timers) == 0
+
+
+# Subscriptions
+
+
+def test_a_group_is_subscribed_to_what_any_member_is(scene: Scene) -> None:
+    scene.enter(topics=("a", "b"))
+    second, _ = scene.enter(topics=("c",))
+    scene.advance(DELAY_MS * 2)
+    assert all(scene.group.is_subscribed_to(each) for each in "abc")
+    assert not scene.group.is_subscribed_to("d")
+    scene.leave((second, None))
+    scene.advance(100_000)
+    assert scene.group.is_empty
+    assert not scene.group.is_subscribed_to("a")
+
+
+@pytest.mark.parametrize("metadata", [b"", b"\0", b"\0\1\0\0\0\1", b"\xff" * 6])
+def test_a_subscription_that_cannot_be_read_may_be_to_anything(
+    scene: Scene, metadata: bytes
+) -> None:
+    scene.stable(metadata=metadata)
+    assert scene.group.is_subscribed_to("t")
+    assert scene.group.offsets_expire_after(5) is None
+
+
+def test_a_subscription_of_a_version_to_come_is_read_as_far_as_it_is_known(scene: Scene) -> None:
+    scene.stable(metadata=b"\x00\x63" + subscription("t")[2:] + b"more")
+    assert scene.group.subscribed_topics == {"t"}
+
+
+# DescribeGroups
+
+
+def test_a_stable_group_is_described_with_what_its_members_said(scene: Scene) -> None:
+    (member,) = scene.stable()
+    described = describe(scene)
+    assert (described.group_state, described.protocol_type, described.protocol_data) == (
+        "Stable", "consumer", "range",
+    )  # fmt: skip
+    (each,) = described.members
+    assert (each.member_id, each.client_id, each.client_host) == (member, "client", "/10.0.0.1")
+    assert (each.member_metadata, each.member_assignment) == (subscription("t"), member.encode())
+
+
+def test_a_group_that_rebalances_is_described_without(scene: Scene) -> None:
+    (member,) = scene.stable()
+    scene.enter()
+    described = describe(scene)
+    assert (described.group_state, described.protocol_data) == ("PreparingRebalance", "")
+    assert [each.member_metadata for each in described.members] == [b"", b""]
+    assert described.members[0].member_assignment == member.encode()
+
+
+def test_a_group_that_is_not_there_is_dead(scene: Scene) -> None:
+    for version in range(7):
+        described = describe(scene, "nobody's", version)
+        assert described.group_state == "Dead"
+        is_error = version == 6
+        assert (described.error_code == ErrorCode.GROUP_ID_NOT_FOUND) is is_error
+        assert (described.error_message == "Group nobody's not found.") is is_error

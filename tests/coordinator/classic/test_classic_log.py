@@ -1,0 +1,231 @@
+"""Classic groups in the log: what is written, and what comes back from it."""
+
+import pytest
+from tests.coordinator.classic.scene import DELAY_MS, GROUP, SESSION_MS, Scene
+
+from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
+from barnabas.coordinator.groups.classic.member import ClassicMember
+from barnabas.coordinator.groups.classic.records import group_record
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.state import GROUP_RECORDS
+from barnabas.coordinator.records import encode
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.group_records import GroupMetadataKey
+
+KAFKA_RECORDS = {
+    "nobody yet": (
+        "000200026731",
+        "0003000000000000ffffffff000001a1e268fb5600000000",
+    ),
+    "one member": (
+        "000200026731",
+        "00030008636f6e73756d657200000001000572616e6765002973616d652d35356166653337642d3330"
+        "39382d346461652d383538372d633639653039633765363563000001a1e268fbec0000000100297361"
+        "6d652d35356166653337642d333039382d346461652d383538372d633639653039633765363563ffff"
+        "000473616d65000a2f3132372e302e302e310000753000007530000000150001000000010005706c61"
+        "696effffffff000000000000000378797a",
+    ),
+    "all left": (
+        "000200026731",
+        "00030008636f6e73756d657200000002ffffffff000001a1e268fcc600000000",
+    ),
+}
+"""As Kafka 4.3.1 wrote them, for a member that joined, was assigned `xyz`, and left."""
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+@pytest.mark.parametrize("which", KAFKA_RECORDS)
+def test_kafkas_records_are_read_and_written_byte_for_byte(scene: Scene, which: str) -> None:
+    key, value = (bytes.fromhex(each) for each in KAFKA_RECORDS[which])
+    record = GROUP_RECORDS.decode(key, value)
+    assert record is not None
+    scene.groups.replay(record, -1)
+    group = scene.groups.groups["g1"]
+    assert isinstance(group, ClassicGroup)
+    assert group.state is (ClassicState.STABLE if which == "one member" else ClassicState.EMPTY)
+    rewritten = encode(group_record(group), 0)
+    assert (rewritten.key, rewritten.value) == (key, value)
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_records_of_all_versions_are_read(scene: Scene, version: int) -> None:
+    scene.join(instance="printer", session_ms=7_000, rebalance_ms=8_000)
+    scene.advance(DELAY_MS)
+    (member_id,) = scene.group.members
+    scene.synced([member_id])
+    record = group_record(scene.group)._replace(version=version)
+    scene.world.log.batches.clear()
+    old = encode(record, 0)
+    decoded = GROUP_RECORDS.decode(old.key or b"", old.value)
+    assert decoded is not None
+    scene.groups.replay(decoded, -1)
+    member = scene.group.members[member_id]
+    assert member.session_timeout_ms == 7_000
+    assert member.rebalance_timeout_ms == (8_000 if version >= 1 else 7_000)
+    assert (scene.group.state_since_ms is None) is (version < 2)
+    assert member.instance_id == ("printer" if version >= 3 else None)
+
+
+def test_a_loaded_group_is_the_group_that_was_written(scene: Scene) -> None:
+    members = scene.stable(3, protocols=("range", "sticky"))
+    static = scene.join(instance="printer", protocols=("sticky", "range"))
+    for each in members:
+        scene.join(each, protocols=("range", "sticky"))
+    assert static.is_done
+    scene.synced([*members, static.result().member_id])
+    before, described = scene.group, likeness(scene.group)
+    scene.lead()
+    assert scene.group is not before
+    assert likeness(scene.group) == described
+    assert all(member.protocols.keys() == {"range"} for member in scene.group.members.values())
+
+
+def likeness(group: ClassicGroup) -> object:
+    """All that outlives its coordinator; of the protocols, that is the chosen one."""
+
+    def of(member: ClassicMember) -> object:
+        return (
+            member.instance_id,
+            member.client_id,
+            member.client_host,
+            member.session_timeout_ms,
+            member.rebalance_timeout_ms,
+            member.metadata(group.protocol),
+            member.assignment,
+        )
+
+    return (
+        group.state,
+        group.generation,
+        group.protocol_type,
+        group.protocol,
+        group.leader,
+        dict(group.static_members),
+        group.subscribed_topics,
+        {member_id: of(member) for member_id, member in group.members.items()},
+    )
+
+
+def test_members_go_on_with_another_coordinator(scene: Scene) -> None:
+    leader, follower = scene.stable(2)
+    scene.lead()
+    for member in leader, follower:
+        assert scene.heartbeat(member, 1) == ErrorCode.NONE
+        assert scene.sync(member, 1).result().assignment == member.encode()
+    assert scene.join(follower).result().generation_id == 1
+
+
+def test_sessions_begin_anew_with_the_load(scene: Scene) -> None:
+    scene.stable(2)
+    scene.advance(SESSION_MS - 1)
+    scene.lead()
+    scene.advance(SESSION_MS - 1)
+    assert len(scene.group.members) == 2
+    scene.advance(1)
+    assert scene.group.state is ClassicState.EMPTY
+
+
+def test_a_generation_without_an_assignment_does_not_outlive_its_coordinator(
+    scene: Scene,
+) -> None:
+    (old,) = scene.stable()
+    _, joining = scene.enter()
+    scene.join(old)
+    assert joining.result().generation_id == 2
+    scene.lead()
+    assert (scene.group.state, scene.group.generation) == (ClassicState.STABLE, 1)
+    assert list(scene.group.members) == [old]
+
+
+def test_a_new_group_is_in_the_log_before_it_has_members(scene: Scene) -> None:
+    scene.join()
+    (record,) = scene.written
+    assert (record.version, record.value.protocol_type, record.value.generation) == (3, "", 0)
+    scene.lead()
+    assert scene.group.is_empty
+    assert scene.group.protocol_type == ""
+
+
+# What cannot be written
+
+
+def test_a_group_that_cannot_be_written_is_not_there(scene: Scene) -> None:
+    scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    refused = scene.join()
+    assert isinstance(refused.error, KafkaError)
+    assert refused.error.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert not scene.groups.groups
+    assert len(scene.groups.timers) == 0
+
+
+def test_who_joins_a_group_that_cannot_be_written_is_told(scene: Scene) -> None:
+    scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    refused = scene.join(instance="printer").result()
+    assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert not scene.groups.groups
+    assert len(scene.groups.timers) == 0
+
+
+def test_a_group_that_went_on_is_not_abandoned_when_its_first_record_is_late() -> None:
+    scene = Scene(group_initial_rebalance_delay_ms=0)
+    scene.world.log.committing = False
+    joining = scene.join(instance="printer")
+    scene.advance(0)
+    scene.advance(5_000)
+    assert joining.result().generation_id == 1
+    assert len(scene.group.members) == 1
+
+
+def test_an_empty_generation_that_cannot_be_written_is_empty_all_the_same(scene: Scene) -> None:
+    scene.stable(session_ms=6_000)
+    scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    scene.advance(10_000)
+    assert scene.group.state is ClassicState.EMPTY
+    assert len(scene.groups.timers) == 0
+
+
+# Resigning
+
+
+def test_whoever_waits_to_join_is_sent_to_another_coordinator(scene: Scene) -> None:
+    scene.stable()
+    new, joining = scene.enter()
+    scene.lead()
+    assert joining.result().error_code == ErrorCode.NOT_COORDINATOR
+    assert joining.result().member_id == new
+
+
+def test_whoever_waits_to_sync_is_sent_to_another_coordinator(scene: Scene) -> None:
+    leader, _ = scene.enter()
+    follower, _ = scene.enter()
+    scene.advance(DELAY_MS * 2)
+    waiting = scene.sync(follower, 1)
+    scene.world.log.committing = False
+    leading = scene.sync(leader, 1, {})
+    scene.lead()
+    assert waiting.result().error_code == ErrorCode.NOT_COORDINATOR
+    assert leading.result().error_code == ErrorCode.NOT_COORDINATOR
+
+
+# Groups of another kind
+
+
+def test_an_empty_consumer_group_gives_way(scene: Scene) -> None:
+    scene.groups.groups[GROUP] = ConsumerGroup(GROUP, scene.groups.subscriptions)
+    scene.join()
+    assert scene.group.pending
+    *tombstones, founding = scene.written
+    assert all(record.value is None for record in tombstones)
+    assert tombstones
+    assert isinstance(founding.key, GroupMetadataKey)
+
+
+def test_an_empty_consumer_group_stays_if_the_classic_one_cannot_be_written(scene: Scene) -> None:
+    former = scene.groups.groups[GROUP] = ConsumerGroup(GROUP, scene.groups.subscriptions)
+    scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    scene.join()
+    assert scene.groups.groups[GROUP] is former

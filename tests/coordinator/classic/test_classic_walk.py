@@ -1,0 +1,237 @@
+"""Clients that mostly behave, a log that fails, coordinators that come and go.
+
+Each step is drawn from a seed. After every one the group is whole; every assignment that is told
+is the one that its generation's leader gave; in the end nobody waits.
+"""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import pytest
+from tests.coordinator.classic.scene import GROUP, Scene, code_of
+
+from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.heartbeat import HeartbeatResponse
+from barnabas.wire.messages.join_group import JoinGroupResponse
+from barnabas.wire.messages.sync_group import SyncGroupResponse
+
+CLIENTS = 5
+GROUP_SIZE = 4
+INSTANCES = (None, None, "a", "b")
+PROTOCOLS = (("range",), ("range", "sticky"), ("sticky", "range"))
+LONG_MS = 3_600_000
+
+
+@dataclass(slots=True)
+class Consumer:
+    """What a client remembers of its membership."""
+
+    instance: str | None
+    member_id: str = ""
+    generation: int = -1
+    protocol: str | None = None
+    is_leader: bool = False
+    is_synced: bool = False
+    is_waiting: bool = False
+
+    def forget(self) -> None:
+        self.member_id, self.generation, self.is_synced = "", -1, False
+
+
+class Walk:
+    """A scene, its clients, and what they were told."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.scene = Scene(group_max_size=GROUP_SIZE, group_initial_rebalance_delay_ms=50)
+        self.clients = [self.client() for _ in range(CLIENTS)]
+        self.asked: list[Answer[Any]] = []
+        self.assigned: dict[int, bytes] = {}
+        """By generation the assignment that its members were told."""
+
+    def step(self) -> None:
+        behave = [self.behave] * 40
+        others = [self.blunder, self.replace, *[self.pass_time] * 4]
+        failures = [self.hold_log, self.refuse_log, self.fail_over]
+        self.random.choice(behave + others + failures)()
+        check_whole(self.scene)
+
+    # Clients
+
+    def client(self) -> Consumer:
+        return Consumer(self.random.choice(INSTANCES))
+
+    def behave(self) -> None:
+        """A client does what is next for it."""
+        client = self.random.choice(self.clients)
+        if client.is_waiting:
+            return
+        if client.generation < 0:
+            self.join(client)
+        elif not client.is_synced:
+            self.sync(client)
+        else:
+            self.beat(client)
+
+    def blunder(self) -> None:
+        """A client does what comes to its mind."""
+        client = self.random.choice(self.clients)
+        self.random.choice((self.join, self.sync, self.beat, self.leave, self.forget))(client)
+
+    def replace(self) -> None:
+        """A client dies without a word; another is started."""
+        self.clients[self.random.randrange(CLIENTS)] = self.client()
+
+    def forget(self, client: Consumer) -> None:
+        client.forget()
+
+    def join(self, client: Consumer) -> None:
+        version = self.random.choice((3, 5, 9)) if client.instance is None else 9
+        joining = self.scene.join(
+            client.member_id,
+            instance=client.instance,
+            protocols=self.random.choice(PROTOCOLS),
+            topics=self.random.choice((("t",), ("t",), ("u",))),
+            version=version,
+        )
+        client.is_waiting = True
+        self.asked.append(joining)
+        joining.then(lambda answer: self.joined(client, answer))
+
+    def joined(self, client: Consumer, answer: Answer[JoinGroupResponse]) -> None:
+        client.is_waiting = client.is_synced = False
+        code = code_of(answer)
+        if code is ErrorCode.NONE:
+            told = answer.result()
+            client.member_id, client.generation = told.member_id, told.generation_id
+            client.protocol, client.is_leader = told.protocol_name, bool(told.members)
+            assert client.is_leader == (told.leader == told.member_id)
+        elif code is ErrorCode.MEMBER_ID_REQUIRED:
+            client.member_id, client.generation = answer.result().member_id, -1
+        else:
+            client.forget()
+
+    def sync(self, client: Consumer) -> None:
+        tag = f"{client.generation}:{self.random.getrandbits(32)}:".encode()
+        everybody = {each.member_id: tag + each.member_id.encode() for each in self.clients}
+        syncing = self.scene.sync(
+            client.member_id,
+            client.generation,
+            everybody if client.is_leader else None,
+            instance=client.instance,
+            protocol=client.protocol or "range",
+        )
+        client.is_waiting = True
+        self.asked.append(syncing)
+        generation = client.generation
+        syncing.then(lambda answer: self.synced(client, generation, answer))
+
+    def synced(self, client: Consumer, generation: int, answer: Answer[SyncGroupResponse]) -> None:
+        client.is_waiting = False
+        self.heed(client, code_of(answer))
+        if code_of(answer) is not ErrorCode.NONE:
+            return
+        client.is_synced = True
+        if answer.result().assignment:
+            told, tag, _ = answer.result().assignment.split(b":", 2)
+            assert int(told) == generation
+            assert self.assigned.setdefault(generation, tag) == tag
+
+    def beat(self, client: Consumer) -> None:
+        def heed(answer: Answer[HeartbeatResponse]) -> None:
+            self.heed(client, code_of(answer))
+
+        self.scene.beat(client.member_id, client.generation, client.instance).then(heed)
+
+    def heed(self, client: Consumer, code: ErrorCode) -> None:
+        if code is ErrorCode.REBALANCE_IN_PROGRESS:
+            client.generation = -1
+        elif code is not ErrorCode.NONE:
+            client.forget()
+
+    def leave(self, client: Consumer) -> None:
+        self.scene.go((self.random.choice((client.member_id, "")), client.instance))
+
+    # The world
+
+    def pass_time(self) -> None:
+        self.scene.advance(self.random.choice((10, 50, 100, 1_000, 3_000, 10_000, 30_000)))
+
+    def hold_log(self) -> None:
+        log = self.scene.world.log
+        log.committing = not log.committing
+        if log.committing:
+            log.commit()
+
+    def refuse_log(self) -> None:
+        log = self.scene.world.log
+        log.refusal = None if log.refusal else KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+
+    def fail_over(self) -> None:
+        """What was not committed is lost."""
+        log = self.scene.world.log
+        log.lose_leadership()
+        log.truncate_to(log.high_watermark)
+        self.scene.lead()
+
+    def end(self) -> None:
+        """The log works, and all clients are silent."""
+        log = self.scene.world.log
+        log.refusal, log.committing = None, True
+        log.commit()
+        self.scene.advance(LONG_MS)
+
+
+def check_whole(scene: Scene) -> None:
+    group = scene.groups.groups.get(GROUP)
+    if not isinstance(group, ClassicGroup):
+        return
+    members = group.members.values()
+    joining = [each for each in members if each.awaiting_join is not None]
+    syncing = [each for each in members if each.awaiting_sync is not None]
+    assert group.awaiting_join_count == len(joining)
+    assert {each.member_id for each in members} == set(group.members)
+    assert group.static_members == {
+        each.instance_id: each.member_id for each in members if each.instance_id is not None
+    }
+    assert len(joining) <= GROUP_SIZE
+    assert group.pending.isdisjoint(group.members)
+    assert group.unsynced <= set(group.members)
+    assert group.leader in group.members or (not group.members and group.leader is None)
+    assert not members or all(group.elect_protocol() in each.protocols for each in members)
+    awaits_joins = ("classic joins", GROUP) in scene.groups.timers
+    awaits_syncs = ("classic syncs", GROUP) in scene.groups.timers
+    assert awaits_joins is (group.state is ClassicState.PREPARING_REBALANCE)
+    assert awaits_syncs is bool(group.unsynced)
+    match group.state:
+        case ClassicState.EMPTY:
+            assert not group.members
+            assert group.protocol is None
+        case ClassicState.PREPARING_REBALANCE:
+            assert not syncing
+            assert not group.unsynced
+        case ClassicState.COMPLETING_REBALANCE:
+            assert not joining
+            assert {each.member_id for each in syncing}.isdisjoint(group.unsynced)
+        case ClassicState.STABLE:
+            assert all(group.protocol in each.protocols for each in members)
+            assert all(each.is_static for each in joining)
+            assert not syncing
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_whatever_happens_the_group_is_whole_and_nobody_waits_in_the_end(
+    seed: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    walk = Walk(seed)
+    for _ in range(300):
+        walk.step()
+    walk.end()
+    check_whole(walk.scene)
+    assert all(answer.is_done for answer in walk.asked)
+    assert walk.scene.groups.groups.get(GROUP) is None or walk.scene.group.is_empty
+    assert len(walk.scene.groups.timers) == 0
+    assert not caplog.records, "a timer's decision failed"
