@@ -1,0 +1,357 @@
+"""The coordinator of transactions as the server sees it: one method per API.
+
+No method fails but by a fault of ours: what a client did wrong, or must try again, is in the
+response, by the error code that its version knows.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+from barnabas.coordinator.answer import Answer, all_of
+from barnabas.coordinator.ports import Clockwork, PartitionLog
+from barnabas.coordinator.runtime import Runtime
+from barnabas.coordinator.transactions.add_partitions import (
+    FIRST_BROKERS_REQUEST,
+    Outcomes,
+    add_partitions,
+    asked,
+    told,
+    verify_partitions,
+)
+from barnabas.coordinator.transactions.describe import describe, select, unknown_states
+from barnabas.coordinator.transactions.end import FIRST_BUMPING_REQUEST, end
+from barnabas.coordinator.transactions.init_producer_id import init_producer_id, needs_new_id
+from barnabas.coordinator.transactions.metadata import (
+    BUMPING_VERSION,
+    NO_PRODUCER_EPOCH,
+    TopicPartition,
+)
+from barnabas.coordinator.transactions.ports import (
+    Participants,
+    ProducerIdBlocks,
+    TransactionSettings,
+)
+from barnabas.coordinator.transactions.producer_ids import ProducerIds
+from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS, TRANSACTIONS_TOPIC
+from barnabas.coordinator.transactions.state import Transactions
+from barnabas.metadata.image import Image
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages import describe_transactions
+from barnabas.wire.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+from barnabas.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTransaction,
+)
+from barnabas.wire.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from barnabas.wire.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+from barnabas.wire.records.batch import NO_PRODUCER_ID
+
+R = TypeVar("R")
+
+GROUPS_TOPIC: Final = "__consumer_offsets"
+INTERNAL_TOPICS: Final = frozenset({GROUPS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state"})
+
+
+class TransactionCoordinator:
+    """Coordinates the transactional ids whose partitions of `__transaction_state` are led here."""
+
+    def __init__(
+        self,
+        settings: TransactionSettings,
+        image: Callable[[], Image],
+        *,
+        participants: Participants,
+        producer_id_blocks: ProducerIdBlocks,
+        group_partition: Callable[[str], int],
+        open_log: Callable[[int], PartitionLog],
+        clockwork: Clockwork,
+        clock: Callable[[], int],
+    ) -> None:
+        self.producer_ids = ProducerIds(producer_id_blocks)
+        self._settings = settings
+        self._image = image
+        self._group_partition = group_partition
+        self.runtime: Runtime[Transactions] = Runtime(
+            TRANSACTIONS_TOPIC,
+            TRANSACTION_RECORDS,
+            lambda shard: Transactions(shard, settings, image(), participants, self.producer_ids),
+            open_log=open_log,
+            clockwork=clockwork,
+            clock=clock,
+            partition_count=settings.broker("transaction.state.log.num.partitions"),
+            write_timeout_ms=settings.broker("request.timeout.ms"),
+        )
+
+    # What producers ask
+
+    def init_producer_id(
+        self, request: InitProducerIdRequest, api_version: int
+    ) -> Answer[InitProducerIdResponse]:
+        def refused(code: ErrorCode) -> InitProducerIdResponse:
+            return InitProducerIdResponse(
+                error_code=_told_at(code, api_version, fenced_from=4),
+                producer_epoch=NO_PRODUCER_EPOCH,
+            )
+
+        code = self._refusal_of_init(request)
+        if code is not None:
+            return Answer.of(refused(code))
+        transactional_id = request.transactional_id
+        if transactional_id is None:
+            # Kafka, too, gives an idempotent producer a new id whatever id and epoch it had.
+            given = self.producer_ids.take().map(
+                lambda new_id: InitProducerIdResponse(producer_id=new_id, producer_epoch=0)
+            )
+            return _answered(given, refused)
+        answer = self._new_id_if(needs_new_id, transactional_id).chain(
+            lambda new_id: self.runtime.write(
+                transactional_id, lambda state: init_producer_id(state, request, new_id)
+            )
+        )
+        return _answered(answer, refused)
+
+    def add_partitions(
+        self, request: AddPartitionsToTxnRequest, api_version: int
+    ) -> Answer[AddPartitionsToTxnResponse]:
+        transactions = asked(request, api_version)
+
+        def response(outcomes: list[Outcomes]) -> AddPartitionsToTxnResponse:
+            if api_version < FIRST_BROKERS_REQUEST:
+                return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=told(outcomes[0]))
+            results = [
+                AddPartitionsToTxnResult(
+                    transactional_id=each.transactional_id, topic_results=told(outcome)
+                )
+                for each, outcome in zip(transactions, outcomes, strict=True)
+            ]
+            return AddPartitionsToTxnResponse(results_by_transaction=results)
+
+        answers = [self._add_to_one(each, api_version) for each in transactions]
+        return all_of(answers).map(response)
+
+    def add_offsets(
+        self, request: AddOffsetsToTxnRequest, api_version: int
+    ) -> Answer[AddOffsetsToTxnResponse]:
+        partition = (GROUPS_TOPIC, self._group_partition(request.group_id))
+        outcomes = self._outcomes(
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            [partition],
+            client_version=0,
+        )
+        return outcomes.map(
+            lambda found: AddOffsetsToTxnResponse(
+                error_code=_told_at(found[partition], api_version, fenced_from=2)
+            )
+        )
+
+    def end(self, request: EndTxnRequest, api_version: int) -> Answer[EndTxnResponse]:
+        def refused(code: ErrorCode) -> EndTxnResponse:
+            return EndTxnResponse(error_code=_told_at(code, api_version, fenced_from=2))
+
+        transactional_id = request.transactional_id
+        if not transactional_id:
+            return Answer.of(refused(ErrorCode.INVALID_REQUEST))
+
+        def needs_new_id(state: Transactions, transactional_id: str) -> bool:
+            current = state.known.get(transactional_id)
+            return (
+                api_version >= FIRST_BUMPING_REQUEST
+                and current is not None
+                and current.is_exhausted
+            )
+
+        answer = self._new_id_if(needs_new_id, transactional_id).chain(
+            lambda new_id: self.runtime.write(
+                transactional_id, lambda state: end(state, request, api_version, new_id)
+            )
+        )
+        return _answered(answer, refused)
+
+    # What this broker asks before it appends a transaction's records (KIP-890)
+
+    def verify_or_add(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Sequence[TopicPartition],
+        *,
+        add: bool,
+    ) -> Answer[Outcomes]:
+        """By partition, whether it is in the transaction; with `add`, it is put there."""
+        return self._outcomes(
+            transactional_id,
+            producer_id,
+            producer_epoch,
+            partitions,
+            client_version=BUMPING_VERSION if add else None,
+        )
+
+    # What administrators ask
+
+    def describe(
+        self, request: DescribeTransactionsRequest
+    ) -> Answer[DescribeTransactionsResponse]:
+        answers = [self._describe_one(each) for each in request.transactional_ids]
+        return all_of(answers).map(
+            lambda states: DescribeTransactionsResponse(transaction_states=states)
+        )
+
+    def list(self, request: ListTransactionsRequest) -> Answer[ListTransactionsResponse]:
+        if self.runtime.is_loading:
+            code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            return Answer.of(ListTransactionsResponse(error_code=code))
+        found = all_of(
+            [shard.read(lambda state: select(state, request)) for shard in self.runtime.active()]
+        )
+        answer = found.map(
+            lambda shares: ListTransactionsResponse(
+                unknown_state_filters=unknown_states(request),
+                transaction_states=[each for share in shares for each in share],
+            )
+        )
+        return _answered(answer, lambda code: ListTransactionsResponse(error_code=code))
+
+    # Steps
+
+    def _refusal_of_init(self, request: InitProducerIdRequest) -> ErrorCode | None:
+        has_id, has_epoch = (
+            request.producer_id != NO_PRODUCER_ID,
+            request.producer_epoch != NO_PRODUCER_EPOCH,
+        )
+        if has_id != has_epoch or request.transactional_id == "":
+            return ErrorCode.INVALID_REQUEST
+        longest_ms: int = self._settings.broker("transaction.max.timeout.ms")
+        if request.transactional_id and not 0 < request.transaction_timeout_ms <= longest_ms:
+            return ErrorCode.INVALID_TRANSACTION_TIMEOUT
+        return None
+
+    def _new_id_if(
+        self, is_needed: Callable[[Transactions, str], bool], transactional_id: str
+    ) -> Answer[int]:
+        """A new producer id if one is needed to decide, else -1."""
+        try:
+            state = self.runtime.shard_of(transactional_id).state
+        except KafkaError as error:
+            return Answer.failed(error)
+        if is_needed(state, transactional_id):
+            return self.producer_ids.take()
+        return Answer.of(NO_PRODUCER_ID)
+
+    def _add_to_one(
+        self, transaction: AddPartitionsToTxnTransaction, api_version: int
+    ) -> Answer[Outcomes]:
+        partitions = [
+            (topic.name, index) for topic in transaction.topics for index in topic.partitions
+        ]
+        refusals = self._refusals_of(partitions, is_client=api_version < FIRST_BROKERS_REQUEST)
+        if refusals:
+            # One that cannot be added keeps all others out.
+            others: Outcomes = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
+            return Answer.of(others | refusals)
+        client_version = BUMPING_VERSION if api_version >= FIRST_BROKERS_REQUEST else 0
+        outcomes = self._outcomes(
+            transaction.transactional_id,
+            transaction.producer_id,
+            transaction.producer_epoch,
+            partitions,
+            client_version=None if transaction.verify_only else client_version,
+        )
+        if api_version >= 2:
+            return outcomes
+        return outcomes.map(
+            lambda found: {
+                each: _told_at(code, api_version, fenced_from=2) for each, code in found.items()
+            }
+        )
+
+    def _refusals_of(self, partitions: Sequence[TopicPartition], *, is_client: bool) -> Outcomes:
+        topics = self._image().topics
+        refusals: Outcomes = {}
+        for name, index in partitions:
+            topic = topics.by_name(name)
+            if is_client and name in INTERNAL_TOPICS:
+                refusals[name, index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif topic is None or index not in topic.partitions:
+                refusals[name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return refusals
+
+    def _outcomes(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Sequence[TopicPartition],
+        *,
+        client_version: int | None,
+    ) -> Answer[Outcomes]:
+        """Add the partitions for a client of that version, or verify them if there is none."""
+
+        def refused(code: ErrorCode) -> Outcomes:
+            return dict.fromkeys(partitions, code)
+
+        if not transactional_id:
+            return Answer.of(refused(ErrorCode.INVALID_REQUEST))
+        producer = (transactional_id, producer_id, producer_epoch)
+        if client_version is None:
+            answer = self.runtime.read(
+                transactional_id, lambda state: verify_partitions(state, *producer, partitions)
+            )
+        else:
+            answer = self.runtime.write(
+                transactional_id,
+                lambda state: add_partitions(state, *producer, partitions, client_version),
+            )
+        return _answered(answer, refused)
+
+    def _describe_one(
+        self, transactional_id: str
+    ) -> Answer[describe_transactions.TransactionState]:
+        def refused(code: ErrorCode) -> describe_transactions.TransactionState:
+            return describe_transactions.TransactionState(
+                transactional_id=transactional_id, error_code=code
+            )
+
+        if not transactional_id:
+            return Answer.of(refused(ErrorCode.INVALID_REQUEST))
+        found = self.runtime.read(transactional_id, lambda state: describe(state, transactional_id))
+        return _answered(found, refused)
+
+
+def _answered(answer: Answer[R], refused: Callable[[ErrorCode], R]) -> Answer[R]:
+    """The answer, with the protocol's own errors made part of a response."""
+    if answer.is_done and answer.error is None:
+        return answer
+    answered: Answer[R] = Answer()
+
+    def settle(done: Answer[R]) -> None:
+        error = done.error
+        if isinstance(error, KafkaError):
+            answered.complete(refused(error.code))
+        else:
+            answered.settle(done.result)
+
+    answer.then(settle)
+    return answered
+
+
+def _told_at(code: ErrorCode, api_version: int, *, fenced_from: int) -> ErrorCode:
+    """PRODUCER_FENCED came with some version of each request; before it was told otherwise."""
+    if code is ErrorCode.PRODUCER_FENCED and api_version < fenced_from:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return code

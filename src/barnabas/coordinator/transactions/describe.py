@@ -1,0 +1,80 @@
+"""DescribeTransactions and ListTransactions: what administrators see."""
+
+from collections.abc import Iterable
+
+from barnabas.coordinator.groups.consumer.regex import search
+from barnabas.coordinator.transactions.metadata import TransactionMetadata, TransactionState
+from barnabas.coordinator.transactions.records import by_topic
+from barnabas.coordinator.transactions.state import Transactions
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages import describe_transactions, list_transactions
+from barnabas.wire.messages.list_transactions import ListTransactionsRequest
+
+_STATES = {state.title: state for state in TransactionState}
+
+
+def describe(
+    transactions: Transactions, transactional_id: str
+) -> describe_transactions.TransactionState:
+    current = transactions.known.get(transactional_id)
+    if current is None:
+        raise KafkaError(
+            ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"There is no {transactional_id} here."
+        )
+    ending = transactions.endings.get(transactional_id)
+    partitions = current.partitions if ending is None else ending.remaining
+    return describe_transactions.TransactionState(
+        transactional_id=transactional_id,
+        transaction_state=current.state.title,
+        transaction_timeout_ms=current.timeout_ms,
+        transaction_start_time_ms=current.started_ms,
+        producer_id=current.producer_id,
+        producer_epoch=current.producer_epoch,
+        topics=[
+            describe_transactions.TopicData(topic=topic, partitions=indexes)
+            for topic, indexes in by_topic(partitions).items()
+        ],
+    )
+
+
+def unknown_states(request: ListTransactionsRequest) -> list[str]:
+    """The names asked for that no state has."""
+    return [name for name in request.state_filters if name not in _STATES]
+
+
+def select(
+    transactions: Transactions, request: ListTransactionsRequest
+) -> list[list_transactions.TransactionState]:
+    """Those that all filters let through."""
+    now_ms = transactions.now_ms()
+    states = {_STATES[name] for name in request.state_filters if name in _STATES}
+    producer_ids = frozenset(request.producer_id_filters)
+
+    def is_meant(current: TransactionMetadata) -> bool:
+        return (
+            (not request.state_filters or current.state in states)
+            and (not producer_ids or current.producer_id in producer_ids)
+            and (
+                request.duration_filter < 0 or now_ms - current.started_ms > request.duration_filter
+            )
+        )
+
+    meant = [each for each in transactions.known.values() if is_meant(each)]
+    return [
+        list_transactions.TransactionState(
+            transactional_id=each.transactional_id,
+            producer_id=each.producer_id,
+            transaction_state=each.state.title,
+        )
+        for each in _matching(meant, request.transactional_id_pattern)
+    ]
+
+
+def _matching(
+    candidates: list[TransactionMetadata], pattern: str | None
+) -> Iterable[TransactionMetadata]:
+    """Those whose id matches as a whole; KafkaError if nothing ever could."""
+    if not pattern:
+        return candidates
+    by_id = {each.transactional_id: each for each in candidates}
+    return [by_id[found] for slice_ in search(pattern, by_id) for found in slice_]

@@ -1,0 +1,212 @@
+"""The second half of a transaction: its partitions are told the outcome, until all know it.
+
+The outcome is decided when its Prepare record is committed, never before: from then on it is told
+to every partition, by this coordinator or by the next one. The Complete record says that nothing
+is left to tell.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.transactions.metadata import (
+    TopicPartition,
+    TransactionMetadata,
+    TransactionState,
+)
+from barnabas.metadata.image import Image
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.transactions.state import Transactions
+
+FIRST_BACKOFF_MS: Final = 20
+MAX_BACKOFF_MS: Final = 1_000
+ANSWER_TIMEOUT_MS: Final = 30_000
+"""How long a marker is waited for before it is sent again."""
+
+RESUMED_AT_ONCE: Final = 100
+"""How many transactions a new coordinator ends before others have their turn."""
+
+DONE: Final = frozenset(
+    {
+        ErrorCode.NONE,
+        # The partition has gone on to a later epoch, so it has been told already.
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        # Nothing can have been written there in a transaction.
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+        ErrorCode.UNSUPPORTED_VERSION,
+    }
+)
+
+R = TypeVar("R")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Ending:
+    """A transaction whose outcome is not yet known everywhere."""
+
+    transactional_id: str
+    marker: Marker
+    remaining: set[TopicPartition]
+    backoff_ms: int = FIRST_BACKOFF_MS
+
+    @property
+    def timer(self) -> tuple[str, str]:
+        return ("markers", self.transactional_id)
+
+
+def prepare(
+    transactions: "Transactions", prepared: TransactionMetadata, response: R
+) -> Decision[R]:
+    """Write the outcome down; as soon as that is committed, tell the partitions."""
+    transactional_id = prepared.transactional_id
+
+    def refused(_: KafkaError) -> None:
+        if transactions.shard.is_active and transactions.known[transactional_id].is_ending:
+            # It is in the log, and will be committed or lost: who loads the log will see.
+            _tell_later(transactions, transactional_id)
+
+    return Decision(
+        response,
+        [transactions.record(prepared)],
+        committed=lambda: tell(transactions, transactional_id),
+        refused=refused,
+    )
+
+
+def tell(transactions: "Transactions", transactional_id: str) -> None:
+    """Tell the partitions of a transaction its outcome, which is committed."""
+    current = transactions.known.get(transactional_id)
+    if not transactions.shard.is_active or current is None or not current.is_ending:
+        return
+    marker = Marker(
+        producer_id=current.producer_id,
+        producer_epoch=current.producer_epoch,
+        coordinator_epoch=transactions.shard.epoch,
+        committed=current.state is TransactionState.PREPARE_COMMIT,
+        transaction_version=current.client_version,
+    )
+    ending = Ending(transactional_id, marker, set(current.partitions))
+    transactions.endings[transactional_id] = ending
+    _send(transactions, ending)
+
+
+def resume(transactions: "Transactions") -> None:
+    """Tell what the coordinator before this one may not have told."""
+    undone = [each.transactional_id for each in transactions.known.values() if each.is_ending]
+    if undone:
+        log.info("%s: %d transactions are ended", transactions.shard, len(undone))
+        _resume(transactions, undone)
+
+
+def _resume(transactions: "Transactions", undone: list[str]) -> None:
+    now, later = undone[:RESUMED_AT_ONCE], undone[RESUMED_AT_ONCE:]
+
+    def tell_some() -> None:
+        for transactional_id in now:
+            tell(transactions, transactional_id)
+        if later:
+            _resume(transactions, later)
+
+    transactions.timers.set(("resume",), 0, lambda: Decision(None, committed=tell_some))
+
+
+def _send(transactions: "Transactions", ending: Ending) -> None:
+    if not _is_current(transactions, ending):
+        return
+    # A topic that was deleted has nobody to tell, and takes its share of the outcome with it.
+    ending.remaining = {each for each in ending.remaining if _exists(transactions.image, each)}
+    if not ending.remaining:
+        _complete(transactions, ending)
+        return
+    answer = transactions.participants.end(ending.marker, sorted(ending.remaining))
+    if not answer.is_done:
+        _send_later(transactions, ending, ANSWER_TIMEOUT_MS)
+    answer.then(lambda told: _heard(transactions, ending, told))
+
+
+def _heard(
+    transactions: "Transactions", ending: Ending, told: Answer[dict[TopicPartition, ErrorCode]]
+) -> None:
+    if not _is_current(transactions, ending):
+        return
+    codes = {} if told.error is not None else told.result()
+    if ErrorCode.TRANSACTION_COORDINATOR_FENCED in codes.values():
+        _give_up(transactions, ending)
+        return
+    ending.remaining.difference_update(each for each, code in codes.items() if code in DONE)
+    if not ending.remaining:
+        _complete(transactions, ending)
+        return
+    _send_later(transactions, ending, ending.backoff_ms)
+    if ending.backoff_ms < MAX_BACKOFF_MS:
+        ending.backoff_ms = min(ending.backoff_ms * 2, MAX_BACKOFF_MS)
+        if ending.backoff_ms == MAX_BACKOFF_MS:
+            log.warning(
+                "The transaction of %s waits for %s: %s",
+                ending.transactional_id,
+                sorted(ending.remaining),
+                told.error or {code.name for code in codes.values() if code not in DONE},
+            )
+
+
+def _complete(transactions: "Transactions", ending: Ending) -> None:
+    """Write down that all know; the next transaction may begin."""
+    if not _is_current(transactions, ending):
+        return
+    transactional_id = ending.transactional_id
+
+    def decide(state: "Transactions") -> Decision[None]:
+        completed = state.known[transactional_id].completed(state.now_ms())
+        return Decision(None, [state.record(completed)])
+
+    transactions.shard.write(decide)
+    if transactions.known[transactional_id].is_ending:  # the log refused it
+        _send_later(transactions, ending, MAX_BACKOFF_MS)
+    else:
+        del transactions.endings[transactional_id]
+        transactions.timers.cancel(ending.timer)
+
+
+def _give_up(transactions: "Transactions", ending: Ending) -> None:
+    """A later coordinator has spoken: this one has only not heard of its resignation yet."""
+    log.warning(
+        "%s: a later coordinator than epoch %d ends the transaction of %s",
+        transactions.shard,
+        ending.marker.coordinator_epoch,
+        ending.transactional_id,
+    )
+    del transactions.endings[ending.transactional_id]
+    transactions.timers.cancel(ending.timer)
+
+
+def _send_later(transactions: "Transactions", ending: Ending, delay_ms: int) -> None:
+    transactions.timers.set(
+        ending.timer,
+        delay_ms,
+        lambda: Decision(None, committed=lambda: _send(transactions, ending)),
+    )
+
+
+def _tell_later(transactions: "Transactions", transactional_id: str) -> None:
+    transactions.timers.set(
+        ("markers", transactional_id),
+        MAX_BACKOFF_MS,
+        lambda: Decision(None, committed=lambda: tell(transactions, transactional_id)),
+    )
+
+
+def _is_current(transactions: "Transactions", ending: Ending) -> bool:
+    """Whether it is still this coordinator's, and not told in full already."""
+    return transactions.endings.get(ending.transactional_id) is ending
+
+
+def _exists(image: Image, partition: TopicPartition) -> bool:
+    topic = image.topics.by_name(partition[0])
+    return topic is not None and partition[1] in topic.partitions

@@ -1,0 +1,189 @@
+"""What is known of a transactional id: who its producer is, and how far its transaction has come.
+
+A value: each step of a transaction makes the next one, and the log keeps them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any, Final
+
+from barnabas.wire.records.batch import NO_PRODUCER_ID
+
+TopicPartition = tuple[str, int]
+
+NO_PRODUCER_EPOCH: Final = -1
+MAX_EPOCH: Final = 32_767
+LAST_GIVEN_EPOCH: Final = MAX_EPOCH - 1
+"""The highest epoch a producer gets: one is left to fence it with."""
+
+BUMPING_VERSION: Final = 2
+"""The transaction version from which on every end bumps the epoch (KIP-890)."""
+
+NOT_STARTED: Final = -1
+
+
+class TransactionState(IntEnum):
+    """As the log numbers them."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    PREPARE_EPOCH_FENCE = 7
+
+    @property
+    def title(self) -> str:
+        """As administrators read it: PrepareCommit."""
+        return self.name.title().replace("_", "")
+
+
+_S = TransactionState
+
+MOVES: Final[dict[TransactionState, frozenset[TransactionState]]] = {
+    _S.EMPTY: frozenset({_S.EMPTY, _S.ONGOING, _S.PREPARE_ABORT, _S.DEAD}),
+    _S.ONGOING: frozenset(
+        {_S.ONGOING, _S.PREPARE_COMMIT, _S.PREPARE_ABORT, _S.PREPARE_EPOCH_FENCE}
+    ),
+    _S.PREPARE_COMMIT: frozenset({_S.COMPLETE_COMMIT}),
+    _S.PREPARE_ABORT: frozenset({_S.COMPLETE_ABORT}),
+    _S.COMPLETE_COMMIT: frozenset({_S.EMPTY, _S.ONGOING, _S.PREPARE_ABORT, _S.DEAD}),
+    _S.COMPLETE_ABORT: frozenset({_S.EMPTY, _S.ONGOING, _S.PREPARE_ABORT, _S.DEAD}),
+    # The last two have names for administrators to filter by, and are never in the log: who is
+    # fenced goes on to PrepareAbort in the same step, who is dead is a tombstone.
+    _S.PREPARE_EPOCH_FENCE: frozenset({_S.PREPARE_ABORT}),
+    _S.DEAD: frozenset(),
+}
+"""From each state, those that may follow. An abort of nothing is for version 2, which must bump
+the epoch of a producer that cannot tell whether its records arrived."""
+
+
+@dataclass(slots=True, frozen=True)
+class TransactionMetadata:
+    """A transactional id between two steps."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    updated_ms: int
+    state: TransactionState = TransactionState.EMPTY
+    partitions: frozenset[TopicPartition] = frozenset()
+    started_ms: int = NOT_STARTED
+    client_version: int = 0
+    """The transaction version of the client that made the latest step of a transaction."""
+    previous_producer_id: int = NO_PRODUCER_ID
+    """The producer id before the latest step."""
+    next_producer_id: int = NO_PRODUCER_ID
+    """While a transaction ends whose epoch is the last: the id that follows it."""
+    last_producer_epoch: int = NO_PRODUCER_EPOCH
+    """The epoch before the present one, if who had it may ask again (KIP-360). Not in the log."""
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the outcome is decided, but not yet written everywhere."""
+        return self.state in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the producer id has no epoch left to give out."""
+        return self.producer_epoch >= LAST_GIVEN_EPOCH
+
+    @property
+    def deadline_ms(self) -> int:
+        """When an ongoing transaction has lasted too long."""
+        return self.started_ms + self.timeout_ms
+
+    def may_become(self, state: TransactionState) -> bool:
+        return state in MOVES[self.state]
+
+    def renewed(
+        self, producer_id: int, epoch: int, *, last_epoch: int, timeout_ms: int, now_ms: int
+    ) -> "TransactionMetadata":
+        """For the next incarnation of the producer."""
+        return self._moved(
+            TransactionState.EMPTY,
+            now_ms,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            last_producer_epoch=last_epoch,
+            timeout_ms=timeout_ms,
+            partitions=frozenset(),
+            started_ms=NOT_STARTED,
+        )
+
+    def joined_by(
+        self, partitions: Iterable[TopicPartition], *, client_version: int, now_ms: int
+    ) -> "TransactionMetadata":
+        """With more partitions, in a transaction that begins if there is none."""
+        is_ongoing = self.state is TransactionState.ONGOING
+        return self._moved(
+            TransactionState.ONGOING,
+            now_ms,
+            partitions=self.partitions.union(partitions),
+            started_ms=self.started_ms if is_ongoing else now_ms,
+            client_version=client_version,
+        )
+
+    def ended(
+        self, *, committed: bool, client_version: int, next_producer_id: int, now_ms: int
+    ) -> "TransactionMetadata":
+        """Decided, for the partitions to be told."""
+        bump: dict[str, Any] = {}
+        if client_version >= BUMPING_VERSION:
+            bump["producer_epoch"] = min(self.producer_epoch + 1, MAX_EPOCH)
+            bump["last_producer_epoch"] = self.producer_epoch
+            bump["next_producer_id"] = next_producer_id
+        return self._moved(
+            TransactionState.PREPARE_COMMIT if committed else TransactionState.PREPARE_ABORT,
+            now_ms,
+            started_ms=self.started_ms if self.state is TransactionState.ONGOING else now_ms,
+            client_version=client_version,
+            **bump,
+        )
+
+    def fenced(
+        self, *, transaction_version: int, next_producer_id: int, now_ms: int
+    ) -> "TransactionMetadata":
+        """Aborted behind the back of its producer, whose epoch no longer counts."""
+        if transaction_version >= BUMPING_VERSION:
+            return self.ended(
+                committed=False,
+                client_version=transaction_version,
+                next_producer_id=next_producer_id,
+                now_ms=now_ms,
+            )
+        return self._moved(
+            TransactionState.PREPARE_ABORT,
+            now_ms,
+            producer_epoch=min(self.producer_epoch + 1, MAX_EPOCH),
+            last_producer_epoch=NO_PRODUCER_EPOCH,
+            client_version=0,
+        )
+
+    def completed(self, now_ms: int) -> "TransactionMetadata":
+        """Written everywhere."""
+        is_commit = self.state is TransactionState.PREPARE_COMMIT
+        rotation: dict[str, Any] = {}
+        if self.next_producer_id != NO_PRODUCER_ID:
+            rotation = {"producer_id": self.next_producer_id, "producer_epoch": 0}
+        return self._moved(
+            TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT,
+            now_ms,
+            partitions=frozenset(),
+            next_producer_id=NO_PRODUCER_ID,
+            **rotation,
+        )
+
+    def _moved(self, state: TransactionState, now_ms: int, **changes: Any) -> "TransactionMetadata":
+        assert self.may_become(state), f"{self.transactional_id}: {self.state} to {state}"
+        return replace(
+            self,
+            state=state,
+            updated_ms=now_ms,
+            previous_producer_id=self.producer_id,
+            **changes,
+        )

@@ -1,0 +1,32 @@
+"""What the transaction coordinator needs from the house around it."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.transactions.metadata import TopicPartition
+from barnabas.wire.errors import ErrorCode
+
+
+class Participants(Protocol):
+    """The partitions that take part in transactions, whoever leads them."""
+
+    def end(
+        self, marker: Marker, partitions: Sequence[TopicPartition]
+    ) -> Answer[dict[TopicPartition, ErrorCode]]:
+        """Write the marker into each; what came of it by partition. One that is left out, and all
+        if the answer fails, are asked again. A marker may come twice."""
+
+
+class ProducerIdBlocks(Protocol):
+    """Gives out ranges of producer ids that nobody else has."""
+
+    def allocate(self) -> Answer[range]:
+        """The next block; the answer fails if there is none to be had now."""
+
+
+class TransactionSettings(Protocol):
+    """Settings in force, as the broker's Resolver finds them."""
+
+    def broker(self, name: str) -> Any: ...

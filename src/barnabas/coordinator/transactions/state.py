@@ -1,0 +1,89 @@
+"""All that one partition of `__transaction_state` keeps: transactional ids, and what they do."""
+
+from barnabas.coordinator.records import CoordinatorRecord
+from barnabas.coordinator.shard import Shard
+from barnabas.coordinator.timers import Timers
+from barnabas.coordinator.transactions import markers, timeouts
+from barnabas.coordinator.transactions.due import DueIds
+from barnabas.coordinator.transactions.metadata import TransactionMetadata, TransactionState
+from barnabas.coordinator.transactions.ports import Participants, TransactionSettings
+from barnabas.coordinator.transactions.producer_ids import ProducerIds
+from barnabas.coordinator.transactions.records import from_record, to_record
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.features import TRANSACTION_VERSION
+from barnabas.metadata.image import Image
+from barnabas.wire.messages.transaction_records import TransactionLogValue
+
+
+class Transactions:
+    """The state machine of one shard. What each request decides is in the modules beside."""
+
+    def __init__(
+        self,
+        shard: "Shard[Transactions]",
+        settings: TransactionSettings,
+        image: Image,
+        participants: Participants,
+        producer_ids: ProducerIds,
+    ) -> None:
+        self.shard = shard
+        self.settings = settings
+        self.image = image
+        self.participants = participants
+        self.producer_ids = producer_ids
+        self.known: dict[str, TransactionMetadata] = {}
+        self.endings: dict[str, markers.Ending] = {}
+        """Transactions whose partitions are being told their outcome."""
+        self.ongoing = DueIds()
+        """By when an ongoing transaction has timed out."""
+        self.idle = DueIds()
+        """By when an id that is not used expires."""
+        self.expiration_ms: int = settings.broker("transactional.id.expiration.ms")
+        self._decided: tuple[TransactionLogValue, TransactionMetadata] | None = None
+
+    @property
+    def timers(self) -> Timers:
+        return self.shard.timers
+
+    @property
+    def transaction_version(self) -> int:
+        """The level of `transaction.version` that the cluster has finalized."""
+        return self.image.features.get(TRANSACTION_VERSION, 0)
+
+    def now_ms(self) -> int:
+        return self.shard.now_ms()
+
+    def record(self, metadata: TransactionMetadata) -> CoordinatorRecord:
+        """The record that makes `metadata` what is known of its id, once it is in the log."""
+        record = to_record(metadata, self.transaction_version)
+        self._decided = record.value, metadata
+        return record
+
+    def replay(self, record: CoordinatorRecord, producer_id: int) -> None:
+        transactional_id = record.key.transactional_id
+        if record.value is None:
+            self.known.pop(transactional_id, None)
+            return
+        if self._decided is not None and self._decided[0] is record.value:
+            # What was decided here says more than its record: the last epoch is not in the log.
+            metadata = self._decided[1]
+        else:
+            metadata = from_record(transactional_id, record.value)
+        self._decided = None
+        self.known[transactional_id] = metadata
+        self.idle.watch(transactional_id, metadata.updated_ms + self.expiration_ms)
+        if metadata.state is TransactionState.ONGOING:
+            self.ongoing.watch(transactional_id, metadata.deadline_ms)
+
+    def replay_end(self, producer_id: int, committed: bool) -> None:
+        """Nothing here is written in a transaction."""
+
+    def loaded(self) -> None:
+        markers.resume(self)
+        timeouts.start(self)
+
+    def unloaded(self) -> None:
+        self.endings.clear()
+
+    def follow(self, delta: Delta, image: Image) -> None:
+        self.image = image

@@ -1,0 +1,183 @@
+"""A transaction coordinator without a house around it, and partitions that take part."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.coordinator.world import Settings, World
+
+from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.transactions.coordinator import TransactionCoordinator
+from barnabas.coordinator.transactions.metadata import TopicPartition
+from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS
+from barnabas.coordinator.transactions.state import Transactions
+from barnabas.metadata.delta import Delta
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.transaction_records import TransactionLogValue
+
+BLOCK_SIZE = 1_000
+FIRST_ID = 4_000
+
+
+@dataclass
+class Participant:
+    """A partition as far as transactions see it: one producer writes to it at a time."""
+
+    epoch: int = -1
+    coordinator_epoch: int = -1
+    has_open: bool = False
+    outcomes: list[bool] = field(default_factory=list)
+    """What the markers said that ended an open transaction."""
+    markers: list[Marker] = field(default_factory=list)
+
+    def take(self, marker: Marker) -> ErrorCode:
+        """By the rules of the log."""
+        if marker.producer_epoch < self.epoch or (
+            marker.transaction_version >= 2
+            and self.has_open
+            and marker.producer_epoch == self.epoch
+        ):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if marker.coordinator_epoch < self.coordinator_epoch:
+            return ErrorCode.TRANSACTION_COORDINATOR_FENCED
+        self.epoch = marker.producer_epoch
+        self.coordinator_epoch = marker.coordinator_epoch
+        self.markers.append(marker)
+        if self.has_open:
+            self.has_open = False
+            self.outcomes.append(marker.committed)
+        return ErrorCode.NONE
+
+
+@dataclass
+class Request:
+    """Markers on their way, which a test lets through or loses."""
+
+    marker: Marker
+    partitions: Sequence[TopicPartition]
+    answer: Answer[dict[TopicPartition, ErrorCode]]
+
+
+class FakeParticipants:
+    """Partitions that answer at once, unless a test holds the markers back or sets an error."""
+
+    def __init__(self) -> None:
+        self.partitions: dict[tuple[int, TopicPartition], Participant] = {}
+        """By producer id and partition."""
+        self.errors: dict[TopicPartition, ErrorCode] = {}
+        self.is_holding = False
+        self.held: list[Request] = []
+        self.requests: list[Request] = []
+
+    def end(
+        self, marker: Marker, partitions: Sequence[TopicPartition]
+    ) -> Answer[dict[TopicPartition, ErrorCode]]:
+        request = Request(marker, partitions, Answer())
+        self.requests.append(request)
+        if self.is_holding:
+            self.held.append(request)
+        else:
+            self.deliver(request)
+        return request.answer
+
+    def deliver(self, request: Request) -> None:
+        request.answer.complete(self.write(request))
+
+    def write(self, request: Request) -> dict[TopicPartition, ErrorCode]:
+        """The markers arrive; the answer may still be lost."""
+        marker = request.marker
+        return {
+            each: self.errors.get(each) or self.of(marker.producer_id, each).take(marker)
+            for each in request.partitions
+        }
+
+    def of(self, producer_id: int, partition: TopicPartition) -> Participant:
+        return self.partitions.setdefault((producer_id, partition), Participant())
+
+    def append(self, producer_id: int, producer_epoch: int, partition: TopicPartition) -> bool:
+        """A producer's batch in a transaction; whether its epoch is good enough."""
+        participant = self.of(producer_id, partition)
+        if producer_epoch < participant.epoch:
+            return False
+        participant.epoch = producer_epoch
+        participant.has_open = True
+        return True
+
+
+class FakeBlocks:
+    """Producer ids by the block, unless a test lets nobody have any."""
+
+    def __init__(self) -> None:
+        self.next_id = FIRST_ID
+        self.error: Exception | None = None
+        self.held: list[Answer[range]] | None = None
+        self.asked = 0
+
+    def allocate(self) -> Answer[range]:
+        self.asked += 1
+        if self.error is not None:
+            return Answer.failed(self.error)
+        if self.held is not None:
+            self.held.append(Answer())
+            return self.held[-1]
+        return Answer.of(self.block())
+
+    def block(self) -> range:
+        block = range(self.next_id, self.next_id + BLOCK_SIZE)
+        self.next_id += BLOCK_SIZE
+        return block
+
+
+class House(World):
+    """A coordinator of one shard, with everything it needs."""
+
+    def __init__(self, *, transaction_version: int = 2, **settings: Any) -> None:
+        settings.setdefault("transaction_state_log_num_partitions", 1)
+        super().__init__(Settings(**settings))
+        self.image.features["transaction.version"] = transaction_version
+        self.participants = FakeParticipants()
+        self.blocks = FakeBlocks()
+        self.create_topic("t", 4)
+        self.create_topic("__consumer_offsets", 1)
+        self.epoch = 0
+        self.coordinator = self._new_coordinator()
+        self.elect()
+
+    def elect(self) -> None:
+        """Lead, anew if it was led before: nothing is left but the log."""
+        self.log.lose_leadership()
+        self.coordinator.runtime.close()
+        self.coordinator = self._new_coordinator()
+        self.epoch += 1
+        self.coordinator.runtime.elect(0, self.epoch)
+        while self.coordinator.runtime.is_loading:
+            self.advance(0)
+
+    @property
+    def transactions(self) -> Transactions:
+        return self.coordinator.runtime.shard(0).state
+
+    def values(self, transactional_id: str) -> list[TransactionLogValue | None]:
+        """What the log says of an id, oldest first."""
+        return [
+            record.value
+            for record in self.log.records(TRANSACTION_RECORDS)
+            if record.key.transactional_id == transactional_id
+        ]
+
+    def _new_coordinator(self) -> TransactionCoordinator:
+        return TransactionCoordinator(
+            self.settings,
+            lambda: self.image,
+            participants=self.participants,
+            producer_id_blocks=self.blocks,
+            group_partition=lambda _: 0,
+            open_log=lambda _: self.log,
+            clockwork=self.clock,
+            clock=lambda: self.clock.now_ms,
+        )
+
+    def _publish(self, delta: Delta) -> None:
+        if hasattr(self, "coordinator"):
+            self.coordinator.runtime.follow(delta, self.image)

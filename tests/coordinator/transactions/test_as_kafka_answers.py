@@ -1,0 +1,69 @@
+"""The conversations in `recorded/`, held with our coordinator: it answers as Kafka did."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.coordinator.transactions.house import House
+from tests.coordinator.transactions.scenario import LAST_EPOCH, Conversation, Coordinator
+
+from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS
+from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
+from barnabas.wire.messages.end_txn import EndTxnRequest
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.list_transactions import ListTransactionsRequest
+from barnabas.wire.messages.transaction_records import TransactionLogValue
+from barnabas.wire.schema import Message
+
+RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.txt"))
+
+
+class Barnabas(Coordinator):
+    def __init__(self) -> None:
+        self._house = House(
+            transaction_abort_timed_out_transaction_cleanup_interval_ms=100,
+        )
+
+    def ask(self, request: Message, version: int) -> Any:
+        coordinator = self._house.coordinator
+        methods: dict[type[Message], Callable[[], Any]] = {
+            InitProducerIdRequest: lambda: coordinator.init_producer_id(request, version),  # type: ignore[arg-type]
+            AddPartitionsToTxnRequest: lambda: coordinator.add_partitions(request, version),  # type: ignore[arg-type]
+            AddOffsetsToTxnRequest: lambda: coordinator.add_offsets(request, version),  # type: ignore[arg-type]
+            EndTxnRequest: lambda: coordinator.end(request, version),  # type: ignore[arg-type]
+            DescribeTransactionsRequest: lambda: coordinator.describe(request),  # type: ignore[arg-type]
+            ListTransactionsRequest: lambda: coordinator.list(request),  # type: ignore[arg-type]
+        }
+        self.wait(1)
+        return methods[type(request)]().result()
+
+    def settle(self, transactional_id: str) -> None:
+        """All partitions are local: what ends has ended."""
+
+    def wait(self, delay_ms: int) -> None:
+        self._house.advance(delay_ms)
+
+    def exhaust(self, transactional_id: str) -> None:
+        state = self._house.transactions
+        worn = replace(state.known[transactional_id], producer_epoch=LAST_EPOCH)
+        state.shard.write(lambda state: Decision(None, [state.record(worn)]))
+
+    def finalize(self, transaction_version: int) -> None:
+        self._house.image.features["transaction.version"] = transaction_version
+
+    def records(self, transactional_id: str) -> list[tuple[int, TransactionLogValue | None]]:
+        return [
+            (record.version, record.value)
+            for record in self._house.log.records(TRANSACTION_RECORDS)
+            if record.key.transactional_id == transactional_id
+        ]
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_a_recorded_conversation_goes_as_with_kafka(path: Path) -> None:
+    assert list(Conversation(Barnabas()).held(path)) == path.read_text().splitlines()
