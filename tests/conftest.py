@@ -11,6 +11,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # `tests.conformance.brokers
 from tests.conformance.brokers import BrokerProcess, PeerBroker, peer_is_here
 
 
+PROMPT = {
+    "group.consumer.assignment.interval.ms": "0",
+    "group.consumer.min.heartbeat.interval.ms": "50",
+    "group.consumer.heartbeat.interval.ms": "50",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+}
+"""Settings that let a group or a transaction move on without a wait, for either broker."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """What the client libraries still use is theirs to replace."""
     for origin in "kafka", "importlib.resources", "tests.conformance.clients":
@@ -20,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """Barnabas, running for the whole session; tests share it and use topics of their own."""
-    process = BrokerProcess(tmp_path_factory.mktemp("barnabas"))
+    process = BrokerProcess(tmp_path_factory.mktemp("barnabas"), settings=PROMPT)
     process.start()
     yield process
     process.stop()
@@ -31,7 +40,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PeerBroker]:
     """The real Kafka, likewise."""
     if not peer_is_here():
         pytest.skip("the real Kafka is not here: set PEERS to the folder of its script")
-    process = PeerBroker(tmp_path_factory.mktemp("kafka"))
+    process = PeerBroker(tmp_path_factory.mktemp("kafka"), settings=PROMPT)
     process.start()
     yield process
     process.stop()

@@ -10,6 +10,15 @@ from tests.conformance.clients.client import Client
 pytest.register_assert_rewrite("tests.conformance.scenarios")
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Scenarios of groups run for the assignors and the protocols that their library has."""
+    for name in "assignor", "protocol":
+        if name in metafunc.fixturenames and not metafunc.definition.get_closest_marker(
+            "parametrize"
+        ):
+            metafunc.parametrize(name, getattr(metafunc.cls.library, f"{name}s"))
+
+
 @pytest.fixture(scope="session", params=["broker", pytest.param("kafka", marks=pytest.mark.peer)])
 def any_broker(request: pytest.FixtureRequest) -> Broker:
     """Barnabas; and with `-m peer` the real Kafka, which proves the scenarios right."""

@@ -1,6 +1,21 @@
 """confluent-kafka against Barnabas, and against the real Kafka with `-m peer`."""
 
 from tests.conformance.clients.confluent import ConfluentClient
+from tests.conformance.clients.confluent_groups import ConfluentGroups
+from tests.conformance.scenarios.group_offsets import (
+    GroupChangeScenarios,
+    GroupListScenarios,
+    OffsetScenarios,
+)
+from tests.conformance.scenarios.groups import (
+    FencingScenarios,
+    MigrationScenarios,
+    PatternScenarios,
+    ServerPatternScenarios,
+    SharingScenarios,
+    StaticMemberScenarios,
+    UnreleasedScenarios,
+)
 from tests.conformance.scenarios.records import RecordScenarios
 from tests.conformance.scenarios.settings import (
     ChangeScenarios,
@@ -24,3 +39,19 @@ class TestTopics(TopicScenarios, DescribeScenarios, ListOffsetsScenarios):
 
 class TestSettings(SettingScenarios, ReplaceScenarios, ChangeScenarios):
     library = ConfluentClient
+
+
+class TestGroups(
+    SharingScenarios,
+    PatternScenarios,
+    ServerPatternScenarios,
+    StaticMemberScenarios,
+    FencingScenarios,
+    UnreleasedScenarios,
+    MigrationScenarios,
+):
+    library = ConfluentGroups
+
+
+class TestOffsets(OffsetScenarios, GroupListScenarios, GroupChangeScenarios):
+    library = ConfluentGroups

@@ -1,6 +1,19 @@
 """kafka-python against Barnabas, and against the real Kafka with `-m peer`."""
 
 from tests.conformance.clients.kafka_python import KafkaPythonClient
+from tests.conformance.clients.kafka_python_groups import KafkaPythonGroups
+from tests.conformance.scenarios.group_offsets import (
+    GroupChangeScenarios,
+    GroupListScenarios,
+    OffsetDeletionScenarios,
+    OffsetScenarios,
+)
+from tests.conformance.scenarios.groups import (
+    FencingScenarios,
+    PatternScenarios,
+    SharingScenarios,
+    StaticMemberScenarios,
+)
 from tests.conformance.scenarios.records import RecordScenarios
 from tests.conformance.scenarios.settings import ChangeScenarios, SettingScenarios
 from tests.conformance.scenarios.topics import (
@@ -21,3 +34,13 @@ class TestTopics(TopicScenarios, DescribeScenarios, ListOffsetsScenarios, LogDir
 
 class TestSettings(SettingScenarios, ChangeScenarios):
     library = KafkaPythonClient
+
+
+class TestGroups(SharingScenarios, PatternScenarios, StaticMemberScenarios, FencingScenarios):
+    library = KafkaPythonGroups
+
+
+class TestOffsets(
+    OffsetScenarios, GroupListScenarios, GroupChangeScenarios, OffsetDeletionScenarios
+):
+    library = KafkaPythonGroups

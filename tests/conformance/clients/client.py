@@ -2,7 +2,7 @@
 
 Each library has an adapter beside this file. An adapter adds nothing to what its library does:
 it opens a producer, a consumer or an admin client, does the one thing, and closes it. Consumers
-are assigned their partition; no group is joined and no offset committed.
+are assigned their partition; group_client.py has those that join groups and commit.
 """
 
 from abc import ABC, abstractmethod
@@ -29,14 +29,24 @@ class Code(IntEnum):
     UNKNOWN_TOPIC_OR_PARTITION = 3
     NOT_LEADER_OR_FOLLOWER = 6
     MESSAGE_TOO_LARGE = 10
+    OFFSET_METADATA_TOO_LARGE = 12
     INVALID_TOPIC_EXCEPTION = 17
+    ILLEGAL_GENERATION = 22
+    UNKNOWN_MEMBER_ID = 25
+    REBALANCE_IN_PROGRESS = 27
     INVALID_TIMESTAMP = 32
     TOPIC_ALREADY_EXISTS = 36
     INVALID_PARTITIONS = 37
     INVALID_REPLICATION_FACTOR = 38
     INVALID_CONFIG = 40
     POLICY_VIOLATION = 44
+    NON_EMPTY_GROUP = 68
+    GROUP_ID_NOT_FOUND = 69
+    FENCED_INSTANCE_ID = 82
+    GROUP_SUBSCRIBED_TO_TOPIC = 86
     INVALID_RECORD = 87
+    UNRELEASED_INSTANCE_ID = 111
+    INVALID_REGULAR_EXPRESSION = 128
 
 
 class Source(IntEnum):
