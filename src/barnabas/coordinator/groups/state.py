@@ -62,7 +62,7 @@ class Groups:
         self.settings = settings
         self.image = image
         self.groups: dict[str, Group] = {}
-        self.subscriptions = Subscriptions()
+        self.subscriptions = Subscriptions(image.offset)
         self.offsets = Offsets()
 
     @property

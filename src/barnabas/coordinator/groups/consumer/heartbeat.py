@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.groups.classic.group import ClassicGroup
 from barnabas.coordinator.groups.client import Client
-from barnabas.coordinator.groups.consumer import sessions
+from barnabas.coordinator.groups.consumer import migration, sessions
 from barnabas.coordinator.groups.consumer.advance import advance
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.join import check_epoch, joining_member, known_member
@@ -95,8 +96,11 @@ def _speaker(
 
 
 def _group_to_join(groups: "Groups", group_id: str, into: list[CoordinatorRecord]) -> ConsumerGroup:
-    if group_id not in groups.groups:
+    group = groups.groups.get(group_id)
+    if group is None:
         return ConsumerGroup(group_id, Subscriptions())
+    if isinstance(group, ClassicGroup):
+        return migration.upgrade(groups, group, into)
     return known_group(groups, group_id)
 
 

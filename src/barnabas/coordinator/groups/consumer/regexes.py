@@ -127,8 +127,10 @@ class _Resolution:
         topics = dict(group.subscribed_topics)
         has_changed = False
         now_ms = self._groups.now_ms()
-        for pattern in self._found.keys() & group.regexes.keys():
-            found = frozenset(self._found[pattern])
+        for pattern, names in self._found.items():
+            if pattern not in group.regexes:
+                continue
+            found = frozenset(names)
             last = group.resolved_regexes.get(pattern)
             known = last.topics if last is not None else frozenset()
             has_changed |= known != found

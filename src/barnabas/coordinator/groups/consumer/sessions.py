@@ -5,11 +5,12 @@ Every alarm looks at the member as it is when it rings, so one that comes too la
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.groups.consumer import records
+from barnabas.coordinator.groups.consumer import migration, records
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import ConsumerMember, MemberState
 from barnabas.coordinator.groups.consumer.topics import (
@@ -31,7 +32,7 @@ log = logging.getLogger(__name__)
 def start_session(
     groups: "Groups", group_id: str, member_id: str, timeout_ms: int | None = None
 ) -> None:
-    """The member was heard of: it is given another session timeout, the group's if none is said."""
+    """The member was heard of: it is given a session timeout more, the group's if none is said."""
     if timeout_ms is None:
         timeout_ms = groups.settings.group(group_id)["consumer.session.timeout.ms"]
     groups.timers.set(
@@ -62,15 +63,19 @@ def resume(groups: "Groups", group_id: str, member_id: str) -> None:
     group.has_new_topics = True
     member = group.members.get(member_id)
     if member is not None:
-        start_session(groups, group_id, member_id)
-        watch_revocation(groups, group_id, member)
+        _watch(groups, group_id, member)
+
+
+def stop(groups: "Groups", group_id: str, member_id: str) -> None:
+    """The member is gone, or another keeps its time."""
+    for limit in ("session", "rebalance", "join", "sync"):
+        groups.timers.cancel((limit, group_id, member_id))
 
 
 def loaded(groups: "Groups", group: ConsumerGroup) -> None:
     """Nobody knows when members were last heard of: all are given their full time."""
     for member in group.members.values():
-        start_session(groups, group.group_id, member.member_id)
-        watch_revocation(groups, group.group_id, member)
+        _watch(groups, group.group_id, member)
 
 
 def fence(
@@ -78,6 +83,10 @@ def fence(
 ) -> Decision[R]:
     """Take members out of the group, whether they leave or are thrown out."""
     group_id = group.group_id
+    leaving = [member.member_id for member in members]
+    moved = migration.downgrade(groups, group, leaving, response)
+    if moved is not None:
+        return moved
     written: list[CoordinatorRecord] = []
     for member in members:
         written += records.member_tombstones(group_id, member.member_id)
@@ -86,7 +95,7 @@ def fence(
     new_hash = metadata_hash(topics_after(group, members), groups.image)
     written.append(records.group_epoch(group_id, group.epoch + 1, new_hash))
     for member in members:
-        _stop(groups, group_id, member.member_id)
+        stop(groups, group_id, member.member_id)
 
     def resume_all(_: KafkaError) -> None:
         for member in members:
@@ -113,9 +122,11 @@ def _fence(
     if epoch is not None and member.member_epoch != epoch:
         return Decision(None)
     log.info("group %s: member %s is fenced: %s", group_id, member_id, reason)
-    return fence(groups, group, [member], None)
+    # If it cannot be written, the alarm that called for it rings again.
+    return replace(fence(groups, group, [member], None), refused=None)
 
 
-def _stop(groups: "Groups", group_id: str, member_id: str) -> None:
-    for limit in ("session", "rebalance", "join", "sync"):
-        groups.timers.cancel((limit, group_id, member_id))
+def _watch(groups: "Groups", group_id: str, member: ConsumerMember) -> None:
+    own_timeout_ms = member.classic.session_timeout_ms if member.classic is not None else None
+    start_session(groups, group_id, member.member_id, own_timeout_ms)
+    watch_revocation(groups, group_id, member)

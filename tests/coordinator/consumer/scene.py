@@ -1,0 +1,157 @@
+"""A broker that coordinates consumer groups, and members that speak to it, in few words."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from tests.coordinator.world import Settings, World
+
+from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.groups import consumer
+from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.state import GROUP_RECORDS, Groups
+from barnabas.coordinator.records import CoordinatorRecord
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+
+GROUP = "g"
+SESSION_MS = 45_000
+REBALANCE_MS = 30_000
+INTERVAL_MS = 1_000
+"""Kafka's defaults; the last is between two assignments."""
+
+Partitions = set[tuple[bytes, int]]
+
+
+class Scene:
+    """One coordinator and, unless said otherwise, one group."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.world = World(Settings(**settings))
+        self.groups: Groups = self.lead()
+
+    @property
+    def group(self) -> ConsumerGroup:
+        group = self.groups.groups[GROUP]
+        assert isinstance(group, ConsumerGroup)
+        return group
+
+    @property
+    def written(self) -> list[CoordinatorRecord]:
+        return self.world.log.records(GROUP_RECORDS)
+
+    def lead(self) -> Groups:
+        """Become the coordinator, by loading what is in the log; anew, if it was before."""
+        self.groups = self.world.lead_groups()
+        return self.groups
+
+    def advance(self, delay_ms: int) -> None:
+        self.world.advance(delay_ms)
+
+    def topic(self, name: str, partitions: int) -> bytes:
+        """A topic with so many partitions, or with more if it is there; its id."""
+        self.world.image.offset += 1
+        return self.world.create_topic(name, partitions)
+
+    def ask(
+        self, member_id: str, epoch: int, *, version: int = 1, group: str = GROUP, **fields: Any
+    ) -> Answer[ConsumerGroupHeartbeatResponse]:
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=group, member_id=member_id, member_epoch=epoch, **fields
+        )
+        client = Client("client", "/10.0.0.1", version)
+        return self.world.shard.write(lambda groups: consumer.heartbeat(groups, request, client))
+
+    def heartbeat(
+        self, member_id: str, epoch: int, **fields: Any
+    ) -> ConsumerGroupHeartbeatResponse:
+        return self.ask(member_id, epoch, **fields).result()
+
+    def code(self, member_id: str, epoch: int, **fields: Any) -> ErrorCode:
+        """What the member is told."""
+        error = self.ask(member_id, epoch, **fields).error
+        assert error is None or isinstance(error, KafkaError), error
+        return error.code if error is not None else ErrorCode.NONE
+
+    def join(self, member_id: str, *topics: str, **fields: Any) -> ConsumerGroupHeartbeatResponse:
+        return self.heartbeat(member_id, 0, **joining(topics), **fields)
+
+    def stable(self, *member_ids: str, topic: str = "t", partitions: int = 4) -> int:
+        """A group of these members that is stable; the epoch of all."""
+        self.topic(topic, partitions)
+        members = {each: Member(self, each) for each in member_ids}
+        for member in members.values():
+            member.join(topic)
+        self.advance(INTERVAL_MS)
+        for _ in range(3):
+            for member in members.values():
+                member.beat()
+        assert self.group.state_name == "Stable"
+        return self.group.epoch
+
+
+class Member:
+    """A member that does as it is told: it gives back first, and reports what it has."""
+
+    def __init__(self, scene: Scene, member_id: str, instance: str | None = None) -> None:
+        self.scene = scene
+        self.member_id = member_id
+        self.instance = instance
+        self.epoch = 0
+        self.owned: Partitions = set()
+
+    def join(self, *topics: str, **fields: Any) -> ConsumerGroupHeartbeatResponse:
+        self.epoch, self.owned = 0, set()
+        return self._told(
+            self.scene.heartbeat(
+                self.member_id, 0, **joining(topics), instance_id=self.instance, **fields
+            )
+        )
+
+    def beat(self, **fields: Any) -> ConsumerGroupHeartbeatResponse:
+        """Report what it has, and take what it is told to take."""
+        return self._told(
+            self.scene.heartbeat(
+                self.member_id,
+                self.epoch,
+                topic_partitions=report(self.owned),
+                instance_id=self.instance,
+                **fields,
+            )
+        )
+
+    def _told(self, response: ConsumerGroupHeartbeatResponse) -> ConsumerGroupHeartbeatResponse:
+        self.epoch = response.member_epoch
+        if response.assignment is not None:
+            self.owned = assigned(response)
+        return response
+
+
+def joining(topics: Iterable[str]) -> dict[str, Any]:
+    """What every join has to say; no topics leaves the subscription to others."""
+    names = list(topics)
+    return {
+        "rebalance_timeout_ms": REBALANCE_MS,
+        "topic_partitions": [],
+        "subscribed_topic_names": names or None,
+    }
+
+
+def report(owned: Iterable[tuple[bytes, int]]) -> list[TopicPartitions]:
+    by_topic: dict[bytes, list[int]] = {}
+    for topic_id, partition in sorted(owned):
+        by_topic.setdefault(topic_id, []).append(partition)
+    return [TopicPartitions(topic_id=each, partitions=by_topic[each]) for each in by_topic]
+
+
+def assigned(response: ConsumerGroupHeartbeatResponse) -> Partitions:
+    assert response.assignment is not None
+    return {
+        (topic.topic_id, partition)
+        for topic in response.assignment.topic_partitions
+        for partition in topic.partitions
+    }

@@ -1,0 +1,118 @@
+"""Topics that come, grow and go: who looks at them again, and what they are hashed to."""
+
+import pytest
+from tests.coordinator.consumer.scene import INTERVAL_MS, Member, Scene, assigned
+
+from barnabas.coordinator.groups.consumer.topics import metadata_hash
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import BrokerState, Directory, PartitionState, TopicState
+from barnabas.wire.uuid import from_text
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_partitions_that_are_added_are_assigned(scene: Scene) -> None:
+    epoch = scene.stable("m", partitions=2)
+    topic_id = scene.topic("t", 3)
+    assert scene.group.epoch == epoch
+    scene.advance(INTERVAL_MS)
+    told = scene.heartbeat("m", epoch)
+    assert told.member_epoch == epoch + 1
+    assert assigned(told) == {(topic_id, index) for index in range(3)}
+
+
+def test_a_topic_may_be_created_after_it_is_subscribed_to(scene: Scene) -> None:
+    told = scene.join("m", "t")
+    assert assigned(told) == set()
+    assert scene.group.metadata_hash == 0
+    topic_id = scene.topic("t", 1)
+    scene.advance(INTERVAL_MS)
+    assert assigned(scene.heartbeat("m", told.member_epoch)) == {(topic_id, 0)}
+
+
+def test_a_topic_that_is_deleted_is_taken_from_its_owner(scene: Scene) -> None:
+    scene.topic("t", 2)
+    scene.topic("u", 1)
+    member = Member(scene, "m")
+    member.join("t", "u")
+    scene.world.delete_topic("t")
+    scene.advance(INTERVAL_MS)
+    member.beat()
+    assert {topic_id for topic_id, _ in member.owned} == {scene.topic("u", 1)}
+    member.beat()
+    assert scene.group.state_name == "Stable"
+
+
+def test_a_topic_that_is_created_anew_is_another_one(scene: Scene) -> None:
+    epoch = scene.stable("m")
+    scene.world.delete_topic("t")
+    scene.world.create_topic("t", 4, bytes(15) + b"\7")
+    scene.heartbeat("m", epoch)
+    assert scene.group.epoch == epoch + 1
+
+
+def test_only_those_who_subscribe_to_a_topic_look_again(scene: Scene) -> None:
+    scene.topic("t", 1)
+    scene.topic("u", 1)
+    for group, topic in (("g", "t"), ("h", "u")):
+        epoch = scene.join("m", topic, group=group).member_epoch
+        scene.heartbeat("m", epoch, group=group)
+    scene.topic("u", 2)
+    assert not scene.group.has_new_topics
+    assert scene.groups.groups["h"].has_new_topics  # type: ignore[attr-defined]
+
+
+def test_a_change_that_leaves_the_topic_as_it_is_moves_no_epoch(scene: Scene) -> None:
+    epoch = scene.stable("m", partitions=2)
+    scene.topic("t", 2)
+    assert scene.group.has_new_topics
+    scene.heartbeat("m", epoch)
+    assert scene.group.epoch == epoch
+
+
+def test_after_a_failover_topics_are_looked_at_again(scene: Scene) -> None:
+    epoch = scene.stable("m", partitions=2)
+    scene.world.runtime.close()
+    scene.world.create_topic("t", 3)
+    scene.lead()
+    scene.heartbeat("m", epoch)
+    assert scene.group.epoch == epoch + 1
+
+
+# Hashes that Kafka 4.3.1 wrote for topics that it had.
+
+
+def image(*topics: tuple[str, str, int], rack: str | None = None) -> Image:
+    """A cluster of one broker, maybe in a rack."""
+    known = Image()
+    known.brokers[1] = BrokerState(1, 0, bytes(16), (), {}, rack, False, False, ())
+    partition = PartitionState((1,), (1,), 1, 0, 0, (Directory.UNASSIGNED,))
+    for name, topic_id, count in topics:
+        partitions = dict.fromkeys(range(count), partition)
+        known.topics.add(TopicState(name, from_text(topic_id), partitions))
+    return known
+
+
+FOO = ("foo", "3drAg9ClQKiFCSeC2M7-Dg", 4)
+
+
+def test_topics_are_hashed_as_kafka_hashes_them() -> None:
+    assert metadata_hash(["foo"], image(FOO)) == 2067050948056496224
+    zeta = ("zeta221143", "PHgbs3oQTDyJfRqIUnNZUw", 3)
+    alpha = ("alpha-e221143", "x3C0MpntRrG4Gy7BOIPUVw", 2)
+    assert metadata_hash([zeta[0], alpha[0]], image(zeta, alpha)) == 8558863459440830336
+
+
+def test_racks_are_hashed_as_kafka_hashes_them() -> None:
+    zeta = ("zeta919873", "aQm4aldyRxG-AKpmN-W5mg", 3)
+    alpha = ("alpha-e919873", "vQOnPrhATfiepFg-uMvwGg", 2)
+    known = image(zeta, alpha, rack="rack-a")
+    assert metadata_hash([zeta[0], alpha[0]], known) == 2583310666413916317
+
+
+def test_topics_that_do_not_exist_do_not_count() -> None:
+    assert metadata_hash(["foo", "bar"], image(FOO)) == metadata_hash(["foo"], image(FOO))
+    assert metadata_hash(["bar"], image(FOO)) == 0
