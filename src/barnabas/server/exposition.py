@@ -15,7 +15,6 @@ from prometheus_client import ProcessCollector, generate_latest
 from prometheus_client.core import Metric
 
 from barnabas.metadata.states import NO_LEADER
-from barnabas.server.coordinator_gauges import coordinator_gauges
 from barnabas.server.metrics import Gauge, Histogram, RequestMetrics, TopicMetrics
 from barnabas.wire.errors import ErrorCode
 
@@ -191,7 +190,6 @@ def _gauges(broker: "Broker") -> Iterator[Gauge]:
     yield Gauge(_SESSIONS + "numincrementalfetchsessions", len(sessions))
     yield Gauge(_SESSIONS + "numincrementalfetchpartitionscached", sessions.partition_count)
     yield from _replica_gauges(broker)
-    yield from coordinator_gauges(broker)
     for partition in broker.partitions.live():
         labels = {"topic": partition.topic, "partition": str(partition.index)}
         yield Gauge("kafka_log_log_size", partition.log.size_bytes, labels)
