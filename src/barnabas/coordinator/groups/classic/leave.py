@@ -32,7 +32,7 @@ def leave(
     groups: Groups, request: LeaveGroupRequest, client: Client
 ) -> Decision[LeaveGroupResponse]:
     if not request.group_id:
-        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "A group to leave has a name.")
+        return Decision(LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
     group = groups.groups.get(request.group_id)
     takes_several = client.api_version >= SEVERAL_MEMBERS_FROM
     leaving = request.members if takes_several else [MemberIdentity(member_id=request.member_id)]
