@@ -2,6 +2,7 @@
 
 from tests.conformance.clients.aio import AiokafkaClient
 from tests.conformance.clients.aio_groups import AiokafkaGroups
+from tests.conformance.clients.aio_transactions import AiokafkaTransactions
 from tests.conformance.scenarios.group_offsets import GroupListScenarios, OffsetScenarios
 from tests.conformance.scenarios.groups import (
     PatternScenarios,
@@ -11,6 +12,10 @@ from tests.conformance.scenarios.groups import (
 from tests.conformance.scenarios.records import RecordScenarios
 from tests.conformance.scenarios.settings import ReplaceScenarios, SettingScenarios
 from tests.conformance.scenarios.topics import TopicScenarios
+from tests.conformance.scenarios.transactions import (
+    OffsetTransactionScenarios,
+    TransactionScenarios,
+)
 
 
 class TestRecords(RecordScenarios):
@@ -31,3 +36,7 @@ class TestGroups(SharingScenarios, PatternScenarios, StaticMemberScenarios):
 
 class TestOffsets(OffsetScenarios, GroupListScenarios):
     library = AiokafkaGroups
+
+
+class TestTransactions(TransactionScenarios, OffsetTransactionScenarios):
+    library = AiokafkaTransactions

@@ -2,6 +2,7 @@
 
 from tests.conformance.clients.confluent import ConfluentClient
 from tests.conformance.clients.confluent_groups import ConfluentGroups
+from tests.conformance.clients.confluent_transactions import ConfluentTransactions
 from tests.conformance.scenarios.group_offsets import (
     GroupChangeScenarios,
     GroupListScenarios,
@@ -26,6 +27,11 @@ from tests.conformance.scenarios.topics import (
     DescribeScenarios,
     ListOffsetsScenarios,
     TopicScenarios,
+)
+from tests.conformance.scenarios.transactions import (
+    MembershipTransactionScenarios,
+    OffsetTransactionScenarios,
+    TransactionScenarios,
 )
 
 
@@ -55,3 +61,9 @@ class TestGroups(
 
 class TestOffsets(OffsetScenarios, GroupListScenarios, GroupChangeScenarios):
     library = ConfluentGroups
+
+
+class TestTransactions(
+    TransactionScenarios, OffsetTransactionScenarios, MembershipTransactionScenarios
+):
+    library = ConfluentTransactions

@@ -2,6 +2,7 @@
 
 from tests.conformance.clients.kafka_python import KafkaPythonClient
 from tests.conformance.clients.kafka_python_groups import KafkaPythonGroups
+from tests.conformance.clients.kafka_python_transactions import KafkaPythonTransactions
 from tests.conformance.scenarios.group_offsets import (
     GroupChangeScenarios,
     GroupListScenarios,
@@ -21,6 +22,12 @@ from tests.conformance.scenarios.topics import (
     ListOffsetsScenarios,
     LogDirScenarios,
     TopicScenarios,
+)
+from tests.conformance.scenarios.transactions import (
+    MembershipTransactionScenarios,
+    OffsetTransactionScenarios,
+    TransactionAdminScenarios,
+    TransactionScenarios,
 )
 
 
@@ -44,3 +51,12 @@ class TestOffsets(
     OffsetScenarios, GroupListScenarios, GroupChangeScenarios, OffsetDeletionScenarios
 ):
     library = KafkaPythonGroups
+
+
+class TestTransactions(
+    TransactionScenarios,
+    OffsetTransactionScenarios,
+    MembershipTransactionScenarios,
+    TransactionAdminScenarios,
+):
+    library = KafkaPythonTransactions

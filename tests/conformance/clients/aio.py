@@ -121,10 +121,13 @@ class AiokafkaClient(ReplacesConfigs):
 
         return self._run(find())
 
-    def ends(self, topic: str, *, partition: int = 0) -> tuple[int, int]:
+    def ends(
+        self, topic: str, *, partition: int = 0, reads_committed: bool = False
+    ) -> tuple[int, int]:
         async def find() -> tuple[int, int]:
             place = TopicPartition(topic, partition)
-            async with self._consumer(place) as consumer:
+            isolation = "read_committed" if reads_committed else "read_uncommitted"
+            async with self._consumer(place, isolation_level=isolation) as consumer:
                 first = (await consumer.beginning_offsets([place]))[place]
                 return first, (await consumer.end_offsets([place]))[place]
 

@@ -21,6 +21,7 @@ from tests.conformance.clients.group_client import (
     Place,
     Protocol,
     Taken,
+    isolation,
 )
 
 ASSIGNORS = {
@@ -36,7 +37,7 @@ class AiokafkaMember(Member, ConsumerRebalanceListener):
     def __init__(self, client: "AiokafkaGroups", group: str, settings: Mapping[str, Any]) -> None:
         self._run = client._run
         self.changes = 0
-        self.group = group
+        self._group = group
         self.consumer: AIOKafkaConsumer = self._run(self._make(client.bootstrap, settings))
 
     def start(self, topics: Sequence[str] = (), places: Sequence[Place] = ()) -> None:
@@ -79,6 +80,10 @@ class AiokafkaMember(Member, ConsumerRebalanceListener):
 
         self._run(seek())
 
+    def identity(self) -> str:
+        """aiokafka sends the group's name only."""
+        return self._group
+
     def leave(self) -> None:
         self._run(self.consumer.stop())
 
@@ -91,7 +96,7 @@ class AiokafkaMember(Member, ConsumerRebalanceListener):
     async def _make(self, bootstrap: str, settings: Mapping[str, Any]) -> AIOKafkaConsumer:
         return AIOKafkaConsumer(
             bootstrap_servers=bootstrap,
-            group_id=self.group,
+            group_id=self._group,
             auto_offset_reset="earliest",
             fetch_max_wait_ms=50,
             metadata_max_age_ms=200,
@@ -111,14 +116,20 @@ class AiokafkaGroups(AiokafkaClient, GroupClient):
             "group_instance_id": joining.instance_id,
             "enable_auto_commit": joining.commits_by_itself,
             "auto_commit_interval_ms": 100,
-            "isolation_level": "read_committed" if joining.reads_committed else "read_uncommitted",
+            "isolation_level": isolation(joining.reads_committed),
         }
         member = AiokafkaMember(self, group, settings)
         member.start(topics)
         return member
 
-    def consumer_of(self, group: str, places: Sequence[Place]) -> Member:
-        member = AiokafkaMember(self, group, {"enable_auto_commit": False})
+    def consumer_of(
+        self, group: str, places: Sequence[Place], *, reads_committed: bool = False
+    ) -> Member:
+        settings = {
+            "enable_auto_commit": False,
+            "isolation_level": isolation(reads_committed),
+        }
+        member = AiokafkaMember(self, group, settings)
         member.start(places=places)
         return member
 

@@ -40,11 +40,13 @@ class Code(IntEnum):
     INVALID_REPLICATION_FACTOR = 38
     INVALID_CONFIG = 40
     POLICY_VIOLATION = 44
+    INVALID_TRANSACTION_TIMEOUT = 50
     NON_EMPTY_GROUP = 68
     GROUP_ID_NOT_FOUND = 69
     FENCED_INSTANCE_ID = 82
     GROUP_SUBSCRIBED_TO_TOPIC = 86
     INVALID_RECORD = 87
+    TRANSACTIONAL_ID_NOT_FOUND = 105
     UNRELEASED_INSTANCE_ID = 111
     INVALID_REGULAR_EXPRESSION = 128
 
@@ -177,8 +179,10 @@ class Client(ABC):
         """The offset of the first record at or after the time; None when there is none."""
 
     @abstractmethod
-    def ends(self, topic: str, *, partition: int = 0) -> tuple[int, int]:
-        """The first offset and the one after the last."""
+    def ends(
+        self, topic: str, *, partition: int = 0, reads_committed: bool = False
+    ) -> tuple[int, int]:
+        """The first offset and the one after the last; of what is committed, or of all."""
 
     # -- topics
 

@@ -126,8 +126,11 @@ class ConfluentClient(ReplacesConfigs, ChangesConfigs, ListsOffsets):
                 (found,) = consumer.offsets_for_times([asked], timeout=DEADLINE_S)
             return found.offset if found.offset >= 0 else None
 
-    def ends(self, topic: str, *, partition: int = 0) -> tuple[int, int]:
-        with self._consumer() as consumer, refusals():
+    def ends(
+        self, topic: str, *, partition: int = 0, reads_committed: bool = False
+    ) -> tuple[int, int]:
+        isolation = "read_committed" if reads_committed else "read_uncommitted"
+        with self._consumer({"isolation.level": isolation}) as consumer, refusals():
             place = TopicPartition(topic, partition)
             return consumer.get_watermark_offsets(place, timeout=DEADLINE_S)
 

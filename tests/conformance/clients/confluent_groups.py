@@ -24,6 +24,7 @@ from tests.conformance.clients.group_client import (
     Place,
     Protocol,
     Taken,
+    isolation,
 )
 
 NO_OFFSET = -1001
@@ -78,6 +79,9 @@ class ConfluentMember(Member):
         with refusals():
             self.consumer.seek(TopicPartition(*place, offset))
 
+    def identity(self) -> Any:
+        return self.consumer.consumer_group_metadata()
+
     def leave(self) -> None:
         self.consumer.close()
 
@@ -90,7 +94,10 @@ class ConfluentGroups(ConfluentClient, ChangesGroups):
     protocols = (Protocol.RANGE, Protocol.COOPERATIVE, Protocol.CONSUMER)
 
     def join(self, group: str, topics: Sequence[str], joining: Joining) -> Member:
-        settings: dict[str, Any] = {"auto.offset.reset": "earliest"}
+        settings: dict[str, Any] = {
+            "auto.offset.reset": "earliest",
+            "isolation.level": isolation(joining.reads_committed),
+        }
         if joining.protocol is Protocol.CONSUMER:
             settings["group.protocol"] = "consumer"
         else:
@@ -102,14 +109,15 @@ class ConfluentGroups(ConfluentClient, ChangesGroups):
         if joining.commits_by_itself:
             settings["enable.auto.commit"] = True
             settings["auto.commit.interval.ms"] = 100
-        if joining.reads_committed:
-            settings["isolation.level"] = "read_committed"
         member = ConfluentMember(self._consumer_of(group, settings))
         member.subscribe(topics)
         return member
 
-    def consumer_of(self, group: str, places: Sequence[Place]) -> Member:
-        member = ConfluentMember(self._consumer_of(group, {"auto.offset.reset": "earliest"}))
+    def consumer_of(
+        self, group: str, places: Sequence[Place], *, reads_committed: bool = False
+    ) -> Member:
+        settings = {"auto.offset.reset": "earliest", "isolation.level": isolation(reads_committed)}
+        member = ConfluentMember(self._consumer_of(group, settings))
         member.consumer.assign([TopicPartition(*place) for place in places])
         return member
 

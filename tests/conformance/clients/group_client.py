@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from tests.conformance.brokers import wait_until
 from tests.conformance.clients.client import DEADLINE_S, BrokerError, Client, Code
@@ -82,6 +82,10 @@ class Member(ABC):
     def seek(self, place: Place, offset: int) -> None: ...
 
     @abstractmethod
+    def identity(self) -> Any:
+        """Who it is in the group by now, as the library hands it to a producer (KIP-447)."""
+
+    @abstractmethod
     def leave(self) -> None:
         """Close the consumer; a static member only goes away."""
 
@@ -123,7 +127,9 @@ class GroupClient(Client):
         """A new member; one topic that starts with `^` is a pattern."""
 
     @abstractmethod
-    def consumer_of(self, group: str, places: Sequence[Place]) -> Member:
+    def consumer_of(
+        self, group: str, places: Sequence[Place], *, reads_committed: bool = False
+    ) -> Member:
         """A consumer that commits for the group and is not in it."""
 
     @abstractmethod
@@ -155,6 +161,11 @@ class DeletesGroupOffsets(ChangesGroups):
 
     @abstractmethod
     def remove_static_member(self, group: str, instance_id: str) -> None: ...
+
+
+def isolation(reads_committed: bool) -> str:
+    """The name that every library has for it."""
+    return "read_committed" if reads_committed else "read_uncommitted"
 
 
 @dataclass(slots=True)

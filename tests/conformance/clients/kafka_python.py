@@ -118,8 +118,11 @@ class KafkaPythonClient(ChangesConfigs, ListsOffsets, DescribesLogDirs):
             found = consumer.offsets_for_times({place: timestamp_ms})[place]
             return found.offset if found else None
 
-    def ends(self, topic: str, *, partition: int = 0) -> tuple[int, int]:
-        with self._consumer() as consumer, refusals():
+    def ends(
+        self, topic: str, *, partition: int = 0, reads_committed: bool = False
+    ) -> tuple[int, int]:
+        isolation = "read_committed" if reads_committed else "read_uncommitted"
+        with self._consumer(isolation_level=isolation) as consumer, refusals():
             place = TopicPartition(topic, partition)
             first = consumer.beginning_offsets([place])[place]
             return first, consumer.end_offsets([place])[place]

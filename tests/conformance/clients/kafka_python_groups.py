@@ -26,6 +26,7 @@ from tests.conformance.clients.group_client import (
     Place,
     Protocol,
     Taken,
+    isolation,
 )
 from tests.conformance.clients.kafka_python import KafkaPythonClient, refusals
 
@@ -94,6 +95,9 @@ class KafkaPythonMember(Member, ConsumerRebalanceListener):
     def seek(self, place: Place, offset: int) -> None:
         self.consumer.seek(TopicPartition(*place), offset)
 
+    def identity(self) -> Any:
+        return self.consumer.group_metadata()
+
     def leave(self) -> None:
         self._is_leaving = True
         self.consumer.close()
@@ -134,14 +138,20 @@ class KafkaPythonGroups(KafkaPythonClient, DeletesGroupOffsets):
             "group_instance_id": joining.instance_id,
             "enable_auto_commit": joining.commits_by_itself,
             "auto_commit_interval_ms": 100,
-            "isolation_level": "read_committed" if joining.reads_committed else "read_uncommitted",
+            "isolation_level": isolation(joining.reads_committed),
         }
         member = KafkaPythonMember(self._consumer_of(group, settings))
         member.subscribe(topics)
         return member
 
-    def consumer_of(self, group: str, places: Sequence[Place]) -> Member:
-        member = KafkaPythonMember(self._consumer_of(group, {"enable_auto_commit": False}))
+    def consumer_of(
+        self, group: str, places: Sequence[Place], *, reads_committed: bool = False
+    ) -> Member:
+        settings = {
+            "enable_auto_commit": False,
+            "isolation_level": isolation(reads_committed),
+        }
+        member = KafkaPythonMember(self._consumer_of(group, settings))
         member.assign(places)
         return member
 
