@@ -4,6 +4,8 @@ A conversation is written once and held with each side; what was answered is kep
 made comparable at the end, when it is known which ids a broker made up.
 """
 
+import re
+import struct
 from collections.abc import Callable, Iterator
 from socket import socket
 from typing import Any
@@ -25,6 +27,11 @@ from barnabas.wire.schema import Message, Struct
 
 NOT_YET = frozenset((14, 15, 16, 51))
 """Loading, not available, not the coordinator, concurrent transactions: a client asks again."""
+
+MADE_UP = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|^[\w-]{22}$")
+"""Ids of members that came by without being given a word: in either form of a UUID."""
+
+BATCH_HEADER = struct.Struct(">qiiBIHiqqqhii")
 
 ENDING = frozenset(("PrepareCommit", "PrepareAbort"))
 
@@ -98,9 +105,13 @@ class Talk:
             return {each: self._plain(each, getattr(value, each)) for each in value.DECLARED}
         if isinstance(value, list):
             return sorted((self._plain(name, each) for each in value), key=repr)
+        if isinstance(value, memoryview):
+            return list(batches(bytes(value)))
         if isinstance(value, str | bytes) and value in self._words:
             return self._words[value]
         match name:
+            case "member_id" | "leader":
+                return MADE_UP.sub("uuid", value) if value else value
             case "producer_id" if value in self._words:
                 return self._words[value]
             case "error_message":
@@ -165,6 +176,26 @@ def is_settled(answer: Any) -> bool:
     if isinstance(answer, list):
         return all(map(is_settled, answer))
     return answer not in ENDING
+
+
+def batches(records: bytes) -> Iterator[dict[str, Any]]:
+    """Whole batches without what is a broker's own: producer ids, the times of markers."""
+    position = 0
+    while position + BATCH_HEADER.size <= len(records):
+        offset, length, _, _, _, attributes, last, _, _, _, epoch, sequence, count = (
+            BATCH_HEADER.unpack_from(records, position)
+        )
+        end = position + 12 + length
+        yield {
+            "base_offset": offset,
+            "attributes": attributes,
+            "last_offset_delta": last,
+            "producer_epoch": epoch,
+            "base_sequence": sequence,
+            "count": count,
+            "records": records[position + BATCH_HEADER.size : end],
+        }
+        position = end
 
 
 def newest(request: Message) -> int:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.peer
 
 UNKNOWN_ID = b"\x01" * 16
 
-REFUSED_FIRST_BEATS: dict[str, dict[str, Any]] = {
+ODD_FIRST_BEATS: dict[str, dict[str, Any]] = {
     "no_group": {"group": ""},
     "blank_group": {"group": "  "},
     "no_member": {"member_id": "", "start": 1},
@@ -49,14 +49,14 @@ REFUSED_FIRST_BEATS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED_FIRST_BEATS)
-def test_a_first_heartbeat_that_is_refused(coordinators: Sides, case: str) -> None:
-    fields = {"group": f"refused-{case}", "member_id": "m"} | REFUSED_FIRST_BEATS[case]
+@pytest.mark.parametrize("case", ODD_FIRST_BEATS)
+def test_an_odd_first_heartbeat(coordinators: Sides, case: str) -> None:
+    fields = {"group": f"odd-{case}", "member_id": "m"} | ODD_FIRST_BEATS[case]
     start = fields.pop("start", 0)
     agree(coordinators, lambda talk: talk.ask_in_all_versions(first_beat(**fields), start=start))
 
 
-REFUSED_BEATS: dict[str, dict[str, Any]] = {
+BEATS_OF_NOBODY: dict[str, dict[str, Any]] = {
     "known_to_nobody": {"epoch": 1},
     "no_member": {"epoch": 1, "member_id": ""},
     "epoch_too_low": {"epoch": -3},
@@ -71,10 +71,10 @@ REFUSED_BEATS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["new_group", "known_group"])
-@pytest.mark.parametrize("case", REFUSED_BEATS)
+@pytest.mark.parametrize("case", BEATS_OF_NOBODY)
 def test_a_heartbeat_of_nobody(coordinators: Sides, case: str, known: bool) -> None:
     def conversation(talk: Talk) -> None:
-        fields = {"group": f"nobody-{case}-{known}", "member_id": "m"} | REFUSED_BEATS[case]
+        fields = {"group": f"nobody-{case}-{known}", "member_id": "m"} | BEATS_OF_NOBODY[case]
         if known:
             Consumer(talk, str(fields["group"]), "first").join()
         talk.ask_in_all_versions(beat(**fields))
