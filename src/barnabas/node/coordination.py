@@ -9,12 +9,17 @@ from barnabas.coordinator.groups.state import GROUPS_TOPIC
 from barnabas.coordinator.marker import Marker
 from barnabas.coordinator.ports import Committed
 from barnabas.coordinator.runtime import Runtime
+from barnabas.coordinator.transactions.coordinator import TransactionCoordinator
+from barnabas.coordinator.transactions.records import TRANSACTIONS_TOPIC
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
 from barnabas.metadata.states import PartitionState
+from barnabas.node.coordinator_gauges import CoordinatorGauges
+from barnabas.node.producer_id_blocks import ControllerBlocks
 from barnabas.replication import Partition
 from barnabas.replication.partition import ALL_IN_SYNC
 from barnabas.server.broker import Broker
+from barnabas.server.markers import LocalParticipants
 from barnabas.server.purgatory import Purgatory
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -34,7 +39,18 @@ def coordinate(broker: Broker) -> "Elections":
         clockwork=broker.timer,
         clock=broker.clock,
     )
-    return Elections(broker.node_id, [broker.groups.runtime])
+    broker.transactions = TransactionCoordinator(
+        broker.resolver,
+        lambda: broker.image,
+        participants=LocalParticipants(broker),
+        producer_id_blocks=ControllerBlocks(broker),
+        group_partition=broker.groups.runtime.partition_of,
+        open_log=logs_of(TRANSACTIONS_TOPIC),
+        clockwork=broker.timer,
+        clock=broker.clock,
+    )
+    broker.metrics.register(CoordinatorGauges(broker.groups, broker.transactions))
+    return Elections(broker.node_id, [broker.groups.runtime, broker.transactions.runtime])
 
 
 class Elections:

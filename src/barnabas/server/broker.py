@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from barnabas.server.metrics import Metrics
-from barnabas.server.producer_ids import ProducerIds
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.sessions import FetchSessions
 from barnabas.server.timer import Timer
@@ -39,7 +38,6 @@ class Broker:
     timer: Timer
     purgatory: Purgatory
     fetch_sessions: FetchSessions
-    producer_ids: ProducerIds = field(default_factory=ProducerIds)
     metrics: Metrics = field(default_factory=Metrics)
     clock: Callable[[], int] = wall_clock_ms
     groups: "GroupCoordinator" = field(init=False)

@@ -118,7 +118,8 @@ class Connection:
     def end_exchange(self, exchange: "Exchange") -> None:
         """A suspended request has put its answer into the outbox."""
         self._exchanges.discard(exchange)
-        self._is_exclusive = False
+        if not exchange.lets_pass:
+            self._is_exclusive = False
         if self._exchanges:
             # More may end in this turn of the loop; their answers leave together.
             self._settle_soon()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.server.call import Call
 from barnabas.server.errors import error_response, failure_of
+from barnabas.server.purgatory import Parked
 from barnabas.server.routes import Route, Routes
 from barnabas.server.suspended import HandlerCoroutine, Suspended
 from barnabas.wire.errors import ProtocolViolation
@@ -145,6 +146,7 @@ class Exchange:
         "_route",
         "_suspended",
         "_suspended_ns",
+        "lets_pass",
     )
 
     def __init__(
@@ -157,16 +159,15 @@ class Exchange:
         self._answer = call.connection.outbox.reserve(route.metrics, call.received_ns)
         self._suspended: Suspended | None = None
         self._suspended_ns = perf_counter_ns()
-        route.metrics.local_ns.observe(self._suspended_ns - began_ns)
-
-    @property
-    def lets_pass(self) -> bool:
+        self.lets_pass = False
         """Whether the next request may begin before this one ends, if it is of the same kind."""
-        return self._route.is_produce
+        route.metrics.local_ns.observe(self._suspended_ns - began_ns)
 
     def begin(
         self, coroutine: HandlerCoroutine, awaited: object, loop: asyncio.AbstractEventLoop
     ) -> None:
+        # What is parked has been appended; what waits for anything else must not be overtaken.
+        self.lets_pass = self._route.is_produce and isinstance(awaited, Parked)
         self._call.connection.await_exchange(self)
         self._suspended = Suspended(coroutine, awaited, self._ended, loop)
 

@@ -67,7 +67,7 @@ async def _find(key: str, key_type: int, call: Call) -> Coordinator:
         node_id=leader.leader_id,
         host=leader.endpoint.host,
         port=leader.endpoint.port,
-        error_message="" if call.api_version >= FIRST_VERSION_WITH_KEYS else None,
+        error_message=None if call.api_version >= FIRST_VERSION_WITH_KEYS else "NONE",
     )
 
 

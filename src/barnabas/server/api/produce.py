@@ -8,12 +8,13 @@ AddPartitionsToTxn; v13 topics by id.
 from collections.abc import Hashable
 from typing import Any
 
-from barnabas.log import Appended
+from barnabas.log import Appended, Verification
 from barnabas.replication import Partition
 from barnabas.server.call import Call
 from barnabas.server.errors import failure_of
 from barnabas.server.internal_topics import INTERNAL_TOPICS
 from barnabas.server.leaders import leader_of
+from barnabas.server.transactional import NotVerified, Verified, verify
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -59,7 +60,8 @@ _SAYING_NOTHING_OF_THE_LOG = frozenset(
 
 
 async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
-    appends = _Appends(request, call)
+    verified = await verify(request, call) if request.transactional_id is not None else {}
+    appends = _Appends(request, call, verified)
     append = appends.append
     response = ProduceResponse(
         responses=[
@@ -99,12 +101,13 @@ class _Appends:
         "_metrics",
         "_now_ms",
         "_request",
+        "_verified",
         "by_id",
         "failure",
         "owed",
     )
 
-    def __init__(self, request: ProduceRequest, call: Call) -> None:
+    def __init__(self, request: ProduceRequest, call: Call, verified: Verified) -> None:
         broker = call.broker
         self.by_id = call.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
         self.failure: Exception | None = None
@@ -115,8 +118,9 @@ class _Appends:
         self._find: Any = broker.partitions.get if self.by_id else broker.partitions.by_name
         self._knows_zstd = call.api_version >= FIRST_VERSION_WITH_ZSTD
         self._metrics = broker.metrics.topic
-        self._now_ms = call.now_ms
+        self._now_ms = broker.clock() if verified else call.now_ms
         self._request = request
+        self._verified = verified
 
     def append(self, topic: str | bytes, wanted: PartitionProduceData) -> PartitionProduceResponse:
         partition: Partition | None = None
@@ -125,15 +129,19 @@ class _Appends:
             records: Any = wanted.records
             size_bytes = len(records) if records is not None else 0
             attributes = records[_ATTRIBUTES_AT] if size_bytes > _ATTRIBUTES_AT else 0
+            verification = None
             if (
                 attributes & TRANSACTIONAL_BIT
                 or (attributes & CODEC_BITS >= Codec.ZSTD and not self._knows_zstd)
                 or partition.topic in INTERNAL_TOPICS
                 or self._acks not in ACKS
             ):
-                self._admit(partition, attributes)
+                verification = self._admit(partition, attributes)
             appended = partition.append(
-                records if size_bytes else _NO_RECORDS, acks=self._acks, now_ms=self._now_ms
+                records if size_bytes else _NO_RECORDS,
+                acks=self._acks,
+                now_ms=self._now_ms,
+                verification=verification,
             )
         except Exception as failure:
             self.failure = failure
@@ -180,8 +188,9 @@ class _Appends:
             self.owed[partition] = next_offset, [*waiting, answer]
         return answer
 
-    def _admit(self, partition: Partition, attributes: int) -> None:
-        """Refuse what must not be appended here, whatever the batch is like."""
+    def _admit(self, partition: Partition, attributes: int) -> Verification | None:
+        """Refuse what must not be appended here, whatever the batch is like; if it begins a
+        transaction, what that was verified by."""
         request = self._request
         if request.acks not in ACKS:
             raise KafkaError(
@@ -197,17 +206,17 @@ class _Appends:
                 f"Produce v{self._call.api_version} has no zstd; "
                 f"v{FIRST_VERSION_WITH_ZSTD} is the first that has.",
             )
-        if attributes & TRANSACTIONAL_BIT:
-            if request.transactional_id is None:
-                raise KafkaError(
-                    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-                    "The batch is transactional, the request has no transactional id.",
-                )
+        if not attributes & TRANSACTIONAL_BIT:
+            return None
+        if request.transactional_id is None:
             raise KafkaError(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"Transactions of {request.transactional_id} have no coordinator on this broker: "
-                f"{ErrorCode.COORDINATOR_NOT_AVAILABLE.name}.",
+                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                "The batch is transactional, the request has no transactional id.",
             )
+        outcome = self._verified.get(partition)
+        if isinstance(outcome, NotVerified):
+            raise outcome
+        return outcome
 
     def _refused(
         self, wanted: PartitionProduceData, partition: Partition | None, failure: Exception
@@ -221,7 +230,7 @@ class _Appends:
             metrics.failed_produce_requests += 1
             if code == ErrorCode.MESSAGE_TOO_LARGE and isinstance(wanted.records, memoryview):
                 metrics.bytes_rejected += len(wanted.records)
-            looked_at = not isinstance(failure, UnfitRequest)
+            looked_at = not isinstance(failure, UnfitRequest | NotVerified)
             if looked_at and code not in _SAYING_NOTHING_OF_THE_LOG:
                 answer.log_start_offset = partition.log.start_offset
         if isinstance(failure, InvalidRecords):

@@ -1,0 +1,14 @@
+"""AddOffsetsToTxn (key 25): a transaction will commit offsets of a group.
+
+v2 PRODUCER_FENCED; v3 flexible; v4 TRANSACTION_ABORTABLE (KIP-890).
+"""
+
+from barnabas.server.call import Call
+from barnabas.wire.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+
+
+async def handle(request: AddOffsetsToTxnRequest, call: Call) -> AddOffsetsToTxnResponse:
+    return await call.broker.transactions.add_offsets(request, call.api_version)

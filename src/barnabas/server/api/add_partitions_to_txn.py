@@ -1,0 +1,15 @@
+"""AddPartitionsToTxn (key 24): a transaction will write to these partitions.
+
+v2 PRODUCER_FENCED; v3 flexible; v4 several transactions at once, and verifying alone, for brokers;
+v5 TRANSACTION_ABORTABLE (KIP-890).
+"""
+
+from barnabas.server.call import Call
+from barnabas.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+)
+
+
+async def handle(request: AddPartitionsToTxnRequest, call: Call) -> AddPartitionsToTxnResponse:
+    return await call.broker.transactions.add_partitions(request, call.api_version)

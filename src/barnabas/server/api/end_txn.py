@@ -1,0 +1,12 @@
+"""EndTxn (key 26): commit or abort a transaction.
+
+v2 PRODUCER_FENCED; v3 flexible; v4 TRANSACTION_ABORTABLE; v5 the next transaction has another
+epoch, told in the answer (KIP-890).
+"""
+
+from barnabas.server.call import Call
+from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+
+
+async def handle(request: EndTxnRequest, call: Call) -> EndTxnResponse:
+    return await call.broker.transactions.end(request, call.api_version)

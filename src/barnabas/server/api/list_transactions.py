@@ -1,0 +1,14 @@
+"""ListTransactions (key 66): the transactional ids that this broker coordinates.
+
+v1 filter by duration; v2 filter by a pattern of the id (KIP-1152).
+"""
+
+from barnabas.server.call import Call
+from barnabas.wire.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+
+
+async def handle(request: ListTransactionsRequest, call: Call) -> ListTransactionsResponse:
+    return await call.broker.transactions.list(request)
