@@ -13,7 +13,7 @@ from barnabas.server.broker import Broker
 from barnabas.server.call import Call
 from barnabas.server.connection import Connection
 from barnabas.server.network import Network, NetworkSettings
-from barnabas.server.purgatory import Purgatory
+from barnabas.server.purgatory import Parked, Purgatory
 from barnabas.server.routes import Routes
 from barnabas.server.sessions import FetchSessions
 from barnabas.server.timer import Timer
@@ -153,22 +153,36 @@ async def name_the_client(_: ListConfigResourcesRequest, call: Call) -> ListConf
 
 
 class Gate:
-    """A handler that parks each request until the test opens the gate for it."""
+    """A handler that holds each request until the test opens the gate for it.
 
-    def __init__(self) -> None:
+    Produce requests are parked, as those are that have appended; unless told that they wait for
+    something else before they append.
+    """
+
+    def __init__(self, *, have_appended: bool = True) -> None:
         self.begun: list[int] = []
-        self.parked: dict[int, asyncio.Future[None]] = {}
+        self.parked: dict[int, asyncio.Future[Any]] = {}
+        self._have_appended = have_appended
 
     async def handle(self, request: ProduceRequest | ListConfigResourcesRequest, call: Call):  # type: ignore[no-untyped-def]
         self.begun.append(call.correlation_id)
-        self.parked[call.correlation_id] = asyncio.get_running_loop().create_future()
+        if isinstance(request, ProduceRequest) and self._have_appended:
+            purgatory = call.broker.purgatory
+            waiting: Any = purgatory.park([], 60_000, lambda *_: False, "Produce")
+        else:
+            waiting = asyncio.get_running_loop().create_future()
+        self.parked[call.correlation_id] = waiting
         await self.parked[call.correlation_id]
         if isinstance(request, ProduceRequest):
             return ProduceResponse()
         return ListConfigResourcesResponse()
 
     def open(self, correlation_id: int) -> None:
-        self.parked.pop(correlation_id).set_result(None)
+        parked = self.parked.pop(correlation_id)
+        if isinstance(parked, Parked):
+            parked.finish(True)
+        else:
+            parked.set_result(None)
 
     async def until_begun(self, *correlation_ids: int) -> None:
         while self.begun != list(correlation_ids):

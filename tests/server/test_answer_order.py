@@ -67,6 +67,29 @@ async def test_nothing_begins_behind_a_parked_request_of_another_kind() -> None:
 
 
 @on_a_loop
+async def test_a_produce_request_that_has_not_appended_yet_is_not_overtaken() -> None:
+    before, after = Gate(), Gate(have_appended=False)
+
+    async def produce(request: ProduceRequest, call: Call) -> ProduceResponse:
+        if call.correlation_id == 2:
+            await after.handle(request, call)
+        return await before.handle(request, call)  # type: ignore[no-any-return]
+
+    client = Server({PRODUCE: produce}).connect()
+    await client.send(a_produce(1), a_produce(2), a_produce(3))
+    await after.until_begun(2)
+    before.open(1)
+    await turns()
+    assert before.begun == [1]
+    after.open(2)
+    await before.until_begun(1, 2)
+    before.open(2)
+    await before.until_begun(1, 2, 3)
+    before.open(3)
+    assert [(await client.receive(PRODUCE, 9))[0] for _ in range(3)] == [1, 2, 3]
+
+
+@on_a_loop
 async def test_an_answer_ready_at_once_waits_for_a_parked_one_before_it() -> None:
     gate = Gate()
 

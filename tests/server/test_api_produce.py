@@ -209,13 +209,6 @@ TRANSACTIONAL = {
 }
 
 
-def test_transactional_records_find_no_coordinator(world: World) -> None:
-    world.create_topic("orders")
-    answer = produce_one(world, batch_of(b"a", **TRANSACTIONAL), transactional_id="t")
-    assert answer.error_code == ErrorCode.NOT_ENOUGH_REPLICAS
-    assert "COORDINATOR_NOT_AVAILABLE" in (answer.error_message or "")
-
-
 def test_transactional_records_need_a_transactional_id(world: World) -> None:
     world.create_topic("orders")
     answer = produce_one(world, batch_of(b"a", **TRANSACTIONAL))

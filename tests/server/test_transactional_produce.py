@@ -1,0 +1,360 @@
+"""Transactional batches: when their coordinator is asked, and what its answer is made of."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from tests.replication.world import Pending, World, batch_of
+from tests.server.harness import on_a_loop
+
+from barnabas.coordinator.answer import Answer
+from barnabas.server.api.produce import handle
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    TopicProduceData,
+)
+
+TopicPartition = tuple[str, int]
+Outcomes = dict[TopicPartition, ErrorCode]
+
+PRODUCER = 5
+
+
+class Coordinator:
+    """Answers what the test says, when the test says."""
+
+    def __init__(self) -> None:
+        self.code = ErrorCode.NONE
+        self.asked: list[tuple[str, int, int, list[TopicPartition], bool]] = []
+        self.waiting: list[Answer[Outcomes]] | None = None
+
+    def verify_or_add(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Sequence[TopicPartition],
+        *,
+        add: bool,
+    ) -> Answer[Outcomes]:
+        self.asked.append((transactional_id, producer_id, producer_epoch, list(partitions), add))
+        if self.waiting is None:
+            return Answer.of(dict.fromkeys(partitions, self.code))
+        self.waiting.append(Answer())
+        return self.waiting[-1]
+
+    def hold(self) -> None:
+        self.waiting = []
+
+    def answer(self, code: ErrorCode = ErrorCode.NONE) -> None:
+        """Give the oldest answer that is owed."""
+        assert self.waiting is not None
+        number = len(self.asked) - len(self.waiting)
+        self.waiting.pop(0).complete(dict.fromkeys(self.asked[number][3], code))
+
+
+@pytest.fixture
+def coordinator(world: World) -> Coordinator:
+    made: Any = Coordinator()
+    world.broker.transactions = made
+    world.create_topic("orders", 3)
+    return made  # type: ignore[no-any-return]
+
+
+def of_transaction(*values: bytes, sequence: int = 0, epoch: int = 0, **fields: Any) -> memoryview:
+    return batch_of(
+        *values,
+        **{
+            "transactional": True,
+            "producer_id": PRODUCER,
+            "producer_epoch": epoch,
+            "base_sequence": sequence,
+            **fields,
+        },
+    )
+
+
+def request(*batches: Any, topic: str = "orders", acks: int = -1, **fields: Any) -> ProduceRequest:
+    """A batch for each partition in turn."""
+    return ProduceRequest(
+        acks=acks,
+        timeout_ms=1_000,
+        transactional_id="t",
+        topic_data=[
+            TopicProduceData(
+                name=topic,
+                topic_id=topic.encode().ljust(16, b"\0"),
+                partition_data=[
+                    PartitionProduceData(index=index, records=records)
+                    for index, records in enumerate(batches)
+                ],
+            )
+        ],
+        **fields,
+    )
+
+
+def produce(world: World, *batches: Any, version: int = 12) -> list[PartitionProduceResponse]:
+    answer: Any = world.ask(handle, request(*batches), version)
+    return answers(answer)
+
+
+def answers(response: Any) -> list[PartitionProduceResponse]:
+    return [answer for topic in response.responses for answer in topic.partition_responses]
+
+
+def codes(found: Sequence[PartitionProduceResponse]) -> list[ErrorCode]:
+    return [ErrorCode(answer.error_code) for answer in found]
+
+
+def begin(world: World, *batches: Any, version: int = 12) -> Pending:
+    return world.begin(handle, request(*batches), version)
+
+
+def told(pending: Pending) -> list[ErrorCode]:
+    pending.resume()
+    assert pending.is_answered
+    return codes(answers(pending.answer))
+
+
+# Asking
+
+
+@pytest.mark.parametrize("version", range(3, 14))
+def test_up_to_version_11_the_partitions_are_verified_and_then_added(
+    world: World, coordinator: Coordinator, version: int
+) -> None:
+    found = produce(world, of_transaction(b"a"), of_transaction(b"b"), version=version)
+    assert codes(found) == [ErrorCode.NONE] * 2
+    partitions = [("orders", 0), ("orders", 1)]
+    assert coordinator.asked == [("t", PRODUCER, 0, partitions, version >= 12)]
+    assert world.partition("orders").last_stable_offset == 0
+
+
+def test_what_is_open_is_not_asked_about_again(world: World, coordinator: Coordinator) -> None:
+    produce(world, of_transaction(b"a"))
+    produce(world, of_transaction(b"b", sequence=1), of_transaction(b"b"))
+    produce(world, of_transaction(b"c", sequence=2), of_transaction(b"c", sequence=1))
+    assert [partitions for _, _, _, partitions, _ in coordinator.asked] == [
+        [("orders", 0)],
+        [("orders", 1)],
+    ]
+
+
+def test_the_next_transaction_is_asked_about(world: World, coordinator: Coordinator) -> None:
+    produce(world, of_transaction(b"a"))
+    world.end_transaction("orders", producer_id=PRODUCER, epoch=1, committed=True, version=2)
+    assert codes(produce(world, of_transaction(b"b", epoch=1))) == [ErrorCode.NONE]
+    assert [epoch for _, _, epoch, _, _ in coordinator.asked] == [0, 1]
+
+
+def test_plain_batches_in_the_request_of_a_transaction_are_just_appended(
+    world: World, coordinator: Coordinator
+) -> None:
+    coordinator.code = ErrorCode.INVALID_PRODUCER_EPOCH
+    assert codes(produce(world, batch_of(b"a"), of_transaction(b"b"))) == [
+        ErrorCode.NONE,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+    ]
+    assert coordinator.asked[0][3] == [("orders", 1)]
+
+
+def test_a_request_without_transactional_batches_asks_nobody(
+    world: World, coordinator: Coordinator
+) -> None:
+    assert codes(produce(world, batch_of(b"a"))) == [ErrorCode.NONE]
+    assert coordinator.asked == []
+
+
+def test_what_cannot_be_appended_is_not_asked_about(world: World, coordinator: Coordinator) -> None:
+    world.create_topic("far", replicas=(1, 2), leader=2)
+    garbage = bytearray(of_transaction(b"a"))
+    garbage[8:12] = b"\0\0\0\1"
+    three = request(garbage, None, b"x" * 100)
+    assert codes(answers(world.ask(handle, three, 12))) == [
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.INVALID_RECORD,
+        ErrorCode.CORRUPT_MESSAGE,
+    ]
+    for topic, code in (
+        ("far", ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        ("nowhere", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ):
+        elsewhere = request(of_transaction(b"a"), topic=topic)
+        assert codes(answers(world.ask(handle, elsewhere, 12))) == [code]
+    assert coordinator.asked == []
+
+
+@pytest.mark.parametrize("other", [{"producer_id": 6}, {"epoch": 1}], ids=str)
+def test_one_request_is_of_one_producer(
+    world: World, coordinator: Coordinator, other: dict[str, int]
+) -> None:
+    with pytest.raises(KafkaError, match="INVALID_PRODUCER_ID_MAPPING"):
+        produce(world, of_transaction(b"a"), of_transaction(b"b", **other))
+    assert world.partition("orders").high_watermark == 0
+
+
+def test_without_verification_only_what_must_be_added_is_asked_about(
+    world: World, coordinator: Coordinator
+) -> None:
+    world.configure_broker(transaction_partition_verification_enable="false")
+    assert codes(produce(world, of_transaction(b"a"), version=11)) == [ErrorCode.NONE]
+    assert coordinator.asked == []
+    other = {"producer_id": 6}
+    assert codes(produce(world, of_transaction(b"a", **other), version=12)) == [ErrorCode.NONE]
+    assert len(coordinator.asked) == 1
+
+
+# What the coordinator says
+
+
+@pytest.mark.parametrize(
+    ("code", "version", "expected"),
+    [
+        (ErrorCode.TRANSACTION_ABORTABLE, 10, ErrorCode.INVALID_TXN_STATE),
+        (ErrorCode.TRANSACTION_ABORTABLE, 11, ErrorCode.TRANSACTION_ABORTABLE),
+        (ErrorCode.TRANSACTION_ABORTABLE, 12, ErrorCode.TRANSACTION_ABORTABLE),
+        (ErrorCode.INVALID_TXN_STATE, 12, ErrorCode.INVALID_TXN_STATE),
+        (ErrorCode.PRODUCER_FENCED, 12, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (ErrorCode.INVALID_PRODUCER_EPOCH, 12, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (ErrorCode.INVALID_PRODUCER_ID_MAPPING, 12, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        (ErrorCode.NOT_COORDINATOR, 12, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.COORDINATOR_NOT_AVAILABLE, 12, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 3, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.NETWORK_EXCEPTION, 11, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.CONCURRENT_TRANSACTIONS, 11, ErrorCode.NOT_ENOUGH_REPLICAS),
+    ],
+    ids=str,
+)
+def test_a_coordinators_error_is_told_as_the_producer_understands_it(
+    world: World, coordinator: Coordinator, code: ErrorCode, version: int, expected: ErrorCode
+) -> None:
+    coordinator.code = code
+    (answer,) = produce(world, of_transaction(b"a"), version=version)
+    assert (answer.error_code, answer.base_offset) == (expected, -1)
+    assert answer.log_start_offset == -1
+    assert world.partition("orders").high_watermark == 0
+
+
+def test_a_zombie_that_writes_after_the_abort_begins_nothing(
+    world: World, coordinator: Coordinator
+) -> None:
+    produce(world, of_transaction(b"a"), version=11)
+    world.end_transaction("orders", producer_id=PRODUCER, committed=False)
+    coordinator.code = ErrorCode.TRANSACTION_ABORTABLE
+    late = of_transaction(b"late", sequence=1)
+    assert codes(produce(world, late, version=11)) == [ErrorCode.TRANSACTION_ABORTABLE]
+    partition = world.partition("orders")
+    assert partition.last_stable_offset == partition.high_watermark == 2
+
+
+def test_batches_of_version_12_begin_each_transaction_at_zero(
+    world: World, coordinator: Coordinator
+) -> None:
+    assert codes(produce(world, of_transaction(b"a", sequence=5))) == [
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    ]
+    assert codes(produce(world, of_transaction(b"a", sequence=5), version=11)) == [
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    ]
+    assert codes(produce(world, of_transaction(b"a"))) == [ErrorCode.NONE]
+
+
+# Waiting
+
+
+@on_a_loop
+async def test_records_that_wait_are_kept_though_their_frame_is_used_again(
+    world: World, coordinator: Coordinator
+) -> None:
+    coordinator.hold()
+    frame = bytearray(request(of_transaction(b"a"), batch_of(b"b")).write(12))
+    asked, _ = ProduceRequest.read(memoryview(frame), 12)
+    pending = Pending(handle(asked, world.call(12)))
+    assert not pending.is_answered
+    frame[:] = bytes(len(frame))
+    coordinator.answer()
+    assert told(pending) == [ErrorCode.NONE] * 2
+    assert world.partition("orders").high_watermark == 1
+
+
+@on_a_loop
+async def test_the_end_of_the_transaction_overtakes_a_batch_that_waits(
+    world: World, coordinator: Coordinator
+) -> None:
+    coordinator.hold()
+    pending = begin(world, of_transaction(b"a"), version=11)
+    world.end_transaction("orders", producer_id=PRODUCER, committed=False)
+    coordinator.answer()
+    assert told(pending) == [ErrorCode.INVALID_TXN_STATE]
+    assert world.partition("orders").last_stable_offset == 1
+
+
+@on_a_loop
+async def test_a_partition_that_changes_hands_while_the_coordinator_is_asked(
+    world: World, coordinator: Coordinator
+) -> None:
+    coordinator.hold()
+    pending = begin(world, of_transaction(b"a"))
+    world.lead("orders", leader=2, isr=(2,))
+    coordinator.answer()
+    assert told(pending) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+
+
+@on_a_loop
+async def test_the_append_is_of_the_time_when_it_was_verified(
+    world: World, coordinator: Coordinator
+) -> None:
+    world.configure("orders", message_timestamp_type="LogAppendTime")
+    coordinator.hold()
+    pending = begin(world, of_transaction(b"a"))
+    world.now_ms += 5_000
+    coordinator.answer()
+    pending.resume()
+    (answer,) = answers(pending.answer)
+    assert answer.log_append_time_ms == world.now_ms
+
+
+@on_a_loop
+async def test_from_version_12_on_the_broker_waits_for_the_transaction_before_to_end(
+    world: World, coordinator: Coordinator
+) -> None:
+    produce(world, of_transaction(b"a"))
+    coordinator.code = ErrorCode.CONCURRENT_TRANSACTIONS
+    pending = begin(world, of_transaction(b"b", epoch=1))
+    assert [delay_ms for delay_ms, _ in world.timer.alarms] == [20]
+    world.end_transaction("orders", producer_id=PRODUCER, epoch=1, committed=True, version=2)
+    coordinator.code = ErrorCode.NONE
+    world.timer.ring()
+    assert told(pending) == [ErrorCode.NONE]
+    assert len(coordinator.asked) == 3
+
+
+@on_a_loop
+async def test_the_broker_waits_for_it_only_so_long(world: World, coordinator: Coordinator) -> None:
+    coordinator.code = ErrorCode.CONCURRENT_TRANSACTIONS
+    pending = begin(world, of_transaction(b"a"))
+    for _ in range(5):
+        assert not pending.is_answered
+        world.now_ms += 20
+        world.timer.ring()
+        world.timer.alarms.clear()
+        pending.resume()
+    assert told(pending) == [ErrorCode.CONCURRENT_TRANSACTIONS]
+
+
+@on_a_loop
+async def test_acks_all_is_waited_for_after_the_verification(
+    world: World, coordinator: Coordinator
+) -> None:
+    world.create_topic("kept", replicas=(1, 2))
+    coordinator.hold()
+    pending = world.begin(handle, request(of_transaction(b"a"), topic="kept"), 12)
+    coordinator.answer()
+    pending.resume()
+    assert not pending.is_answered
+    world.lead("kept", isr=(1,))
+    assert told(pending) == [ErrorCode.NONE]
