@@ -1,7 +1,7 @@
 """A transaction coordinator without a house around it, and partitions that take part."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.coordinator.world import Settings, World
@@ -14,6 +14,8 @@ from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS
 from barnabas.coordinator.transactions.state import Transactions
 from barnabas.metadata.delta import Delta
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from barnabas.wire.messages.transaction_records import TransactionLogValue
 
 BLOCK_SIZE = 1_000
@@ -69,6 +71,8 @@ class FakeParticipants:
         self.is_holding = False
         self.held: list[Request] = []
         self.requests: list[Request] = []
+        self.before_each: Callable[[], None] = lambda: None
+        """What happens before a marker is written to a partition."""
 
     def end(
         self, marker: Marker, partitions: Sequence[TopicPartition]
@@ -87,10 +91,12 @@ class FakeParticipants:
     def write(self, request: Request) -> dict[TopicPartition, ErrorCode]:
         """The markers arrive; the answer may still be lost."""
         marker = request.marker
-        return {
-            each: self.errors.get(each) or self.of(marker.producer_id, each).take(marker)
-            for each in request.partitions
-        }
+        outcomes: dict[TopicPartition, ErrorCode] = {}
+        for each in request.partitions:
+            self.before_each()
+            participant = self.of(marker.producer_id, each)
+            outcomes[each] = self.errors.get(each) or participant.take(marker)
+        return outcomes
 
     def of(self, producer_id: int, partition: TopicPartition) -> Participant:
         return self.partitions.setdefault((producer_id, partition), Participant())
@@ -181,3 +187,63 @@ class House(World):
     def _publish(self, delta: Delta) -> None:
         if hasattr(self, "coordinator"):
             self.coordinator.runtime.follow(delta, self.image)
+
+    # What clients ask, in short
+
+    def init(
+        self,
+        transactional_id: str,
+        producer: "Producer | None" = None,
+        *,
+        version: int = 5,
+        timeout_ms: int = 60_000,
+    ) -> Answer[InitProducerIdResponse]:
+        request = InitProducerIdRequest(
+            transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
+        )
+        if producer is not None:
+            request.producer_id, request.producer_epoch = producer.producer_id, producer.epoch
+        return self.coordinator.init_producer_id(request, version)
+
+    def add(self, producer: "Producer", *indexes: int) -> Answer[dict[TopicPartition, ErrorCode]]:
+        """As Produce of version 12 does."""
+        return self.coordinator.verify_or_add(
+            producer.transactional_id,
+            producer.producer_id,
+            producer.epoch,
+            [("t", index) for index in indexes],
+            add=True,
+        )
+
+    def end(
+        self, producer: "Producer", *, committed: bool = True, version: int = 5
+    ) -> Answer[EndTxnResponse]:
+        request = EndTxnRequest(
+            transactional_id=producer.transactional_id,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            committed=committed,
+        )
+        return self.coordinator.end(request, version)
+
+    def producer(self, transactional_id: str = "x", *, timeout_ms: int = 60_000) -> "Producer":
+        """A producer that has initialized its transactional id."""
+        answer = self.init(transactional_id, timeout_ms=timeout_ms).result()
+        assert answer.error_code == ErrorCode.NONE, ErrorCode.of(answer.error_code)
+        return Producer(transactional_id, answer.producer_id, answer.producer_epoch)
+
+    def state_of(self, transactional_id: str = "x") -> str:
+        return self.transactions.known[transactional_id].state.title
+
+
+@dataclass(frozen=True)
+class Producer:
+    """A transactional producer as it knows itself."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+
+    def after(self, answer: InitProducerIdResponse | EndTxnResponse) -> "Producer":
+        """Itself with the id and epoch that it was given."""
+        return replace(self, producer_id=answer.producer_id, epoch=answer.producer_epoch)

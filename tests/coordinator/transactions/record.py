@@ -48,7 +48,7 @@ class Kafka(Coordinator):
             wait_until(lambda asked=asked: self._finds(asked), "a coordinator is found")  # type: ignore[misc]
 
     def _finds(self, asked: FindCoordinatorRequest) -> bool:
-        return self.ask(asked, 4).coordinators[0].error_code == ErrorCode.NONE
+        return bool(self.ask(asked, 4).coordinators[0].error_code == ErrorCode.NONE)
 
     def ask(self, request: Message, version: int) -> Any:
         while True:

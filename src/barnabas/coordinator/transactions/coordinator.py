@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from barnabas.coordinator.answer import Answer, all_of
+from barnabas.coordinator.groups.state import GROUPS_TOPIC
 from barnabas.coordinator.ports import Clockwork, PartitionLog
 from barnabas.coordinator.runtime import Runtime
 from barnabas.coordinator.transactions.add_partitions import (
@@ -61,7 +62,6 @@ from barnabas.wire.records.batch import NO_PRODUCER_ID
 
 R = TypeVar("R")
 
-GROUPS_TOPIC: Final = "__consumer_offsets"
 INTERNAL_TOPICS: Final = frozenset({GROUPS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state"})
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 FIRST_BACKOFF_MS: Final = 20
 MAX_BACKOFF_MS: Final = 1_000
-ANSWER_TIMEOUT_MS: Final = 30_000
-"""How long a marker is waited for before it is sent again."""
 
 RESUMED_AT_ONCE: Final = 100
 """How many transactions a new coordinator ends before others have their turn."""
@@ -126,8 +124,6 @@ def _send(transactions: "Transactions", ending: Ending) -> None:
         _complete(transactions, ending)
         return
     answer = transactions.participants.end(ending.marker, sorted(ending.remaining))
-    if not answer.is_done:
-        _send_later(transactions, ending, ANSWER_TIMEOUT_MS)
     answer.then(lambda told: _heard(transactions, ending, told))
 
 

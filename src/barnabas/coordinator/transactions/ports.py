@@ -15,8 +15,11 @@ class Participants(Protocol):
     def end(
         self, marker: Marker, partitions: Sequence[TopicPartition]
     ) -> Answer[dict[TopicPartition, ErrorCode]]:
-        """Write the marker into each; what came of it by partition. One that is left out, and all
-        if the answer fails, are asked again. A marker may come twice."""
+        """Write the marker into each; what came of it by partition.
+
+        One that is left out, and all if the answer fails, are told again: so an answer must come,
+        and with it the promise that what did not arrive will not arrive later.
+        """
 
 
 class ProducerIdBlocks(Protocol):

@@ -1,0 +1,244 @@
+"""From the decision to the last partition: markers, their errors, and who may go on when."""
+
+import pytest
+from tests.coordinator.transactions.house import House, Producer
+
+from barnabas.coordinator.transactions.markers import MAX_BACKOFF_MS
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
+
+T0, T1 = ("t", 0), ("t", 1)
+
+
+@pytest.fixture
+def house() -> House:
+    return House()
+
+
+def ongoing(house: House, *indexes: int) -> Producer:
+    producer = house.producer()
+    assert set(house.add(producer, *indexes).result().values()) == {ErrorCode.NONE}
+    for index in indexes:
+        house.participants.append(producer.producer_id, producer.epoch, ("t", index))
+    return producer
+
+
+def outcomes(house: House, producer: Producer) -> dict[int, list[bool]]:
+    return {
+        index: participant.outcomes
+        for (producer_id, (_, index)), participant in house.participants.partitions.items()
+        if producer_id == producer.producer_id
+    }
+
+
+def test_all_is_done_before_the_answer_leaves_if_all_partitions_are_here(house: House) -> None:
+    producer = ongoing(house, 0, 1)
+    answer = house.end(producer)
+    assert answer.is_done
+    assert house.state_of() == "CompleteCommit"
+    assert outcomes(house, producer) == {0: [True], 1: [True]}
+    following = producer.after(answer.result())
+    assert house.add(following, 0).result() == {T0: ErrorCode.NONE}
+    assert not house.transactions.endings
+
+
+def test_a_marker_says_who_ended_what(house: House) -> None:
+    producer = ongoing(house, 0)
+    house.end(producer)
+    (request,) = house.participants.requests
+    assert request.marker == (producer.producer_id, 1, house.epoch, True, 2)
+    house.image.features["transaction.version"] = 1
+    following = Producer("x", producer.producer_id, 1)
+    house.add(following, 0)
+    house.end(following, committed=False, version=4)
+    assert house.participants.requests[-1].marker == (producer.producer_id, 1, 1, False, 0)
+
+
+def test_no_partition_is_told_before_the_outcome_is_committed(house: House) -> None:
+    producer = ongoing(house, 0)
+    house.log.committing = False
+    answer = house.end(producer)
+    assert not answer.is_done
+    assert not house.participants.requests
+    house.log.commit()
+    assert house.participants.requests
+    house.log.commit()
+    assert answer.result().error_code == ErrorCode.NONE
+    assert house.state_of() == "CompleteCommit"
+
+
+def test_an_outcome_that_is_committed_late_is_told_late(house: House) -> None:
+    producer = ongoing(house, 0)
+    house.log.committing = False
+    answer = house.end(producer)
+    house.advance(120_000)
+    assert answer.result().error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    again = house.end(producer)
+    assert again.result().error_code == ErrorCode.CONCURRENT_TRANSACTIONS
+    assert not house.participants.requests
+    house.log.committing = True
+    house.log.commit()
+    house.advance(60_000)
+    assert outcomes(house, producer) == {0: [True]}
+    assert house.end(producer).result().error_code == ErrorCode.NONE
+
+
+def test_an_outcome_that_the_log_refuses_is_none(house: House) -> None:
+    producer = ongoing(house, 0)
+    house.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    answer = house.end(producer).result()
+    assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    house.log.refusal = None
+    house.advance(5_000)
+    assert house.state_of() == "Ongoing"
+    assert house.end(producer, committed=False).result().error_code == ErrorCode.NONE
+    assert outcomes(house, producer) == {0: [False]}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+    ],
+)
+def test_a_partition_that_cannot_be_told_now_is_told_later(house: House, code: ErrorCode) -> None:
+    producer = ongoing(house, 0, 1)
+    house.participants.errors[T1] = code
+    answer = house.end(producer).result()
+    assert answer.error_code == ErrorCode.NONE, "the outcome is decided all the same"
+    following = producer.after(answer)
+    assert house.state_of() == "PrepareCommit"
+    assert house.add(following, 0).result() == {T0: ErrorCode.CONCURRENT_TRANSACTIONS}
+    house.advance(10_000)
+    assert house.participants.requests[-1].partitions == [T1], "who knows is not told again"
+    del house.participants.errors[T1]
+    house.advance(MAX_BACKOFF_MS)
+    assert house.state_of() == "CompleteCommit"
+    assert outcomes(house, producer) == {0: [True], 1: [True]}
+    assert house.add(following, 0).result() == {T0: ErrorCode.NONE}
+
+
+def test_the_waits_between_attempts_grow_and_are_bounded(house: House) -> None:
+    producer = ongoing(house, 0)
+    house.participants.errors[T0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    house.end(producer)
+    house.advance(2_000)
+    early = len(house.participants.requests)
+    house.advance(100_000)
+    assert 5 < early < 10
+    assert len(house.participants.requests) - early == 100_000 // MAX_BACKOFF_MS
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    ],
+)
+def test_a_partition_that_never_takes_the_marker_is_let_go(house: House, code: ErrorCode) -> None:
+    producer = ongoing(house, 0, 1)
+    house.participants.errors[T1] = code
+    house.end(producer)
+    assert house.state_of() == "CompleteCommit"
+
+
+def test_a_coordinator_that_was_replaced_leaves_the_end_to_its_successor(house: House) -> None:
+    producer = ongoing(house, 0)
+    house.participants.of(producer.producer_id, T0).coordinator_epoch = house.epoch + 1
+    house.end(producer)
+    house.advance(600_000)
+    assert len(house.participants.requests) == 1
+    assert house.state_of() == "PrepareCommit"
+    house.elect()
+    house.advance(0)
+    assert house.state_of() == "CompleteCommit"
+
+
+def test_a_lost_answer_is_asked_for_again(house: House) -> None:
+    producer = ongoing(house, 0)
+    house.participants.is_holding = True
+    house.end(producer)
+    house.participants.is_holding = False
+    (request,) = house.participants.held
+    house.participants.write(request)
+    request.answer.fail(TimeoutError())
+    house.advance(MAX_BACKOFF_MS)
+    assert house.state_of() == "CompleteCommit"
+    assert outcomes(house, producer) == {0: [True]}
+
+
+def test_a_partition_that_the_answer_leaves_out_is_told_again(house: House) -> None:
+    producer = ongoing(house, 0, 1)
+    house.participants.is_holding = True
+    house.end(producer)
+    house.participants.is_holding = False
+    house.participants.held[0].answer.complete({T0: ErrorCode.NONE})
+    house.advance(MAX_BACKOFF_MS)
+    assert house.participants.requests[-1].partitions == [T1]
+    assert house.state_of() == "CompleteCommit"
+
+
+def test_a_deleted_topic_is_not_waited_for(house: House) -> None:
+    house.create_topic("u", 1)
+    producer = ongoing(house, 0)
+    house.coordinator.verify_or_add("x", producer.producer_id, 0, [("u", 0)], add=True)
+    house.participants.errors[("u", 0)] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    house.end(producer)
+    assert house.state_of() == "PrepareCommit"
+    house.delete_topic("u")
+    house.advance(MAX_BACKOFF_MS)
+    assert house.state_of() == "CompleteCommit"
+
+
+def test_a_transaction_whose_topics_are_all_deleted_ends_at_once(house: House) -> None:
+    producer = ongoing(house, 0)
+    house.delete_topic("t")
+    house.end(producer)
+    assert house.state_of() == "CompleteCommit"
+    assert not house.participants.requests
+
+
+def test_the_last_record_is_tried_until_the_log_takes_it(house: House) -> None:
+    producer = ongoing(house, 0)
+    house.participants.is_holding = True
+    house.end(producer)
+    house.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    house.participants.deliver(house.participants.held[0])
+    house.advance(5_000)
+    assert house.state_of() == "PrepareCommit"
+    house.log.refusal = None
+    house.advance(MAX_BACKOFF_MS)
+    assert house.state_of() == "CompleteCommit"
+    assert len(house.participants.requests) == 1
+
+
+def test_an_answer_that_comes_after_resigning_changes_nothing(house: House) -> None:
+    producer = ongoing(house, 0)
+    house.participants.is_holding = True
+    house.end(producer)
+    (request,) = house.participants.held
+    house.log.lose_leadership()
+    house.coordinator.runtime.close()
+    written = house.log.end_offset
+    house.participants.deliver(request)
+    house.advance(60_000)
+    assert house.log.end_offset == written
+
+
+def test_who_describes_sees_what_is_left_to_tell(house: House) -> None:
+    producer = ongoing(house, 0, 1)
+    house.participants.errors[T1] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    house.end(producer)
+    request = DescribeTransactionsRequest(transactional_ids=["x"])
+    (described,) = house.coordinator.describe(request).result().transaction_states
+    assert described.transaction_state == "PrepareCommit"
+    assert [(topic.topic, topic.partitions) for topic in described.topics] == [("t", [1])]

@@ -1,0 +1,191 @@
+"""What time does: too long a transaction is aborted, an unused id forgotten."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.coordinator.transactions.house import House
+
+from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.transactions.metadata import LAST_GIVEN_EPOCH
+from barnabas.coordinator.transactions.timeouts import ABORTED_AT_ONCE, EXPIRED_AT_ONCE
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+ABORT_INTERVAL_MS = 10_000
+EXPIRY_INTERVAL_MS = 3_600_000
+EXPIRATION_MS = 7 * 24 * EXPIRY_INTERVAL_MS
+
+
+@pytest.fixture(params=[1, 2])
+def house(request: pytest.FixtureRequest) -> House:
+    return House(transaction_version=request.param)
+
+
+@pytest.fixture
+def calm_house() -> House:
+    """A house where weeks pass quickly: time-outs are looked for but hourly."""
+    return House(transaction_abort_timed_out_transaction_cleanup_interval_ms=EXPIRY_INTERVAL_MS)
+
+
+def test_a_transaction_is_aborted_when_it_lasts_longer_than_its_timeout(house: House) -> None:
+    producer = house.producer(timeout_ms=25_000)
+    house.add(producer, 0)
+    house.advance(24_000)
+    house.add(producer, 1)  # being busy is no excuse
+    house.advance(1_000)
+    assert house.state_of() == "Ongoing"
+    house.advance(ABORT_INTERVAL_MS)
+    assert house.state_of() == "CompleteAbort"
+    (request,) = house.participants.requests
+    assert not request.marker.committed
+    assert request.marker.producer_epoch == producer.epoch + 1
+    assert request.partitions == [("t", 0), ("t", 1)]
+
+
+def test_the_zombie_finds_itself_fenced(house: House) -> None:
+    producer = house.producer(timeout_ms=1_000)
+    house.add(producer, 0)
+    house.advance(2 * ABORT_INTERVAL_MS)
+    assert set(house.add(producer, 0).result().values()) == {ErrorCode.PRODUCER_FENCED}
+    commit = house.end(producer, version=4).result()
+    assert commit.error_code == ErrorCode.PRODUCER_FENCED
+
+
+def test_each_transaction_has_a_time_of_its_own(house: House) -> None:
+    producer = house.producer(timeout_ms=15_000)
+    for _ in range(10):
+        house.add(producer, 0)
+        house.advance(9_000)
+        producer = producer.after(house.end(producer).result())
+    assert all(request.marker.committed for request in house.participants.requests)
+    house.add(producer, 0)
+    house.advance(15_000 + ABORT_INTERVAL_MS)
+    assert house.state_of() == "CompleteAbort"
+
+
+def test_a_shorter_timeout_of_the_next_incarnation_counts(house: House) -> None:
+    producer = house.producer(timeout_ms=900_000)
+    house.add(producer, 0)
+    house.end(producer, version=4)
+    producer = house.producer(timeout_ms=1_000)
+    house.add(producer, 0)
+    house.advance(2 * ABORT_INTERVAL_MS)
+    assert house.state_of() == "CompleteAbort"
+
+
+def test_what_timed_out_without_a_coordinator_is_aborted_by_the_next(house: House) -> None:
+    producer = house.producer(timeout_ms=1_000)
+    house.add(producer, 0)
+    house.coordinator.runtime.close()
+    house.advance(600_000)
+    house.elect()
+    assert house.state_of() == "Ongoing"
+    house.advance(ABORT_INTERVAL_MS)
+    assert house.state_of() == "CompleteAbort"
+
+
+def test_an_abort_that_the_log_refuses_is_tried_again(house: House) -> None:
+    producer = house.producer(timeout_ms=1_000)
+    house.add(producer, 0)
+    house.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    house.advance(5 * ABORT_INTERVAL_MS)
+    assert house.state_of() == "Ongoing"
+    house.log.refusal = None
+    house.advance(ABORT_INTERVAL_MS)
+    assert house.state_of() == "CompleteAbort"
+    assert house.transactions.known["x"].producer_epoch == producer.epoch + 1
+
+
+def test_an_abort_at_the_last_epoch_waits_for_a_producer_id() -> None:
+    house = House()
+    producer = house.producer(timeout_ms=1_000)
+    house.add(producer, 0)
+    worn = replace(house.transactions.known["x"], producer_epoch=LAST_GIVEN_EPOCH)
+    house.transactions.shard.write(lambda state: Decision(None, [state.record(worn)]))
+    house.blocks.error = TimeoutError()
+    house.coordinator.producer_ids._left = range(0)
+    house.coordinator.producer_ids._spare = range(0)
+    house.advance(2 * ABORT_INTERVAL_MS)
+    assert house.state_of() == "Ongoing"
+    house.blocks.error = None
+    house.advance(ABORT_INTERVAL_MS)
+    assert house.state_of() == "CompleteAbort"
+    assert house.transactions.known["x"].producer_epoch == 0
+    assert house.transactions.known["x"].producer_id != producer.producer_id
+
+
+def test_transactions_that_time_out_together_are_aborted_in_slices(house: House) -> None:
+    many = 3 * ABORTED_AT_ONCE
+    for number in range(many):
+        house.add(house.producer(f"x{number}", timeout_ms=1_000), 0)
+    slices: list[int] = []
+
+    def count(callback: Any) -> Any:
+        before = len(house.participants.requests)
+        callback()
+        slices.append(len(house.participants.requests) - before)
+
+    after = house.clock.after
+    house.clock.after = lambda delay_ms, callback: after(delay_ms, lambda: count(callback))  # type: ignore[method-assign]
+    house.advance(2 * ABORT_INTERVAL_MS)
+    assert sum(slices) == many - ABORTED_AT_ONCE  # the first alarm was set before
+    assert max(slices) == ABORTED_AT_ONCE
+
+
+def test_an_id_that_nobody_uses_is_forgotten(calm_house: House) -> None:
+    calm_house.producer("unused")
+    calm_house.add(calm_house.producer("open", timeout_ms=900_000), 0)
+    calm_house.advance(EXPIRATION_MS - EXPIRY_INTERVAL_MS)
+    calm_house.producer("used")
+    calm_house.advance(2 * EXPIRY_INTERVAL_MS)
+    assert "unused" not in calm_house.transactions.known
+    assert "used" in calm_house.transactions.known
+    assert calm_house.values("unused")[-1] is None
+    calm_house.elect()
+    assert "unused" not in calm_house.transactions.known
+
+
+def test_an_id_that_is_used_now_and_then_stays(calm_house: House) -> None:
+    for _ in range(5):
+        calm_house.producer()
+        calm_house.advance(EXPIRATION_MS - EXPIRY_INTERVAL_MS)
+    assert "x" in calm_house.transactions.known
+
+
+def test_an_id_with_a_transaction_pending_never_expires(calm_house: House) -> None:
+    producer = calm_house.producer()
+    calm_house.add(producer, 0)
+    calm_house.participants.errors["t", 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    calm_house.end(producer)
+    calm_house.participants.is_holding = True  # nobody answers any more
+    calm_house.advance(2 * EXPIRATION_MS)
+    assert calm_house.state_of() == "PrepareCommit"
+
+
+def test_an_id_that_expired_begins_anew(calm_house: House) -> None:
+    first = calm_house.producer()
+    calm_house.advance(EXPIRATION_MS + 2 * EXPIRY_INTERVAL_MS)
+    assert set(calm_house.add(first, 0).result().values()) == {
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    }
+    second = calm_house.producer()
+    assert second.epoch == 0
+    assert second.producer_id != first.producer_id
+
+
+def test_ids_that_the_log_does_not_let_go_are_tried_again(calm_house: House) -> None:
+    calm_house.producer()
+    calm_house.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    calm_house.advance(EXPIRATION_MS + 5 * EXPIRY_INTERVAL_MS)
+    assert "x" in calm_house.transactions.known
+    calm_house.log.refusal = None
+    calm_house.advance(EXPIRY_INTERVAL_MS)
+    assert "x" not in calm_house.transactions.known
+
+
+def test_many_ids_expire_together(calm_house: House) -> None:
+    for number in range(2 * EXPIRED_AT_ONCE + 5):
+        calm_house.producer(f"x{number}")
+    calm_house.advance(EXPIRATION_MS + 2 * EXPIRY_INTERVAL_MS)
+    assert not calm_house.transactions.known
+    assert not len(calm_house.transactions.idle)

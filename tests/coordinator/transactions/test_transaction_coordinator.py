@@ -1,0 +1,218 @@
+"""Requests and responses: batches of them, old versions, and who is not the coordinator."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.coordinator.transactions.house import FIRST_ID, House, Producer
+
+from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.transactions.metadata import LAST_GIVEN_EPOCH
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from barnabas.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.list_transactions import ListTransactionsRequest
+
+T0, T1 = ("t", 0), ("t", 1)
+
+
+@pytest.fixture
+def house() -> House:
+    return House()
+
+
+def transaction(
+    producer: Producer, *indexes: int, topic: str = "t", verify_only: bool = False
+) -> AddPartitionsToTxnTransaction:
+    return AddPartitionsToTxnTransaction(
+        transactional_id=producer.transactional_id,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        verify_only=verify_only,
+        topics=[AddPartitionsToTxnTopic(name=topic, partitions=list(indexes))],
+    )
+
+
+def all_requests(house: House, transactional_id: str) -> list[Answer[Any]]:
+    producer = Producer(transactional_id, FIRST_ID, 0)
+    add = AddPartitionsToTxnRequest(transactions=[transaction(producer, 0)])
+    offsets = AddOffsetsToTxnRequest(
+        transactional_id=transactional_id, producer_id=FIRST_ID, producer_epoch=0, group_id="g"
+    )
+    describe = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+    return [
+        house.init(transactional_id),
+        house.coordinator.add_partitions(add, 5).map(
+            lambda answer: answer.results_by_transaction[0].topic_results[0].results_by_partition[0]
+        ),
+        house.coordinator.add_offsets(offsets, 4),
+        house.end(producer),
+        house.add(producer, 0),
+        house.coordinator.describe(describe).map(lambda answer: answer.transaction_states[0]),
+    ]
+
+
+def code_of(answer: Answer[Any]) -> ErrorCode:
+    result = answer.result()
+    if isinstance(result, dict):
+        (code,) = result.values()
+    else:
+        code = getattr(result, "error_code", None)
+        code = result.partition_error_code if code is None else code
+    return ErrorCode.of(code)
+
+
+def test_who_does_not_lead_is_not_the_coordinator(house: House) -> None:
+    house.coordinator.runtime.resign(0)
+    codes = {code_of(answer) for answer in all_requests(house, "x")}
+    assert codes == {ErrorCode.NOT_COORDINATOR}
+
+
+def test_while_it_loads_all_are_told_to_try_again(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.coordinator.loading.READ_BYTES", 1)
+    for number in range(50):
+        house.producer(f"x{number}")
+    house.coordinator.runtime.resign(0)
+    house.coordinator.runtime.elect(0, 9)
+    codes = {code_of(answer) for answer in all_requests(house, "x")}
+    assert codes == {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+    listed = house.coordinator.list(ListTransactionsRequest()).result()
+    assert listed.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+def test_no_answer_leaves_before_what_it_tells_is_committed(house: House) -> None:
+    producer = house.producer()
+    house.log.committing = False
+    first = house.init("y")
+    added = house.add(producer, 0)
+    verified = house.coordinator.verify_or_add("x", producer.producer_id, 0, [T0], add=False)
+    again = house.add(producer, 0)
+    listed = house.coordinator.list(ListTransactionsRequest())
+    answers: list[Answer[Any]] = [first, added, verified, again, listed]
+    assert not any(answer.is_done for answer in answers)
+    house.log.commit()
+    assert all(answer.is_done for answer in answers)
+    assert verified.result() == {T0: ErrorCode.NONE}
+
+
+def test_an_idempotent_producer_gets_a_new_id_each_time(house: House) -> None:
+    request = InitProducerIdRequest(
+        transactional_id=None, transaction_timeout_ms=-1, producer_id=7, producer_epoch=3
+    )
+    ids = [house.coordinator.init_producer_id(request, 5).result().producer_id for _ in range(3)]
+    assert ids == [FIRST_ID, FIRST_ID + 1, FIRST_ID + 2]
+    assert not house.transactions.known
+
+
+def test_without_producer_ids_there_is_no_new_producer_but_old_ones_go_on(house: House) -> None:
+    house.producer("old")
+    house.coordinator.producer_ids._left = range(0)
+    house.coordinator.producer_ids._spare = range(0)
+    house.blocks.error = KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+    refused = house.init("new").result()
+    assert refused.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert (refused.producer_id, refused.producer_epoch) == (-1, -1)
+    assert house.producer("old").epoch == 1
+
+
+def test_who_waits_for_a_producer_id_gets_what_is_right_by_then(house: House) -> None:
+    house.coordinator.producer_ids._left = range(0)
+    house.coordinator.producer_ids._spare = range(0)
+    house.blocks.held = []
+    first, second = house.init("x"), house.init("x")
+    assert not first.is_done
+    house.blocks.held[0].complete(range(70, 80))
+    assert (first.result().producer_id, first.result().producer_epoch) == (70, 0)
+    assert (second.result().producer_id, second.result().producer_epoch) == (70, 1)
+
+
+def test_brokers_ask_for_several_transactions_at_once(house: House) -> None:
+    one, two, zombie = house.producer("one"), house.producer("two"), house.producer("three")
+    house.producer("three")
+    house.add(two, 0)
+    request = AddPartitionsToTxnRequest(
+        transactions=[
+            transaction(one, 0, 1),
+            transaction(two, 0, 1, verify_only=True),
+            transaction(zombie, 0),
+            transaction(Producer("", 1, 1), 0),
+            transaction(one, 0, topic="gone"),
+        ]
+    )
+    response = house.coordinator.add_partitions(request, 5).result()
+    assert [
+        [
+            (each.partition_index, ErrorCode.of(each.partition_error_code).name)
+            for topic in result.topic_results
+            for each in topic.results_by_partition
+        ]
+        for result in response.results_by_transaction
+    ] == [
+        [(0, "NONE"), (1, "NONE")],
+        [(0, "NONE"), (1, "TRANSACTION_ABORTABLE")],
+        [(0, "PRODUCER_FENCED")],
+        [(0, "INVALID_REQUEST")],
+        [(0, "UNKNOWN_TOPIC_OR_PARTITION")],
+    ]
+    assert house.transactions.known["one"].partitions == {T0, T1}
+    assert house.transactions.known["two"].partitions == {T0}
+
+
+def test_verifying_changes_nothing(house: House) -> None:
+    producer = house.producer()
+    house.add(producer, 0)
+    written = house.log.end_offset
+    verified = house.coordinator.verify_or_add("x", producer.producer_id, 0, [T0, T1], add=False)
+    assert verified.result() == {T0: ErrorCode.NONE, T1: ErrorCode.TRANSACTION_ABORTABLE}
+    assert house.log.end_offset == written
+
+
+def test_partitions_that_are_in_already_write_nothing(house: House) -> None:
+    producer = house.producer()
+    house.add(producer, 0, 1)
+    written = house.log.end_offset
+    assert house.add(producer, 1).result() == {T1: ErrorCode.NONE}
+    assert house.log.end_offset == written
+
+
+def test_the_offsets_of_a_group_are_a_partition_like_others(house: House) -> None:
+    producer = house.producer()
+    request = AddOffsetsToTxnRequest(
+        transactional_id="x", producer_id=producer.producer_id, producer_epoch=0, group_id="g"
+    )
+    house.coordinator.add_offsets(request, 4)
+    assert house.transactions.known["x"].partitions == {("__consumer_offsets", 0)}
+    house.end(producer)
+    assert house.participants.requests[-1].partitions == [("__consumer_offsets", 0)]
+
+
+def test_a_retry_at_the_last_epoch_is_answered_though_kafka_stumbles(house: House) -> None:
+    producer = house.producer()
+    worn = replace(
+        house.transactions.known["x"],
+        producer_epoch=LAST_GIVEN_EPOCH,
+        last_producer_epoch=LAST_GIVEN_EPOCH - 1,
+    )
+    house.transactions.shard.write(lambda state: Decision(None, [state.record(worn)]))
+    before = replace(producer, epoch=LAST_GIVEN_EPOCH - 1)
+    assert house.init("x", before).result().producer_epoch == LAST_GIVEN_EPOCH
+    stale = replace(producer, epoch=5)
+    assert house.init("x", stale).result().error_code == ErrorCode.PRODUCER_FENCED
+
+
+def test_a_client_of_version_2_can_be_served_before_its_feature_is_finalized(house: House) -> None:
+    house.image.features["transaction.version"] = 0
+    producer = house.producer()
+    house.add(producer, 0)
+    assert house.end(producer).result().producer_epoch == 1
+    house.elect()
+    assert house.state_of() == "CompleteCommit"
