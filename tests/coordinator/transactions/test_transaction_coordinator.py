@@ -78,7 +78,7 @@ def test_who_does_not_lead_is_not_the_coordinator(house: House) -> None:
 def test_while_it_loads_all_are_told_to_try_again(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("barnabas.coordinator.loading.READ_BYTES", 1)
+    monkeypatch.setattr("barnabas.coordinator.loading.RECORDS_A_SLICE", 1)
     for number in range(50):
         house.producer(f"x{number}")
     house.coordinator.runtime.resign(0)
