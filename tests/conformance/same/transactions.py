@@ -1,12 +1,13 @@
 """Transactions by hand, in few words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tests.conformance.same.batches import batch
 from tests.conformance.same.conftest import PLAIN
 from tests.conformance.same.requests import produce
+from tests.conformance.same.sides import can_carry
 from tests.conformance.same.talk import Talk
 
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -15,6 +16,7 @@ from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
+from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.wire.messages.end_txn import EndTxnRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.txn_offset_commit import (
@@ -175,3 +177,28 @@ def marker(
             )
         ]
     )
+
+
+def in_all_versions(
+    talk: Talk, build: Callable[[int], Any], *, start: int = 0, end: int = 99
+) -> None:
+    for version in talk.side.served(build(-1).API_KEY):
+        if start <= version <= end and can_carry(request := build(version), version):
+            talk.ask_patiently(request, version)
+
+
+def strangers(producer: Producer) -> list[Producer]:
+    """Who is not quite this producer."""
+    return [
+        producer.but(transactional_id="unknown-to-both"),
+        producer.but(transactional_id=""),
+        producer.but(producer_id=producer.producer_id + 4711),
+        producer.but(producer_id=-1),
+        producer.but(epoch=producer.epoch + 1),
+        producer.but(epoch=producer.epoch - 1),
+        producer.but(epoch=-1),
+    ]
+
+
+def describe(talk: Talk, *transactional_ids: str) -> None:
+    talk.ask_patiently(DescribeTransactionsRequest(transactional_ids=list(transactional_ids)))
