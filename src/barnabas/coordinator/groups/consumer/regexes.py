@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.consumer import records, regex
-from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup, ResolvedRegex
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
+from barnabas.coordinator.groups.consumer.sessions import nothing_more
 from barnabas.coordinator.groups.consumer.topics import metadata_hash, regexes_dropped
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import KafkaError
@@ -89,13 +90,14 @@ def _is_refresh_due(
 class _Resolution:
     """Holds all regular expressions of a group against all topics, a slice at a time."""
 
-    __slots__ = ("_found", "_group_id", "_groups", "_slices", "_version", "key")
+    __slots__ = ("_found", "_group_id", "_groups", "_slices", "_timestamp_ms", "_version", "key")
 
     def __init__(self, groups: "Groups", group: ConsumerGroup, pattern: str) -> None:
         self.key = _key(group.group_id)
         self._groups = groups
         self._group_id = group.group_id
         self._version = groups.image.offset
+        self._timestamp_ms = groups.now_ms()
         self._found: dict[str, list[str]] = {}
         patterns = list(group.regexes)
         if pattern and pattern not in group.regexes:
@@ -106,7 +108,7 @@ class _Resolution:
         if next(self._slices, None) is None:
             return self._finish()
         self._groups.timers.set(self.key, 0, self.step)
-        return Decision(None)
+        return nothing_more()
 
     def _search(self, patterns: list[str], names: list[str]) -> Iterator[bool]:
         for pattern in patterns:
@@ -122,29 +124,32 @@ class _Resolution:
         """Write what was found for those who still want it."""
         group = self._groups.groups.get(self._group_id)
         if not isinstance(group, ConsumerGroup):
-            return Decision(None)
+            return nothing_more()
         written: list[CoordinatorRecord] = []
         topics = dict(group.subscribed_topics)
         has_changed = False
-        now_ms = self._groups.now_ms()
-        for pattern, names in self._found.items():
-            if pattern not in group.regexes:
-                continue
-            found = frozenset(names)
+        for pattern, resolved in self._resolved(group):
             last = group.resolved_regexes.get(pattern)
             known = last.topics if last is not None else frozenset()
-            has_changed |= known != found
-            for name in known - found:
+            has_changed |= known != resolved.topics
+            for name in known - resolved.topics:
                 topics[name] -= 1
-            for name in found - known:
+            for name in resolved.topics - known:
                 topics[name] = topics.get(name, 0) + 1
-            written.append(
-                records.regular_expression(group.group_id, pattern, found, self._version, now_ms)
-            )
+            written.append(records.regular_expression(group.group_id, pattern, *resolved))
+        if not written:
+            return nothing_more()
         new_hash = metadata_hash((name for name in topics if topics[name]), self._groups.image)
         if has_changed or new_hash != group.metadata_hash:
             written.append(records.group_epoch(group.group_id, group.epoch + 1, new_hash))
         return Decision(None, written)
+
+    def _resolved(self, group: ConsumerGroup) -> Iterator[tuple[str, ResolvedRegex]]:
+        """What is wanted and not replayed yet."""
+        for pattern, names in self._found.items():
+            resolved = ResolvedRegex(frozenset(names), self._version, self._timestamp_ms)
+            if pattern in group.regexes and group.resolved_regexes.get(pattern) != resolved:
+                yield pattern, resolved
 
 
 def _key(group_id: str) -> tuple[str, str]:

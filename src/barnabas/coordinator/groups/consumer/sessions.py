@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.consumer import migration, records
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
@@ -104,6 +105,12 @@ def fence(
     return Decision(response, written, refused=resume_all)
 
 
+def nothing_more() -> Decision[None]:
+    """What an alarm decides that finds nothing to do. It is not tried again, even if what was
+    written before it is not committed in time."""
+    return Decision(Answer.of(None))
+
+
 def _end_session(groups: "Groups", group_id: str, member_id: str) -> Decision[None]:
     return _fence(groups, group_id, member_id, None, "it was not heard of for too long")
 
@@ -118,9 +125,9 @@ def _fence(
     group = groups.groups.get(group_id)
     member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
     if not isinstance(group, ConsumerGroup) or member is None:
-        return Decision(None)
+        return nothing_more()
     if epoch is not None and member.member_epoch != epoch:
-        return Decision(None)
+        return nothing_more()
     log.info("group %s: member %s is fenced: %s", group_id, member_id, reason)
     # If it cannot be written, the alarm that called for it rings again.
     return replace(fence(groups, group, [member], None), refused=None)
