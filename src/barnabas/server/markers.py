@@ -1,8 +1,9 @@
 """Ends transactions in the partitions that this broker leads."""
 
 import asyncio
+import logging
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from barnabas.coordinator.answer import Answer, all_of
 from barnabas.coordinator.groups.state import GROUPS_TOPIC
@@ -15,8 +16,19 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from barnabas.server.broker import Broker
 
-TopicPartition = tuple[str, int]
-Outcomes = dict[TopicPartition, ErrorCode]
+TopicPartition: TypeAlias = tuple[str, int]
+Outcomes: TypeAlias = dict[TopicPartition, ErrorCode]
+
+_NOT_READY = frozenset(
+    (
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    )
+)
+"""Of the groups' coordinator. Who ends a transaction does not expect these from a partition."""
+
+log = logging.getLogger(__name__)
 
 
 class LocalParticipants:
@@ -28,52 +40,69 @@ class LocalParticipants:
         self._broker = broker
 
     def end(self, marker: Marker, partitions: Sequence[TopicPartition]) -> Answer[Outcomes]:
-        codes = all_of([self._end_in_one(marker, *place) for place in partitions])
-        return codes.map(lambda told: dict(zip(partitions, told, strict=True)))
+        """Write the marker to each of the partitions; by partition, what came of it."""
+        codes: Outcomes = {}
+        waiting: dict[TopicPartition, Answer[ErrorCode]] = {}
+        for place in partitions:
+            outcome = self._end_in_one(marker, *place)
+            if isinstance(outcome, Answer):
+                waiting[place] = outcome
+            else:
+                codes[place] = outcome
+        if not waiting:
+            return Answer.of(codes)
+        return all_of(list(waiting.values())).map(
+            lambda told: codes | dict(zip(waiting, told, strict=True))
+        )
 
-    def _end_in_one(self, marker: Marker, topic: str, index: int) -> Answer[ErrorCode]:
-        if topic == GROUPS_TOPIC:
-            # The offsets committed in the transaction are the group coordinator's to decide.
-            return _code_of(self._broker.groups.end_transaction(index, marker))
+    def _end_in_one(self, marker: Marker, topic: str, index: int) -> ErrorCode | Answer[ErrorCode]:
+        broker = self._broker
         try:
-            partition = self._broker.partitions.by_name(topic, index)
-            appended = partition.end_transaction(marker, now_ms=self._broker.clock())
-        except (KafkaError, LogDirFailure) as error:
-            return Answer.of(_code(error))
-        return self._when_kept(partition, appended.last_offset + 1)
+            partition = broker.partitions.by_name(topic, index)
+            if topic == GROUPS_TOPIC:
+                # The offsets committed in the transaction are decided with it.
+                return _code_of(broker.groups.end_transaction(index, marker))
+            appended = partition.end_transaction(marker, now_ms=broker.clock())
+        except Exception as error:
+            return _code(error)
+        next_offset = appended.last_offset + 1
+        if partition.has_promised(next_offset, ALL_IN_SYNC):
+            return ErrorCode.NONE
+        return self._when_promised(partition, next_offset)
 
-    def _when_kept(self, partition: Partition, next_offset: int) -> Answer[ErrorCode]:
-        def is_kept(_: Hashable = None, __: int = 0) -> bool:
-            return partition.has_promised(next_offset, ALL_IN_SYNC)
-
-        if is_kept():
-            return Answer.of(ErrorCode.NONE)
+    def _when_promised(self, partition: Partition, next_offset: int) -> Answer[ErrorCode]:
         answer: Answer[ErrorCode] = Answer()
+
+        def is_promised(_: Hashable = None, __: int = 0) -> bool:
+            return partition.has_promised(next_offset, ALL_IN_SYNC)
 
         def look_again(_: "asyncio.Future[bool]") -> None:
             if not partition.is_leader:
                 answer.complete(partition.failure or ErrorCode.NOT_LEADER_OR_FOLLOWER)
             else:
-                answer.complete(ErrorCode.NONE if is_kept() else ErrorCode.REQUEST_TIMED_OUT)
+                answer.complete(ErrorCode.NONE if is_promised() else ErrorCode.REQUEST_TIMED_OUT)
 
         timeout_ms = self._broker.resolver.broker("request.timeout.ms")
-        parked = self._broker.purgatory.park([partition], timeout_ms, is_kept, "Produce")
+        parked = self._broker.purgatory.park([partition], timeout_ms, is_promised, "Produce")
         parked.add_done_callback(look_again)
         return answer
 
 
-def _code_of(answer: Answer[None]) -> Answer[ErrorCode]:
+def _code_of(answer: Answer[None]) -> ErrorCode | Answer[ErrorCode]:
+    if answer.is_done:
+        return _code(answer.error)
     told: Answer[ErrorCode] = Answer()
-    answer.then(
-        lambda done: told.complete(ErrorCode.NONE if done.error is None else _code(done.error))
-    )
+    answer.then(lambda done: told.complete(_code(done.error)))
     return told
 
 
-def _code(error: Exception) -> ErrorCode:
+def _code(error: Exception | None) -> ErrorCode:
     match error:
+        case None:
+            return ErrorCode.NONE
         case KafkaError():
-            return error.code
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER if error.code in _NOT_READY else error.code
         case LogDirFailure():
             return ErrorCode.KAFKA_STORAGE_ERROR
+    log.error("a transaction's marker was not written", exc_info=error)
     return ErrorCode.UNKNOWN_SERVER_ERROR

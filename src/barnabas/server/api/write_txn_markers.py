@@ -3,9 +3,13 @@
 v1 flexible; v2 the version of the transaction, by which its epoch is judged (KIP-890).
 """
 
+from collections import defaultdict
+
+from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.marker import Marker
 from barnabas.server.call import Call
-from barnabas.server.markers import LocalParticipants
+from barnabas.server.markers import LocalParticipants, Outcomes
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -17,10 +21,24 @@ from barnabas.wire.messages.write_txn_markers import (
 
 
 async def handle(request: WriteTxnMarkersRequest, call: Call) -> WriteTxnMarkersResponse:
-    return WriteTxnMarkersResponse(markers=[await _write(each, call) for each in request.markers])
+    participants = LocalParticipants(call.broker)
+    answers = [_end(each, participants) for each in request.markers]
+    by_producer: defaultdict[int, Outcomes] = defaultdict(dict)
+    for wanted, answer in zip(request.markers, answers, strict=True):
+        by_producer[wanted.producer_id].update(await answer)
+    return WriteTxnMarkersResponse(
+        markers=[
+            WritableTxnMarkerResult(producer_id=producer_id, topics=_by_topic(outcomes))
+            for producer_id, outcomes in by_producer.items()
+            if outcomes
+        ]
+    )
 
 
-async def _write(wanted: WritableTxnMarker, call: Call) -> WritableTxnMarkerResult:
+def _end(wanted: WritableTxnMarker, participants: LocalParticipants) -> Answer[Outcomes]:
+    places = [(topic.name, index) for topic in wanted.topics for index in topic.partition_indexes]
+    if wanted.producer_id < 0 or wanted.producer_epoch < 0:
+        return Answer.of(dict.fromkeys(places, ErrorCode.INVALID_REQUEST))
     marker = Marker(
         wanted.producer_id,
         wanted.producer_epoch,
@@ -28,20 +46,14 @@ async def _write(wanted: WritableTxnMarker, call: Call) -> WritableTxnMarkerResu
         wanted.transaction_result,
         wanted.transaction_version,
     )
-    places = [(topic.name, index) for topic in wanted.topics for index in topic.partition_indexes]
-    codes = await LocalParticipants(call.broker).end(marker, places)
-    return WritableTxnMarkerResult(
-        producer_id=wanted.producer_id,
-        topics=[
-            WritableTxnMarkerTopicResult(
-                name=topic.name,
-                partitions=[
-                    WritableTxnMarkerPartitionResult(
-                        partition_index=index, error_code=codes[topic.name, index]
-                    )
-                    for index in topic.partition_indexes
-                ],
-            )
-            for topic in wanted.topics
-        ],
-    )
+    return participants.end(marker, places)
+
+
+def _by_topic(outcomes: Outcomes) -> list[WritableTxnMarkerTopicResult]:
+    topics: dict[str, WritableTxnMarkerTopicResult] = {}
+    for (name, index), code in outcomes.items():
+        topic = topics.setdefault(name, WritableTxnMarkerTopicResult(name=name))
+        topic.partitions.append(
+            WritableTxnMarkerPartitionResult(partition_index=index, error_code=code)
+        )
+    return list(topics.values())
