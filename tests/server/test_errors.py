@@ -39,6 +39,11 @@ from barnabas.wire.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from barnabas.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from barnabas.wire.schema import Message
 
 CODE = ErrorCode.NOT_CONTROLLER
@@ -194,11 +199,17 @@ def test_errors_are_counted_wherever_an_answer_has_them() -> None:
         (CreateTopicsRequest(topics=[CreatableTopic(name=name) for name in "abc"]), 7, 3),
         (InitProducerIdRequest(), 5, 1),
         (ElectLeadersRequest(topic_partitions=[TopicPartitions(partitions=[1, 2])]), 2, 3),
+        (WriteTxnMarkersRequest(markers=[a_marker(2), a_marker(1)]), 2, 3),
     ]:
         metrics = RequestMetrics()
         response = error_response(request, version, CODE)
         error_counter(type(response), metrics.errors)(response)  # type: ignore[arg-type]
         assert metrics.errors == {CODE: codes}
+
+
+def a_marker(partitions: int) -> WritableTxnMarker:
+    topic = WritableTxnMarkerTopic(name="t", partition_indexes=list(range(partitions)))
+    return WritableTxnMarker(topics=[topic])
 
 
 @pytest.mark.parametrize("key", HANDLERS)

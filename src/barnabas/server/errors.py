@@ -167,7 +167,10 @@ ErrorCounter = Callable[[Any], None]
 
 
 def error_counter(response: type[Message], counts: defaultdict[int, int]) -> ErrorCounter:
-    """What counts the error codes in answers of this type: at the top, and in its first list."""
+    """What counts the error codes in answers of this type: at the top, and in its first list.
+
+    The usual depths are spelled out: this is done for every answer.
+    """
     has_top = "error_code" in _fields(response)
     path = [attrgetter(name) for name in _path_to_errors(response)]
 
@@ -188,7 +191,14 @@ def error_counter(response: type[Message], counts: defaultdict[int, int]) -> Err
             for struct in inner(group):
                 counts[struct.error_code] += 1
 
-    return (count_top, count_list, count_nested_list)[len(path)]
+    def count_deep(answer: Any) -> None:
+        structs = [answer]
+        for inner in path:
+            structs = [each for struct in structs for each in inner(struct)]
+        for struct in structs:
+            counts[struct.error_code] += 1
+
+    return (count_top, count_list, count_nested_list, count_deep)[len(path)]
 
 
 def _path_to_errors(struct: type[Struct]) -> tuple[str, ...]:

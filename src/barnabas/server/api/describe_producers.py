@@ -1,5 +1,6 @@
 """DescribeProducers (key 61): the producers that a partition remembers, and their transactions."""
 
+from barnabas.controller.topic_names import require_valid
 from barnabas.server.call import Call
 from barnabas.server.errors import failure_of
 from barnabas.wire.messages.describe_producers import (
@@ -27,6 +28,7 @@ async def handle(request: DescribeProducersRequest, call: Call) -> DescribeProdu
 
 def _describe(topic: str, index: int, call: Call) -> PartitionResponse:
     try:
+        require_valid(topic)
         partition = call.broker.partitions.by_name(topic, index)
         partition.require_leader()
         producers = partition.log.active_producers()
