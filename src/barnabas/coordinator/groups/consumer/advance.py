@@ -30,7 +30,9 @@ def advance(
     2. A target assignment is made if the group epoch has moved on.
     3. The member is reconciled with it.
     """
-    if new is not old and new != old:
+    if new is old and _is_settled(group, old):
+        return old
+    if new != old:
         into.append(records.member(group.group_id, new))
     has_new_names = new.subscribed_topic_names != old.subscribed_topic_names
     regex_change = resubscribe(groups, group, old, new, into)
@@ -41,6 +43,16 @@ def advance(
     target = update_target(groups, group, epoch, old, new, into)
     has_resubscribed = has_new_names or regex_change is not RegexChange.NONE
     return _reconcile(groups, group, new, target, reported, has_resubscribed, into)
+
+
+def _is_settled(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Whether there is nothing to look at, as with nearly all heartbeats."""
+    return (
+        member.is_reconciled_to(group.assignment_epoch)
+        and group.epoch == group.assignment_epoch
+        and not group.has_new_topics
+        and not group.regexes
+    )
 
 
 def _refresh(

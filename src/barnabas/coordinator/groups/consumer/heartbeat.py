@@ -6,6 +6,7 @@ make up their ids themselves, and may subscribe by regular expression.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from barnabas.coordinator.decision import Decision
@@ -61,8 +62,8 @@ def heartbeat(
         response.assignment = _assignment(member.assigned)
     if not into:
         return Decision(response)
-    member_id = member.member_id
-    return Decision(response, into, refused=lambda _: sessions.resume(groups, group_id, member_id))
+    resume = partial(sessions.resume, groups, group_id, [member.member_id])
+    return Decision(response, into, refused=resume)
 
 
 def known_group(groups: "Groups", group_id: str) -> ConsumerGroup:
@@ -162,26 +163,31 @@ def _check(groups: "Groups", request: ConsumerGroupHeartbeatRequest, client: Cli
     _require(request.instance_id is None or request.instance_id.strip(), "InstanceId is empty.")
     _require(request.rack_id is None or request.rack_id.strip(), "RackId is empty.")
     if epoch == JOINING:
-        _require(request.rebalance_timeout_ms != -1, "RebalanceTimeoutMs is missing in a join.")
-        _require(request.topic_partitions == [], "TopicPartitions must be empty in a join.")
-        _require(
-            request.subscribed_topic_names is not None
-            or request.subscribed_topic_regex is not None,
-            "SubscribedTopicNames or SubscribedTopicRegex must be there in a join.",
-        )
+        _check_join(request)
     elif epoch == LEFT_FOR_A_WHILE:
-        _require(request.instance_id is not None, "InstanceId is missing: only static members "
-                 "leave for a while.")  # fmt: skip
+        _require(request.instance_id is not None, "Only static members leave for a while (-2).")
     else:
-        _require(epoch >= LEAVING, f"MemberEpoch {epoch} means nothing.")
+        _require(epoch >= LEAVING, "MemberEpoch is less than -2, which means nothing.")
     if request.server_assignor is not None:
-        supported = groups.settings.broker("group.consumer.assignors")
-        if request.server_assignor not in supported:
-            raise KafkaError(
-                ErrorCode.UNSUPPORTED_ASSIGNOR,
-                f"ServerAssignor {request.server_assignor} is not supported. "
-                f"Supported assignors: {', '.join(supported)}.",
-            )
+        _check_assignor(groups, request.server_assignor)
+
+
+def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
+    _require(request.rebalance_timeout_ms != -1, "RebalanceTimeoutMs is missing in a join.")
+    _require(request.topic_partitions == [], "TopicPartitions must be empty in a join.")
+    _require(
+        request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None,
+        "SubscribedTopicNames or SubscribedTopicRegex must be there in a join.",
+    )
+
+
+def _check_assignor(groups: "Groups", name: str) -> None:
+    supported = groups.settings.broker("group.consumer.assignors")
+    if name not in supported:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {name} is not supported. Supported assignors: {', '.join(supported)}.",
+        )
 
 
 def _require(is_so: object, otherwise: str) -> None:

@@ -4,7 +4,7 @@ Every alarm looks at the member as it is when it rings, so one that comes too la
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -56,15 +56,18 @@ def watch_revocation(groups: "Groups", group_id: str, member: ConsumerMember) ->
         groups.timers.cancel(key)
 
 
-def resume(groups: "Groups", group_id: str, member_id: str) -> None:
-    """Set the limits of a member as they are without the change that could not be written."""
+def resume(
+    groups: "Groups", group_id: str, member_ids: Iterable[str], _refusal: KafkaError
+) -> None:
+    """Set the limits of members as they are without the change that could not be written."""
     group = groups.groups.get(group_id)
     if not isinstance(group, ConsumerGroup):
         return
     group.has_new_topics = True
-    member = group.members.get(member_id)
-    if member is not None:
-        _watch(groups, group_id, member)
+    for member_id in member_ids:
+        member = group.members.get(member_id)
+        if member is not None:
+            _watch(groups, group_id, member)
 
 
 def stop(groups: "Groups", group_id: str, member_id: str) -> None:
@@ -89,20 +92,15 @@ def fence(
     if moved is not None:
         return moved
     written: list[CoordinatorRecord] = []
-    for member in members:
-        written += records.member_tombstones(group_id, member.member_id)
+    for member_id in leaving:
+        written += records.member_tombstones(group_id, member_id)
     for pattern in regexes_dropped(group, members):
         written.append(records.regular_expression_tombstone(group_id, pattern))
     new_hash = metadata_hash(topics_after(group, members), groups.image)
     written.append(records.group_epoch(group_id, group.epoch + 1, new_hash))
-    for member in members:
-        stop(groups, group_id, member.member_id)
-
-    def resume_all(_: KafkaError) -> None:
-        for member in members:
-            resume(groups, group_id, member.member_id)
-
-    return Decision(response, written, refused=resume_all)
+    for member_id in leaving:
+        stop(groups, group_id, member_id)
+    return Decision(response, written, refused=partial(resume, groups, group_id, leaving))
 
 
 def nothing_more() -> Decision[None]:
