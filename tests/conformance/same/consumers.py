@@ -1,6 +1,6 @@
 """Members of consumer groups (KIP-848), in few words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,14 +81,16 @@ class Consumer:
 
     def beat_until_owning(self, count: int) -> "Consumer":
         """Until the coordinator has got round to giving it that many partitions."""
+        return self._beat_until(lambda: self._owned_count() == count)
 
-        def is_there(answer: Any) -> bool:
-            self._take(answer)
-            return self._owned_count() == count
+    def beat_until_epoch(self, epoch: int) -> "Consumer":
+        return self._beat_until(lambda: self.epoch == epoch)
 
-        self.talk.ask_until(
-            lambda: beat(self.group, self.member_id, self.epoch, owned=self.owned), 1, is_there
-        )
+    def _beat_until(self, is_there: Callable[[], bool]) -> "Consumer":
+        def beats() -> ConsumerGroupHeartbeatRequest:
+            return beat(self.group, self.member_id, self.epoch, owned=self.owned)
+
+        self.talk.ask_until(beats, 1, lambda answer: bool(self._take(answer)) and is_there())
         return self
 
     def leave(self, epoch: int = LEAVING, **fields: Any) -> None:

@@ -88,7 +88,7 @@ def described_and_not_deleted(talk: Talk, group: str) -> None:
 
 def listed(talk: Talk, *groups: str, **filters: Any) -> None:
     """These groups alone: other tests leave theirs behind."""
-    for version in talk.side.served(ListGroupsRequest.API_KEY):
+    for version in talk.served(ListGroupsRequest):
         if filters and version < 5:
             continue
         answer: Any = talk.side.ask(ListGroupsRequest(**filters), version)

@@ -166,7 +166,7 @@ def test_members_that_join_shortly_after_an_assignment(coordinators: Sides) -> N
         one.beat(topics=[PLAIN, "another"])
         talk.ask(ConsumerGroupDescribeRequest(group_ids=[group]))
         pause_between_assignments(talk, group, 0)
-        two.beat_until_owning(0)
+        two.beat_until_epoch(4)
         one.beat_until_owning(1)
         one.beat()
         two.beat_until_owning(1)

@@ -42,7 +42,8 @@ def test_producing_without_having_added(coordinators: Sides, version: int) -> No
         produced_in(talk, one, topic, 2, version)
         produced_in(talk, one, topic, 9, version)
         for who in strangers(one):
-            produced_in(talk, who, topic, 4, version)
+            if who.producer_id >= 0:
+                produced_in(talk, who, topic, 4, version)
         described_producers(talk, topic)
         talk.ask(list_offsets(topic, -1, isolation_level=1), 5)
         talk.ask(list_offsets(topic, -1), 5)
@@ -69,7 +70,9 @@ def described_producers(talk: Talk, topic: str) -> None:
     talk.ask(DescribeProducersRequest(topics=[asked]))
 
 
-@pytest.mark.parametrize("case", ["not_transactional", "other_producer", "without_id", "mixed"])
+@pytest.mark.parametrize(
+    "case", ["not_transactional", "other_producer", "no_producer", "without_id", "mixed"]
+)
 def test_producing_what_does_not_fit(coordinators: Sides, case: str) -> None:
     def conversation(talk: Talk) -> None:
         topic = f"unfit-{case}"
@@ -82,6 +85,8 @@ def test_producing_what_does_not_fit(coordinators: Sides, case: str) -> None:
                 records |= {"base_sequence": 0}
             case "other_producer":
                 records |= {"producer_id": 999_999, "base_sequence": 0, "transactional": True}
+            case "no_producer":
+                records = {"producer_id": -1, "transactional": True}
             case "without_id":
                 records |= {"base_sequence": 0, "transactional": True}
                 name = None

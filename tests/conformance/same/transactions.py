@@ -182,7 +182,7 @@ def marker(
 def in_all_versions(
     talk: Talk, build: Callable[[int], Any], *, start: int = 0, end: int = 99
 ) -> None:
-    for version in talk.side.served(build(-1).API_KEY):
+    for version in talk.served(build(-1)):
         if start <= version <= end and can_carry(request := build(version), version):
             talk.ask_patiently(request, version)
 
