@@ -167,38 +167,27 @@ ErrorCounter = Callable[[Any], None]
 
 
 def error_counter(response: type[Message], counts: defaultdict[int, int]) -> ErrorCounter:
-    """What counts the error codes in answers of this type: at the top, and in its first list.
-
-    The usual depths are spelled out: this is done for every answer.
-    """
+    """What counts the error codes in answers of this type: at the top, and in its first list."""
     has_top = "error_code" in _fields(response)
     path = [attrgetter(name) for name in _path_to_errors(response)]
 
     def count_top(answer: Any) -> None:
         counts[answer.error_code] += 1
 
-    def count_list(answer: Any) -> None:
+    if not path:
+        return count_top
+    outermost, *inner = path
+
+    def count_lists(answer: Any) -> None:
         if has_top:
             counts[answer.error_code] += 1
-        for struct in path[0](answer):
-            counts[struct.error_code] += 1
-
-    def count_nested_list(answer: Any) -> None:
-        if has_top:
-            counts[answer.error_code] += 1
-        outer, inner = path
-        for group in outer(answer):
-            for struct in inner(group):
-                counts[struct.error_code] += 1
-
-    def count_deep(answer: Any) -> None:
-        structs = [answer]
-        for inner in path:
-            structs = [each for struct in structs for each in inner(struct)]
+        structs = outermost(answer)
+        for step in inner:
+            structs = chain.from_iterable(map(step, structs))
         for struct in structs:
             counts[struct.error_code] += 1
 
-    return (count_top, count_list, count_nested_list, count_deep)[len(path)]
+    return count_lists
 
 
 def _path_to_errors(struct: type[Struct]) -> tuple[str, ...]:
