@@ -1,0 +1,318 @@
+"""A random walk: producers and zombies, timeouts, lost markers, coordinators that come and go.
+
+The promises, checked on the way and when all has healed:
+- a transaction is committed, or aborted, on all its partitions alike, and as its producer was told;
+- no transaction is left open;
+- who was fenced changes nothing;
+- no two incarnations of a producer get the same epoch, and epochs never go back.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+from tests.coordinator.transactions.house import FakeParticipants, House, Producer, Request
+
+from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.transactions.metadata import TopicPartition
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.end_txn import EndTxnResponse
+from barnabas.wire.messages.init_producer_id import InitProducerIdResponse
+
+PARTITIONS = range(4)
+IDS = ["red", "green", "blue"]
+STEPS = 400
+TIMEOUT_MS = 5_000
+
+
+@dataclass(eq=False)
+class Deal:
+    """One transaction as its producer sees it."""
+
+    outcomes: dict[TopicPartition, bool] = field(default_factory=dict)
+    told: bool | None = None
+    """What the producer was told of its end."""
+
+
+class Partitions(FakeParticipants):
+    """Partitions that know whose transaction is open in them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: dict[tuple[int, TopicPartition], Deal] = {}
+
+    def put(self, producer: Producer, partition: TopicPartition, deal: Deal) -> bool:
+        place = producer.producer_id, partition
+        if not self.append(producer.producer_id, producer.epoch, partition):
+            return False
+        assert self.open.setdefault(place, deal) is deal, "two transactions in one partition"
+        return True
+
+    def write(self, request: Request) -> dict[TopicPartition, ErrorCode]:
+        codes = super().write(request)
+        marker = request.marker
+        for partition, code in codes.items():
+            deal = self.open.get((marker.producer_id, partition))
+            if deal is not None and not self.of(marker.producer_id, partition).has_open:
+                assert code is ErrorCode.NONE
+                deal.outcomes[partition] = marker.committed
+                del self.open[marker.producer_id, partition]
+        return codes
+
+
+class Client:
+    """One incarnation of a producer: it waits for each answer, and stops when it is fenced."""
+
+    def __init__(self, walk: "Walk", transactional_id: str) -> None:
+        self.walk = walk
+        self.transactional_id = transactional_id
+        self.me: Producer | None = None
+        self.deal: Deal | None = None
+        self.ending: bool | None = None
+        self.is_waiting = False
+        self.is_over = False
+
+    def act(self, random: Random) -> None:
+        if self.is_waiting or self.is_over:
+            return
+        if self.me is None:
+            answer = self.walk.house.init(self.transactional_id, timeout_ms=TIMEOUT_MS)
+            self._wait_for(answer, self._initialized)
+        elif self.ending is not None or (self.deal is not None and random.random() < 0.4):
+            self._end(random.random() < 0.7 if self.ending is None else self.ending)
+        else:
+            self._write(random.sample(PARTITIONS, random.randint(1, 3)))
+
+    def _initialized(self, answer: InitProducerIdResponse) -> None:
+        code = ErrorCode.of(answer.error_code)
+        if code is ErrorCode.NONE:
+            self.me = Producer(self.transactional_id, answer.producer_id, answer.producer_epoch)
+            self.walk.given(self)
+        else:
+            assert code.retriable, code
+
+    def _write(self, indexes: Sequence[int]) -> None:
+        me, house = self.me, self.walk.house
+        assert me is not None
+
+        def added(outcomes: dict[TopicPartition, ErrorCode]) -> None:
+            (code,) = set(outcomes.values())
+            if not self._goes_on(code):
+                return
+            if self.deal is None:
+                self.deal = Deal()
+                self.walk.deals.append(self.deal)
+            for partition in outcomes:
+                if not self.walk.partitions.put(me, partition, self.deal):
+                    self.is_over = True  # the log has fenced it
+
+        if self.walk.is_bumping:
+            self._wait_for(house.add(me, *indexes), added)
+        else:
+            partitions = [("t", index) for index in indexes]
+            answer = house.coordinator._outcomes(
+                self.transactional_id, me.producer_id, me.epoch, partitions, client_version=0
+            )
+            self._wait_for(answer, added)
+
+    def _end(self, committed: bool) -> None:
+        assert self.me is not None
+        version = 5 if self.walk.is_bumping else 4
+
+        def ended(answer: EndTxnResponse) -> None:
+            code = ErrorCode.of(answer.error_code)
+            if code is ErrorCode.INVALID_TXN_STATE and self.ending is not None:
+                # It timed out while its end was asked for, and was aborted.
+                assert committed
+                self.is_over = True
+            elif self._goes_on(code):
+                assert self.deal is not None
+                assert self.me is not None
+                self.deal.told = committed
+                self.deal = self.ending = None
+                if self.walk.is_bumping:
+                    self.me = self.me.after(answer)
+                    self.walk.given(self)
+
+        self.ending = committed
+        self._wait_for(self.walk.house.end(self.me, committed=committed, version=version), ended)
+
+    def _goes_on(self, code: ErrorCode) -> bool:
+        if code in (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING):
+            self.is_over = True
+        return code is ErrorCode.NONE
+
+    def _wait_for(self, answer: Answer, heard: Callable) -> None:  # type: ignore[type-arg]
+        self.is_waiting = True
+
+        def settle(done: Answer) -> None:  # type: ignore[type-arg]
+            self.is_waiting = False
+            heard(done.result())
+
+        answer.then(settle)
+
+
+class Walk:
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.is_bumping = self.random.random() < 0.5
+        self.house = House(
+            transaction_version=2 if self.is_bumping else 1,
+            transaction_abort_timed_out_transaction_cleanup_interval_ms=1_000,
+        )
+        self.partitions = self.house.participants = Partitions()
+        self.house.elect()
+        self.deals: list[Deal] = []
+        self.clients: list[Client] = []
+        self._given: dict[str, list[tuple[int, int]]] = {}
+
+    def given(self, client: Client) -> None:
+        """A producer was told who it is: never what another was told."""
+        assert client.me is not None
+        identity = client.me.producer_id, client.me.epoch
+        history = self._given.setdefault(client.transactional_id, [])
+        assert identity not in history
+        assert all(epoch < identity[1] for id_, epoch in history if id_ == identity[0])
+        history.append(identity)
+
+    def run(self) -> None:
+        for _ in range(STEPS):
+            self.random.choices(
+                [
+                    self._act,
+                    self._replace_a_producer,
+                    self._let_time_pass,
+                    self._touch_markers,
+                    self._touch_the_log,
+                    self._change_the_coordinator,
+                    self._meddle,
+                ],
+                [60, 2, 8, 15, 6, 2, 5],
+            )[0]()
+        self._heal()
+        self._check()
+
+    def _act(self) -> None:
+        if self.clients:
+            self.random.choice(self.clients).act(self.random)
+
+    def _replace_a_producer(self) -> None:
+        """The one before it stays: it does not know."""
+        self.clients.append(Client(self, self.random.choice(IDS)))
+
+    def _let_time_pass(self) -> None:
+        self.house.advance(self.random.choice([1, 50, 200, 1_000, 3_000]))
+
+    def _touch_markers(self) -> None:
+        self.partitions.is_holding = self.random.random() < 0.4
+        self.partitions.errors.clear()
+        if self.random.random() < 0.3:
+            partition = "t", self.random.choice(PARTITIONS)
+            self.partitions.errors[partition] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        for request in [each for each in self.partitions.held if self.random.random() < 0.5]:
+            self.partitions.held.remove(request)
+            self._deliver(request)
+
+    def _deliver(self, request: Request) -> None:
+        match self.random.choice(["at once", "twice", "answer lost", "lost"]):
+            case "at once":
+                self.partitions.deliver(request)
+            case "twice":
+                self.partitions.write(request)
+                self.partitions.deliver(request)
+            case "answer lost":
+                self.partitions.write(request)
+                request.answer.fail(TimeoutError())
+            case "lost":
+                request.answer.fail(TimeoutError())
+
+    def _touch_the_log(self) -> None:
+        log = self.house.log
+        log.committing = self.random.random() < 0.8
+        if log.committing:
+            log.commit()
+        refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+        log.refusal = refusal if self.random.random() < 0.1 else None
+
+    def _change_the_coordinator(self) -> None:
+        """What was not committed may be lost; markers on their way may still arrive."""
+        log = self.house.log
+        if self.random.random() < 0.5:
+            log.truncate_to(log.high_watermark)
+        log.refusal = None
+        self.house.elect()
+
+    def _meddle(self) -> None:
+        """A zombie, or who never was, changes nothing."""
+        transactional_id = self.random.choice(IDS)
+        known = self.house.transactions.known
+        current = known.get(transactional_id)
+        if current is None or not current.producer_epoch:
+            return
+        stale = Producer(
+            transactional_id, current.producer_id, self.random.randrange(current.producer_epoch)
+        )
+        written = self.house.log.end_offset
+        self.house.add(stale, 0)
+        self.house.end(stale, committed=self.random.random() < 0.5)
+        self.house.end(stale, version=4)
+        self.house.end(Producer(transactional_id, 1, 0))
+        assert known.get(transactional_id) == current
+        assert self.house.log.end_offset == written
+
+    def _heal(self) -> None:
+        partitions, log = self.partitions, self.house.log
+        partitions.is_holding = False
+        partitions.errors.clear()
+        held, partitions.held = partitions.held, []
+        for request in held:
+            partitions.deliver(request)
+        log.refusal, log.committing = None, True
+        log.commit()
+        for client in self.clients:
+            client.is_over = True
+        self.house.advance(60_000)
+
+    def _check(self) -> None:
+        known = self.house.transactions.known.values()
+        assert {each.state.title for each in known} <= {"Empty", "CompleteCommit", "CompleteAbort"}
+        assert not self.partitions.open
+        assert not self.house.transactions.endings
+        for deal in self.deals:
+            assert len(set(deal.outcomes.values())) <= 1
+            if deal.told is not None and deal.outcomes:
+                assert set(deal.outcomes.values()) == {deal.told}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_transactions_keep_their_promises(seed: int) -> None:
+    Walk(seed).run()
+
+
+def test_the_walk_gets_somewhere() -> None:
+    walks = [Walk(seed) for seed in range(20)]
+    for walk in walks:
+        walk.run()
+    deals = [deal for walk in walks for deal in walk.deals]
+    told = [deal.told for deal in deals]
+    assert told.count(True) > 100
+    assert told.count(False) > 30
+    assert sum(deal.told is None and False in deal.outcomes.values() for deal in deals) > 30
+
+
+def test_a_marker_of_version_2_that_comes_very_late_ends_nothing() -> None:
+    walk = Walk(0)
+    house = walk.house
+    house.image.features["transaction.version"] = 2
+    producer = house.producer("x")
+    house.add(producer, 0)
+    first = house.end(producer).result()
+    following = producer.after(first)
+    house.add(following, 0)
+    deal = Deal()
+    walk.partitions.put(following, ("t", 0), deal)
+    late = Marker(producer.producer_id, following.epoch, house.epoch, True, 2)
+    walk.partitions.write(Request(late, [("t", 0)], Answer()))
+    assert not deal.outcomes
