@@ -31,12 +31,21 @@ class NumberedWriter:
     It runs in a thread of its own, through any number of broker restarts.
     """
 
-    def __init__(self, bootstrap: str, topic: str, partitions: int, *, record_bytes: int) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        partitions: int,
+        *,
+        record_bytes: int,
+        pause_s: float = 0,
+    ) -> None:
         self.acknowledged = Acknowledged()
         self.failure: str | None = None
         self._topic = topic
         self._partitions = partitions
         self._padding = bytes(record_bytes)
+        self._pause_s = pause_s  # from one number to the next
         self._ending = threading.Event()
         self._going = threading.Event()
         self._going.set()
@@ -85,6 +94,8 @@ class NumberedWriter:
             for partition in range(self._partitions):
                 self._write(partition, number)
             number += 1
+            if self._pause_s:
+                self._ending.wait(self._pause_s)
         if left := self._producer.flush(DEADLINE_S):
             self.failure = self.failure or f"{left} records were not delivered in {DEADLINE_S} s"
 

@@ -1,0 +1,101 @@
+"""Processes that do the same work, are killed or stopped, and leave journals behind."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+
+class Worker:
+    """One process of a script; its last argument is the journal it writes."""
+
+    def __init__(self, script: Path, arguments: list[str], journal: Path) -> None:
+        self.journal = journal
+        self._lines: list[list[bytes]] = []
+        self._read_to = 0
+        self._log = journal.with_suffix(".log").open("wb")
+        self._process = subprocess.Popen(
+            [sys.executable, str(script), *arguments, str(journal)],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+
+    def lines(self) -> list[list[bytes]]:
+        """The fields of every line that was written to its end."""
+        if self.journal.exists():
+            with self.journal.open("rb") as journal:
+                journal.seek(self._read_to)
+                text = journal.read()
+            whole = text[: text.rfind(b"\n") + 1]
+            self._read_to += len(whole)
+            self._lines += [line.split(b" ") for line in whole.splitlines()]
+        return self._lines
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def end(self) -> int:
+        """Kill it, if it has not ended by itself; its status."""
+        self._process.kill()
+        self._log.close()
+        return self._process.wait()
+
+    def wait(self, deadline_s: float = 30) -> int:
+        return self._process.wait(deadline_s)
+
+    def stop(self) -> None:
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
+    def said(self) -> str:
+        return self.journal.with_suffix(".log").read_text(errors="replace")
+
+
+class Workers:
+    """So many slots, each with a worker in it; one that ends is replaced by another."""
+
+    def __init__(self, script: Path, arguments: list[str], slots: int, directory: Path) -> None:
+        self._script = script
+        self._arguments = arguments
+        self._directory = directory
+        self._retired: list[Worker] = []
+        self.slots = {slot: self._start(slot) for slot in range(slots)}
+
+    def replace(self, slot: int) -> Worker:
+        """Kill the worker of a slot, and start the next."""
+        self.slots[slot].end()
+        return self.supersede(slot)
+
+    def supersede(self, slot: int) -> Worker:
+        """Start the next worker of a slot, whatever becomes of the one in it."""
+        superseded = self.slots[slot]
+        self._retired.append(superseded)
+        self.slots[slot] = self._start(slot)
+        return superseded
+
+    def revive(self) -> None:
+        """Start anew whoever ended by itself."""
+        for slot, worker in list(self.slots.items()):
+            if not worker.is_alive():
+                self.replace(slot)
+
+    def all(self) -> list[Worker]:
+        """Also those that are no more."""
+        return [*self._retired, *self.slots.values()]
+
+    def end(self) -> None:
+        for worker in self.all():
+            with contextlib.suppress(ProcessLookupError):
+                worker.end()
+
+    def said(self) -> str:
+        """The end of what each of them had to say."""
+        return "\n".join(filter(None, (worker.said()[-2_000:] for worker in self.all())))
+
+    def _start(self, slot: int) -> Worker:
+        journal = self._directory / f"worker-{slot}-{len(self._retired)}"
+        return Worker(self._script, [*self._arguments, str(slot)], journal)
