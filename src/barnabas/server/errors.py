@@ -65,6 +65,7 @@ VersionNever = 1 << 15
 
 _SAID_AT_THE_TOP_FROM = {
     ApiKey.FETCH: 13,
+    ApiKey.OFFSET_DELETE: 0,
     ApiKey.DESCRIBE_LOG_DIRS: 0,
     ApiKey.DESCRIBE_QUORUM: 0,
     ApiKey.UPDATE_FEATURES: 0,

@@ -161,13 +161,16 @@ class GroupCoordinator:
         def describe_one(group_id: str) -> Answer[consumer_group_describe.DescribedGroup]:
             return self.runtime.read(group_id, lambda groups: consumer.describe(groups, group_id))
 
-        return _each(
-            wanted,
-            describe_one,
-            lambda group_id, code, message: consumer_group_describe.DescribedGroup(
+        def refuse(
+            group_id: str, code: ErrorCode, message: str
+        ) -> consumer_group_describe.DescribedGroup:
+            if not group_id:
+                return consumer_group_describe.DescribedGroup(error_code=ErrorCode.INVALID_GROUP_ID)
+            return consumer_group_describe.DescribedGroup(
                 group_id=group_id, error_code=code, error_message=message
-            ),
-        )
+            )
+
+        return _each(wanted, describe_one, refuse)
 
     def list(self, request: ListGroupsRequest, client: Client) -> Answer[ListGroupsResponse]:
         """All groups that this broker coordinates, or an error if some are not loaded yet."""
@@ -195,7 +198,7 @@ class GroupCoordinator:
             )
 
         results = _each(
-            request.groups_names,
+            list(dict.fromkeys(request.groups_names)),
             delete_one,
             lambda group_id, code, message: DeletableGroupResult(
                 group_id=group_id, error_code=code, error_message=message

@@ -5,6 +5,7 @@ offsets become part of the transaction by being committed (KIP-890); v6 topics b
 """
 
 from barnabas.coordinator.groups.state import GROUPS_TOPIC
+from barnabas.log.failures import LogDirFailure
 from barnabas.server.call import Call
 from barnabas.server.group_clients import client_of
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -13,23 +14,51 @@ from barnabas.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
 )
 
+FIRST_VERSION_WITH_ABORTABLE_ERRORS = 4
 FIRST_VERSION_THAT_ADDS = 5
 
 
 async def handle(request: TxnOffsetCommitRequest, call: Call) -> TxnOffsetCommitResponse:
-    broker = call.broker
-    place = GROUPS_TOPIC, broker.groups.runtime.partition_of(request.group_id)
-    verified = await broker.transactions.verify_or_add(
+    if not request.group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "Offsets are committed for a named group.")
+    index = call.broker.groups.runtime.partition_of(request.group_id)
+    if not _is_open(request, index, call):
+        await _verify(request, index, call)
+    return await call.broker.groups.txn_commit(request, client_of(call))
+
+
+def _is_open(request: TxnOffsetCommitRequest, index: int, call: Call) -> bool:
+    """Whether the transaction has committed offsets there before, so that it is known to be."""
+    try:
+        partition = call.broker.partitions.by_name(GROUPS_TOPIC, index)
+    except (KafkaError, LogDirFailure):
+        return False
+    producer = partition.log.producers.entries.get(request.producer_id)
+    return producer is not None and producer.has_open(request.producer_epoch)
+
+
+async def _verify(request: TxnOffsetCommitRequest, index: int, call: Call) -> None:
+    """KafkaError unless the transaction's coordinator knows of the group's offsets (KIP-890)."""
+    place = GROUPS_TOPIC, index
+    verified = await call.broker.transactions.verify_or_add(
         request.transactional_id,
         request.producer_id,
         request.producer_epoch,
         [place],
         add=call.api_version >= FIRST_VERSION_THAT_ADDS,
     )
-    if verified[place] != ErrorCode.NONE:
-        raise KafkaError(
-            verified[place],
-            f"The offsets of {request.group_id} are not part of the transaction of "
-            f"{request.transactional_id}.",
-        )
-    return await broker.groups.txn_commit(request, client_of(call))
+    code = verified[place]
+    if code is ErrorCode.NONE:
+        return
+    if code is ErrorCode.PRODUCER_FENCED:
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    elif (
+        code is ErrorCode.TRANSACTION_ABORTABLE
+        and call.api_version < FIRST_VERSION_WITH_ABORTABLE_ERRORS
+    ):
+        code = ErrorCode.INVALID_TXN_STATE
+    raise KafkaError(
+        code,
+        f"The offsets of {request.group_id} are not part of the transaction of "
+        f"{request.transactional_id}.",
+    )
