@@ -6,6 +6,7 @@ from tests.coordinator.consumer.scene import INTERVAL_MS, Member, Scene, assigne
 from barnabas.coordinator.groups.consumer.topics import metadata_hash
 from barnabas.metadata.image import Image
 from barnabas.metadata.states import BrokerState, Directory, PartitionState, TopicState
+from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.uuid import from_text
 
 
@@ -57,9 +58,8 @@ def test_a_topic_that_is_created_anew_is_another_one(scene: Scene) -> None:
 def test_only_those_who_subscribe_to_a_topic_look_again(scene: Scene) -> None:
     scene.topic("t", 1)
     scene.topic("u", 1)
-    for group, topic in (("g", "t"), ("h", "u")):
-        epoch = scene.join("m", topic, group=group).member_epoch
-        scene.heartbeat("m", epoch, group=group)
+    scene.join("m", "t")
+    scene.join("n", "u", group="h")
     scene.topic("u", 2)
     assert not scene.group.has_new_topics
     assert scene.groups.groups["h"].has_new_topics  # type: ignore[attr-defined]
@@ -71,6 +71,16 @@ def test_a_change_that_leaves_the_topic_as_it_is_moves_no_epoch(scene: Scene) ->
     assert scene.group.has_new_topics
     scene.heartbeat("m", epoch)
     assert scene.group.epoch == epoch
+
+
+def test_what_could_not_be_written_of_new_topics_is_noticed_again(scene: Scene) -> None:
+    epoch = scene.stable("m", partitions=2)
+    scene.topic("t", 3)
+    scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "")
+    assert scene.code("m", epoch) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    scene.world.log.refusal = None
+    scene.heartbeat("m", epoch)
+    assert scene.group.epoch == epoch + 1
 
 
 def test_after_a_failover_topics_are_looked_at_again(scene: Scene) -> None:

@@ -70,14 +70,13 @@ def _refresh(
         new_hash = metadata_hash(topics, groups.image)
     else:
         new_hash = group.metadata_hash
-    epoch = group.epoch
-    if is_due or new_hash != group.metadata_hash:
-        epoch += 1
-        into.append(records.group_epoch(group.group_id, epoch, new_hash))
-    group.has_new_topics = False
     if group.has_partition_metadata:
         into.append(records.partition_metadata_tombstone(group.group_id))
-    return epoch
+    if not is_due and new_hash == group.metadata_hash:
+        group.has_new_topics = False
+        return group.epoch
+    into.append(records.group_epoch(group.group_id, group.epoch + 1, new_hash))
+    return group.epoch + 1
 
 
 def _reconcile(

@@ -40,6 +40,7 @@ def _group_epoch(
 ) -> None:
     group.epoch = value.epoch
     group.metadata_hash = value.metadata_hash
+    group.has_new_topics = False  # the hash was taken just now, unless all this is being loaded
 
 
 def _partition_metadata(

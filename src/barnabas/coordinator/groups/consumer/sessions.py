@@ -63,7 +63,6 @@ def resume(
     group = groups.groups.get(group_id)
     if not isinstance(group, ConsumerGroup):
         return
-    group.has_new_topics = True
     for member_id in member_ids:
         member = group.members.get(member_id)
         if member is not None:
@@ -77,7 +76,9 @@ def stop(groups: "Groups", group_id: str, member_id: str) -> None:
 
 
 def loaded(groups: "Groups", group: ConsumerGroup) -> None:
-    """Nobody knows when members were last heard of: all are given their full time."""
+    """Nobody knows when members were last heard of: all are given their full time. Nor is it
+    known what became of the topics meanwhile."""
+    group.has_new_topics = True
     for member in group.members.values():
         _watch(groups, group.group_id, member)
 
