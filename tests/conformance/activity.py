@@ -38,8 +38,17 @@ def be_active(talk: Talk) -> Living:
     consumer = consume(talk)
     transact(talk)
     classic = first_member(talk, "classic", "member of classic", instance="static")
-    known = {"member_id": classic.member_id, "generation": classic.generation}
-    talk.ask(commit(talk.side, 9, "classic", offset=3, **known), 9)
+    talk.ask(
+        commit(
+            talk.side,
+            9,
+            "classic",
+            offset=3,
+            member_id=classic.member_id,
+            generation=classic.generation,
+        ),
+        9,
+    )
     producer = new_producer(talk, OPEN, "open producer", timeout_ms=600_000)
     talk.ask_patiently(producer.produce(PLAIN, 0), 12)
     talk.ask_patiently(producer.commit_offsets(OPEN, 8), 5)

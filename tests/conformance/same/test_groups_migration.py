@@ -52,7 +52,7 @@ def test_a_classic_group_is_taken_over_member_by_member(coordinators: Sides) -> 
         talk.ask(heartbeat(group, old.generation, old.member_id))
         one.beat_until_owning(1)
         described(talk, group)
-        known = {"member_id": old.member_id, "generation": old.generation}
+        known: dict[str, Any] = {"member_id": old.member_id, "generation": old.generation}
         for version in 8, 9:
             talk.ask(commit(talk.side, version, group, **known), version)
             talk.ask(commit(talk.side, version, group, **(known | {"generation": 77})), version)

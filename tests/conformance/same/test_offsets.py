@@ -143,7 +143,7 @@ def test_commits_in_a_classic_group(coordinators: Sides) -> None:
     def conversation(talk: Talk) -> None:
         group = "commits-classic"
         one = first_member(talk, group)
-        known = {"member_id": one.member_id, "generation": one.generation}
+        known: dict[str, Any] = {"member_id": one.member_id, "generation": one.generation}
         commit_in_all_versions(talk, group, **known)
         for changed in (
             {"generation": one.generation + 1},
@@ -177,7 +177,7 @@ def test_commits_while_a_classic_group_rebalances(coordinators: Sides) -> None:
     def conversation(talk: Talk) -> None:
         group = "commits-rebalancing"
         one = first_member(talk, group)
-        known = {"member_id": one.member_id, "generation": one.generation}
+        known: dict[str, Any] = {"member_id": one.member_id, "generation": one.generation}
         second = member_id_for(talk, group, "second")
         waiting = talk.call(join(group, second))
         talk.ask_until(
@@ -198,7 +198,7 @@ def test_commits_of_a_static_member(coordinators: Sides) -> None:
     def conversation(talk: Talk) -> None:
         group = "commits-static"
         old = first_member(talk, group, "old", instance="one")
-        known = {"member_id": old.member_id, "generation": old.generation}
+        known: dict[str, Any] = {"member_id": old.member_id, "generation": old.generation}
         commit_in_all_versions(talk, group, **known)
         commit_in_all_versions(talk, group, instance="one", **known)
         commit_in_all_versions(talk, group, instance="one", member_id="nobody", generation=1)
@@ -213,7 +213,7 @@ def test_commits_in_a_consumer_group(coordinators: Sides) -> None:
     def conversation(talk: Talk) -> None:
         group = "commits-848"
         one = Consumer(talk, group, "one").join().beat_until_owning(2)
-        known = {"member_id": "one", "generation": one.epoch}
+        known: dict[str, Any] = {"member_id": "one", "generation": one.epoch}
         commit_in_all_versions(talk, group, **known)
         for changed in (
             {"generation": one.epoch + 1},
@@ -273,7 +273,7 @@ def test_deleting_offsets_of_a_live_classic_group(
     def conversation(talk: Talk) -> None:
         group = f"delete-{protocol_type}-{metadata.hex()}"
         one = first_member(talk, group, protocol_type=protocol_type, metadata=metadata)
-        known = {"member_id": one.member_id, "generation": one.generation}
+        known: dict[str, Any] = {"member_id": one.member_id, "generation": one.generation}
         talk.ask(commit(talk.side, 9, group, **known), 9)
         talk.ask(delete_offsets(group, PLAIN, "unknown-to-both"))
         talk.ask(fetched(talk.side, 9, group), 9)

@@ -89,7 +89,7 @@ def test_offsets_of_a_transaction_by_members(coordinators: Sides, version: int) 
             request = one.commit_offsets(in_group, **fields)
             talk.ask_patiently(request, version)
 
-        known = {"member_id": member.member_id, "generation": member.generation}
+        known: dict[str, Any] = {"member_id": member.member_id, "generation": member.generation}
         for changed in (
             {},
             {"instance": "i"},

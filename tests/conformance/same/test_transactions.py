@@ -1,6 +1,7 @@
 """Transactions, right and wrong, in both of their versions (KIP-890) and every API version:
 producers, partitions, ends."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from tests.conformance.same.conftest import PLAIN
 from tests.conformance.same.sides import Sides
 from tests.conformance.same.talk import Talk, agree
 from tests.conformance.same.transactions import (
+    BETWEEN_BROKERS,
     Producer,
     describe,
     in_all_versions,
@@ -17,6 +19,7 @@ from tests.conformance.same.transactions import (
 )
 
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
+from barnabas.wire.schema import Message
 
 pytestmark = pytest.mark.peer
 
@@ -69,25 +72,25 @@ def test_adding_partitions(coordinators: Sides) -> None:
         new_producer(talk, "adding")
         one = new_producer(talk, "adding")
         for who in strangers(one):
-            in_all_versions(talk, lambda version, who=who: who.add(version, PLAIN))
-        in_all_versions(talk, lambda version: one.add(version, "unknown-to-both"))
-        in_all_versions(talk, lambda version: one.add(version, "unknown-to-both", PLAIN))
-        in_all_versions(talk, lambda version: one.add(version, PLAIN, partitions=[0, 99]))
-        in_all_versions(talk, lambda version: one.add(version))
-        in_all_versions(talk, lambda version: one.add(version, PLAIN, verify=True), start=4)
-        in_all_versions(talk, lambda version: one.add(version, PLAIN))
-        in_all_versions(talk, lambda version: one.add(version, PLAIN, verify=True), start=4)
-        in_all_versions(
-            talk, lambda version: one.add(version, PLAIN, partitions=[0, 1], verify=True), start=4
-        )
-        for who in strangers(one):
-            in_all_versions(
-                talk, lambda version, who=who: who.add(version, PLAIN, verify=True), start=4
-            )
+            in_all_versions(talk, adding(who, PLAIN))
+        in_all_versions(talk, adding(one, "unknown-to-both"))
+        in_all_versions(talk, adding(one, "unknown-to-both", PLAIN))
+        in_all_versions(talk, adding(one, PLAIN, partitions=[0, 99]))
+        in_all_versions(talk, adding(one))
+        in_all_versions(talk, adding(one, PLAIN, verify=True), start=BETWEEN_BROKERS)
+        in_all_versions(talk, adding(one, PLAIN))
+        both = adding(one, PLAIN, partitions=[0, 1], verify=True)
+        in_all_versions(talk, both, start=BETWEEN_BROKERS)
+        for who in one, *strangers(one):
+            in_all_versions(talk, adding(who, PLAIN, verify=True), start=BETWEEN_BROKERS)
         describe(talk, "adding")
         talk.ask(one.end(False), 4)
 
     agree(coordinators, conversation)
+
+
+def adding(who: Producer, *topics: str, **fields: Any) -> Callable[[int], Message]:
+    return lambda version: who.add(version, *topics, **fields)
 
 
 def test_adding_a_group(coordinators: Sides) -> None:
@@ -95,9 +98,9 @@ def test_adding_a_group(coordinators: Sides) -> None:
         new_producer(talk, "adding-group")
         one = new_producer(talk, "adding-group")
         for who in strangers(one):
-            in_all_versions(talk, lambda _, who=who: who.add_group("g"))
-        in_all_versions(talk, lambda _: one.add_group("g"))
-        in_all_versions(talk, lambda _: one.add_group(""))
+            talk.ask_in_all_versions(who.add_group("g"))
+        talk.ask_in_all_versions(one.add_group("g"))
+        talk.ask_in_all_versions(one.add_group(""))
         describe(talk, "adding-group")
         talk.ask(one.end(False), 4)
 
@@ -163,7 +166,7 @@ def test_describing_and_listing_transactions(coordinators: Sides) -> None:
             if name == "listed-b":
                 talk.ask(one.add(3, PLAIN, partitions=[0, 1]), 3)
         describe(talk, "listed-a", "listed-b", "unknown-to-both", "listed-a")
-        mine = {"transactional_id_pattern": "listed-.*"}
+        mine: dict[str, Any] = {"transactional_id_pattern": "listed-.*"}
         for fields in (
             mine,
             {"transactional_id_pattern": "listed-"},

@@ -29,6 +29,7 @@ from barnabas.wire.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
+from barnabas.wire.schema import Message
 
 BETWEEN_BROKERS = 4
 """From this version on AddPartitionsToTxn carries several transactions, for brokers alone."""
@@ -179,11 +180,9 @@ def marker(
     )
 
 
-def in_all_versions(
-    talk: Talk, build: Callable[[int], Any], *, start: int = 0, end: int = 99
-) -> None:
+def in_all_versions(talk: Talk, build: Callable[[int], Message], *, start: int = 0) -> None:
     for version in talk.served(build(-1)):
-        if start <= version <= end and can_carry(request := build(version), version):
+        if version >= start and can_carry(request := build(version), version):
             talk.ask_patiently(request, version)
 
 
