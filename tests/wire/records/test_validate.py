@@ -122,7 +122,6 @@ def test_less_than_a_batch_after_the_batch_is_left_out(tail: bytes) -> None:
         {"last_offset_delta": 7},
         {"attributes": 0x20},
         {"attributes": 0x40},
-        {"attributes": 0x10},
         {"producer_id": 6, "producer_epoch": 0},
         {"producer_id": 6, "base_sequence": 0},
         {"producer_id": -5, "producer_epoch": 0, "base_sequence": 0},
@@ -136,6 +135,10 @@ def test_a_header_that_a_producer_may_not_write_is_an_invalid_record(
     assert isinstance(refused, InvalidRecords)
     assert refused.code is ErrorCode.INVALID_RECORD
     assert refused.record_errors == []
+
+
+def test_a_transactional_batch_of_no_producer_is_let_pass_as_kafka_does() -> None:
+    assert check(rewritten(GOOD, attributes=0x10)).header.is_transactional
 
 
 def test_an_idempotent_and_a_transactional_batch_are_accepted() -> None:

@@ -21,7 +21,6 @@ from barnabas.wire.records.batch import (
     MAGIC,
     MAGIC_AT,
     NO_PRODUCER_ID,
-    TRANSACTIONAL_BIT,
     BatchHeader,
     CorruptBatch,
     read_header,
@@ -159,8 +158,6 @@ def _check_header(header: BatchHeader) -> None:
         reason = "is a control batch, which clients may not write"
     elif attributes & DELETE_HORIZON_BIT:
         reason = "has a delete horizon, which only compaction sets"
-    elif producer == NO_PRODUCER_ID and attributes & TRANSACTIONAL_BIT:
-        reason = "is transactional and has no producer id"
     elif producer != NO_PRODUCER_ID and (producer < 0 or epoch < 0 or sequence < 0):
         reason = f"is of producer {producer}, epoch {epoch}, from sequence {sequence}"
     elif attributes & APPEND_TIME_BIT:
