@@ -4,6 +4,7 @@ import pytest
 from tests.coordinator.transactions.house import House, Producer
 
 from barnabas.coordinator.transactions.markers import MAX_BACKOFF_MS
+from barnabas.metadata.states import TopicState
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
 
@@ -242,3 +243,14 @@ def test_who_describes_sees_what_is_left_to_tell(house: House) -> None:
     (described,) = house.coordinator.describe(request).result().transaction_states
     assert described.transaction_state == "PrepareCommit"
     assert [(topic.topic, topic.partitions) for topic in described.topics] == [("t", [1])]
+
+
+def test_a_topic_that_no_shard_has_heard_of_yet_is_told_too(house: House) -> None:
+    house.image = house.image.copy()
+    known = house.image.topics.by_name("t")
+    assert known is not None
+    house.image.topics.add(TopicState("u", b"u" * 16, known.partitions))
+    producer = house.producer()
+    house.coordinator.verify_or_add("x", producer.producer_id, 0, [("u", 0)], add=True)
+    house.end(producer)
+    assert house.participants.requests[-1].partitions == [("u", 0)]

@@ -2,14 +2,17 @@
 are; what is not in it would not be told its outcome.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from typing import Final
 
 from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.groups.state import GROUPS_TOPIC
 from barnabas.coordinator.transactions.metadata import (
     TopicPartition,
     TransactionMetadata,
     TransactionState,
 )
+from barnabas.coordinator.transactions.records import TRANSACTIONS_TOPIC
 from barnabas.coordinator.transactions.refusals import (
     concurrent,
     fenced,
@@ -17,6 +20,7 @@ from barnabas.coordinator.transactions.refusals import (
     unknown,
 )
 from barnabas.coordinator.transactions.state import Transactions
+from barnabas.metadata.image import Image
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -27,7 +31,9 @@ from barnabas.wire.messages.add_partitions_to_txn import (
 
 Outcomes = dict[TopicPartition, ErrorCode]
 
-FIRST_BROKERS_REQUEST = 4
+INTERNAL_TOPICS: Final = frozenset({GROUPS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state"})
+
+FIRST_BROKERS_REQUEST: Final = 4
 """The version of AddPartitionsToTxn from which on brokers send it, for many transactions."""
 
 
@@ -76,11 +82,18 @@ def verify_partitions(
     }
 
 
-def _check_producer(current: TransactionMetadata, producer_id: int, producer_epoch: int) -> None:
-    if current.producer_id != producer_id:
-        raise not_its_producer(current, producer_id)
-    if current.producer_epoch != producer_epoch:
-        raise fenced(current, producer_id, producer_epoch)
+def not_to_be_added(
+    image: Image, partitions: Iterable[TopicPartition], *, is_client: bool
+) -> Outcomes:
+    """Those that are not there, or that a client has no business with."""
+    refusals: Outcomes = {}
+    for name, index in partitions:
+        topic = image.topics.by_name(name)
+        if is_client and name in INTERNAL_TOPICS:
+            refusals[name, index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif topic is None or index not in topic.partitions:
+            refusals[name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return refusals
 
 
 def asked(
@@ -111,3 +124,10 @@ def told(outcomes: Outcomes) -> list[AddPartitionsToTxnTopicResult]:
             AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
         )
     return list(topics.values())
+
+
+def _check_producer(current: TransactionMetadata, producer_id: int, producer_epoch: int) -> None:
+    if current.producer_id != producer_id:
+        raise not_its_producer(current, producer_id)
+    if current.producer_epoch != producer_epoch:
+        raise fenced(current, producer_id, producer_epoch)

@@ -5,7 +5,7 @@ response, by the error code that its version knows.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from barnabas.coordinator.answer import Answer, all_of
 from barnabas.coordinator.groups.state import GROUPS_TOPIC
@@ -16,6 +16,7 @@ from barnabas.coordinator.transactions.add_partitions import (
     Outcomes,
     add_partitions,
     asked,
+    not_to_be_added,
     told,
     verify_partitions,
 )
@@ -62,8 +63,6 @@ from barnabas.wire.records.batch import NO_PRODUCER_ID
 
 R = TypeVar("R")
 
-INTERNAL_TOPICS: Final = frozenset({GROUPS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state"})
-
 
 class TransactionCoordinator:
     """Coordinates the transactional ids whose partitions of `__transaction_state` are led here."""
@@ -87,7 +86,7 @@ class TransactionCoordinator:
         self.runtime: Runtime[Transactions] = Runtime(
             TRANSACTIONS_TOPIC,
             TRANSACTION_RECORDS,
-            lambda shard: Transactions(shard, settings, image(), participants, self.producer_ids),
+            lambda shard: Transactions(shard, settings, image, participants, self.producer_ids),
             open_log=open_log,
             clockwork=clockwork,
             clock=clock,
@@ -259,12 +258,13 @@ class TransactionCoordinator:
         partitions = [
             (topic.name, index) for topic in transaction.topics for index in topic.partitions
         ]
-        refusals = self._refusals_of(partitions, is_client=api_version < FIRST_BROKERS_REQUEST)
+        is_client = api_version < FIRST_BROKERS_REQUEST
+        refusals = not_to_be_added(self._image(), partitions, is_client=is_client)
         if refusals:
             # One that cannot be added keeps all others out.
             others: Outcomes = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
             return Answer.of(others | refusals)
-        client_version = BUMPING_VERSION if api_version >= FIRST_BROKERS_REQUEST else 0
+        client_version = 0 if is_client else BUMPING_VERSION
         outcomes = self._outcomes(
             transaction.transactional_id,
             transaction.producer_id,
@@ -279,17 +279,6 @@ class TransactionCoordinator:
                 each: _told_at(code, api_version, fenced_from=2) for each, code in found.items()
             }
         )
-
-    def _refusals_of(self, partitions: Sequence[TopicPartition], *, is_client: bool) -> Outcomes:
-        topics = self._image().topics
-        refusals: Outcomes = {}
-        for name, index in partitions:
-            topic = topics.by_name(name)
-            if is_client and name in INTERNAL_TOPICS:
-                refusals[name, index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            elif topic is None or index not in topic.partitions:
-                refusals[name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return refusals
 
     def _outcomes(
         self,

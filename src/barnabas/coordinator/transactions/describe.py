@@ -10,7 +10,8 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages import describe_transactions, list_transactions
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 
-_STATES = {state.title: state for state in TransactionState}
+_TITLES = {state: state.title for state in TransactionState}
+_STATES = {title: state for state, title in _TITLES.items()}
 
 
 def describe(
@@ -64,7 +65,7 @@ def select(
         list_transactions.TransactionState(
             transactional_id=each.transactional_id,
             producer_id=each.producer_id,
-            transaction_state=each.state.title,
+            transaction_state=_TITLES[each.state],
         )
         for each in _matching(meant, request.transactional_id_pattern)
     ]

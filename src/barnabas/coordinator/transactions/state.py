@@ -1,5 +1,7 @@
 """All that one partition of `__transaction_state` keeps: transactional ids, and what they do."""
 
+from collections.abc import Callable
+
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.coordinator.shard import Shard
 from barnabas.coordinator.timers import Timers
@@ -22,13 +24,13 @@ class Transactions:
         self,
         shard: "Shard[Transactions]",
         settings: TransactionSettings,
-        image: Image,
+        image: Callable[[], Image],
         participants: Participants,
         producer_ids: ProducerIds,
     ) -> None:
         self.shard = shard
         self.settings = settings
-        self.image = image
+        self._image = image
         self.participants = participants
         self.producer_ids = producer_ids
         self.known: dict[str, TransactionMetadata] = {}
@@ -44,6 +46,11 @@ class Transactions:
     @property
     def timers(self) -> Timers:
         return self.shard.timers
+
+    @property
+    def image(self) -> Image:
+        """What the cluster knows now: a partition that is not in it is not waited for."""
+        return self._image()
 
     @property
     def transaction_version(self) -> int:
@@ -86,4 +93,4 @@ class Transactions:
         self.endings.clear()
 
     def follow(self, delta: Delta, image: Image) -> None:
-        self.image = image
+        """Metadata is asked for when it is needed."""
