@@ -25,7 +25,14 @@ Varints are zigzag: 0, -1, 1, -2 are written 0, 1, 2, 3, in groups of seven bits
 
 from __future__ import annotations
 
-from barnabas.wire.records.batch import CorruptBatch
+from barnabas.wire.records.batch import (
+    CODEC_BITS,
+    CONTROL_BIT,
+    HEADER_BYTES,
+    MAGIC,
+    TRANSACTIONAL_BIT,
+    CorruptBatch,
+)
 from barnabas.wire.records.record import Record
 
 try:
@@ -45,7 +52,6 @@ if cython.compiled:
     Long = cython.typedef(cython.longlong)
 
 COMPILED: bool = cython.compiled
-
 # Where the fields of a record are. An end of -1: the record is malformed. A negative size: null.
 Span = cython.struct(
     end=cython.Py_ssize_t,
@@ -170,6 +176,52 @@ def decode(
     if position != end:
         raise _malformed(count, count)
     return decoded
+
+
+def gather(
+    batches: cython.const[cython.uchar][::1], position: Size, limit: Size
+) -> tuple[list[tuple[bytes | None, bytes | None]], int, int]:
+    """Keys and values of plain batches from `position` on, and the position and offset after them.
+
+    It ends with the batch that makes them `limit`, and before one that is not plain: compressed,
+    transactional, of markers, or with a header that says what cannot be. If that is the first,
+    the offset is -1. Where the fields of a header are is told in `batch.py`.
+    """
+    data: Data = _address(batches)
+    end: Size = len(batches)
+    header_bytes: Size = HEADER_BYTES
+    magic: cython.uchar = MAGIC
+    not_plain: cython.uchar = CODEC_BITS | TRANSACTIONAL_BIT | CONTROL_BIT
+    gathered: list = []
+    next_offset: Long = -1
+    at: Size
+    batch_end: Size
+    index: cython.int
+    count: cython.int
+    span: Span
+    while end - position >= header_bytes and len(gathered) < limit:
+        batch_end = position + 12 + _integer(data, position + 8, 4)
+        if (
+            data[position + 16] != magic
+            or data[position + 22] & not_plain
+            or batch_end < position + header_bytes
+            or batch_end > end
+        ):
+            break
+        at = position + header_bytes
+        count = _integer(data, position + 57, 4)
+        for index in range(count):
+            span = _span(data, at, batch_end)
+            at = span.end
+            if at < 0:
+                raise _malformed(index, count)
+            key = _bytes(data, span.key_at, span.key_size)
+            gathered.append((key, _bytes(data, span.value_at, span.value_size)))
+        if at != batch_end:
+            raise _malformed(count, count)
+        next_offset = _integer(data, position, 8) + _integer(data, position + 23, 4) + 1
+        position = batch_end
+    return gathered, position, next_offset
 
 
 def measure(
@@ -458,6 +510,18 @@ def _long_varint(data: Data, position: Size, end: Size, bits: cython.int) -> Var
             return Varint((zigzag >> 1) ^ -(zigzag & 1), position)
         shift += 7
     return Varint(0, -1)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _integer(data: Data, position: Size, size: cython.int) -> Long:
+    """The signed integer of that many bytes, highest first."""
+    value: Long = data[position] - ((data[position] & 0x80) << 1)
+    index: cython.int
+    for index in range(1, size):
+        value = value << 8 | data[position + index]
+    return value
 
 
 @cython.cfunc

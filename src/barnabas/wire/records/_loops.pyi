@@ -22,6 +22,9 @@ def decode(
     base_timestamp: int,
     append_time: int | None,
 ) -> list[Record]: ...
+def gather(
+    batches: Readable, position: int, limit: int
+) -> tuple[list[tuple[bytes | None, bytes | None]], int, int]: ...
 def measure(records: Readable, count: int) -> tuple[int, int, int, int, int]: ...
 
 class Columns:

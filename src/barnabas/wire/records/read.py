@@ -29,6 +29,18 @@ def read_records(
     )
 
 
+def read_plain(
+    buffer: Readable, position: int, limit: int
+) -> tuple[list[tuple[bytes | None, bytes | None]], int, int]:
+    """Keys and values of plain batches from `position` on, and the position and offset after them.
+
+    It ends with the batch that makes them `limit`, and before one that is compressed,
+    transactional, of markers or malformed: if that is the first, there are none. For whoever has
+    many small batches to get through: it costs little more than the bytes themselves.
+    """
+    return _loops.gather(buffer, position, limit)
+
+
 def record_bytes(
     buffer: Readable, position: int, header: BatchHeader, max_decompressed_bytes: int
 ) -> Buffer:
