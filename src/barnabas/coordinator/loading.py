@@ -1,12 +1,13 @@
 """Rebuilds a shard's state from its log, in slices that leave the loop free between them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from barnabas.coordinator.ports import PartitionLog, State
 from barnabas.coordinator.records import RecordTypes
-from barnabas.wire.records.batch import NO_PRODUCER_ID, BatchHeader, iterate_batches
+from barnabas.wire.records.batch import NO_PRODUCER_ID, read_header
 from barnabas.wire.records.control import read_marker
-from barnabas.wire.records.read import read_records
+from barnabas.wire.records.read import read_plain, read_records
 from barnabas.wire.records.record import Record
 
 READ_BYTES = 256 * 1024
@@ -16,43 +17,64 @@ RECORDS_A_SLICE = 500
 """One or two milliseconds' worth."""
 
 
+class _Run(NamedTuple):
+    """Records that follow each other in the log: of plain batches, or of one of another kind."""
+
+    pairs: list[tuple[bytes | None, bytes | None]]
+    """Their keys and values."""
+    producer_id: int = NO_PRODUCER_ID
+    """Whose transaction they are part of, or end."""
+    is_control: bool = False
+
+
 def load(log: PartitionLog, types: RecordTypes, state: State) -> Iterator[None]:
     """Replay everything from the log's start to its end.
 
     Yields where a slice is full and more is to come: a short log is loaded in one step.
     """
-    offset = log.start_offset
     room = RECORDS_A_SLICE
+    for run in _runs(log):
+        while len(run.pairs) > room:
+            _replay(run._replace(pairs=run.pairs[:room]), types, state)
+            run = run._replace(pairs=run.pairs[room:])
+            yield
+            room = RECORDS_A_SLICE
+        _replay(run, types, state)
+        room -= len(run.pairs)
+
+
+def _runs(log: PartitionLog) -> Iterator[_Run]:
+    offset = log.start_offset
     while chunk := log.read(offset, READ_BYTES):
-        for position, header in iterate_batches(chunk):
-            records = read_records(chunk, position)
-            while len(records) > room:
-                _replay(records[:room], header, types, state)
-                records = records[room:]
-                yield
-                room = RECORDS_A_SLICE
-            _replay(records, header, types, state)
-            room -= len(records)
+        position = 0
+        while position < len(chunk):
+            pairs, end, next_offset = read_plain(chunk, position, RECORDS_A_SLICE)
+            if end > position:
+                position, offset = end, next_offset
+                yield _Run(pairs)
+                continue
+            header = read_header(chunk, position)
+            pairs = [(record.key, record.value) for record in read_records(chunk, position)]
+            producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
+            position += header.size_bytes
             offset = header.next_offset
+            yield _Run(pairs, producer_id, header.is_control)
 
 
-def _replay(
-    records: Sequence[Record], header: BatchHeader, types: RecordTypes, state: State
-) -> None:
-    """Replay records of one batch."""
-    if header.is_control:
-        _replay_markers(records, header, state)
+def _replay(run: _Run, types: RecordTypes, state: State) -> None:
+    pairs, producer_id, is_control = run
+    if is_control:
+        _replay_markers(run, state)
         return
-    producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
     decode, replay = types.decode, state.replay
-    for _, _, key, value, _ in records:
+    for key, value in pairs:
         decoded = decode(key, value) if key is not None else None
         if decoded is not None:
             replay(decoded, producer_id)
 
 
-def _replay_markers(records: Sequence[Record], header: BatchHeader, state: State) -> None:
-    for record in records:
-        marker = read_marker(record)
+def _replay_markers(run: _Run, state: State) -> None:
+    for key, value in run.pairs:
+        marker = read_marker(Record(0, 0, key, value, []))
         if marker is not None:
-            state.replay_end(header.producer_id, marker.committed)
+            state.replay_end(run.producer_id, marker.committed)
