@@ -11,20 +11,38 @@ _NO_OFFSETS: Mapping[str, TopicOffsets] = {}
 _NO_GROUPS: Set[str] = frozenset()
 
 
+class _GroupOffsets(dict[str, TopicOffsets]):
+    """What one group has committed, by topic."""
+
+    __slots__ = ("group_id",)
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+
+
+class _TopicGroups(set[str]):
+    """The groups that have committed offsets of one topic."""
+
+    __slots__ = ("topic",)
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+
+
 class Offsets:
     """Committed offsets, and those that wait for the end of a transaction.
 
     They change as records are replayed, and by nothing else.
     """
 
-    __slots__ = ("_by_group", "_groups_by_topic", "count", "pending")
+    __slots__ = ("_by_group", "_by_topic", "count", "pending")
 
     def __init__(self) -> None:
         self.count = 0
         """How many are committed."""
         self.pending = PendingOffsets()
-        self._by_group: dict[str, dict[str, TopicOffsets]] = {}
-        self._groups_by_topic: dict[str, set[str]] = {}
+        self._by_group: dict[str, _GroupOffsets] = {}
+        self._by_topic: dict[str, _TopicGroups] = {}
 
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         offsets = self.of(group_id).get(topic)
@@ -53,7 +71,7 @@ class Offsets:
 
     def groups_of(self, topic: str) -> Set[str]:
         """The groups that have committed offsets of a topic."""
-        return self._groups_by_topic.get(topic, _NO_GROUPS)
+        return self._by_topic.get(topic, _NO_GROUPS)
 
     def put(
         self, key: OffsetKey, committed: CommittedOffset, producer_id: int = NO_PRODUCER_ID
@@ -70,20 +88,13 @@ class Offsets:
         """An offset was deleted, and whatever waits to take its place."""
         self.pending.drop(key)
         group_id, topic, partition = key
-        topics = self._by_group.get(group_id, {})
-        offsets = topics.get(topic)
-        if offsets is None:
+        topics = self._by_group.get(group_id)
+        offsets = topics.get(topic) if topics is not None else None
+        if topics is None or offsets is None:
             return
         self.count -= offsets.remove(partition)
-        if offsets:
-            return
-        del topics[topic]
-        if not topics:
-            del self._by_group[group_id]
-        groups = self._groups_by_topic[topic]
-        groups.remove(group_id)
-        if not groups:
-            del self._groups_by_topic[topic]
+        if not offsets:
+            self._forget(topics, topic)
 
     def end(self, producer_id: int, committed: bool) -> None:
         """A transaction ended."""
@@ -94,9 +105,27 @@ class Offsets:
         group_id, topic, partition = key
         topics = self._by_group.get(group_id)
         if topics is None:
-            topics = self._by_group[group_id] = {}
+            topics = self._by_group[group_id] = _GroupOffsets(group_id)
         offsets = topics.get(topic)
         if offsets is None:
-            offsets = topics[topic] = TopicOffsets()
-            self._groups_by_topic.setdefault(topic, set()).add(group_id)
+            offsets = self._begin(topics, topic)
         self.count += offsets.put(partition, committed)
+
+    def _begin(self, topics: _GroupOffsets, topic: str) -> TopicOffsets:
+        """A group's first offset of a topic. Of each name, one string is kept for all."""
+        groups = self._by_topic.get(topic)
+        if groups is None:
+            groups = self._by_topic[topic] = _TopicGroups(topic)
+        groups.add(topics.group_id)
+        offsets = topics[groups.topic] = TopicOffsets()
+        return offsets
+
+    def _forget(self, topics: _GroupOffsets, topic: str) -> None:
+        """A group's last offset of a topic is gone."""
+        del topics[topic]
+        if not topics:
+            del self._by_group[topics.group_id]
+        groups = self._by_topic[topic]
+        groups.remove(topics.group_id)
+        if not groups:
+            del self._by_topic[topic]
