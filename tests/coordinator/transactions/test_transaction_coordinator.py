@@ -216,3 +216,10 @@ def test_a_client_of_version_2_can_be_served_before_its_feature_is_finalized(hou
     assert house.end(producer).result().producer_epoch == 1
     house.elect()
     assert house.state_of() == "CompleteCommit"
+
+
+def test_a_pattern_is_checked_even_where_there_is_nothing_to_match(house: House) -> None:
+    house.coordinator.runtime.resign(0)
+    request = ListTransactionsRequest(transactional_id_pattern="(")
+    listed = house.coordinator.list(request).result()
+    assert listed.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION

@@ -20,7 +20,12 @@ from barnabas.coordinator.transactions.add_partitions import (
     told,
     verify_partitions,
 )
-from barnabas.coordinator.transactions.describe import describe, select, unknown_states
+from barnabas.coordinator.transactions.describe import (
+    describe,
+    matching,
+    select,
+    unknown_states,
+)
 from barnabas.coordinator.transactions.end import FIRST_BUMPING_REQUEST, end
 from barnabas.coordinator.transactions.init_producer_id import init_producer_id, needs_new_id
 from barnabas.coordinator.transactions.metadata import (
@@ -221,7 +226,10 @@ class TransactionCoordinator:
         answer = found.map(
             lambda shares: ListTransactionsResponse(
                 unknown_state_filters=unknown_states(request),
-                transaction_states=[each for share in shares for each in share],
+                transaction_states=matching(
+                    [each for share in shares for each in share],
+                    request.transactional_id_pattern,
+                ),
             )
         )
         return _answered(answer, lambda code: ListTransactionsResponse(error_code=code))

@@ -1,7 +1,5 @@
 """DescribeTransactions and ListTransactions: what administrators see."""
 
-from collections.abc import Iterable
-
 from barnabas.coordinator.groups.consumer.regex import search
 from barnabas.coordinator.transactions.metadata import TransactionMetadata, TransactionState
 from barnabas.coordinator.transactions.records import by_topic
@@ -46,7 +44,7 @@ def unknown_states(request: ListTransactionsRequest) -> list[str]:
 def select(
     transactions: Transactions, request: ListTransactionsRequest
 ) -> list[list_transactions.TransactionState]:
-    """Those that all filters let through."""
+    """Those that the filters by state, producer and duration let through."""
     now_ms = transactions.now_ms()
     states = {_STATES[name] for name in request.state_filters if name in _STATES}
     producer_ids = frozenset(request.producer_id_filters)
@@ -60,22 +58,22 @@ def select(
             )
         )
 
-    meant = [each for each in transactions.known.values() if is_meant(each)]
     return [
         list_transactions.TransactionState(
             transactional_id=each.transactional_id,
             producer_id=each.producer_id,
             transaction_state=_TITLES[each.state],
         )
-        for each in _matching(meant, request.transactional_id_pattern)
+        for each in transactions.known.values()
+        if is_meant(each)
     ]
 
 
-def _matching(
-    candidates: list[TransactionMetadata], pattern: str | None
-) -> Iterable[TransactionMetadata]:
-    """Those whose id matches as a whole; KafkaError if nothing ever could."""
+def matching(
+    listed: list[list_transactions.TransactionState], pattern: str | None
+) -> list[list_transactions.TransactionState]:
+    """Those whose id matches as a whole (KIP-1152); KafkaError if the pattern is none."""
     if not pattern:
-        return candidates
-    by_id = {each.transactional_id: each for each in candidates}
-    return [by_id[found] for slice_ in search(pattern, by_id) for found in slice_]
+        return listed
+    by_id = {each.transactional_id: each for each in listed}
+    return [by_id[found] for some in search(pattern, by_id) for found in some]

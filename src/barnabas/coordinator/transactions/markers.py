@@ -67,7 +67,7 @@ def prepare(
 
     def refused(_: KafkaError) -> None:
         if transactions.shard.is_active and transactions.known[transactional_id].is_ending:
-            # It is in the log, and will be committed or lost: who loads the log will see.
+            # It is in the log all the same: if it is committed yet, the partitions must hear.
             _tell_later(transactions, transactional_id)
 
     return Decision(
