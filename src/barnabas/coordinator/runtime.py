@@ -13,6 +13,7 @@ from barnabas.coordinator.shard import Shard, not_coordinator
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
 from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.records.batch import NO_SEQUENCE
 
 S = TypeVar("S", bound=State)
 R = TypeVar("R")
@@ -34,6 +35,7 @@ class Runtime(Generic[S]):
         clock: Callable[[], int],
         partition_count: int,
         write_timeout_ms: int,
+        base_sequence: int = NO_SEQUENCE,
     ) -> None:
         self.topic = topic
         self.partition_count = partition_count
@@ -44,6 +46,7 @@ class Runtime(Generic[S]):
         self._clockwork = clockwork
         self._clock = clock
         self._write_timeout_ms = write_timeout_ms
+        self._base_sequence = base_sequence
         self._shards: dict[int, Shard[S]] = {}
         self._loading: dict[Shard[S], Iterator[None]] = {}
 
@@ -109,6 +112,7 @@ class Runtime(Generic[S]):
             self._clockwork,
             self._clock,
             self._write_timeout_ms,
+            self._base_sequence,
         )
         self._loading[shard] = shard.load()
         if len(self._loading) == 1:

@@ -34,6 +34,7 @@ class Shard(Generic[S]):
     """A leader's hold on one partition, for one leader epoch."""
 
     __slots__ = (
+        "_base_sequence",
         "_clock",
         "_end",
         "_log",
@@ -59,6 +60,7 @@ class Shard(Generic[S]):
         clockwork: Clockwork,
         clock: Callable[[], int],
         write_timeout_ms: int,
+        base_sequence: int,
     ) -> None:
         self.topic = topic
         self.index = index
@@ -70,6 +72,7 @@ class Shard(Generic[S]):
         self._types = types
         self._clock = clock
         self._write_timeout_ms = write_timeout_ms
+        self._base_sequence = base_sequence
         self._end = 0  # the offset after the last write that the state has seen
         self.state = build(self)
 
@@ -154,6 +157,7 @@ class Shard(Generic[S]):
                 encoded,
                 producer_id=producer.producer_id if producer else NO_PRODUCER_ID,
                 producer_epoch=producer.producer_epoch if producer else -1,
+                base_sequence=self._base_sequence,
                 transactional=producer is not None,
             )
             try:

@@ -72,6 +72,7 @@ class GroupCoordinator:
             clock=clock,
             partition_count=settings.broker("offsets.topic.num.partitions"),
             write_timeout_ms=settings.broker("offsets.commit.timeout.ms"),
+            base_sequence=0,  # it means nothing, but Kafka has it so
         )
 
     # Membership by the classic protocol
