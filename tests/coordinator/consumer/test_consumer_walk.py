@@ -81,16 +81,14 @@ class Client:
         self.unanswered = scene.ask(self.member_id, self.epoch, **fields)
 
     def hear(self) -> None:
-        """Take in the answer, if it is there."""
+        """Take in the answer. Without one it does not adopt what it was told before: what it
+        reported may have been taken for a release, by Kafka's coordinator as by ours."""
         answer, self.unanswered = self.unanswered, None
-        if answer is None or not answer.is_done:
-            self.says_all = True
-            return
-        error = answer.error
-        if error is not None:
-            assert isinstance(error, KafkaError), error
-            self.says_all = True
-            if error.code in TOLD_TO_START_ANEW:
+        error = answer.error if answer is not None else None
+        if answer is None or not answer.is_done or error is not None:
+            assert error is None or isinstance(error, KafkaError), error
+            self.says_all, self.told = True, None
+            if error is not None and error.code in TOLD_TO_START_ANEW:
                 self.epoch = 0
                 self.abandon()
             return
