@@ -50,7 +50,7 @@ def test_a_python_example_runs(addresses: dict[str, str], example: str) -> None:
 
 
 def test_the_shell_examples_run_on_the_example_of_settings(tmp_path: Path) -> None:
-    (settings,) = blocks(OPERATIONS, "properties")
+    settings, *_ = blocks(OPERATIONS, "properties")
     (tmp_path / "server.properties").write_text(settings)
     command = tmp_path / "bin" / "barnabas"
     command.parent.mkdir()

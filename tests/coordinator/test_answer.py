@@ -30,6 +30,16 @@ def test_a_mapped_answer_fails_with_the_first_or_with_the_transformation() -> No
         Answer.of(0).map(lambda value: 1 // value).result()
 
 
+def test_a_chained_answer_is_that_of_the_last_link() -> None:
+    second: Answer[str] = Answer()
+    chained = Answer.of(3).chain(lambda _: second)
+    assert not chained.is_done
+    second.complete("last")
+    assert chained.result() == "last"
+    with pytest.raises(LookupError):
+        Answer.failed(LookupError()).chain(lambda _: second).result()
+
+
 def test_all_of_waits_for_the_last_and_keeps_the_order() -> None:
     first, second = Answer[int](), Answer[int]()
     both = all_of([first, second])

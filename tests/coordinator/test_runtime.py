@@ -210,6 +210,18 @@ def test_while_it_loads_requests_are_told_to_try_again(world: World) -> None:
     assert runtime.write("n7", add_one("n7")).result() == 8
 
 
+def test_a_shard_hears_after_loading_what_changed_meanwhile(world: World) -> None:
+    records = [put(f"n{number}", number) for number in range(2_000)]
+    world.shard.write(lambda _: Decision(None, records))
+    runtime = world.runtime
+    runtime.elect(0, 99)
+    world.advance(1)
+    world.create_topic("meanwhile")
+    while runtime.is_loading:
+        world.advance(1)
+    assert runtime.shard(0).state.heard == ["loaded", "metadata"]
+
+
 def test_a_short_log_is_loaded_for_the_first_who_asks(world: World) -> None:
     world.shard.write(add_one("a"))
     world.runtime.elect(0, 99)

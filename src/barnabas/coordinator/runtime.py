@@ -129,8 +129,8 @@ class Runtime(Generic[S]):
         topic = image.topics.by_name(self.topic)
         if topic is not None:
             self.partition_count = len(topic.partitions)
-        for shard in self.active():
-            shard.state.follow(delta, image)
+        for shard in self._shards.values():
+            shard.follow(delta, image)
 
     def close(self) -> None:
         for index in list(self._shards):

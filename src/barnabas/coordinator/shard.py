@@ -17,6 +17,8 @@ from barnabas.coordinator.ports import Clockwork, PartitionLog, State
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes, encode
 from barnabas.coordinator.timers import Timers
 from barnabas.log.failures import LogDirFailure
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.image import Image
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import NO_PRODUCER_ID
 from barnabas.wire.records.build import Record, build_batch
@@ -38,6 +40,7 @@ class Shard(Generic[S]):
         "_clock",
         "_end",
         "_log",
+        "_missed",
         "_open_log",
         "_types",
         "_write_timeout_ms",
@@ -73,6 +76,7 @@ class Shard(Generic[S]):
         self._clock = clock
         self._write_timeout_ms = write_timeout_ms
         self._base_sequence = base_sequence
+        self._missed: list[tuple[Delta, Image]] = []
         self._end = 0  # the offset after the last write that the state has seen
         self.state = build(self)
 
@@ -141,6 +145,16 @@ class Shard(Generic[S]):
         self._end = self._log.end_offset
         self.is_active = True
         self.state.loaded()
+        for delta, image in self._missed:
+            self.state.follow(delta, image)
+        self._missed.clear()
+
+    def follow(self, delta: Delta, image: Image) -> None:
+        """The metadata changed; a shard that is being loaded hears of it in the end."""
+        if self.is_active:
+            self.state.follow(delta, image)
+        else:
+            self._missed.append((delta, image))
 
     def resign(self) -> None:
         """Let go: another leads, or nobody."""
