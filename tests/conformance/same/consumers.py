@@ -22,6 +22,8 @@ LEAVING_FOR_A_WHILE = -2
 REBALANCE_MS = 30_000
 GROUP = 32
 SET = 0
+PAUSE = "consumer.assignment.interval.ms"
+"""KIP-1263; the brokers of these tests are started without one."""
 
 
 def beat(
@@ -53,11 +55,9 @@ def first_beat(group: str, member_id: str, **fields: Any) -> ConsumerGroupHeartb
     return beat(group, member_id, 0, **(said | fields))
 
 
-def pause_between_assignments(talk: Talk, group: str, pause_ms: int) -> None:
-    """The group's own setting (KIP-1263); the brokers of these tests are started with none."""
-    setting = AlterableConfig(
-        name="consumer.assignment.interval.ms", config_operation=SET, value=str(pause_ms)
-    )
+def configure(talk: Talk, group: str, name: str, value: str) -> None:
+    """Change one of the group's own settings."""
+    setting = AlterableConfig(name=name, config_operation=SET, value=value)
     resource = AlterConfigsResource(resource_type=GROUP, resource_name=group, configs=[setting])
     talk.ask(IncrementalAlterConfigsRequest(resources=[resource]))
 

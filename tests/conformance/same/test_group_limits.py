@@ -6,14 +6,28 @@ import pytest
 from tests.conformance.brokers import BrokerProcess, PeerBroker, peer_is_here
 from tests.conformance.same.conftest import PLAIN, create, make_ready
 from tests.conformance.same.consumers import Consumer, beat, first_beat
-from tests.conformance.same.groups import first_member, heartbeat, join, joined, member_id_for
+from tests.conformance.same.groups import (
+    first_member,
+    heartbeat,
+    join,
+    joined,
+    leave,
+    member_id_for,
+    sync,
+)
+from tests.conformance.same.offsets import commit, delete_offsets, fetched
 from tests.conformance.same.sides import Side, Sides
 from tests.conformance.same.talk import Talk, agree
-from tests.conformance.same.transactions import init, new_producer
+from tests.conformance.same.transactions import Producer, init, new_producer
 
 from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
+from barnabas.wire.messages.list_groups import ListGroupsRequest
+from barnabas.wire.messages.list_transactions import ListTransactionsRequest
+from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.schema import Message
 
 pytestmark = pytest.mark.peer
 
@@ -34,8 +48,8 @@ NARROW = {
 
 
 @pytest.fixture(scope="module")
-def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
-    """Both brokers with little room and little time."""
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
+    """Both brokers with little room and little time, whom nobody asked for a coordinator yet."""
     if not peer_is_here():
         pytest.skip("the real Kafka is not here: set PEERS to the folder of its script")
     brokers = [
@@ -48,13 +62,55 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
             broker.start()
             sides.append(Side(name, broker))
             create(sides[-1], PLAIN, 2)
-            make_ready(sides[-1])
         yield sides
     finally:
         for side in sides:
             side.close()
         for broker in brokers:
             broker.stop()
+
+
+@pytest.fixture(scope="module")
+def narrow(untouched: Sides) -> Sides:
+    for side in untouched:
+        make_ready(side)
+    return untouched
+
+
+def test_before_anybody_asked_for_a_coordinator(untouched: Sides) -> None:
+    """The internal topics are made when a coordinator is looked for, and not by anything else."""
+
+    def conversation(talk: Talk) -> None:
+        nobody = Producer("t", 1, 0)
+        requests: list[Message] = [
+            join("g"),
+            heartbeat("g", 1, "m"),
+            sync("g", 1, "m"),
+            leave("g", "m"),
+            commit(talk.side, 9, "g"),
+            fetched(talk.side, 9, "g"),
+            fetched(talk.side, 9, "g", topics=None),
+            delete_offsets("g", PLAIN),
+            first_beat("g", "m"),
+            DescribeGroupsRequest(groups=["g"]),
+            ConsumerGroupDescribeRequest(group_ids=["g"]),
+            DeleteGroupsRequest(groups_names=["g"]),
+            ListGroupsRequest(),
+            init("t"),
+            nobody.add(3, PLAIN),
+            nobody.add(5, PLAIN, verify=True),
+            nobody.add_group("g"),
+            nobody.commit_offsets("g"),
+            nobody.end(True),
+            nobody.produce(PLAIN, 0),
+            DescribeTransactionsRequest(transactional_ids=["t"]),
+            ListTransactionsRequest(),
+            MetadataRequest(topics=None),
+        ]
+        for request in requests:
+            talk.ask_in_all_versions(request)
+
+    agree(untouched, conversation)
 
 
 def test_a_classic_group_that_is_full(narrow: Sides) -> None:

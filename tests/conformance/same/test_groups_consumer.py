@@ -7,10 +7,11 @@ from tests.conformance.same.conftest import PLAIN, create
 from tests.conformance.same.consumers import (
     LEAVING,
     LEAVING_FOR_A_WHILE,
+    PAUSE,
     Consumer,
     beat,
+    configure,
     first_beat,
-    pause_between_assignments,
 )
 from tests.conformance.same.groups import first_member, heartbeat, join, leave
 from tests.conformance.same.sides import Sides
@@ -158,19 +159,60 @@ def test_members_that_join_shortly_after_an_assignment(coordinators: Sides) -> N
 
     def conversation(talk: Talk) -> None:
         group = "pause"
-        pause_between_assignments(talk, group, 15_000)
+        configure(talk, group, PAUSE, "15000")
         one = Consumer(talk, group, "one").join()
         two = Consumer(talk, group, "two").join()
         one.beat()
         two.beat()
         one.beat(topics=[PLAIN, "another"])
         talk.ask(ConsumerGroupDescribeRequest(group_ids=[group]))
-        pause_between_assignments(talk, group, 0)
+        configure(talk, group, PAUSE, "0")
         two.beat_until_epoch(4)
         one.beat_until_owning(1)
         one.beat()
         two.beat_until_owning(1)
         talk.ask(ConsumerGroupDescribeRequest(group_ids=[group]))
+
+    agree(coordinators, conversation)
+
+
+def test_ranges(coordinators: Sides) -> None:
+    """Three members, two topics, one of them of interest to two members alone."""
+
+    def conversation(talk: Talk) -> None:
+        group = "ranges"
+        for topic, partitions in ("ranges-a", 5), ("ranges-b", 3):
+            create(talk.side, topic, partitions)
+            talk.name(talk.side.topic_id(topic), topic)
+        wanted = {"one": ["ranges-a"], "two": ["ranges-a", "ranges-b"], "three": ["ranges-b"]}
+        members = [Consumer(talk, group, name) for name in wanted]
+        for member in members:
+            member.join(topics=wanted[member.member_id], server_assignor="range")
+            for _ in wanted, wanted:
+                for each in members[: members.index(member) + 1]:
+                    each.beat()
+        talk.ask(ConsumerGroupDescribeRequest(group_ids=[group]))
+
+    agree(coordinators, conversation)
+
+
+def test_a_groups_own_settings(coordinators: Sides) -> None:
+    def conversation(talk: Talk) -> None:
+        group = "settings"
+        one = Consumer(talk, group, "one").join()
+        for setting, value in (
+            ("consumer.heartbeat.interval.ms", "777"),
+            ("consumer.heartbeat.interval.ms", "1"),
+            ("consumer.heartbeat.interval.ms", "1000000"),
+            ("consumer.session.timeout.ms", "50000"),
+            ("consumer.session.timeout.ms", "5"),
+            ("consumer.session.timeout.ms", "soon"),
+            ("consumer.no.such.setting", "1"),
+        ):
+            configure(talk, group, setting, value)
+        talk.ask_until(
+            lambda: beat(group, "one", one.epoch), 1, lambda a: a.heartbeat_interval_ms == 777
+        )
 
     agree(coordinators, conversation)
 

@@ -18,6 +18,7 @@ from tests.conformance.same.transactions import (
     strangers,
 )
 
+from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 from barnabas.wire.schema import Message
 
@@ -84,6 +85,22 @@ def test_adding_partitions(coordinators: Sides) -> None:
         for who in one, *strangers(one):
             in_all_versions(talk, adding(who, PLAIN, verify=True), start=BETWEEN_BROKERS)
         describe(talk, "adding")
+        talk.ask(one.end(False), 4)
+
+    agree(coordinators, conversation)
+
+
+def test_adding_partitions_to_several_transactions(coordinators: Sides) -> None:
+    """As brokers do for each other: one that is right, one that is not, one to verify."""
+
+    def conversation(talk: Talk) -> None:
+        one = new_producer(talk, "several-one", "one")
+        two = new_producer(talk, "several-two", "two")
+        asked = [one.add(4, PLAIN), two.but(epoch=5).add(4, PLAIN), two.add(4, PLAIN, verify=True)]
+        together = [transaction for each in asked for transaction in each.transactions]
+        talk.ask_in_all_versions(AddPartitionsToTxnRequest(transactions=together[:2]))
+        talk.ask_in_all_versions(AddPartitionsToTxnRequest(transactions=together))
+        describe(talk, "several-one", "several-two")
         talk.ask(one.end(False), 4)
 
     agree(coordinators, conversation)
