@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MIN_INTERVAL_MS = 10_000
 """How long what was resolved stays as it is, whatever happens."""
 
-REFRESH_INTERVAL_MS = 600_000
+REFRESH_INTERVAL = "group.consumer.regex.refresh.interval.ms"
 """How often all are resolved again though no topic was created that is known of."""
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ def _is_refresh_due(
     return (
         len(wanted) != len(group.resolved_regexes)
         or last.version < groups.subscriptions.new_topics_offset
-        or age_ms > REFRESH_INTERVAL_MS
+        or age_ms > groups.settings.broker(REFRESH_INTERVAL)
     )
 
 
