@@ -5,6 +5,7 @@ from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.assignors.model import Assignment
 from barnabas.coordinator.groups.classic import rebalance
@@ -38,9 +39,8 @@ def downgrade(
     if group.classic_member_count + consumers_left < len(group.members):
         return None
     staying = [each for member_id, each in group.members.items() if member_id not in leaving]
-    targets = {each.member_id: group.target(each.member_id) for each in staying}
     because = f"{', '.join(leaving)} left, the last of the consumer protocol"
-    return _as_classic(groups, group, staying, targets, response, because)
+    return _as_classic(groups, group, staying, response, because)
 
 
 def downgrade_by_replacing(
@@ -51,27 +51,26 @@ def downgrade_by_replacing(
     response: R,
 ) -> Decision[R] | None:
     """The same for a static member that comes back by the classic protocol, and was the last of
-    the other: it takes over what `former` had. If all else is as it was nobody has to rebalance."""
+    the other: it has taken over what `former` had. If all else is settled nobody has to rebalance.
+    """
     if former.uses_classic_protocol or group.classic_member_count + 1 < len(group.members):
         return None
     others = [each for each in group.members.values() if each is not former]
-    targets = {each.member_id: group.target(each.member_id) for each in others}
-    targets[joining.member_id] = group.target(former.member_id)
     is_settled = (
         joining.subscribed_topic_names == former.subscribed_topic_names
         and not former.subscribed_topic_regex
         and group.epoch == group.assignment_epoch
+        and _held(joining) == group.target(former.member_id)
         and all(each.is_reconciled_to(group.epoch) for each in others)
     )
     because = None if is_settled else f"{joining.member_id} came back by the classic protocol"
-    return _as_classic(groups, group, [*others, joining], targets, response, because)
+    return _as_classic(groups, group, [*others, joining], response, because)
 
 
 def _as_classic(
     groups: "Groups",
     group: ConsumerGroup,
     members: list[ConsumerMember],
-    targets: dict[str, Assignment],
     response: R,
     because: str | None,
 ) -> Decision[R] | None:
@@ -88,14 +87,19 @@ def _as_classic(
         classic.add(_classic_member_of(member), CONSUMER)
     classic.protocol = classic.elect_protocol()
     try:
-        for each in classic.members.values():
-            version = version_of(each.metadata(classic.protocol))
-            each.assignment = write_assignment(targets[each.member_id], version, groups.image)
+        for member in members:
+            drafted = classic.members[member.member_id]
+            version = version_of(drafted.metadata(classic.protocol))
+            drafted.assignment = write_assignment(_held(member), version, groups.image)
     except ProtocolViolation as violation:
         log.warning("Group %s stays with the consumer protocol: %s", group.group_id, violation)
         return None
     log.info("Group %s moves to the classic protocol with %d members", group.group_id, len(members))
-    groups.timers.set(("downgrade", group.group_id), 0, partial(_resume, groups, classic, because))
+    groups.timers.set(
+        ("downgrade", group.group_id),
+        0,
+        partial(_resume, groups, classic, list(group.members), because),
+    )
     return Decision(response, [*group.tombstones(), group_record(classic)])
 
 
@@ -124,20 +128,34 @@ def _classic_member_of(member: ConsumerMember) -> ClassicMember:
     )
 
 
-def _resume(groups: "Groups", draft: ClassicGroup, because: str | None) -> Decision[None]:
+def _held(member: ConsumerMember) -> Assignment:
+    """What a member may be consuming. That is not its target, which others may still hold: should
+    the group move back before it has rebalanced, then only this is true."""
+    return {
+        topic_id: frozenset(member.assigned.get(topic_id, ())).union(
+            member.pending_revocation.get(topic_id, ())
+        )
+        for topic_id in member.assigned.keys() | member.pending_revocation.keys()
+    }
+
+
+def _resume(
+    groups: "Groups", draft: ClassicGroup, former_ids: list[str], because: str | None
+) -> Decision[None]:
     """The batch has been replayed, if it could be written: have the new group go on.
 
     Its record has told but one protocol of each member; here they get back what they offer.
     """
     group = groups.groups.get(draft.group_id)
-    if not isinstance(group, ClassicGroup):
-        return Decision(None)
-    for member in group.members.values():
-        sessions.stop(groups, group.group_id, member.member_id)
-        drafted = draft.members.get(member.member_id)
-        if drafted is not None and member.awaiting_join is None:
-            group.change_terms(member, drafted.terms)
-        rebalance.restart_session(groups, group, member)
-    if because is None or group.state is not ClassicState.STABLE:
-        return Decision(None)
-    return Decision(None, rebalance.prepare(groups, group, because), is_replayed=False)
+    written: rebalance.Records = []
+    if isinstance(group, ClassicGroup):
+        for member_id in former_ids:
+            sessions.stop(groups, group.group_id, member_id)
+        for member in group.members.values():
+            drafted = draft.members.get(member.member_id)
+            if drafted is not None and member.protocols.items() <= drafted.protocols.items():
+                group.change_terms(member, drafted.terms)  # it has not joined anew since
+            rebalance.restart_session(groups, group, member)
+        if because is not None and group.state is ClassicState.STABLE:
+            written = rebalance.prepare(groups, group, because)
+    return Decision(Answer.of(None), written, is_replayed=False)  # done, and not to be done again

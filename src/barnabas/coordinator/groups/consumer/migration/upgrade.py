@@ -1,6 +1,7 @@
 """From a classic group to a consumer group."""
 
 import logging
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.coordinator.groups.assignors.model import Assignment
@@ -84,42 +85,45 @@ def _not_upgradable(classic: ClassicGroup, reason: str) -> KafkaError:
     )
 
 
-def _members_of(classic: ClassicGroup, epoch: int, image: Image) -> list[ConsumerMember]:
-    """All members as they are in a consumer group. Should two claim a partition, then the one
-    that was given it last has it."""
-    claims = [_claim_of(classic, member, image) for member in classic.members.values()]
-    claims.sort(key=lambda claim: -claim.generation)
-    taken: set[tuple[bytes, int]] = set()
-    members = []
-    for claim in claims:
-        owned: OwnedPartitions = {}
-        for topic_id, partitions in claim.partitions.items():
-            free = [each for each in partitions if (topic_id, each) not in taken]
-            taken.update((topic_id, each) for each in free)
-            if free:
-                owned[topic_id] = dict.fromkeys(free, epoch)
-        members.append(_member_of(claim, owned, epoch))
-    return members
+def _members_of(classic: ClassicGroup, epoch: int, image: Image) -> Iterator[ConsumerMember]:
+    """All members as they are in a consumer group."""
+    told = {
+        member_id: read_subscription(_metadata_of(classic, member))
+        for member_id, member in classic.members.items()
+    }
+    claims = [
+        claim
+        for member_id, member in classic.members.items()
+        for claim in _claims_of(classic, member, told[member_id], image)
+    ]
+    owned = _settled(claims, epoch)
+    for member_id, member in classic.members.items():
+        yield _member_of(member, told[member_id], owned.get(member_id, {}), epoch)
+
+
+def _metadata_of(classic: ClassicGroup, member: ClassicMember) -> bytes:
+    """A member that joins just now need not offer what the group chose for the last generation."""
+    first = next(iter(member.protocols.values()))
+    return member.protocols.get(classic.protocol or "", first)
 
 
 class _Claim(NamedTuple):
-    """What a classic member told its group, and has."""
+    """Partitions that a member has, or may have."""
 
-    member: ClassicMember
-    subscription: ConsumerProtocolSubscription
-    partitions: Assignment
     generation: int
     """In which it was given them."""
+    member_id: str
+    partitions: Assignment
 
 
-def _claim_of(classic: ClassicGroup, member: ClassicMember, image: Image) -> _Claim:
-    """What it was assigned; or, where a rebalance that was broken off left no assignment, what
-    it said it has when it joined that: a cooperative member goes on consuming that."""
-    protocol = classic.protocol if classic.protocol in member.protocols else None
-    subscription = read_subscription(member.protocols[protocol or next(iter(member.protocols))])
-    if not member.assignment:
-        owned = by_topic_id(subscription.owned_partitions, image)
-        return _Claim(member, subscription, owned, subscription.generation_id)
+def _claims_of(
+    classic: ClassicGroup,
+    member: ClassicMember,
+    told: ConsumerProtocolSubscription,
+    image: Image,
+) -> Iterator[_Claim]:
+    """What a member was assigned, and what it had when it joined: a cooperative member goes on
+    with that until it hears of its assignment, and then joins once more."""
     assignment = read_assignment(member.assignment)
     if assignment.user_data:
         raise _not_upgradable(
@@ -128,19 +132,35 @@ def _claim_of(classic: ClassicGroup, member: ClassicMember, image: Image) -> _Cl
             "switch to a default assignor before re-attempting the upgrade",
         )
     assigned = by_topic_id(assignment.assigned_partitions, image)
-    return _Claim(member, subscription, assigned, classic.generation)
+    yield _Claim(classic.generation, member.member_id, assigned)
+    yield _Claim(told.generation_id, member.member_id, by_topic_id(told.owned_partitions, image))
 
 
-def _member_of(claim: _Claim, owned: OwnedPartitions, epoch: int) -> ConsumerMember:
-    member, subscription = claim.member, claim.subscription
+def _settled(claims: list[_Claim], epoch: int) -> dict[str, OwnedPartitions]:
+    """Who has what: of those who claim a partition, the one that was given it last."""
+    taken: set[tuple[bytes, int]] = set()
+    owned: dict[str, OwnedPartitions] = {}
+    for claim in sorted(claims, key=lambda claim: -claim.generation):
+        for topic_id, partitions in claim.partitions.items():
+            free = [each for each in partitions if (topic_id, each) not in taken]
+            taken.update((topic_id, each) for each in free)
+            if free:
+                topics = owned.setdefault(claim.member_id, {})
+                topics.setdefault(topic_id, {}).update(dict.fromkeys(free, epoch))
+    return owned
+
+
+def _member_of(
+    member: ClassicMember, told: ConsumerProtocolSubscription, owned: OwnedPartitions, epoch: int
+) -> ConsumerMember:
     return ConsumerMember(
         member_id=member.member_id,
         instance_id=member.instance_id,
-        rack_id=subscription.rack_id,
+        rack_id=told.rack_id,
         client_id=member.client_id,
         client_host=member.client_host,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
-        subscribed_topic_names=frozenset(subscription.topics),
+        subscribed_topic_names=frozenset(told.topics),
         classic=classic_metadata(member.terms),
         member_epoch=epoch,
         previous_member_epoch=epoch,
