@@ -17,6 +17,7 @@ from barnabas.log import (
     Verification,
 )
 from barnabas.metadata.states import PartitionState
+from barnabas.replication import refusals
 from barnabas.replication.ports import Caretaker, Marker, Waiting
 from barnabas.replication.topic_rules import TopicRules
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -63,7 +64,6 @@ class Partition:
         "_caretaker",
         "_damage_told",
         "_flush_wanted",
-        "_node_id",
         "_short_of_replicas",
         "_waiting",
         "failure",
@@ -72,6 +72,7 @@ class Partition:
         "is_leader",
         "leader_epoch",
         "log",
+        "node_id",
         "rules",
         "state",
         "topic",
@@ -100,7 +101,7 @@ class Partition:
         self.failure: ErrorCode | None = None
         """Why nothing more can be asked of this partition: its disk failed, or it was deleted."""
         self.state: PartitionState | None = None
-        self._node_id = node_id
+        self.node_id = node_id
         self._caretaker = caretaker
         self._waiting = waiting
         self._alone = False  # leading, with nobody else in sync
@@ -129,9 +130,9 @@ class Partition:
         numbers; a marker among it is judged by its `transaction_version`.
         """
         if not self.is_leader:
-            raise self._refusal()
+            raise refusals.not_served(self)
         if self._short_of_replicas and acks == ALL_IN_SYNC:
-            raise self._too_few_replicas()
+            raise refusals.too_few_replicas(self)
         log = self.log
         rules = self.rules
         if from_client:
@@ -165,7 +166,7 @@ class Partition:
         each transaction has an epoch of its own.
         """
         if not self.is_leader:
-            raise self._refusal()
+            raise refusals.not_served(self)
         return self.log.producers.verify(batch, from_zero=from_zero, now_ms=now_ms)
 
     def end_transaction(self, marker: Marker, *, now_ms: int) -> Appended:
@@ -207,7 +208,7 @@ class Partition:
     ) -> FetchedPartition:
         """Whole batches from `offset` on, none of them beyond what the reader may see."""
         if not self.is_leader or (leader_epoch >= 0 and leader_epoch != self.leader_epoch):
-            raise self._refusal(leader_epoch)
+            raise refusals.not_served(self, leader_epoch)
         log = self.log
         high_watermark = self.high_watermark
         stable = log.last_stable_offset(high_watermark)
@@ -229,7 +230,7 @@ class Partition:
         elif start <= offset <= log.end_offset:
             records = None
         else:
-            raise self._out_of_range(offset)
+            raise refusals.out_of_range(self, offset)
         aborted = None
         if isolation:
             aborted = log.aborted_transactions(offset, records.next_offset) if records else []
@@ -251,7 +252,7 @@ class Partition:
     def require_leader(self, leader_epoch: int = NO_EPOCH) -> None:
         """Refuse unless this replica leads, in the epoch the caller believes if it names one."""
         if not self.is_leader or (leader_epoch >= 0 and leader_epoch != self.leader_epoch):
-            raise self._refusal(leader_epoch)
+            raise refusals.not_served(self, leader_epoch)
 
     def epoch_end(self, epoch: int, leader_epoch: int = NO_EPOCH) -> EpochEnd:
         """Where `epoch` ended in this log; both -1 where the log cannot tell."""
@@ -270,7 +271,7 @@ class Partition:
         if before_offset == UP_TO_HIGH_WATERMARK:
             before_offset = self.high_watermark
         if not 0 <= before_offset <= self.high_watermark:
-            raise self._out_of_range(before_offset)
+            raise refusals.out_of_range(self, before_offset)
         try:
             self.log.advance_start(before_offset)
         except LogDirFailure as failure:
@@ -282,8 +283,8 @@ class Partition:
         """Lead or follow, as the metadata now has it."""
         self.state = state
         self.leader_epoch = state.leader_epoch
-        self.is_leader = state.leader == self._node_id and self.failure is None
-        self._alone = self.is_leader and state.isr == (self._node_id,)
+        self.is_leader = state.leader == self.node_id and self.failure is None
+        self._alone = self.is_leader and state.isr == (self.node_id,)
         if self.is_leader and self.log.latest_epoch != state.leader_epoch:
             self.log.start_epoch(state.leader_epoch, self.log.end_offset)
         if self._alone:
@@ -329,46 +330,10 @@ class Partition:
         """Where the reader's log left ours, if it did (KIP-595)."""
         end = EpochEnd(*self.log.epoch_end_offset(last_fetched_epoch))
         if end.epoch == NO_EPOCH or offset < self.log.start_offset:
-            raise self._out_of_range(offset)
+            raise refusals.out_of_range(self, offset)
         if end.epoch < last_fetched_epoch or end.end_offset < offset:
             return end
         return None
-
-    def _refusal(self, leader_epoch: int = NO_EPOCH) -> KafkaError:
-        name = f"{self.topic}-{self.index}"
-        if self.failure is not None:
-            return KafkaError(self.failure, f"{name} is not served here any more.")
-        if 0 <= leader_epoch < self.leader_epoch:
-            return KafkaError(
-                ErrorCode.FENCED_LEADER_EPOCH,
-                f"{name} is at leader epoch {self.leader_epoch}, the request at {leader_epoch}: "
-                "refresh the metadata.",
-            )
-        if leader_epoch > self.leader_epoch:
-            return KafkaError(
-                ErrorCode.UNKNOWN_LEADER_EPOCH,
-                f"{name} is at leader epoch {self.leader_epoch} here and at {leader_epoch} in the "
-                "request: this broker will learn of it.",
-            )
-        return KafkaError(
-            ErrorCode.NOT_LEADER_OR_FOLLOWER,
-            f"broker {self._node_id} does not lead {name}: refresh the metadata.",
-        )
-
-    def _too_few_replicas(self) -> KafkaError:
-        in_sync = len(self.state.isr) if self.state is not None else 0
-        return KafkaError(
-            ErrorCode.NOT_ENOUGH_REPLICAS,
-            f"{self.topic}-{self.index} has {in_sync} replicas in sync, its "
-            f"min.insync.replicas is {self.rules.min_insync_replicas}.",
-        )
-
-    def _out_of_range(self, offset: int) -> KafkaError:
-        return KafkaError(
-            ErrorCode.OFFSET_OUT_OF_RANGE,
-            f"offset {offset} of {self.topic}-{self.index} is outside "
-            f"[{self.log.start_offset}, {self.high_watermark}].",
-        )
 
 
 def _own_batch(records: memoryview, rules: ProduceRules) -> ValidBatch:
