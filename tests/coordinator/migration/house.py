@@ -191,6 +191,10 @@ class House:
         )
         return self.ask(request).result()
 
+    @staticmethod
+    def leaving(member_id: str) -> ConsumerGroupHeartbeatRequest:
+        return ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id=member_id, member_epoch=-1)
+
     def stable_classic(self, *assignments: Partitions, **terms: Any) -> list[str]:
         """A stable classic group whose members got these partitions; their ids."""
         ids = [self.join(**terms).result().member_id for _ in assignments]

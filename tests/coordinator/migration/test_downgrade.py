@@ -41,7 +41,6 @@ def test_the_classic_group_has_the_assignment_and_rebalances(house: House) -> No
     targets = {each: house.consumer_group.target(each) for each in ("a", "b")}
 
     house.beat("new", -1)
-    house.advance(0)
 
     group = house.classic_group
     assert group.state is ClassicState.PREPARING_REBALANCE
@@ -81,7 +80,6 @@ def test_the_records_are_tombstones_and_the_classic_group(house: House) -> None:
 def test_members_offer_all_their_protocols_again(house: House) -> None:
     mixed(house, "a", protocols=("range", "sticky"))
     house.beat("new", -1)
-    house.advance(0)
     newcomer = house.join(protocols=("sticky",), version=3)
     assert not newcomer.is_done  # not refused: it waits for "a", which offers that as well
     house.join("a", protocols=("range", "sticky"))
@@ -114,7 +112,6 @@ def test_sessions_of_the_classic_members_go_on(house: House) -> None:
 def test_members_that_do_not_join_the_rebalance_are_given_up(house: House) -> None:
     epoch = mixed(house, "a", "b")
     house.beat("new", -1)
-    house.advance(0)
     waiting = house.join("a")
     for _ in range(REBALANCE_MS // 5_000):
         house.advance(5_000)
@@ -207,7 +204,6 @@ def test_a_static_member_takes_over_without_a_rebalance(house: House) -> None:
     house.beat("new", -2, instance="i")
 
     joined = house.join(instance="i").result()
-    house.advance(0)
 
     group = house.classic_group
     assert group.state is ClassicState.STABLE
@@ -223,7 +219,6 @@ def test_a_static_member_takes_over_without_a_rebalance(house: House) -> None:
 def test_it_takes_over_from_one_that_never_said_goodbye(house: House) -> None:
     mixed(house, instance="i")
     joined = house.join(instance="i").result()
-    house.advance(0)
     assert house.classic_group.state is ClassicState.STABLE
     assert assigned_to(house, joined.member_id) == {0, 1, 2, 3}
 
@@ -232,7 +227,6 @@ def test_with_another_subscription_it_rebalances(house: House) -> None:
     house.world.create_topic("u", 2)
     epoch = mixed(house, "a", instance="i")
     joined = house.join(instance="i", topics=("t", "u")).result()
-    house.advance(0)
     assert house.classic_group.state is ClassicState.PREPARING_REBALANCE
     assert house.heartbeat("a", epoch) == ErrorCode.REBALANCE_IN_PROGRESS
     answer = house.sync(joined.member_id, joined.generation_id, instance="i")
@@ -243,7 +237,23 @@ def test_it_rebalances_if_others_were_not_done_with_the_last_one(house: House) -
     epoch = mixed(house, "a", instance="i")
     house.join("b")  # joins, and nobody has given it anything yet
     house.join(instance="i")
-    house.advance(0)
     assert house.classic_group.state is ClassicState.PREPARING_REBALANCE
     assert set(house.classic_group.members) > {"a", "b"}
     assert house.classic_group.generation == epoch + 1
+
+
+def test_a_group_that_moved_goes_on_before_that_is_committed_and_does_so_once(house: House) -> None:
+    mixed(house, "a")
+    house.world.log.committing = False
+    left = house.ask(house.leaving("new"))
+    assert not left.is_done
+    assert house.classic_group.state is ClassicState.STABLE
+    house.advance(0)
+    assert house.classic_group.state is ClassicState.PREPARING_REBALANCE
+    joined = house.join("a")
+    assert house.classic_group.state is ClassicState.COMPLETING_REBALANCE
+    house.world.log.committing = True
+    house.world.log.commit()
+    assert left.result().error_code == 0
+    assert joined.result().generation_id == house.classic_group.generation
+    assert house.classic_group.state is ClassicState.COMPLETING_REBALANCE

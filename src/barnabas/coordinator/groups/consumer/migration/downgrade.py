@@ -95,12 +95,17 @@ def _as_classic(
         log.warning("Group %s stays with the consumer protocol: %s", group.group_id, violation)
         return None
     log.info("Group %s moves to the classic protocol with %d members", group.group_id, len(members))
-    groups.timers.set(
-        ("downgrade", group.group_id),
-        0,
-        partial(_resume, groups, classic, list(group.members), because),
-    )
-    return Decision(response, [*group.tombstones(), group_record(classic)])
+    key = ("downgrade", group.group_id)
+    resume = partial(_resume, groups, classic, list(group.members), because)
+
+    def resume_now() -> None:
+        if key in groups.timers:
+            groups.timers.cancel(key)
+            groups.shard.write(lambda _: resume())
+
+    groups.timers.set(key, 0, resume)  # at the latest: what is replayed may not be committed yet
+    records = [*group.tombstones(), group_record(classic)]
+    return Decision(response, records, committed=resume_now)
 
 
 def _may_downgrade(groups: "Groups", group: ConsumerGroup, size: int) -> bool:
