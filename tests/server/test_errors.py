@@ -33,6 +33,8 @@ from barnabas.wire.messages.describe_producers import (
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.join_group import JoinGroupRequest
+from barnabas.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.wire.messages.produce import (
     PartitionProduceData,
@@ -160,6 +162,15 @@ def test_metadata_of_a_nameless_topic_has_an_empty_name_where_null_is_not_allowe
     assert the_error(request, 10).topics[0].name == ""
     assert the_error(request, 12).topics[0].name is None
     assert the_error(request, 13).error_code == CODE
+
+
+def test_a_refused_join_has_no_protocol_and_a_refused_leave_no_members() -> None:
+    for version, protocol in (6, ""), (7, None):
+        joined = the_error(JoinGroupRequest(group_id="g"), version)
+        assert (joined.error_code, joined.protocol_name) == (CODE, protocol)
+    leaving = LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id="m")])
+    left = the_error(leaving, 3)
+    assert (left.error_code, left.members) == (CODE, [])
 
 
 def test_a_refused_producer_gets_no_id_and_no_epoch() -> None:

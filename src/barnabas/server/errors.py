@@ -65,6 +65,7 @@ VersionNever = 1 << 15
 
 _SAID_AT_THE_TOP_FROM = {
     ApiKey.FETCH: 13,
+    ApiKey.LEAVE_GROUP: 0,
     ApiKey.OFFSET_DELETE: 0,
     ApiKey.DESCRIBE_LOG_DIRS: 0,
     ApiKey.DESCRIBE_QUORUM: 0,
@@ -86,9 +87,10 @@ _UNKNOWN_VALUES: dict[str, object] = {
     "high_watermark": -1,
     "low_watermark": -1,
     "producer_epoch": -1,
+    "protocol_name": None,
     "records": b"",
 }
-"""What stands beside an error where the declared default would be a lie."""
+"""What stands beside an error where the declared default would be a lie; null where it may."""
 
 
 class _ErrorAnswer:
@@ -111,7 +113,7 @@ class _ErrorAnswer:
         if "error_message" in fields:
             struct.error_message = self._message or None  # type: ignore[attr-defined]
         for name, value in _UNKNOWN_VALUES.items():
-            if name in fields:
+            if name in fields and (value is not None or fields[name].is_nullable(self._version)):
                 setattr(struct, name, value)
         return True
 

@@ -87,7 +87,6 @@ def test_before_anybody_asked_for_a_coordinator(untouched: Sides) -> None:
             heartbeat("g", 1, "m"),
             sync("g", 1, "m"),
             leave("g", "m"),
-            commit(talk.side, 9, "g"),
             fetched(talk.side, 9, "g"),
             fetched(talk.side, 9, "g", topics=None),
             delete_offsets("g", PLAIN),
@@ -109,6 +108,7 @@ def test_before_anybody_asked_for_a_coordinator(untouched: Sides) -> None:
         ]
         for request in requests:
             talk.ask_in_all_versions(request)
+        talk.ask(commit(talk.side, 9, "g"), 9)
 
     agree(untouched, conversation)
 

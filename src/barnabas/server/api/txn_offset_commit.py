@@ -52,6 +52,8 @@ async def _verify(request: TxnOffsetCommitRequest, index: int, call: Call) -> No
         return
     if code is ErrorCode.PRODUCER_FENCED:
         code = ErrorCode.INVALID_PRODUCER_EPOCH
+    elif code is ErrorCode.NOT_COORDINATOR:  # of the transaction; the client asked for the group's
+        code = ErrorCode.COORDINATOR_NOT_AVAILABLE
     elif (
         code is ErrorCode.TRANSACTION_ABORTABLE
         and call.api_version < FIRST_VERSION_WITH_ABORTABLE_ERRORS
