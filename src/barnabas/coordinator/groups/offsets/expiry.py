@@ -125,19 +125,28 @@ def _start_removing(groups: "Groups", topic: TopicState) -> None:
 
 
 def _of_topic(groups: "Groups", topic: TopicState) -> Steps:
-    """Another topic may have that name by now: its offsets are told by its id."""
+    """Another topic may have that name by now: its offsets are told by its id. Where one is
+    pending, nothing is deleted, because that would delete what is pending too."""
     ids = (topic.topic_id, ZERO)
+    pending = groups.offsets.pending.by_key
+
+    def is_of_another(key: OffsetKey) -> bool:
+        waiting = pending.get(key, {}).values()
+        return any(offset is not None and offset.topic_id not in ids for offset in waiting)
+
     for group_id in list(groups.offsets.groups_of(topic.name)):
         offsets = groups.offsets.of(group_id).get(topic.name)
         for first_partition, page in offsets.pages() if offsets is not None else ():
             yield [
-                CoordinatorRecord(OffsetKey(group_id, topic.name, first_partition + place), None)
+                CoordinatorRecord(key, None)
                 for place, committed in page.read_all()
                 if committed.topic_id in ids
+                and not is_of_another(
+                    key := OffsetKey(group_id, topic.name, first_partition + place)
+                )
             ]
     yield [
         CoordinatorRecord(key, None)
-        for key, waiting in groups.offsets.pending.by_key.items()
-        if key.topic == topic.name
-        and all(committed is None or committed.topic_id in ids for committed in waiting.values())
+        for key in pending
+        if key.topic == topic.name and not is_of_another(key)
     ]

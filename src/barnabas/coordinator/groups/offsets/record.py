@@ -19,6 +19,7 @@ A value of version 4, after its version:
     tags            varint   how many; tag 0 is the topic's id: varint 0, varint 16, 16 bytes
 """
 
+import struct
 from collections.abc import Callable
 from functools import cache, lru_cache
 from struct import Struct
@@ -160,11 +161,15 @@ def _reader_of_declared(version: int) -> Callable[[bytes, int], tuple[CommittedO
 # Partitions of one topic often follow each other: before their numbers, their keys are the same.
 @lru_cache(maxsize=_NAMES_KEPT)
 def _read_names(names: bytes) -> tuple[str, str]:
-    topic_at = 2 + _SIZE.unpack_from(names)[0]
-    group, topic = names[2:topic_at], names[topic_at + 2 :]
-    if _SIZE.unpack_from(names, topic_at)[0] != len(topic):
+    try:
+        topic_at = 2 + _SIZE.unpack_from(names)[0]
+        group, topic = names[2:topic_at].decode(), names[topic_at + 2 :].decode()
+        is_whole = _SIZE.unpack_from(names, topic_at)[0] == len(names) - topic_at - 2
+    except (struct.error, UnicodeDecodeError):
+        is_whole = False
+    if not is_whole:
         raise ProtocolViolation(f"{names!r} are not the names of a group and a topic")
-    return group.decode(), topic.decode()
+    return group, topic
 
 
 @lru_cache(maxsize=_NAMES_KEPT)

@@ -1,0 +1,147 @@
+"""Loading: everything in order, in slices, whatever kinds of batches there are."""
+
+from typing import Any
+
+import pytest
+from tests.coordinator.world import MemoryLog, SimulatedClock
+
+from barnabas.coordinator import loading
+from barnabas.coordinator.groups.offsets.record import OFFSET_RECORDS, CommittedOffset, OffsetKey
+from barnabas.coordinator.loading import RECORDS_A_SLICE, load
+from barnabas.coordinator.records import CoordinatorRecord, RecordTypes, encode
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.image import Image
+from barnabas.wire.messages.group_records import GroupMetadataKey
+from barnabas.wire.records.batch import CorruptBatch
+from barnabas.wire.records.build import Record, build_batch
+from barnabas.wire.records.compression import Codec
+from barnabas.wire.records.control import build_marker
+
+TYPES = RecordTypes(OFFSET_RECORDS)
+
+
+class Listener:
+    """A state that notes what it is told."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[Any, ...]] = []
+
+    def replay(self, record: CoordinatorRecord, producer_id: int) -> None:
+        self.heard.append((record.key.partition, record.value and record.value.offset, producer_id))
+
+    def replay_end(self, producer_id: int, committed: bool) -> None:
+        self.heard.append((producer_id, committed))
+
+    def loaded(self) -> None: ...
+
+    def unloaded(self) -> None: ...
+
+    def follow(self, delta: Delta, image: Image) -> None: ...
+
+
+@pytest.fixture
+def log() -> MemoryLog:
+    return MemoryLog(SimulatedClock())
+
+
+def records(partitions: range, offset: int = 0) -> list[Record]:
+    return [
+        encode(
+            CoordinatorRecord(
+                OffsetKey("g", "t", partition),
+                CommittedOffset(offset, -1, "", 0, -1, b"i" * 16),
+                4,
+            ),
+            0,
+        )
+        for partition in partitions
+    ]
+
+
+def heard_in_slices(log: MemoryLog) -> list[list[tuple[Any, ...]]]:
+    """What was replayed before each time that others have their turn, and at last."""
+    listener = Listener()
+    slices = []
+    for _ in load(log, TYPES, listener):
+        slices.append(listener.heard)
+        listener.heard = []
+    return [*slices, listener.heard]
+
+
+def test_batches_of_all_kinds_are_replayed_in_order(log: MemoryLog) -> None:
+    def marker(committed: bool) -> bytearray:
+        return build_marker(
+            producer_id=7,
+            producer_epoch=0,
+            committed=committed,
+            coordinator_epoch=0,
+            timestamp=0,
+        )
+
+    log.append(build_batch(records(range(2), 1)))
+    log.append(build_batch(records(range(1), 2), producer_id=7, transactional=True))
+    log.append(build_batch(records(range(1), 3), codec=Codec.ZSTD))
+    log.append(marker(committed=True))
+    log.append(build_batch(records(range(1), 4), producer_id=7, producer_epoch=0))
+    log.append(marker(committed=False))
+    assert heard_in_slices(log) == [
+        [
+            (0, 1, -1),
+            (1, 1, -1),
+            (0, 2, 7),
+            (0, 3, -1),
+            (7, True),
+            (0, 4, -1),
+            (7, False),
+        ]
+    ]
+
+
+def test_an_empty_log_takes_one_step(log: MemoryLog) -> None:
+    assert heard_in_slices(log) == [[]]
+
+
+def test_a_log_that_fits_in_a_slice_takes_one_step(log: MemoryLog) -> None:
+    log.append(build_batch(records(range(RECORDS_A_SLICE))))
+    assert len(heard_in_slices(log)) == 1
+    log.append(build_batch(records(range(1))))
+    assert [len(heard) for heard in heard_in_slices(log)] == [RECORDS_A_SLICE, 1]
+
+
+@pytest.mark.parametrize("per_batch", [1, 7, 5_000])
+def test_slices_are_of_one_size_whatever_the_batches_are(log: MemoryLog, per_batch: int) -> None:
+    for first in range(0, 2_100, per_batch):
+        log.append(build_batch(records(range(first, min(first + per_batch, 2_100)))))
+    slices = heard_in_slices(log)
+    assert [len(heard) for heard in slices[:-1]] == [RECORDS_A_SLICE] * (len(slices) - 1)
+    assert [heard[0] for each in slices for heard in each] == list(range(2_100))
+
+
+def test_the_log_is_read_a_piece_at_a_time(log: MemoryLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "READ_BYTES", 1_000)
+    for partition in range(100):
+        log.append(build_batch(records(range(partition, partition + 1))))
+    assert [heard[0] for heard in heard_in_slices(log)[0]] == list(range(100))
+
+
+def test_loading_begins_where_the_log_does(log: MemoryLog) -> None:
+    for partition in range(3):
+        log.append(build_batch(records(range(partition, partition + 1))))
+    log.start_offset = 1
+    assert [heard[0] for heard in heard_in_slices(log)[0]] == [1, 2]
+
+
+def test_records_of_other_kinds_and_without_keys_are_passed_over(log: MemoryLog) -> None:
+    stranger = encode(CoordinatorRecord(GroupMetadataKey(group="g"), None), 0)
+    (known,) = records(range(1))
+    newer = known._replace(value=b"\x7f\xff?")
+    log.append(build_batch([stranger, Record(0, 0, None, b"?", []), newer, known]))
+    assert heard_in_slices(log) == [[(0, 0, -1)]]
+
+
+def test_a_log_that_cannot_be_read_is_not_loaded(log: MemoryLog) -> None:
+    batch = build_batch(records(range(3)))
+    batch[61] = 0xFF
+    log.append(batch)
+    with pytest.raises(CorruptBatch):
+        heard_in_slices(log)

@@ -1,0 +1,312 @@
+"""A broker that keeps offsets, and clients that commit and fetch them, in few words."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.coordinator.world import Settings, World
+
+from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.groups import deletion, listing, offsets
+from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.group import Group, GroupType, PartitionCheck
+from barnabas.coordinator.groups.offsets.record import CommittedOffset
+from barnabas.coordinator.groups.state import GROUP_RECORDS, Groups
+from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.records import CoordinatorRecord
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages import offset_commit, offset_delete, offset_fetch, txn_offset_commit
+from barnabas.wire.messages.list_groups import ListGroupsRequest
+from barnabas.wire.uuid import ZERO
+
+PRODUCER = 4711
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+
+Offered = Mapping[str | bytes, Mapping[int, int | tuple[int, str | None]]]
+"""By topic name or id and by partition an offset, maybe with metadata."""
+
+
+class Scene:
+    """One shard, and topics `t` with four partitions and `u` with two."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.world = World(Settings(**settings))
+        self.ids = {"t": self.world.create_topic("t", 4), "u": self.world.create_topic("u", 2)}
+        self.groups: Groups = self.world.lead_groups()
+
+    def reload(self) -> None:
+        self.groups = self.world.lead_groups()
+
+    @property
+    def written(self) -> list[CoordinatorRecord]:
+        return self.world.log.records(GROUP_RECORDS)
+
+    def held(self) -> dict[tuple[str, str, int], CommittedOffset]:
+        """All that is committed."""
+        store = self.groups.offsets
+        return {
+            (group_id, topic, partition): committed
+            for group_id in self.groups.groups
+            for topic, partitions in store.of(group_id).items()
+            for partition, committed in partitions
+        }
+
+    # OffsetCommit
+
+    def commit(
+        self,
+        offered: Offered,
+        *,
+        group: str = "g",
+        epoch: int = -1,
+        member: str = "",
+        instance: str | None = None,
+        retention_ms: int = -1,
+        leader_epoch: int = -1,
+        version: int = 9,
+    ) -> dict[str | bytes, dict[int, ErrorCode]] | ErrorCode:
+        """The code of each partition, or of all."""
+        request = offset_commit.OffsetCommitRequest(
+            group_id=group,
+            generation_id_or_member_epoch=epoch,
+            member_id=member,
+            group_instance_id=instance,
+            retention_time_ms=retention_ms,
+            topics=[
+                offset_commit.OffsetCommitRequestTopic(
+                    **named(topic),
+                    partitions=[
+                        offset_commit.OffsetCommitRequestPartition(
+                            partition_index=index,
+                            committed_leader_epoch=leader_epoch,
+                            **offset_and_metadata(offset),
+                        )
+                        for index, offset in partitions.items()
+                    ],
+                )
+                for topic, partitions in offered.items()
+            ],
+        )
+        return codes(
+            self.world.shard.write(lambda groups: offsets.commit(groups, request, client(version))),
+            version >= 10,
+        )
+
+    # TxnOffsetCommit
+
+    def txn_commit(
+        self,
+        offered: Offered,
+        *,
+        producer: int = PRODUCER,
+        group: str = "g",
+        epoch: int = -1,
+        member: str = "",
+        instance: str | None = None,
+        version: int = 5,
+    ) -> dict[str | bytes, dict[int, ErrorCode]] | ErrorCode:
+        request = txn_offset_commit.TxnOffsetCommitRequest(
+            transactional_id="x",
+            group_id=group,
+            producer_id=producer,
+            producer_epoch=0,
+            generation_id_or_member_epoch=epoch,
+            member_id=member,
+            group_instance_id=instance,
+            topics=[
+                txn_offset_commit.TxnOffsetCommitRequestTopic(
+                    **named(topic),
+                    partitions=[
+                        txn_offset_commit.TxnOffsetCommitRequestPartition(
+                            partition_index=index,
+                            committed_leader_epoch=-1,
+                            **offset_and_metadata(offset),
+                        )
+                        for index, offset in partitions.items()
+                    ],
+                )
+                for topic, partitions in offered.items()
+            ],
+        )
+        return codes(
+            self.world.shard.write(
+                lambda groups: offsets.txn_commit(groups, request, client(version))
+            ),
+            version >= 6,
+        )
+
+    def end(self, committed: bool, producer: int = PRODUCER) -> None:
+        marker = Marker(producer, 0, 0, committed, 2)
+        self.world.shard.end_transaction(marker).result()
+
+    # OffsetFetch
+
+    def fetch(
+        self,
+        wanted: Mapping[str | bytes, Sequence[int]] | None,
+        *,
+        group: str = "g",
+        member: str | None = None,
+        epoch: int = -1,
+        stable: bool = False,
+        version: int = 9,
+    ) -> dict[str | bytes, dict[int, int | ErrorCode]]:
+        """The offset of each partition, or the code where there is an error."""
+        answer = self.fetch_whole(
+            wanted, group=group, member=member, epoch=epoch, stable=stable, version=version
+        )
+        return {
+            topic.topic_id if version >= 10 else topic.name: {
+                partition.partition_index: ErrorCode(partition.error_code)
+                if partition.error_code
+                else partition.committed_offset
+                for partition in topic.partitions
+            }
+            for topic in answer.topics
+        }
+
+    def fetch_whole(
+        self,
+        wanted: Mapping[str | bytes, Sequence[int]] | None,
+        *,
+        group: str = "g",
+        member: str | None = None,
+        epoch: int = -1,
+        stable: bool = False,
+        version: int = 9,
+    ) -> offset_fetch.OffsetFetchResponseGroup:
+        request = offset_fetch.OffsetFetchRequestGroup(
+            group_id=group,
+            member_id=member,
+            member_epoch=epoch,
+            topics=None
+            if wanted is None
+            else [
+                offset_fetch.OffsetFetchRequestTopics(
+                    **named(topic), partition_indexes=list(indexes)
+                )
+                for topic, indexes in wanted.items()
+            ],
+        )
+        return self.world.shard.read(
+            lambda groups: offsets.fetch(groups, request, stable, client(version))
+        ).result()
+
+    # Administration
+
+    def delete_offsets(
+        self, wanted: Mapping[str, Sequence[int]], group: str = "g"
+    ) -> dict[str | bytes, dict[int, ErrorCode]] | ErrorCode:
+        request = offset_delete.OffsetDeleteRequest(
+            group_id=group,
+            topics=[
+                offset_delete.OffsetDeleteRequestTopic(
+                    name=topic,
+                    partitions=[
+                        offset_delete.OffsetDeleteRequestPartition(partition_index=index)
+                        for index in indexes
+                    ],
+                )
+                for topic, indexes in wanted.items()
+            ],
+        )
+        return codes(
+            self.world.shard.write(lambda groups: offsets.delete(groups, request, client(0))),
+            False,
+        )
+
+    def delete_group(self, group: str = "g") -> ErrorCode:
+        answer = self.world.shard.write(lambda groups: deletion.delete_group(groups, group))
+        if isinstance(answer.error, KafkaError):
+            return answer.error.code
+        return ErrorCode(answer.result().error_code)
+
+    def list(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> list[str]:
+        request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
+        listed = listing.list_groups(self.groups, request, client(5))
+        return sorted(group.group_id for group in listed)
+
+
+class StubGroup(Group):
+    """A group of which a test says how it answers."""
+
+    def __init__(self, group_id: str = "g") -> None:
+        self.group_id = group_id
+        self.group_type = GroupType.CONSUMER
+        self.empty = False
+        self.refusal: KafkaError | None = None
+        self.partition_check: PartitionCheck | None = None
+        self.subscribed: set[str] = set()
+        self.expires_after_ms: int | None = None
+        self.asked: list[tuple[Any, ...]] = []
+
+    @property
+    def state_name(self) -> str:
+        return "Empty" if self.empty else "Stable"
+
+    @property
+    def protocol_type(self) -> str:
+        return "consumer"
+
+    @property
+    def is_empty(self) -> bool:
+        return self.empty
+
+    def check_commit(
+        self, member_id: str, instance_id: str | None, epoch: int, *, transactional: bool,
+        api_version: int,
+    ) -> PartitionCheck | None:  # fmt: skip
+        self.asked.append((member_id, instance_id, epoch, transactional, api_version))
+        self._refuse()
+        return self.partition_check
+
+    def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        self.asked.append((member_id, member_epoch))
+        self._refuse()
+
+    def check_delete(self) -> None:
+        self._refuse()
+
+    def check_delete_offsets(self) -> None:
+        self._refuse()
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        return topic in self.subscribed
+
+    def offsets_expire_after(self, committed_ms: int) -> int | None:
+        return self.expires_after_ms
+
+    def tombstones(self) -> list[CoordinatorRecord]:
+        return []
+
+    def _refuse(self) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+
+
+def client(version: int) -> Client:
+    return Client("client", "/127.0.0.1", version)
+
+
+def named(topic: str | bytes) -> dict[str, Any]:
+    if isinstance(topic, bytes):
+        return {"name": "", "topic_id": topic}
+    return {"name": topic, "topic_id": ZERO}
+
+
+def offset_and_metadata(offered: int | tuple[int, str | None]) -> dict[str, Any]:
+    offset, metadata = (offered, "") if isinstance(offered, int) else offered
+    return {"committed_offset": offset, "committed_metadata": metadata}
+
+
+def codes(answer: Answer[Any], by_id: bool) -> dict[str | bytes, dict[int, ErrorCode]] | ErrorCode:
+    """By topic and partition, or one for all."""
+    if isinstance(answer.error, KafkaError):
+        return answer.error.code
+    return {
+        topic.topic_id if by_id else topic.name: {
+            partition.partition_index: ErrorCode(partition.error_code)
+            for partition in topic.partitions
+        }
+        for topic in answer.result().topics
+    }

@@ -1,0 +1,173 @@
+"""The packed store against a plain one, whatever the log says."""
+
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.coordinator.world import World
+
+from barnabas.coordinator.decision import Decision, ProducerStamp
+from barnabas.coordinator.groups.offsets.record import CommittedOffset, OffsetKey
+from barnabas.coordinator.groups.offsets.store import Offsets
+from barnabas.coordinator.groups.offsets.topic import TopicOffsets
+from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.records import CoordinatorRecord
+from barnabas.wire.uuid import ZERO
+
+NO_PRODUCER = -1
+
+partitions = st.sampled_from([0, 1, 2, 62, 63, 64, 65, 127, 128, 6_400, 2**31 - 1])
+keys = st.builds(OffsetKey, st.sampled_from("gh"), st.sampled_from("tu"), partitions)
+offsets = st.builds(
+    CommittedOffset,
+    st.integers(-(2**63), 2**63 - 1),
+    st.integers(-1, 2**31 - 1),
+    st.sampled_from(["", "", "m", "longer metadata"]),
+    st.integers(0, 2**42),
+    st.just(-1),
+    st.sampled_from([b"1" * 16, b"2" * 16]),
+)
+producers = st.sampled_from([1, 2, 3])
+
+
+@dataclass(frozen=True)
+class Put:
+    key: OffsetKey
+    committed: CommittedOffset
+    producer: int
+
+
+@dataclass(frozen=True)
+class Remove:
+    key: OffsetKey
+
+
+@dataclass(frozen=True)
+class End:
+    producer: int
+    committed: bool
+
+
+Event = Put | Remove | End
+events = st.lists(
+    st.builds(Put, keys, offsets, st.just(NO_PRODUCER) | producers)
+    | st.builds(Remove, keys)
+    | st.builds(End, producers, st.booleans()),
+    max_size=40,
+)
+
+
+@dataclass
+class Model:
+    """What Kafka does: each offset knows where in the log it stands, and the later one wins."""
+
+    committed: dict[OffsetKey, tuple[int, CommittedOffset]] = field(default_factory=dict)
+    pending: dict[int, dict[OffsetKey, tuple[int, CommittedOffset]]] = field(default_factory=dict)
+    position: int = 0
+
+    def apply(self, event: Event) -> None:
+        self.position += 1
+        match event:
+            case Put(key, committed, producer):
+                into = self.committed
+                if producer != NO_PRODUCER:
+                    into = self.pending.setdefault(producer, {})
+                into[key] = (self.position, committed)
+            case Remove(key):
+                for each in (self.committed, *self.pending.values()):
+                    each.pop(key, None)
+            case End(producer, is_committed):
+                for key, ended in self.pending.pop(producer, {}).items():
+                    if is_committed and self.committed.get(key, (0, None))[0] < ended[0]:
+                        self.committed[key] = ended
+
+    def pending_keys(self) -> set[OffsetKey]:
+        return {key for keys in self.pending.values() for key in keys}
+
+
+def assert_same(store: Offsets, model: Model) -> None:
+    expected = {key: committed for key, (_, committed) in model.committed.items()}
+    held = {
+        OffsetKey(group, topic, partition): committed
+        for group in "gh"
+        for topic, topic_offsets in store.of(group).items()
+        for partition, committed in topic_offsets
+    }
+    assert held == expected
+    assert store.count == len(expected)
+    for key, committed in expected.items():
+        assert store.get(*key) == committed
+    waiting = model.pending_keys()
+    assert set(store.pending.by_key) == waiting
+    for group in "gh":
+        everything = {key for key in waiting | set(expected) if key.group == group}
+        assert set(store.keys_of(group)) == everything
+        assert store.has_any(group) == bool(everything)
+    for topic in "tu":
+        groups = {key.group for key in expected if key.topic == topic}
+        assert store.groups_of(topic) == groups
+
+
+@settings(deadline=None)
+@given(events)
+def test_the_store_holds_what_a_plain_one_would(log: list[Event]) -> None:
+    store, model = Offsets(), Model()
+    for event in log:
+        model.apply(event)
+        match event:
+            case Put(key, committed, producer):
+                store.put(key, committed, producer)
+            case Remove(key):
+                store.remove(key)
+            case End(producer, is_committed):
+                store.end(producer, is_committed)
+    assert_same(store, model)
+    for key in list(store.keys_of("g")) + list(store.keys_of("h")):
+        store.remove(key)
+    assert_same(store, Model())
+
+
+@settings(deadline=None, max_examples=50)
+@given(events)
+def test_loading_the_log_makes_the_same_store(log: list[Event]) -> None:
+    world, model = World(), Model()
+    world.lead_groups()
+    for event in log:
+        model.apply(event)
+        match event:
+            case Put(key, committed, producer):
+                stamp = None if producer == NO_PRODUCER else ProducerStamp(producer, 0)
+                records = [CoordinatorRecord(key, committed, 4)]
+                world.shard.write(lambda _: Decision(None, records, producer=stamp))  # noqa: B023
+            case Remove(key):
+                removal = [CoordinatorRecord(key, None)]
+                world.shard.write(lambda _: Decision(None, removal))  # noqa: B023
+            case End(producer, is_committed):
+                world.shard.end_transaction(Marker(producer, 0, 0, is_committed, 1))
+    assert_same(world.shard.state.offsets, model)
+    assert_same(world.lead_groups().offsets, model)
+
+
+@given(st.dictionaries(st.integers(-70, 300), offsets, max_size=100), st.data())
+def test_partitions_in_any_order_are_packed_without_loss(
+    wanted: dict[int, CommittedOffset], data: st.DataObject
+) -> None:
+    packed = TopicOffsets()
+    for partition in data.draw(st.permutations(list(wanted))):
+        assert packed.put(partition, wanted[partition])
+        assert not packed.put(partition, wanted[partition])
+    assert dict(packed) == wanted
+    assert len(packed) == len(wanted)
+    for partition in range(-80, 310):
+        assert packed.get(partition) == wanted.get(partition)
+    for partition in data.draw(st.permutations(list(wanted))):
+        assert packed.remove(partition)
+        assert not packed.remove(partition)
+    assert not packed
+
+
+def test_an_offset_takes_twenty_bytes() -> None:
+    packed = TopicOffsets()
+    for partition in range(640):
+        packed.put(partition, CommittedOffset(partition, 0, "", 1, -1, ZERO))
+    assert sum(len(page._entries) for _, page in packed.pages()) == 640 * 20
