@@ -1,6 +1,6 @@
 """DescribeTransactions and ListTransactions: what administrators see."""
 
-from barnabas.coordinator.groups.consumer.regex import search
+from barnabas.coordinator.regex import search
 from barnabas.coordinator.transactions.metadata import TransactionMetadata, TransactionState
 from barnabas.coordinator.transactions.records import by_topic
 from barnabas.coordinator.transactions.state import Transactions

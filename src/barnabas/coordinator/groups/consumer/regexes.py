@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from barnabas.coordinator import regex
 from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.groups.consumer import records, regex
+from barnabas.coordinator.groups.consumer import records
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup, ResolvedRegex
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.coordinator.groups.consumer.sessions import nothing_more

@@ -1,17 +1,15 @@
-"""Subscriptions by regular expression, resolved on the server.
+"""Regular expressions that clients send: topics to subscribe to, transactions to list.
 
 The syntax is RE2's, as Kafka's is: there are no backreferences and no looking around, so that a
 match takes time in proportion to the name and to the pattern, however it was made up. A name
-matches as a whole, and those of internal topics match too.
+matches as a whole.
 
-The library is loaded with the first pattern: a broker whose members subscribe by name does not
-pay for it.
+The library is loaded with the first pattern: a broker that is sent none does not pay for it.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from barnabas.metadata.image import Image
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 SLICE_STEPS = 250_000
@@ -21,12 +19,6 @@ SLICE_STEPS = 250_000
 def check(pattern: str) -> None:
     """KafkaError unless the pattern can be used."""
     _compile(pattern)
-
-
-def resolve(pattern: str, image: Image) -> frozenset[str]:
-    """The names of all topics that it stands for."""
-    names = (topic.name for topic in image.topics)
-    return frozenset(name for found in search(pattern, names) for name in found)
 
 
 def search(pattern: str, names: Iterable[str]) -> Iterator[list[str]]:
@@ -57,7 +49,7 @@ def _compile(pattern: str) -> Any:
         reason = refusal.args[0].decode(errors="replace")
         raise KafkaError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {reason}.",
+            f"`{pattern}` is not a valid regular expression: {reason}.",
         ) from refusal
     finally:
         re2.purge()  # its cache would hold on to megabytes for as long as it likes
