@@ -118,11 +118,11 @@ def test_offsets_of_a_new_topic_of_the_same_name_are_kept(scene: Scene) -> None:
     scene.world.delete_topic("t")
     scene.world.create_topic("t", 4, topic_id=b"the t that is new"[:16])
     scene.commit({"t": {1: 2}})
-    scene.txn_commit({"t": {0: 3}})
+    scene.txn_commit({"t": {1: 3}})
     scene.world.advance(0)
-    assert scene.fetch({"t": [1]}) == {"t": {1: 2}}
+    assert scene.fetch(None) == {"t": {1: 2}}
     scene.end(committed=True)
-    assert scene.fetch(None) == {"t": {0: 3, 1: 2}}
+    assert scene.fetch(None) == {"t": {1: 3}}
 
 
 def test_the_deletion_of_a_topic_is_tried_until_it_is_written(scene: Scene) -> None:

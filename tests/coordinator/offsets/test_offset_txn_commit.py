@@ -2,8 +2,10 @@
 
 import pytest
 from tests.coordinator.offsets.scene import DAY_MS, PRODUCER, Scene, StubGroup
+from tests.coordinator.world import START_MS
 
 from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.uuid import ZERO
 
 OK = ErrorCode.NONE
 UNSTABLE = ErrorCode.UNSTABLE_OFFSET_COMMIT
@@ -27,6 +29,12 @@ def test_what_is_pending_is_not_seen_until_the_marker(scene: Scene) -> None:
     scene.end(committed=True)
     assert scene.fetch({"t": [0, 1]}, stable=True) == {"t": {0: 5, 1: 6}}
     assert scene.held()["g", "t", 1].metadata == "m"
+
+
+def test_it_is_written_as_kafka_writes_it_without_a_topic_id(scene: Scene) -> None:
+    scene.txn_commit({"t": {0: (5, "m")}})
+    (record,) = scene.written
+    assert record == (("g", "t", 0), (5, -1, "m", START_MS, -1, ZERO), 4)
 
 
 def test_an_abort_drops_what_was_pending(scene: Scene) -> None:

@@ -102,7 +102,7 @@ def txn_commit(
         ]
     )
     producer = ProducerStamp(request.producer_id, request.producer_epoch)
-    return Decision(response, draft.records, producer=producer)
+    return Decision(response, _without_ids(draft.records), producer=producer)
 
 
 class _Draft(NamedTuple):
@@ -167,6 +167,11 @@ def _record(key: OffsetKey, committed: CommittedOffset, retention_ms: int) -> Co
         topic_id=ZERO,
     )
     return CoordinatorRecord(key, expiring, VERSION_WITH_EXPIRY)
+
+
+def _without_ids(records: Sequence[CoordinatorRecord]) -> list[CoordinatorRecord]:
+    """Kafka does not write topic ids in transactions."""
+    return [record._replace(value=record.value._replace(topic_id=ZERO)) for record in records]
 
 
 def _is_longer(metadata: str, longest: int) -> bool:

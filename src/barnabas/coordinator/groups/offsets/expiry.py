@@ -125,28 +125,18 @@ def _start_removing(groups: "Groups", topic: TopicState) -> None:
 
 
 def _of_topic(groups: "Groups", topic: TopicState) -> Steps:
-    """Another topic may have that name by now: its offsets are told by its id. Where one is
-    pending, nothing is deleted, because that would delete what is pending too."""
+    """Another topic may have that name by now: its offsets are told by its id."""
     ids = (topic.topic_id, ZERO)
-    pending = groups.offsets.pending.by_key
-
-    def is_of_another(key: OffsetKey) -> bool:
-        waiting = pending.get(key, {}).values()
-        return any(offset is not None and offset.topic_id not in ids for offset in waiting)
-
     for group_id in list(groups.offsets.groups_of(topic.name)):
         offsets = groups.offsets.of(group_id).get(topic.name)
         for first_partition, page in offsets.pages() if offsets is not None else ():
             yield [
-                CoordinatorRecord(key, None)
+                CoordinatorRecord(OffsetKey(group_id, topic.name, first_partition + place), None)
                 for place, committed in page.read_all()
                 if committed.topic_id in ids
-                and not is_of_another(
-                    key := OffsetKey(group_id, topic.name, first_partition + place)
-                )
             ]
     yield [
         CoordinatorRecord(key, None)
-        for key in pending
-        if key.topic == topic.name and not is_of_another(key)
+        for key in groups.offsets.pending.by_key
+        if key.topic == topic.name and groups.offsets.get(*key) is None
     ]
