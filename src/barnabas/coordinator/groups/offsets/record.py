@@ -44,8 +44,10 @@ VERSION_WITH_EXPIRY = 1
 _SIZE = Struct(">h")
 _PARTITION = Struct(">i")
 _PLAIN = Struct(">qicq3s16s")
+_PLAIN_WITHOUT_ID = Struct(">qicqc")
 _NO_METADATA = b"\x01"
 _TOPIC_ID_TAG = b"\x01\x00\x10"
+_NO_TAGS = b"\x00"
 _NAMES_KEPT = 1024
 
 _new: Any = tuple.__new__  # what a named tuple's own constructor comes to, in half the time
@@ -109,8 +111,10 @@ class CommittedOffset(_Value):
 
     def write(self, version: int) -> bytes:
         offset, epoch, metadata, timestamp, _, topic_id = self
-        if metadata or version != VERSION or topic_id == ZERO:
+        if metadata or version != VERSION:
             return OffsetCommitValue(**self._asdict()).write(version)
+        if topic_id == ZERO:
+            return _PLAIN_WITHOUT_ID.pack(offset, epoch, _NO_METADATA, timestamp, _NO_TAGS)
         return _PLAIN.pack(offset, epoch, _NO_METADATA, timestamp, _TOPIC_ID_TAG, topic_id)
 
     @classmethod
@@ -136,6 +140,10 @@ def _read_value(value: bytes, position: int) -> tuple[CommittedOffset, int]:
         offset, epoch, metadata, timestamp, tag, topic_id = _PLAIN.unpack_from(value, position)
         if metadata == _NO_METADATA and tag == _TOPIC_ID_TAG:
             return _new(CommittedOffset, (offset, epoch, "", timestamp, NO_EXPIRY, topic_id)), end
+    elif end - position == _PLAIN_WITHOUT_ID.size:
+        offset, epoch, metadata, timestamp, tag = _PLAIN_WITHOUT_ID.unpack_from(value, position)
+        if metadata == _NO_METADATA and tag == _NO_TAGS:
+            return _new(CommittedOffset, (offset, epoch, "", timestamp, NO_EXPIRY, ZERO)), end
     return _reader_of_declared(VERSION)(value, position)
 
 
