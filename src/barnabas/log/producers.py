@@ -219,10 +219,10 @@ class Producers:
             producer = self.entries[producer_id] = Producer(producer_id)
         if producer.epoch != header.producer_epoch:
             producer.enter_epoch(header.producer_epoch)
+        sequences = header.base_sequence, header.last_sequence
+        # What the constructor does, without its second look at the number of fields.
         producer.note(
-            AppendedBatch(
-                header.base_sequence, header.last_sequence, first_offset, last_offset, timestamp
-            )
+            tuple.__new__(AppendedBatch, (*sequences, first_offset, last_offset, timestamp))
         )
         producer.last_timestamp = timestamp
         if producer.transaction_start < 0 and header.attributes & TRANSACTIONAL_BIT:

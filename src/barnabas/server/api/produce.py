@@ -41,6 +41,7 @@ ADMIN_CLIENT_ID = "__admin_client"
 
 _ATTRIBUTES_AT = 22  # the byte of a batch that holds all the attributes there are
 _NO_RECORDS = memoryview(b"")
+_NOTHING_VERIFIED: Verified = {}
 
 _SAYING_NOTHING_OF_THE_LOG = frozenset(
     (
@@ -60,7 +61,8 @@ _SAYING_NOTHING_OF_THE_LOG = frozenset(
 
 
 async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
-    verified = await verify(request, call) if request.transactional_id is not None else {}
+    is_transactional = request.transactional_id is not None
+    verified = await verify(request, call) if is_transactional else _NOTHING_VERIFIED
     appends = _Appends(request, call, verified)
     append = appends.append
     response = ProduceResponse(
