@@ -3,11 +3,11 @@
 What is measured is then the broker, even where broker and client share two cores.
 """
 
-import selectors
 import socket
 import struct
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.headers import RequestHeader, read_response_header, write_request_header
@@ -23,7 +23,7 @@ from barnabas.wire.outgoing import Outgoing
 from barnabas.wire.records.batch import iterate_batches
 from barnabas.wire.records.build import build_batch
 from barnabas.wire.records.record import Record
-from barnabas.wire.schema import Message
+from barnabas.wire.schema import Buffer, Message
 
 PRODUCE_VERSION = 9
 FETCH_VERSION = 12  # the last that names topics: no ids to look up
@@ -38,6 +38,12 @@ def frame(key: ApiKey, version: int, request: Message) -> bytes:
     write_request_header(RequestHeader(key, version, 1, "bench"), out)
     request.writer(version)(request, out)
     return struct.pack(">i", len(out)) + bytes(out)
+
+
+def parse(key: ApiKey, version: int, response: type[Message], answer: Buffer) -> Any:
+    """An answer, read; it may lie in a buffer that is reused."""
+    _, position = read_response_header(answer, key, version)
+    return response.reader(version)(answer, position)[0]
 
 
 def produce_frame(topic: str, partitions: int, value_bytes: int) -> bytes:
@@ -95,6 +101,25 @@ class Connection:
         self._receive(answer)
         return answer
 
+    def ask_ahead(self, request: bytes, times: int, *, in_flight: int) -> None:
+        """The same request so many times, without waiting for each answer."""
+        self.socket.sendall(request * min(in_flight, times))
+        unsent, unanswered = times - in_flight, times
+        received = bytearray()
+        while unanswered:
+            received += self.socket.recv(64 * 1024)
+            position = answered = 0
+            while len(received) - position >= 4:
+                end = position + 4 + struct.unpack_from(">i", received, position)[0]
+                if end > len(received):
+                    break
+                position, answered = end, answered + 1
+            del received[:position]
+            unanswered -= answered
+            if answered and unsent > 0:
+                self.socket.sendall(request * min(answered, unsent))
+                unsent -= answered
+
     def close(self) -> None:
         self.socket.close()
 
@@ -110,11 +135,9 @@ class Connection:
 def fetch_everything(address: Address, topic: str, end_offset: int) -> None:
     """Read a partition from its start to an offset, 1 MiB an answer."""
     connection, offset = Connection(address), 0
-    read_answer = FetchResponse.reader(FETCH_VERSION)
     while offset < end_offset:
         answer = connection.ask(fetch_frame(topic, 1, offset=offset))
-        _, position = read_response_header(answer, ApiKey.FETCH, FETCH_VERSION)
-        response, _ = read_answer(answer, position)
+        response = parse(ApiKey.FETCH, FETCH_VERSION, FetchResponse, answer)
         (partition,) = response.responses[0].partitions
         if partition.error_code:
             raise RuntimeError(f"fetch of {topic} at {offset}: error {partition.error_code}")
@@ -122,42 +145,3 @@ def fetch_everything(address: Address, topic: str, end_offset: int) -> None:
         for _, header in iterate_batches(partition.records):
             offset = header.next_offset
     connection.close()
-
-
-class Swarm:
-    """Connections that each have one request in flight, again and again."""
-
-    def __init__(self, address: Address, count: int) -> None:
-        self._selector = selectors.DefaultSelector()
-        self._sockets = [socket.create_connection(address, timeout=120) for _ in range(count)]
-        for each in self._sockets:
-            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._selector.register(each, selectors.EVENT_READ)
-
-    def ask(self, request: bytes, times: int) -> None:
-        """So many requests in all, from whichever connection is free."""
-        missing: dict[socket.socket, int] = dict.fromkeys(self._sockets, 0)
-        for each in self._sockets:
-            each.sendall(request)
-        unsent, unanswered = times - len(self._sockets), times
-        buffer = bytearray(4 * MIB)
-        while unanswered:
-            for key, _ in self._selector.select(60):
-                connection = key.fileobj
-                assert isinstance(connection, socket.socket)
-                count = connection.recv_into(buffer)
-                if not count:
-                    raise ConnectionError("the broker hung up")
-                left = missing[connection] or 4 + struct.unpack_from(">i", buffer)[0]
-                missing[connection] = left - count
-                if left > count:
-                    continue
-                unanswered -= 1
-                if unsent > 0:
-                    unsent -= 1
-                    connection.sendall(request)
-
-    def close(self) -> None:
-        for each in self._sockets:
-            each.close()
-        self._selector.close()

@@ -1,7 +1,7 @@
 """What is measured, by subject; the order is the order of a whole run."""
 
 from bench.case import Case
-from bench.sections import idle, requests, start, throughput, topics
+from bench.sections import groups, idle, requests, start, throughput, topics
 
 SECTIONS: dict[str, list[Case]] = {
     "start": start.CASES,
@@ -10,11 +10,13 @@ SECTIONS: dict[str, list[Case]] = {
     "consume": throughput.CONSUME,
     "connections": requests.CONNECTIONS,
     "partitions": requests.PARTITIONS,
+    "commit": groups.COMMIT,
+    "members": groups.MEMBERSHIP,
     "topics": topics.CREATE,
     "restart": topics.RESTART,
     "idle": idle.CASES,
     "many": topics.MANY,
 }
 
-NEED_WARM_UP = {"produce", "paced", "consume", "connections", "partitions"}
+NEED_WARM_UP = {"produce", "paced", "consume", "connections", "partitions", "commit", "members"}
 """Sections that would measure a JVM before its compiler has done its work."""

@@ -9,6 +9,7 @@ from confluent_kafka.admin import NewTopic
 from bench import raw
 from bench.brokers import Contender
 from bench.case import Case, Figures
+from bench.swarm import Swarm
 
 BUSY_CONNECTIONS = 50
 PARTITIONS_IN_REQUEST = 50
@@ -21,8 +22,8 @@ def topic_with(partitions: int, broker: Contender) -> Iterator[str]:
     name = f"requests-{partitions}"
     admin = broker.admin()
     admin.create_topics([NewTopic(name, partitions, 1)])[name].result()
-    swarm = raw.Swarm(broker.address, 1)
-    swarm.ask(raw.produce_frame(name, partitions, 100), 3)
+    swarm = Swarm(broker.address, 1)
+    swarm.ask([raw.produce_frame(name, partitions, 100)], 3)
     swarm.close()
     yield name
     broker.delete([name])
@@ -31,10 +32,10 @@ def topic_with(partitions: int, broker: Contender) -> Iterator[str]:
 def ask(connections: int, times: int, frame: bytes, broker: Contender) -> Figures:
     figures: Figures = {}
     count = max(broker.count(times), 2 * connections)
-    swarm = raw.Swarm(broker.address, connections)
-    swarm.ask(frame, count // 5)  # what is compiled or cached on first use
+    swarm = Swarm(broker.address, connections)
+    swarm.ask([frame], count // 5)  # what is compiled or cached on first use
     with broker.cpu_per_request(figures, count):
-        swarm.ask(frame, count)
+        swarm.ask([frame], count)
     swarm.close()
     return figures
 

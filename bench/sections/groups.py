@@ -1,0 +1,155 @@
+"""Consumer groups: offsets committed, heartbeats answered, one more member let in."""
+
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from confluent_kafka.admin import NewTopic
+
+from bench.brokers import Contender
+from bench.case import Case, Figures
+from bench.members import ClassicGroup, ConsumerGroup
+from bench.offsets import await_groups, check_commit, commit_frame, find_coordinator
+from bench.raw import Connection
+from bench.swarm import Swarm
+
+COMMITS = 20_000
+COMMITS_IN_FLIGHT = 64
+HEARTBEATS = 30_000
+MEMBERS = 100
+MANY_MEMBERS = 500
+PARTITIONS_A_MEMBER = 4
+ONE_BY_ONE = 5
+ASSIGNMENT_INTERVAL_S = 1.1
+"""A little more than group.consumer.assignment.interval.ms (KIP-1263)."""
+
+AnyGroup = ClassicGroup | ConsumerGroup
+
+
+@contextmanager
+def topic_for(partitions: int, group_ids: list[str], broker: Contender) -> Iterator[str]:
+    """A topic, and a coordinator that serves the groups."""
+    name = f"groups-{partitions}"
+    admin = broker.admin()
+    admin.create_topics([NewTopic(name, partitions, 1)])[name].result()
+    find_coordinator(broker.address, name)
+    await_groups(broker.address, group_ids)
+    yield name
+    broker.delete([name])
+
+
+# Commits
+
+
+def groups_named(count: int) -> list[str]:
+    return [f"committers-{index}" for index in range(count)]
+
+
+def commit(groups: int, broker: Contender, topic: str) -> Figures:
+    """Each group by a connection of its own, one commit in flight."""
+    figures: Figures = {}
+    count = max(broker.count(COMMITS), 2 * groups)
+    frames = [commit_frame(group_id, topic, 1) for group_id in groups_named(groups)]
+    swarm = Swarm(broker.address, groups)
+    swarm.converse(dict(enumerate(frames)), lambda _, answer: check_commit(answer))
+    swarm.ask(frames, count // 2)  # what is compiled or cached on first use
+    with broker.cpu_per_request(figures, count):
+        swarm.ask(frames, count)
+    swarm.close()
+    return figures
+
+
+def commit_ahead(broker: Contender, topic: str) -> Figures:
+    """One group, commits sent without waiting for the answers before."""
+    figures: Figures = {}
+    count = broker.count(COMMITS)
+    (group_id,) = groups_named(1)
+    request = commit_frame(group_id, topic, 1)
+    connection = Connection(broker.address)
+    connection.ask_ahead(request, count // 2, in_flight=COMMITS_IN_FLIGHT)
+    with broker.cpu_per_request(figures, count):
+        connection.ask_ahead(request, count, in_flight=COMMITS_IN_FLIGHT)
+    check_commit(connection.ask(request))
+    connection.close()
+    return figures
+
+
+# Members
+
+
+@contextmanager
+def group_of(kind: type[AnyGroup], members: int, broker: Contender) -> Iterator[AnyGroup]:
+    """A stable group. The last members came one by one, so that a compiler has seen it."""
+    count = max(broker.count(members), 2 * ONE_BY_ONE)
+    group_id = f"{kind.__name__}-{members}"
+    partitions = PARTITIONS_A_MEMBER * count
+    with topic_for(partitions, [group_id], broker) as topic:
+        group = kind(broker.address, group_id, topic, partitions)
+        group.join(count - ONE_BY_ONE)
+        for _ in range(ONE_BY_ONE):
+            join_one(group)
+        yield group
+        group.close()
+
+
+def join_one(group: AnyGroup) -> float:
+    """The milliseconds from its first request until everybody has what is theirs."""
+    if isinstance(group, ConsumerGroup):
+        time.sleep(ASSIGNMENT_INTERVAL_S)
+    began_s = time.perf_counter()
+    group.join(1)
+    return (time.perf_counter() - began_s) * 1000
+
+
+def rejoin(broker: Contender, group: AnyGroup) -> Figures:
+    cpu_s = broker.process.cpu_s()
+    times_ms = [join_one(group) for _ in range(ONE_BY_ONE)]
+    return {
+        "stable_again_ms": statistics.median(times_ms),
+        "broker_cpu_ms": (broker.process.cpu_s() - cpu_s) * 1000 / ONE_BY_ONE,
+    }
+
+
+def heartbeat(broker: Contender, group: AnyGroup) -> Figures:
+    figures: Figures = {}
+    frames = group.heartbeats()
+    count = max(broker.count(HEARTBEATS), 2 * len(frames))
+    swarm = Swarm(broker.address, len(frames))
+    swarm.ask(frames, count // 2)
+    with broker.cpu_per_request(figures, count):
+        swarm.ask(frames, count)
+    swarm.close()
+    return figures
+
+
+KINDS: dict[str, type[AnyGroup]] = {"classic": ClassicGroup, "KIP-848": ConsumerGroup}
+
+COMMIT = [
+    *(
+        Case(
+            f"commit, {count} group{'s' if count > 1 else ''}, one in flight each",
+            partial(commit, count),
+            partial(topic_for, 1, groups_named(count)),
+        )
+        for count in (1, 100)
+    ),
+    Case(
+        f"commit, 1 group, {COMMITS_IN_FLIGHT} in flight",
+        commit_ahead,
+        partial(topic_for, 1, groups_named(1)),
+    ),
+]
+
+MEMBERSHIP = [
+    *(
+        Case(f"{name} group of {count}: one more", rejoin, partial(group_of, kind, count), repeat)
+        for count, repeat in ((MEMBERS, None), (MANY_MEMBERS, 1))
+        for name, kind in KINDS.items()
+    ),
+    *(
+        Case(f"{name} heartbeats of {MEMBERS}", heartbeat, partial(group_of, kind, MEMBERS))
+        for name, kind in KINDS.items()
+    ),
+]

@@ -1,0 +1,98 @@
+"""Many connections driven from one thread, each with one request in flight."""
+
+import selectors
+import socket
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from bench.raw import MIB, Address
+
+Hear = Callable[[int, memoryview], bytes | None]
+"""Given a connection's number and the answer it got: what it asks next, if anything."""
+
+PATIENCE_S = 60
+
+
+class Swarm:
+    """Connections by number."""
+
+    def __init__(self, address: Address, count: int) -> None:
+        self._address = address
+        self._selector = selectors.DefaultSelector()
+        self._sockets: list[socket.socket] = []
+        self._received: list[bytearray] = []
+        self._buffer = bytearray(4 * MIB)
+        for _ in range(count):
+            self.add()
+
+    def add(self) -> int:
+        """Connect once more; the number of the connection."""
+        number = len(self._sockets)
+        connection = socket.create_connection(self._address, timeout=120)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._selector.register(connection, selectors.EVENT_READ, number)
+        self._sockets.append(connection)
+        self._received.append(bytearray())
+        return number
+
+    def ask(self, requests: Sequence[bytes], times: int) -> None:
+        """So many requests in all, each connection its own again and again, answers unread."""
+        missing = [0] * len(self._sockets)
+        for number, connection in enumerate(self._sockets):
+            connection.sendall(requests[number % len(requests)])
+        unsent, unanswered = times - len(self._sockets), times
+        buffer = self._buffer
+        while unanswered:
+            for connection, number in self._ready():
+                count = connection.recv_into(buffer)
+                if not count:
+                    raise ConnectionError("the broker hung up")
+                left = missing[number] or 4 + struct.unpack_from(">i", buffer)[0]
+                missing[number] = left - count
+                if left > count:
+                    continue
+                unanswered -= 1
+                if unsent > 0:
+                    unsent -= 1
+                    connection.sendall(requests[number % len(requests)])
+
+    def converse(self, first: Mapping[int, bytes], hear: Hear) -> None:
+        """Ask these first, and go on with what `hear` says until nobody waits any more."""
+        for number, request in first.items():
+            self._sockets[number].sendall(request)
+        waiting = len(first)
+        while waiting:
+            for connection, number in self._ready():
+                answer = self._receive(connection, self._received[number])
+                if answer is None:
+                    continue
+                request_or_none = hear(number, answer)
+                if request_or_none is None:
+                    waiting -= 1
+                else:
+                    connection.sendall(request_or_none)
+
+    def close(self) -> None:
+        for each in self._sockets:
+            each.close()
+        self._selector.close()
+
+    def _ready(self) -> Iterable[tuple[socket.socket, int]]:
+        ready = self._selector.select(PATIENCE_S)
+        if not ready:
+            raise TimeoutError(f"no answer in {PATIENCE_S} s")
+        for key, _ in ready:
+            assert isinstance(key.fileobj, socket.socket)
+            yield key.fileobj, key.data
+
+    def _receive(self, connection: socket.socket, received: bytearray) -> memoryview | None:
+        """The answer, once all of it is there."""
+        count = connection.recv_into(self._buffer)
+        if not count:
+            raise ConnectionError("the broker hung up")
+        received += memoryview(self._buffer)[:count]
+        if len(received) < 4 or len(received) < 4 + struct.unpack_from(">i", received)[0]:
+            return None
+        answer = memoryview(bytes(received))[4:]
+        received.clear()
+        return answer
