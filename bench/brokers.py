@@ -12,8 +12,6 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
-
 ROOT = Path(__file__).parents[1]
 PEERS = Path(os.environ.get("PEERS", ROOT.parent / "shared" / "peers"))
 
@@ -76,31 +74,6 @@ class Contender(peer_bench.Bench):  # type: ignore[misc, name-defined]
         seconds = time.perf_counter() - began_s
         figures["requests_per_s"] = requests / seconds
         figures["cpu_us_per_request"] = (self.process.cpu_s() - cpu_s) / requests * 1e6
-
-    def perf_consume(self, topic: str, records: int, size: int) -> dict[str, float]:
-        """In place of consumer-perf-test: a consumer that is assigned its partition."""
-        figures: dict[str, float] = {}
-        consumer = self.consumer(topic, "earliest")
-        with self.cpu(figures, records * size):
-            began_s, seen = time.perf_counter(), 0
-            while seen < records:
-                seen += len(consumer.consume(10_000, 1.0))
-            seconds = time.perf_counter() - began_s
-        consumer.close()
-        rate = records / seconds
-        return {"records_per_s": rate, "mb_per_s": rate * size / 1e6} | figures
-
-    def consumer(self, topic: str, start: str) -> Consumer:
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self.bootstrap,
-                "group.id": "not-joined",
-                "enable.auto.commit": False,
-                "fetch.queue.backoff.ms": 10,  # the default of 1 s stalls a fast consumer
-            }
-        )
-        consumer.assign([TopicPartition(topic, 0, {"earliest": -2, "latest": -1}[start])])
-        return consumer
 
 
 class Kafka(Contender):

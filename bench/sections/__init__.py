@@ -1,7 +1,7 @@
 """What is measured, by subject; the order is the order of a whole run."""
 
 from bench.case import Case
-from bench.sections import groups, idle, requests, start, throughput, topics
+from bench.sections import groups, idle, requests, start, state, throughput, topics, transactions
 
 SECTIONS: dict[str, list[Case]] = {
     "start": start.CASES,
@@ -12,11 +12,22 @@ SECTIONS: dict[str, list[Case]] = {
     "partitions": requests.PARTITIONS,
     "commit": groups.COMMIT,
     "members": groups.MEMBERSHIP,
+    "transactions": transactions.CASES,
     "topics": topics.CREATE,
     "restart": topics.RESTART,
+    "state": state.CASES,
     "idle": idle.CASES,
     "many": topics.MANY,
 }
 
-NEED_WARM_UP = {"produce", "paced", "consume", "connections", "partitions", "commit", "members"}
+NEED_WARM_UP = {
+    "produce",
+    "paced",
+    "consume",
+    "connections",
+    "partitions",
+    "commit",
+    "members",
+    "transactions",
+}
 """Sections that would measure a JVM before its compiler has done its work."""

@@ -1,0 +1,136 @@
+"""What the coordinators hold in memory, and how long it takes to have it there again."""
+
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench.brokers import Contender, Kafka
+from bench.case import Case, Figures
+from bench.offsets import await_groups, check_commit, commit_frame
+from bench.sections.groups import KINDS, AnyGroup, topic_for
+from bench.swarm import Swarm
+
+OFFSETS = 1_000_000
+OFFSETS_A_GROUP = 100
+COMMITTERS = 4
+MEMBERS_A_GROUP = 100
+GROUPS = 10
+PARTITIONS = 400
+SETTLE_S = 2
+
+
+def memory_mb(broker: Contender) -> float:
+    """What is in use. A JVM keeps what it once took, so of Kafka it is the objects that live."""
+    time.sleep(SETTLE_S)
+    if not isinstance(broker, Kafka):
+        return float(broker.process.rss_mb())
+    histogram = subprocess.run(
+        ["jcmd", str(broker.process.pid), "GC.class_histogram"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    total = re.search(r"^Total +\d+ +(\d+)", histogram, re.MULTILINE)
+    assert total is not None
+    return int(total[1]) / 1e6
+
+
+# Members
+
+
+def members(kind: type[AnyGroup], broker: Contender, _: Any) -> Figures:
+    """Groups whose members have connections only while they join."""
+    broker.start_empty()
+    group_ids = [f"weighed-{index}" for index in range(GROUPS)]
+    in_each = broker.count(MEMBERS_A_GROUP)
+    with topic_for(PARTITIONS, group_ids, broker) as topic:
+        join_for_a_while(kind, broker, "first", topic)  # code and buffers that all share
+        before_mb = memory_mb(broker)
+        for group_id in group_ids:
+            group = kind(broker.address, group_id, topic, PARTITIONS)
+            group.join(in_each)
+            group.close()
+        after_mb = memory_mb(broker)
+    return {"kb_per_member": (after_mb - before_mb) * 1000 / (in_each * GROUPS)}
+
+
+def join_for_a_while(kind: type[AnyGroup], broker: Contender, group_id: str, topic: str) -> None:
+    await_groups(broker.address, [group_id])
+    group = kind(broker.address, group_id, topic, PARTITIONS)
+    group.join(broker.count(MEMBERS_A_GROUP))
+    group.close()
+
+
+# Offsets
+
+
+@contextmanager
+def committed_offsets(broker: Contender) -> Iterator[Figures]:
+    """A broker with nothing but committed offsets; yields what it took to commit them."""
+    broker.start_empty()
+    group_ids = groups_with_offsets(broker)
+    with topic_for(OFFSETS_A_GROUP, group_ids[:1], broker) as topic:
+        swarm = Swarm(broker.address, COMMITTERS)
+        unsent = iter(group_ids)
+
+        def next_commit(_: int, answer: memoryview) -> bytes | None:
+            check_commit(answer)
+            group_id = next(unsent, None)
+            return None if group_id is None else commit_frame(group_id, topic, OFFSETS_A_GROUP)
+
+        first = {
+            number: commit_frame(next(unsent), topic, OFFSETS_A_GROUP)
+            for number in range(COMMITTERS)
+        }
+        before_mb, began_s = memory_mb(broker), time.perf_counter()
+        swarm.converse(first, next_commit)
+        seconds = time.perf_counter() - began_s
+        swarm.close()
+        count = len(group_ids) * OFFSETS_A_GROUP
+        yield {
+            "commits_per_s": count / seconds,
+            "bytes_per_offset": (memory_mb(broker) - before_mb) * 1e6 / count,
+        }
+    broker.start_empty()
+
+
+def groups_with_offsets(broker: Contender) -> list[str]:
+    return [f"holder-{index}" for index in range(broker.count(OFFSETS) // OFFSETS_A_GROUP)]
+
+
+def load(broker: Contender, figures: Figures) -> Figures:
+    """From the start of the process until every group has its offsets again."""
+    broker.stop()
+    began_s = time.perf_counter()
+    broker.start()
+    started_s = time.perf_counter()
+    await_groups(broker.address, groups_with_offsets(broker), f"groups-{OFFSETS_A_GROUP}")
+    served_s = time.perf_counter()
+    return figures | {
+        "start_to_served_s": served_s - began_s,
+        "loading_s": served_s - started_s,
+        "loading_cpu_s": broker.process.cpu_s(),
+        "peak_rss_mb": peak_rss_mb(broker),
+        "memory_mb": memory_mb(broker),
+    }
+
+
+def peak_rss_mb(broker: Contender) -> float:
+    status = Path(f"/proc/{broker.process.pid}/status").read_text()
+    peak = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert peak is not None
+    return int(peak[1]) * 1024 / 1e6
+
+
+CASES = [
+    *(
+        Case(f"memory, {name} members", partial(members, kind), repeat=1)
+        for name, kind in KINDS.items()
+    ),
+    Case(f"memory, {OFFSETS} committed offsets", load, committed_offsets, repeat=1),
+]
