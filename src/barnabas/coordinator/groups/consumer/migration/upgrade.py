@@ -79,6 +79,7 @@ def _check_upgrade(groups: "Groups", classic: ClassicGroup) -> None:
 
 
 def _not_upgradable(classic: ClassicGroup, reason: str) -> KafkaError:
+    log.info("Group %s stays with the classic protocol: %s", classic.group_id, reason)
     return KafkaError(
         ErrorCode.GROUP_ID_NOT_FOUND,
         f"Cannot upgrade classic group {classic.group_id} to consumer group because {reason}.",
