@@ -2,7 +2,7 @@
 
 from random import Random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.coordinator.assignors.groups_to_divide import (
     group,
@@ -22,6 +22,7 @@ assign = ASSIGNORS["range"]
 any_group = homogeneous_groups() | mixed_groups()
 
 
+@settings(deadline=None)
 @given(any_group)
 def test_every_partition_goes_to_exactly_one_subscriber(subscribers: Subscribers) -> None:
     assignments = assign(subscribers)
@@ -38,6 +39,7 @@ def test_every_partition_goes_to_exactly_one_subscriber(subscribers: Subscribers
         assert topic in subscribers.members[owner].topic_ids
 
 
+@settings(deadline=None)
 @given(any_group)
 def test_subscribers_of_a_topic_get_runs_of_one_length(subscribers: Subscribers) -> None:
     assignments = assign(subscribers)
@@ -52,6 +54,7 @@ def test_subscribers_of_a_topic_get_runs_of_one_length(subscribers: Subscribers)
         assert max(lengths) - min(lengths) <= 1
 
 
+@settings(deadline=None)
 @given(homogeneous_groups())
 def test_topics_of_one_size_are_cut_alike(subscribers: Subscribers) -> None:
     for owned in assign(subscribers).values():
@@ -62,6 +65,7 @@ def test_topics_of_one_size_are_cut_alike(subscribers: Subscribers) -> None:
         assert all(len(cuts) == 1 for cuts in by_size.values())
 
 
+@settings(deadline=None)
 @given(with_any_past(any_group), st.randoms())
 def test_neither_the_past_nor_the_order_of_members_matters(
     subscribers: Subscribers, random: Random

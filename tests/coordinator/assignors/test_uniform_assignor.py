@@ -2,7 +2,7 @@
 
 from random import Random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.coordinator.assignors.groups_to_divide import (
     group,
@@ -26,6 +26,7 @@ assign = ASSIGNORS["uniform"]
 any_group = homogeneous_groups() | mixed_groups()
 
 
+@settings(deadline=None)
 @given(any_group | with_any_past(any_group))
 def test_every_partition_goes_to_exactly_one_subscriber(subscribers: Subscribers) -> None:
     assignments = assign(subscribers)
@@ -42,17 +43,20 @@ def test_every_partition_goes_to_exactly_one_subscriber(subscribers: Subscribers
         assert topic in subscribers.members[owner].topic_ids
 
 
+@settings(deadline=None)
 @given(any_group | with_any_past(any_group))
 def test_a_topic_of_which_a_member_gets_nothing_is_not_named(subscribers: Subscribers) -> None:
     assert all(part for owned in assign(subscribers).values() for part in owned.values())
 
 
+@settings(deadline=None)
 @given(homogeneous_groups() | with_any_past(homogeneous_groups()))
 def test_members_with_equal_subscriptions_get_shares_of_one_size(subscribers: Subscribers) -> None:
     loads = sizes(assign(subscribers)).values()
     assert max(loads) - min(loads) <= 1
 
 
+@settings(deadline=None)
 @given(mixed_groups() | with_any_past(mixed_groups()))
 def test_no_partition_could_move_to_make_its_subscribers_more_equal(
     subscribers: Subscribers,
@@ -66,6 +70,7 @@ def test_no_partition_could_move_to_make_its_subscribers_more_equal(
                     assert loads[name] - loads[other] <= 1
 
 
+@settings(deadline=None)
 @given(any_group | with_any_past(any_group))
 def test_what_was_just_assigned_is_assigned_again(subscribers: Subscribers) -> None:
     assignments = assign(subscribers)
@@ -74,6 +79,7 @@ def test_what_was_just_assigned_is_assigned_again(subscribers: Subscribers) -> N
     assert all(again[name] is owned for name, owned in assignments.items())
 
 
+@settings(deadline=None)
 @given(any_group | with_any_past(any_group), st.randoms())
 def test_the_order_members_are_listed_in_does_not_matter(
     subscribers: Subscribers, random: Random
@@ -84,6 +90,7 @@ def test_the_order_members_are_listed_in_does_not_matter(
     assert assign(Subscribers(dict(members), dict(topics))) == assign(subscribers)
 
 
+@settings(deadline=None)
 @given(homogeneous_groups(), st.data())
 def test_when_a_member_leaves_nobody_else_has_to_give(
     subscribers: Subscribers, data: st.DataObject
@@ -99,6 +106,7 @@ def test_when_a_member_leaves_nobody_else_has_to_give(
         )
 
 
+@settings(deadline=None)
 @given(homogeneous_groups())
 def test_when_a_member_joins_only_its_share_moves(subscribers: Subscribers) -> None:
     before = assign(subscribers)
@@ -108,6 +116,7 @@ def test_when_a_member_joins_only_its_share_moves(subscribers: Subscribers) -> N
     assert moves(before, after) == sizes(after)["zz"]
 
 
+@settings(deadline=None)
 @given(with_any_past(homogeneous_groups()))
 def test_only_what_is_over_the_shares_moves(subscribers: Subscribers) -> None:
     """The fewest moves that balance allows: no more members could have kept a larger share."""
