@@ -80,7 +80,7 @@ class Offsets:
         if producer_id != NO_PRODUCER_ID:
             self.pending.put(producer_id, key, committed)
             return
-        if key in self.pending.by_key:
+        if self.pending.by_key:
             self.pending.overtake(key)
         self._settle(key, committed)
 

@@ -67,7 +67,7 @@ class Page:
         offset, epoch, metadata, timestamp, expiry, topic_id = committed
         bit = 1 << place
         mask = self._mask
-        if mask in (0, bit):
+        if not mask & ~bit:
             self._topic_id = _shared(topic_id)
         if metadata or expiry != NO_EXPIRY or topic_id != self._topic_id:
             if self._rarities is None:
