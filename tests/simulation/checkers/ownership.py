@@ -1,0 +1,98 @@
+"""No partition is owned by two members of a group at once.
+
+Owned is what a member believes to own, for as long as its lease allows it to (see
+clients/holdings.py). By the classic protocol a static member that has a double is fenced by it,
+and does not hear of it before it asks again: it counts no longer from the moment the double
+starts, unless it is given partitions later, and then its double is the one that is fenced.
+"""
+
+from typing import Any
+
+from tests.simulation.clients.classic import ClassicMember
+from tests.simulation.clients.client import Client
+from tests.simulation.clients.member import Member
+from tests.simulation.events import (
+    Claimed,
+    Ended,
+    Leased,
+    Released,
+    Replaced,
+    TopicPartition,
+    Violation,
+)
+
+GroupPartition = tuple[str, TopicPartition]
+
+
+class Ownership:
+    """Who claims what, and until when."""
+
+    def __init__(self) -> None:
+        self._claims: dict[GroupPartition, dict[Client, None]] = {}
+        self._claimed: dict[Client, dict[GroupPartition, None]] = {}
+        self._lease_until_ms: dict[Client, int] = {}
+        self._replaced: set[Client] = set()
+
+    def see(self, event: Any, now_ms: int) -> None:
+        match event:
+            case Leased(member, until_ms):
+                self._lease_until_ms[member] = until_ms
+                self._check(member, now_ms)
+            case Claimed(member, group_id, partitions):
+                self._fence_doubles(member)
+                for partition in partitions:
+                    place = (group_id, partition)
+                    self._claims.setdefault(place, {})[member] = None
+                    self._claimed.setdefault(member, {})[place] = None
+                self._check(member, now_ms)
+            case Released(member, group_id, partitions):
+                for partition in partitions:
+                    self._drop(member, (group_id, partition))
+            case Ended(client):
+                for place in list(self._claimed.get(client, ())):
+                    self._drop(client, place)
+            case Replaced(client):
+                self._replaced.add(client)
+
+    def rivals(self, member: Client, place: GroupPartition, now_ms: int) -> list[Client]:
+        """Others who own it right now."""
+        return [
+            other
+            for other in self._claims.get(place, ())
+            if other is not member and self._counts(other, now_ms)
+        ]
+
+    def owners(self, place: GroupPartition, now_ms: int) -> list[Client]:
+        return [each for each in self._claims.get(place, ()) if self._counts(each, now_ms)]
+
+    def _counts(self, member: Client, now_ms: int) -> bool:
+        return member not in self._replaced and now_ms < self._lease_until_ms.get(member, 0)
+
+    def _check(self, member: Client, now_ms: int) -> None:
+        if not self._counts(member, now_ms):
+            return
+        for place in self._claimed.get(member, ()):
+            rivals = self.rivals(member, place, now_ms)
+            if rivals:
+                group_id, (topic, index) = place
+                raise Violation(f"{topic}-{index} of {group_id} is owned by {member} and {rivals}")
+
+    def _fence_doubles(self, member: Member) -> None:
+        self._replaced.discard(member)
+        for other in self._claimed:
+            if other is not member and may_replace(member, other):
+                self._replaced.add(other)
+
+    def _drop(self, member: Client, place: GroupPartition) -> None:
+        self._claims.get(place, {}).pop(member, None)
+        self._claimed.get(member, {}).pop(place, None)
+
+
+def may_replace(one: Member, other: Member) -> bool:
+    """Whether the coordinator takes one for the other. It does not between members of the consumer
+    protocol, where the second has to wait until the first has left."""
+    return (
+        one.instance_id is not None
+        and (one.group_id, one.instance_id) == (other.group_id, other.instance_id)
+        and (isinstance(one, ClassicMember) or isinstance(other, ClassicMember))
+    )

@@ -1,0 +1,271 @@
+"""The broker under test: everything of it is real but time, the network and the controller.
+
+It can be killed between any two steps of its loop and right after any append. What it had in
+memory is gone then; its logs stay, or are cut back to what was committed, as if a follower had
+taken over.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from tests.simulation.clock import SimulatedLoop
+from tests.simulation.events import Events, ShardLoaded, ShardLost, TopicPartition
+from tests.simulation.metadata import NODE_ID, OTHER_ID, Metadata
+
+from barnabas.config import BrokerSettings, Resolver
+from barnabas.coordinator.runtime import Runtime
+from barnabas.coordinator.shard import Shard
+from barnabas.log import Log, LogDirectory
+from barnabas.metadata.delta import Delta
+from barnabas.node.coordination import coordinate
+from barnabas.replication import Partition, Partitions
+from barnabas.server.api import handler
+from barnabas.server.broker import Broker
+from barnabas.server.call import Call
+from barnabas.server.errors import error_response, failure_of
+from barnabas.server.purgatory import Purgatory
+from barnabas.server.sessions import FetchSessions
+from barnabas.server.suspended import Suspended
+from barnabas.server.timer import Timer
+from barnabas.wire.apis import ApiKey
+from barnabas.wire.schema import Message
+
+Answer = Callable[[Message | None], None]
+
+
+class Killed(BaseException):
+    """The process ends here. No code of its own gets to see it."""
+
+
+class Node:
+    """One broker, over and over again."""
+
+    def __init__(
+        self, folder: Path, metadata: Metadata, loop: SimulatedLoop, events: Events, **settings: Any
+    ) -> None:
+        self.metadata = metadata
+        self.events = events
+        self.is_up = False
+        self.incarnation = 0
+        self.committed: dict[TopicPartition, int] = {}
+        """How far each log is known to be on all replicas; kept by who raises it."""
+        self.ends: dict[TopicPartition, list[int]] = {}
+        """Where batches end in each log."""
+        self.dies_after_appends: int | None = None
+        self.died: Callable[[], None] = lambda: None
+        """Told when an append was the last."""
+        self._path = folder
+        self._loop = loop
+        LogDirectory.format(folder, "cluster", NODE_ID, bytes([7] * 16))
+        self._settings = BrokerSettings.from_properties(
+            {
+                "node.id": str(NODE_ID),
+                "process.roles": "broker,controller",
+                "controller.listener.names": "CONTROLLER",
+                "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+                "controller.quorum.voters": "1@localhost:9093",
+                "log.dirs": str(folder),
+                **{name.replace("_", "."): str(value) for name, value in settings.items()},
+            }
+        )
+
+    # Life and death
+
+    def start(self) -> None:
+        self.incarnation += 1
+        metadata, loop = self.metadata, self._loop
+        resolver = Resolver(self._settings, metadata.image.configs)
+        timer = Timer(loop)
+        purgatory = Purgatory(timer)
+        self.partitions = Partitions(
+            NODE_ID,
+            [LogDirectory.open(self._path)],
+            resolver,
+            metadata.image,
+            waiting=purgatory,
+            background=_Foreground(),
+        )
+        self.broker = Broker(
+            node_id=NODE_ID,
+            cluster_id="cluster",
+            settings=self._settings,
+            resolver=resolver,
+            image=metadata.image,
+            partitions=self.partitions,
+            controller=metadata,  # type: ignore[arg-type]
+            timer=timer,
+            purgatory=purgatory,
+            fetch_sessions=FetchSessions(100),
+            clock=lambda: loop.now_ms,
+        )
+        self._elections = coordinate(self.broker)
+        self.is_up = True
+        self.follow(metadata.lead_all_anew())
+        self._elections.begin(metadata.image)
+        self.events.note("node", f"starts as incarnation {self.incarnation}")
+
+    def kill(self, *, cut: bool, in_mid_write: bool = False) -> None:
+        """Nothing that is still under way may touch the logs from here on."""
+        if not in_mid_write:
+            for runtime in self.runtimes:
+                self.tell_lost(runtime)
+        for runtime in self.runtimes:
+            # Whatever is still under way finds no coordinator any more.
+            for shard in runtime.active():
+                shard.is_active = False
+            runtime._shards.clear()
+            runtime._loading.clear()
+        self.is_up = False
+        self.dies_after_appends = None
+        self.events.note("node", "is killed" + (", its logs are cut" if cut else ""))
+        self.broker.timer.close()
+        for partition in self.partitions.live():
+            self.note_committed(partition)
+            partition.is_leader = False
+            if cut:
+                self.cut(partition)
+        self.partitions.close(clean=False)
+
+    def cut(self, partition: Partition) -> None:
+        """What is not committed is lost, as when a follower takes over."""
+        key = (partition.topic, partition.index)
+        end = partition.log.end_offset
+        partition.log.truncate_to(self.committed.get(key, 0))
+        if partition.log.end_offset < end:
+            self.events.note("node", f"{key} is cut from {end} to {partition.log.end_offset}")
+        self.ends[key] = [
+            each for each in self.ends.get(key, ()) if each <= partition.log.end_offset
+        ]
+
+    # Requests
+
+    def handle(self, request: Message, version: int, client_id: str, answer: Answer) -> None:
+        """Begin to answer, as the server's pipeline does."""
+        connection: Any = SimpleNamespace(listener="PLAINTEXT", host="there", principal="User:me")
+        broker = self.broker
+        call = Call(version, 1, client_id, connection, broker, self._loop.now_ms, 0)
+        key = ApiKey(type(request).API_KEY)
+
+        def ended(response: Message | None, failure: BaseException | None) -> None:
+            if broker is not self.broker or not self.is_up:
+                return
+            if failure is not None:
+                code, message = failure_of(failure, key.name, call)
+                response = error_response(request, version, code, message)
+            answer(response)
+
+        coroutine = handler(key)(request, call)
+        try:
+            awaited = coroutine.send(None)
+        except StopIteration as returned:
+            ended(returned.value, None)
+        except Exception as failure:
+            ended(None, failure)
+        else:
+            Suspended(coroutine, awaited, ended, self._loop)
+
+    # Metadata and replicas
+
+    def follow(self, delta: Delta) -> None:
+        """The controller has decided something."""
+        if not self.is_up:
+            return
+        broker = self.broker
+        broker.image = self.metadata.image
+        broker.resolver.configs = self.metadata.image.configs
+        broker.resolver.changed(delta.configs_changed)
+        self.partitions.apply(delta, self.metadata.image)
+        self._elections.follow(delta, self.metadata.image)
+
+    def create_topic(self, name: str, partitions: int) -> None:
+        self.follow(self.metadata.create_topic(name, partitions))
+
+    def hold_back(self, topic: str, index: int) -> None:
+        """The other replica is in sync and slow: nothing new is committed."""
+        self.follow(self.metadata.change_partition(topic, index, isr=[NODE_ID, OTHER_ID]))
+
+    def catch_up(self, topic: str, index: int, offset: int) -> None:
+        """The other replica has all before `offset`."""
+        if self.is_up:
+            partition = self.partitions.by_name(topic, index)
+            if partition.high_watermark < offset <= partition.log.end_offset:
+                partition.high_watermark = offset
+                self.note_committed(partition)
+                self.broker.purgatory.poke(partition)
+
+    def let_go(self, topic: str, index: int) -> None:
+        """This node is the only one in sync: everything is committed."""
+        self.follow(self.metadata.change_partition(topic, index, isr=[NODE_ID]))
+
+    def resign(self, topic: str, index: int, *, cut: bool) -> None:
+        """The other replica leads for a while, and does not write anything."""
+        for runtime in self.runtimes:
+            if runtime.topic == topic:
+                self.tell_lost(runtime, index)
+        self.events.note("node", f"no longer leads {topic}-{index}" + (", cut" if cut else ""))
+        self.follow(self.metadata.change_partition(topic, index, leader=OTHER_ID))
+        if cut:
+            partition = self.partitions.by_name(topic, index)
+            self.note_committed(partition)
+            self.cut(partition)
+
+    def lead_again(self, topic: str, index: int) -> None:
+        self.events.note("node", f"leads {topic}-{index} again")
+        self.follow(self.metadata.change_partition(topic, index, leader=NODE_ID))
+
+    def note_committed(self, partition: Partition) -> None:
+        key = (partition.topic, partition.index)
+        self.committed[key] = max(self.committed.get(key, 0), partition.high_watermark)
+
+    def partition(self, topic: str, index: int) -> Partition:
+        return self.partitions.by_name(topic, index)
+
+    # Coordinators
+
+    @property
+    def runtimes(self) -> list[Runtime[Any]]:
+        return [self.broker.groups.runtime, self.broker.transactions.runtime]
+
+    def tell_lost(self, runtime: Runtime[Any], only: int | None = None) -> None:
+        for shard in runtime.active():
+            if only is None or shard.index == only:
+                end = self.partition(runtime.topic, shard.index).log.end_offset
+                self.events.tell(ShardLost(runtime.topic, shard.index, shard.state, end))
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Note where batches end, and die after one of them if so told; tell of what is loaded."""
+        append, load = Log.append_as_leader, Shard.load
+
+        def append_and_note(log: Log, *args: Any, **kwargs: Any) -> Any:
+            appended = append(log, *args, **kwargs)
+            self.ends.setdefault((log.topic, log.partition), []).append(appended.last_offset + 1)
+            if self.dies_after_appends is not None:
+                self.dies_after_appends -= 1
+                if self.dies_after_appends <= 0:
+                    self.died()
+                    raise Killed
+            return appended
+
+        def load_and_tell(shard: Shard[Any]) -> Iterator[None]:
+            yield from load(shard)
+            end = self.partition(shard.topic, shard.index).log.end_offset
+            self.events.tell(ShardLoaded(shard.topic, shard.index, shard.state, end))
+
+        with (
+            patch.object(Log, "append_as_leader", append_and_note),
+            patch.object(Shard, "load", load_and_tell),
+        ):
+            yield
+
+
+class _Foreground:
+    """Work that a real broker gives to its threads."""
+
+    def run(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
+        work()
+        done(None)
