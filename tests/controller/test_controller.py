@@ -204,7 +204,7 @@ def test_a_disk_that_hangs_is_told_and_the_queue_for_it_is_bounded(
 ) -> None:
     resumed = threading.Event()
     sync = Flush.sync
-    monkeypatch.setattr(module, "LEAST_WAIT_MS", 10)
+    monkeypatch.setattr(module, "LEAST_WAIT_MS", 300)
     monkeypatch.setattr(module, "MAX_WAITING", 2)
 
     def hang(flush: Flush) -> None:
