@@ -10,7 +10,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # `tests.conformance.brokers
 
 from tests.conformance.brokers import BrokerProcess, PeerBroker, peer_is_here
 
-
 PROMPT = {
     "group.consumer.assignment.interval.ms": "0",
     "group.consumer.min.heartbeat.interval.ms": "50",

@@ -204,7 +204,8 @@ class World:
 
     def lead_groups(self) -> Groups:
         """Lead a partition of `__consumer_offsets`, anew if it was led before."""
-        from barnabas.coordinator.groups.state import GROUP_RECORDS, GROUPS_TOPIC
+        from barnabas.coordinator.groups.state import GROUP_RECORDS
+        from barnabas.coordinator.topics import GROUPS_TOPIC
 
         state: Groups = self.lead(
             GROUPS_TOPIC, GROUP_RECORDS, lambda shard: Groups(shard, self.settings, self.image)

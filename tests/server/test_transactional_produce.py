@@ -8,6 +8,8 @@ from tests.replication.world import Pending, World, batch_of
 from tests.server.harness import on_a_loop
 
 from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.transactions.metadata import TopicPartition
+from barnabas.coordinator.transactions.ports import Outcomes
 from barnabas.server.api.produce import handle
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.produce import (
@@ -16,9 +18,6 @@ from barnabas.wire.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-
-TopicPartition = tuple[str, int]
-Outcomes = dict[TopicPartition, ErrorCode]
 
 PRODUCER = 5
 

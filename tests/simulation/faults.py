@@ -6,8 +6,7 @@ from tests.simulation.events import WritesRefused
 from tests.simulation.network import FINE, Weather
 from tests.simulation.world import OUTPUT, World
 
-from barnabas.coordinator.groups.state import GROUPS_TOPIC
-from barnabas.coordinator.transactions.records import TRANSACTIONS_TOPIC
+from barnabas.coordinator.topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 
 TROUBLED_TOPICS = (GROUPS_TOPIC, TRANSACTIONS_TOPIC, OUTPUT)
 

@@ -18,8 +18,7 @@ from tests.simulation.network import Network
 from tests.simulation.node import Killed, Node
 
 from barnabas.coordinator.groups.group import Group
-from barnabas.coordinator.groups.state import GROUPS_TOPIC
-from barnabas.coordinator.transactions.records import TRANSACTIONS_TOPIC
+from barnabas.coordinator.topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 
 TOPICS = {"red": 4, "blue": 3}
 """What groups consume."""

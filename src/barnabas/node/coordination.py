@@ -5,12 +5,11 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from barnabas.coordinator.groups.coordinator import GroupCoordinator
-from barnabas.coordinator.groups.state import GROUPS_TOPIC
 from barnabas.coordinator.marker import Marker
 from barnabas.coordinator.ports import Committed
 from barnabas.coordinator.runtime import Runtime
+from barnabas.coordinator.topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from barnabas.coordinator.transactions.coordinator import TransactionCoordinator
-from barnabas.coordinator.transactions.records import TRANSACTIONS_TOPIC
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
 from barnabas.metadata.states import PartitionState

@@ -1,33 +1,30 @@
-"""The topics that the broker keeps its own state in, and how they are made.
+"""How the topics are made that the broker keeps its own state in.
 
 Their partitions are counted once and for all: who keeps the state of a group or a transaction
 follows from it. So whoever asks for them first, they are made by their own settings.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
+from barnabas.coordinator import topics
 from barnabas.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
 
 Lookup = Callable[[str], Any]
 """The value of a broker's setting."""
 
-INTERNAL_TOPICS: Final = frozenset(
-    {"__consumer_offsets", "__transaction_state", "__share_group_state"}
-)
-
 
 def new_topic(name: str, setting: Lookup) -> CreatableTopic:
     """What to ask the controller for when a topic comes into being on first use."""
     match name:
-        case "__consumer_offsets":
+        case topics.GROUPS_TOPIC:
             configs = {
                 "cleanup.policy": "compact",
                 "compression.type": "producer",
                 "segment.bytes": setting("offsets.topic.segment.bytes"),
             }
             return _internal(name, "offsets.topic", configs, setting)
-        case "__transaction_state":
+        case topics.TRANSACTIONS_TOPIC:
             configs = {
                 "cleanup.policy": "compact",
                 "compression.type": "uncompressed",
@@ -36,7 +33,7 @@ def new_topic(name: str, setting: Lookup) -> CreatableTopic:
                 "unclean.leader.election.enable": "false",
             }
             return _internal(name, "transaction.state.log", configs, setting)
-        case "__share_group_state":
+        case topics.SHARE_GROUPS_TOPIC:
             configs = {
                 "cleanup.policy": "delete",
                 "compression.type": "producer",

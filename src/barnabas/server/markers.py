@@ -3,11 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from barnabas.coordinator.answer import Answer, all_of
-from barnabas.coordinator.groups.state import GROUPS_TOPIC
 from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.topics import GROUPS_TOPIC
+from barnabas.coordinator.transactions.metadata import TopicPartition
+from barnabas.coordinator.transactions.ports import Outcomes
 from barnabas.log.failures import LogDirFailure
 from barnabas.replication import Partition
 from barnabas.replication.partition import ALL_IN_SYNC
@@ -15,9 +17,6 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.server.broker import Broker
-
-TopicPartition: TypeAlias = tuple[str, int]
-Outcomes: TypeAlias = dict[TopicPartition, ErrorCode]
 
 _NOT_READY = frozenset(
     (

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from barnabas.coordinator.topics import INTERNAL_TOPICS
 from barnabas.metadata.image import Image
 from barnabas.metadata.states import (
     NO_LEADER,
@@ -11,7 +12,6 @@ from barnabas.metadata.states import (
     PartitionState,
     TopicState,
 )
-from barnabas.server.internal_topics import INTERNAL_TOPICS
 from barnabas.wire.errors import ErrorCode
 
 # Bit n stands for the AclOperation with code n; without an authorizer everyone may do all of them.

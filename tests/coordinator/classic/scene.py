@@ -10,8 +10,9 @@ from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.groups import classic
 from barnabas.coordinator.groups.classic.group import ClassicGroup
 from barnabas.coordinator.groups.client import Client
-from barnabas.coordinator.groups.state import GROUP_RECORDS, GROUPS_TOPIC, Groups
+from barnabas.coordinator.groups.state import GROUP_RECORDS, Groups
 from barnabas.coordinator.records import CoordinatorRecord
+from barnabas.coordinator.topics import GROUPS_TOPIC
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse

@@ -2,7 +2,7 @@
 
 from tests.simulation.world import INTERNAL_PARTITIONS, World
 
-from barnabas.coordinator.groups.state import GROUPS_TOPIC
+from barnabas.coordinator.topics import GROUPS_TOPIC
 from barnabas.coordinator.transactions.metadata import TransactionState
 
 

@@ -13,10 +13,11 @@ from barnabas.coordinator.groups import classic, consumer, deletion, listing, of
 from barnabas.coordinator.groups.client import Client
 from barnabas.coordinator.groups.consumer import classic_members
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
-from barnabas.coordinator.groups.state import GROUP_RECORDS, GROUPS_TOPIC, Groups, GroupSettings
+from barnabas.coordinator.groups.state import GROUP_RECORDS, Groups, GroupSettings
 from barnabas.coordinator.marker import Marker
 from barnabas.coordinator.ports import Clockwork, PartitionLog
 from barnabas.coordinator.runtime import Runtime
+from barnabas.coordinator.topics import GROUPS_TOPIC
 from barnabas.metadata.image import Image
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages import consumer_group_describe, describe_groups

@@ -19,8 +19,6 @@ from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
 from barnabas.wire.messages import group_records as records
 
-GROUPS_TOPIC = "__consumer_offsets"
-
 CLASSIC_RECORDS = ((records.GroupMetadataKey, records.GroupMetadataValue),)
 CONSUMER_RECORDS = (
     (records.ConsumerGroupMetadataKey, records.ConsumerGroupMetadataValue),

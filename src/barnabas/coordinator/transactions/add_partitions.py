@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.groups.state import GROUPS_TOPIC
+from barnabas.coordinator.topics import INTERNAL_TOPICS
 from barnabas.coordinator.transactions.metadata import (
     TopicPartition,
     TransactionMetadata,
     TransactionState,
 )
-from barnabas.coordinator.transactions.records import TRANSACTIONS_TOPIC
+from barnabas.coordinator.transactions.ports import Outcomes
 from barnabas.coordinator.transactions.refusals import (
     concurrent,
     fenced,
@@ -28,10 +28,6 @@ from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
-
-Outcomes = dict[TopicPartition, ErrorCode]
-
-INTERNAL_TOPICS: Final = frozenset({GROUPS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state"})
 
 FIRST_BROKERS_REQUEST: Final = 4
 """The version of AddPartitionsToTxn from which on brokers send it, for many transactions."""

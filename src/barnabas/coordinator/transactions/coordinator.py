@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from barnabas.coordinator.answer import Answer, all_of
-from barnabas.coordinator.groups.state import GROUPS_TOPIC
 from barnabas.coordinator.ports import Clockwork, PartitionLog
 from barnabas.coordinator.runtime import Runtime
+from barnabas.coordinator.topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from barnabas.coordinator.transactions.add_partitions import (
     FIRST_BROKERS_REQUEST,
-    Outcomes,
     add_partitions,
     asked,
     not_to_be_added,
@@ -34,12 +33,13 @@ from barnabas.coordinator.transactions.metadata import (
     TopicPartition,
 )
 from barnabas.coordinator.transactions.ports import (
+    Outcomes,
     Participants,
     ProducerIdBlocks,
     TransactionSettings,
 )
 from barnabas.coordinator.transactions.producer_ids import ProducerIds
-from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS, TRANSACTIONS_TOPIC
+from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS
 from barnabas.coordinator.transactions.state import Transactions
 from barnabas.metadata.image import Image
 from barnabas.wire.errors import ErrorCode, KafkaError

@@ -17,6 +17,7 @@ from barnabas.coordinator.transactions.metadata import (
     TransactionMetadata,
     TransactionState,
 )
+from barnabas.coordinator.transactions.ports import Outcomes
 from barnabas.metadata.image import Image
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -127,9 +128,7 @@ def _send(transactions: "Transactions", ending: Ending) -> None:
     answer.then(lambda told: _heard(transactions, ending, told))
 
 
-def _heard(
-    transactions: "Transactions", ending: Ending, told: Answer[dict[TopicPartition, ErrorCode]]
-) -> None:
+def _heard(transactions: "Transactions", ending: Ending, told: Answer[Outcomes]) -> None:
     if not _is_current(transactions, ending):
         return
     codes = {} if told.error is not None else told.result()

@@ -8,13 +8,14 @@ from barnabas.coordinator.marker import Marker
 from barnabas.coordinator.transactions.metadata import TopicPartition
 from barnabas.wire.errors import ErrorCode
 
+Outcomes = dict[TopicPartition, ErrorCode]
+"""What came of something, by partition."""
+
 
 class Participants(Protocol):
     """The partitions that take part in transactions, whoever leads them."""
 
-    def end(
-        self, marker: Marker, partitions: Sequence[TopicPartition]
-    ) -> Answer[dict[TopicPartition, ErrorCode]]:
+    def end(self, marker: Marker, partitions: Sequence[TopicPartition]) -> Answer[Outcomes]:
         """Write the marker into each; what came of it by partition.
 
         One that is left out, and all if the answer fails, are told again: so an answer must come,

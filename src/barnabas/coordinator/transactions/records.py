@@ -19,7 +19,6 @@ from barnabas.wire.messages.transaction_records import (
     TransactionLogValue,
 )
 
-TRANSACTIONS_TOPIC: Final = "__transaction_state"
 TRANSACTION_RECORDS: Final = RecordTypes([(TransactionLogKey, TransactionLogValue)])
 
 

@@ -3,9 +3,9 @@
 v2 flexible.
 """
 
+from barnabas.coordinator.topics import INTERNAL_TOPICS
 from barnabas.server.call import Call
 from barnabas.server.errors import failure_of
-from barnabas.server.internal_topics import INTERNAL_TOPICS
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.delete_records import (
     DeleteRecordsPartition,

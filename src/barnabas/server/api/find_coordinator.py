@@ -7,9 +7,8 @@ clients that know it; v6 share groups.
 from enum import IntEnum
 from typing import Any
 
-from barnabas.coordinator.groups.state import GROUPS_TOPIC
 from barnabas.coordinator.runtime import Runtime
-from barnabas.coordinator.transactions.records import TRANSACTIONS_TOPIC
+from barnabas.coordinator.topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from barnabas.server.call import Call
 from barnabas.server.internal_topics import new_topic
 from barnabas.server.leaders import leader_of

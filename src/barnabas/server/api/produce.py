@@ -8,11 +8,11 @@ AddPartitionsToTxn; v13 topics by id.
 from collections.abc import Hashable
 from typing import Any
 
+from barnabas.coordinator.topics import INTERNAL_TOPICS
 from barnabas.log import Appended, Verification
 from barnabas.replication import Partition
 from barnabas.server.call import Call
 from barnabas.server.errors import failure_of
-from barnabas.server.internal_topics import INTERNAL_TOPICS
 from barnabas.server.leaders import leader_of
 from barnabas.server.transactional import NotVerified, Verified, verify
 from barnabas.wire.errors import ErrorCode, KafkaError

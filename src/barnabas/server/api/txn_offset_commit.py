@@ -4,7 +4,7 @@ v2 leader epochs; v3 member id and generation (KIP-447); v4 TRANSACTION_ABORTABL
 offsets become part of the transaction by being committed (KIP-890); v6 topics by id.
 """
 
-from barnabas.coordinator.groups.state import GROUPS_TOPIC
+from barnabas.coordinator.topics import GROUPS_TOPIC
 from barnabas.log.failures import LogDirFailure
 from barnabas.server.call import Call
 from barnabas.server.group_clients import client_of

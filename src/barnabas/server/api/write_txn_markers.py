@@ -7,8 +7,9 @@ from collections import defaultdict
 
 from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.transactions.ports import Outcomes
 from barnabas.server.call import Call
-from barnabas.server.markers import LocalParticipants, Outcomes
+from barnabas.server.markers import LocalParticipants
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.write_txn_markers import (
     WritableTxnMarker,

@@ -1,0 +1,9 @@
+"""The internal topics: where coordinators keep their state, by the names that Kafka gave them."""
+
+from typing import Final
+
+GROUPS_TOPIC: Final = "__consumer_offsets"
+TRANSACTIONS_TOPIC: Final = "__transaction_state"
+SHARE_GROUPS_TOPIC: Final = "__share_group_state"
+
+INTERNAL_TOPICS: Final = frozenset({GROUPS_TOPIC, TRANSACTIONS_TOPIC, SHARE_GROUPS_TOPIC})
