@@ -20,7 +20,7 @@ from barnabas.log.failures import LogDirFailure
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.records.batch import NO_PRODUCER_ID
+from barnabas.wire.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.wire.records.build import Record, build_batch
 
 S = TypeVar("S", bound=State)
@@ -170,7 +170,7 @@ class Shard(Generic[S]):
             batch = build_batch(
                 encoded,
                 producer_id=producer.producer_id if producer else NO_PRODUCER_ID,
-                producer_epoch=producer.producer_epoch if producer else -1,
+                producer_epoch=producer.producer_epoch if producer else NO_PRODUCER_EPOCH,
                 base_sequence=self._base_sequence,
                 transactional=producer is not None,
             )

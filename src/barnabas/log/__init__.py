@@ -9,12 +9,13 @@ from barnabas.log.flush import Flush
 from barnabas.log.lock import DirectoryInUse
 from barnabas.log.log import Appended, Log
 from barnabas.log.meta_properties import MetaProperties, NotFormatted
-from barnabas.log.producers import Producer
+from barnabas.log.producers import BUMPING_VERSION, Producer
 from barnabas.log.slices import Slice
 from barnabas.log.timestamps import TimestampOffset
 from barnabas.log.verification import Verification
 
 __all__ = [
+    "BUMPING_VERSION",
     "Appended",
     "Checkpoint",
     "CorruptLog",

@@ -14,6 +14,7 @@ from barnabas.log.verification import MAX_PENDING, Verification
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import (
     MAX_SEQUENCE,
+    NO_PRODUCER_EPOCH,
     NO_SEQUENCE,
     TRANSACTIONAL_BIT,
     BatchHeader,
@@ -22,11 +23,11 @@ from barnabas.wire.records.batch import (
 from barnabas.wire.records.control import EndTransactionMarker, read_marker
 from barnabas.wire.records.read import read_records
 
-NO_PRODUCER_EPOCH = -1
 NO_TRANSACTION = -1
 
-EPOCH_OF_ITS_OWN = 2
-"""The transaction version from which on each transaction has one: its end brings the next."""
+BUMPING_VERSION = 2
+"""The transaction version from which on every end bumps the epoch (KIP-890): so each transaction
+has an epoch of its own."""
 
 _BATCHES_KEPT = 5
 
@@ -176,7 +177,7 @@ class Producers:
         epoch = header.producer_epoch
         # A marker that is written again finds its own epoch, and nothing open.
         if epoch < producer.epoch or (
-            transaction_version >= EPOCH_OF_ITS_OWN and producer.has_open(epoch)
+            transaction_version >= BUMPING_VERSION and producer.has_open(epoch)
         ):
             raise self._fenced(producer, header)
         if marker.coordinator_epoch < producer.coordinator_epoch:

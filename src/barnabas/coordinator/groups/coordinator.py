@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from barnabas.coordinator.answer import Answer, all_of
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups import classic, consumer, deletion, listing, offsets
+from barnabas.coordinator.groups.classic.describe import FIRST_VERSION_WITH_ERROR_MESSAGES
 from barnabas.coordinator.groups.client import Client
 from barnabas.coordinator.groups.consumer import classic_members
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
@@ -141,6 +142,7 @@ class GroupCoordinator:
         self, wanted: Sequence[str], client: Client
     ) -> Answer[list[describe_groups.DescribedGroup]]:
         """Groups of the classic protocol, and others as far as it can tell of them."""
+        has_messages = client.api_version >= FIRST_VERSION_WITH_ERROR_MESSAGES
 
         def describe_one(group_id: str) -> Answer[describe_groups.DescribedGroup]:
             return self.runtime.read(
@@ -153,7 +155,7 @@ class GroupCoordinator:
             lambda group_id, code, message: describe_groups.DescribedGroup(
                 group_id=group_id,
                 error_code=code,
-                error_message=message if client.api_version >= 6 else None,
+                error_message=message if has_messages else None,
             ),
         )
 

@@ -6,6 +6,9 @@ from enum import StrEnum
 
 from barnabas.coordinator.records import CoordinatorRecord
 
+FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS = 9
+"""Of OffsetCommit: a consumer group's members need it (KIP-848)."""
+
 PartitionCheck = Callable[[str, bytes, int], None]
 """KafkaError unless offsets of a partition may be committed: topic name, topic id, partition."""
 

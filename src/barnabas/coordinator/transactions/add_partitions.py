@@ -29,7 +29,7 @@ from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 
-FIRST_BROKERS_REQUEST: Final = 4
+FIRST_VERSION_FOR_BROKERS: Final = 4
 """The version of AddPartitionsToTxn from which on brokers send it, for many transactions."""
 
 
@@ -96,7 +96,7 @@ def asked(
     request: AddPartitionsToTxnRequest, api_version: int
 ) -> list[AddPartitionsToTxnTransaction]:
     """What is asked for, by transaction: a client has but one."""
-    if api_version >= FIRST_BROKERS_REQUEST:
+    if api_version >= FIRST_VERSION_FOR_BROKERS:
         return request.transactions
     return [
         AddPartitionsToTxnTransaction(

@@ -12,7 +12,7 @@ from barnabas.coordinator.ports import Clockwork, PartitionLog
 from barnabas.coordinator.runtime import Runtime
 from barnabas.coordinator.topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from barnabas.coordinator.transactions.add_partitions import (
-    FIRST_BROKERS_REQUEST,
+    FIRST_VERSION_FOR_BROKERS,
     add_partitions,
     asked,
     not_to_be_added,
@@ -25,13 +25,9 @@ from barnabas.coordinator.transactions.describe import (
     select,
     unknown_states,
 )
-from barnabas.coordinator.transactions.end import FIRST_BUMPING_REQUEST, end
+from barnabas.coordinator.transactions.end import FIRST_VERSION_THAT_BUMPS, end
 from barnabas.coordinator.transactions.init_producer_id import init_producer_id, needs_new_id
-from barnabas.coordinator.transactions.metadata import (
-    BUMPING_VERSION,
-    NO_PRODUCER_EPOCH,
-    TopicPartition,
-)
+from barnabas.coordinator.transactions.metadata import TopicPartition
 from barnabas.coordinator.transactions.ports import (
     Outcomes,
     Participants,
@@ -41,6 +37,7 @@ from barnabas.coordinator.transactions.ports import (
 from barnabas.coordinator.transactions.producer_ids import ProducerIds
 from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS
 from barnabas.coordinator.transactions.state import Transactions
+from barnabas.log import BUMPING_VERSION
 from barnabas.metadata.image import Image
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages import describe_transactions
@@ -64,7 +61,7 @@ from barnabas.wire.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
 )
-from barnabas.wire.records.batch import NO_PRODUCER_ID
+from barnabas.wire.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 R = TypeVar("R")
 
@@ -133,7 +130,7 @@ class TransactionCoordinator:
         transactions = asked(request, api_version)
 
         def response(outcomes: list[Outcomes]) -> AddPartitionsToTxnResponse:
-            if api_version < FIRST_BROKERS_REQUEST:
+            if api_version < FIRST_VERSION_FOR_BROKERS:
                 return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=told(outcomes[0]))
             results = [
                 AddPartitionsToTxnResult(
@@ -174,7 +171,7 @@ class TransactionCoordinator:
         def needs_new_id(state: Transactions, transactional_id: str) -> bool:
             current = state.known.get(transactional_id)
             return (
-                api_version >= FIRST_BUMPING_REQUEST
+                api_version >= FIRST_VERSION_THAT_BUMPS
                 and current is not None
                 and current.is_exhausted
             )
@@ -266,7 +263,7 @@ class TransactionCoordinator:
         partitions = [
             (topic.name, index) for topic in transaction.topics for index in topic.partitions
         ]
-        is_client = api_version < FIRST_BROKERS_REQUEST
+        is_client = api_version < FIRST_VERSION_FOR_BROKERS
         refusals = not_to_be_added(self._image(), partitions, is_client=is_client)
         if refusals:
             # One that cannot be added keeps all others out.

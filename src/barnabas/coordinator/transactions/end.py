@@ -8,7 +8,6 @@ abort may find nothing to abort: the producer needs the next epoch all the same.
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.transactions.markers import prepare
 from barnabas.coordinator.transactions.metadata import (
-    BUMPING_VERSION,
     LAST_GIVEN_EPOCH,
     TransactionMetadata,
     TransactionState,
@@ -21,10 +20,11 @@ from barnabas.coordinator.transactions.refusals import (
     wrong_state,
 )
 from barnabas.coordinator.transactions.state import Transactions
+from barnabas.log import BUMPING_VERSION
 from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from barnabas.wire.records.batch import NO_PRODUCER_ID
 
-FIRST_BUMPING_REQUEST = 5
+FIRST_VERSION_THAT_BUMPS = 5
 
 
 def end(
@@ -34,7 +34,7 @@ def end(
     current = transactions.known.get(request.transactional_id)
     if current is None:
         raise unknown(request.transactional_id)
-    if api_version < FIRST_BUMPING_REQUEST:
+    if api_version < FIRST_VERSION_THAT_BUMPS:
         return _end_staying(transactions, current, request)
     return _end_bumping(transactions, current, request, new_id)
 

@@ -9,7 +9,6 @@ from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.transactions.markers import prepare
 from barnabas.coordinator.transactions.metadata import (
     LAST_GIVEN_EPOCH,
-    NO_PRODUCER_EPOCH,
     TransactionMetadata,
     TransactionState,
 )
@@ -17,7 +16,7 @@ from barnabas.coordinator.transactions.refusals import concurrent, fenced
 from barnabas.coordinator.transactions.state import Transactions
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from barnabas.wire.records.batch import NO_PRODUCER_ID
+from barnabas.wire.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 
 def needs_new_id(transactions: Transactions, transactional_id: str) -> bool:

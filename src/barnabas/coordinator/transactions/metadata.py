@@ -8,17 +8,14 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
 
-from barnabas.wire.records.batch import NO_PRODUCER_ID
+from barnabas.log import BUMPING_VERSION
+from barnabas.wire.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 TopicPartition = tuple[str, int]
 
-NO_PRODUCER_EPOCH: Final = -1
 MAX_EPOCH: Final = 32_767
 LAST_GIVEN_EPOCH: Final = MAX_EPOCH - 1
 """The highest epoch a producer gets: one is left to fence it with."""
-
-BUMPING_VERSION: Final = 2
-"""The transaction version from which on every end bumps the epoch (KIP-890)."""
 
 NOT_STARTED: Final = -1
 

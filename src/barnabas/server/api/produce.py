@@ -14,7 +14,12 @@ from barnabas.replication import Partition
 from barnabas.server.call import Call
 from barnabas.server.errors import failure_of
 from barnabas.server.leaders import leader_of
-from barnabas.server.transactional import NotVerified, Verified, verify
+from barnabas.server.transactional import (
+    FIRST_VERSION_WITH_TOPIC_IDS,
+    NotVerified,
+    Verified,
+    verify,
+)
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -32,7 +37,6 @@ from barnabas.wire.records.validate import InvalidRecords, UnfitRequest
 
 FIRST_VERSION_WITH_ZSTD = 7
 FIRST_VERSION_WITH_LEADERS = 10
-FIRST_VERSION_WITH_TOPIC_IDS = 13
 
 NO_ANSWER = 0
 ACKS = frozenset((-1, NO_ANSWER, 1))

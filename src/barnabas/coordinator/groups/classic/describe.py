@@ -15,7 +15,7 @@ from barnabas.wire.messages.describe_groups import DescribedGroup, DescribedGrou
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import Groups
 
-NOT_FOUND_FROM = 6
+FIRST_VERSION_WITH_ERROR_MESSAGES = 6
 
 
 def describe(groups: Groups, group_id: str, client: Client) -> DescribedGroup:
@@ -45,7 +45,7 @@ def describe(groups: Groups, group_id: str, client: Client) -> DescribedGroup:
 
 def _not_found(group_id: str, client: Client, *, exists: bool) -> DescribedGroup:
     group = DescribedGroup(group_id=group_id, group_state=ClassicState.DEAD)
-    if client.api_version >= NOT_FOUND_FROM:
+    if client.api_version >= FIRST_VERSION_WITH_ERROR_MESSAGES:
         group.error_code = ErrorCode.GROUP_ID_NOT_FOUND
         why = "is not a classic group" if exists else "not found"
         group.error_message = f"Group {group_id} {why}."

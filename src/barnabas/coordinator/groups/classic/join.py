@@ -32,8 +32,8 @@ from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRespons
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import Groups
 
-MEMBER_ID_REQUIRED_FROM = 4
-NULL_PROTOCOL_FROM = 7
+FIRST_VERSION_WITH_REQUIRED_IDS = 4
+FIRST_VERSION_WITH_NULL_PROTOCOL = 7
 
 NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000
 """How long a new member waits for its first generation. It cannot send heartbeats, and its client
@@ -43,7 +43,7 @@ may be gone: should it still be there, it joins again."""
 def join(groups: Groups, request: JoinGroupRequest, client: Client) -> Decision[JoinGroupResponse]:
     """Decide for a group that is classic, or not there; one of another kind has to be empty."""
     decision = _decide(groups, request, client)
-    if client.api_version >= NULL_PROTOCOL_FROM:
+    if client.api_version >= FIRST_VERSION_WITH_NULL_PROTOCOL:
         return decision
     response = decision.response
     named = response.map(_named) if isinstance(response, Answer) else _named(response)
@@ -141,7 +141,7 @@ def _join_without_id(
     if instance_id is not None and instance_id in group.static_members:
         holder = group.members[group.static_members[instance_id]]
         return come_back(groups, group, holder, member_id, terms, client)
-    if instance_id is None and client.api_version >= MEMBER_ID_REQUIRED_FROM:
+    if instance_id is None and client.api_version >= FIRST_VERSION_WITH_REQUIRED_IDS:
         group.pending.add(member_id)
         rebalance.expect(groups, group, member_id, terms.session_timeout_ms)
         return Decision(not_joined(ErrorCode.MEMBER_ID_REQUIRED, member_id))

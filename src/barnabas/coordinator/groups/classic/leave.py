@@ -25,7 +25,7 @@ from barnabas.wire.messages.leave_group import (
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import Groups
 
-SEVERAL_MEMBERS_FROM = 3
+FIRST_VERSION_WITH_MEMBERS = 3
 
 
 def leave(
@@ -34,7 +34,7 @@ def leave(
     if not request.group_id:
         return Decision(LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
     group = groups.groups.get(request.group_id)
-    takes_several = client.api_version >= SEVERAL_MEMBERS_FROM
+    takes_several = client.api_version >= FIRST_VERSION_WITH_MEMBERS
     leaving = request.members if takes_several else [MemberIdentity(member_id=request.member_id)]
     if isinstance(group, ClassicGroup):
         group.check_alive()

@@ -24,7 +24,7 @@ from barnabas.wire.messages.join_group import JoinGroupResponse
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import Groups
 
-SKIP_ASSIGNMENT_FROM = 9
+FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
 
 
 def come_back(
@@ -84,7 +84,7 @@ def _keep_generation(
         if not is_waiting():
             return
         group.unpark(member)
-        if client.api_version >= SKIP_ASSIGNMENT_FROM:
+        if client.api_version >= FIRST_VERSION_THAT_SKIPS_ASSIGNMENT:
             leads = group.leader == member.member_id
             members = roster(group) if leads else []
             response = joined(group, member.member_id, members, skip_assignment=leads)

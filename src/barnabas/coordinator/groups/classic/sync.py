@@ -21,7 +21,7 @@ from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespons
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import Groups
 
-PROTOCOL_REQUIRED_FROM = 5
+FIRST_VERSION_WITH_PROTOCOL = 5
 
 
 def sync(groups: Groups, request: SyncGroupRequest, client: Client) -> Decision[SyncGroupResponse]:
@@ -41,7 +41,7 @@ def sync(groups: Groups, request: SyncGroupRequest, client: Client) -> Decision[
 
 def _group_of(groups: Groups, request: SyncGroupRequest, client: Client) -> ClassicGroup:
     """The group, if this member may sync with it."""
-    if client.api_version >= PROTOCOL_REQUIRED_FROM and (
+    if client.api_version >= FIRST_VERSION_WITH_PROTOCOL and (
         request.protocol_type is None or request.protocol_name is None
     ):
         raise _inconsistent(request)

@@ -16,14 +16,17 @@ from barnabas.coordinator.groups.consumer.member import (
     MemberState,
     OwnedPartitions,
 )
-from barnabas.coordinator.groups.group import Group, GroupType, PartitionCheck
+from barnabas.coordinator.groups.group import (
+    FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS,
+    Group,
+    GroupType,
+    PartitionCheck,
+)
 from barnabas.coordinator.groups.subscriptions import Subscriptions
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 K = TypeVar("K", bound=Hashable)
-
-_OFFSET_COMMIT_WITH_MEMBER_EPOCHS = 9
 
 
 class ConsumerState(StrEnum):
@@ -163,7 +166,7 @@ class ConsumerGroup(Group):
         if (
             not transactional
             and not member.uses_classic_protocol
-            and api_version < _OFFSET_COMMIT_WITH_MEMBER_EPOCHS
+            and api_version < FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS
         ):
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION,

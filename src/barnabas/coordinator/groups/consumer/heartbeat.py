@@ -38,7 +38,7 @@ from barnabas.wire.uuid import random_uuid, to_text
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import Groups
 
-_IDS_MADE_BY_CLIENTS = 1
+FIRST_VERSION_WITH_IDS_BY_CLIENTS = 1
 
 
 def heartbeat(
@@ -157,7 +157,7 @@ def _assignment(assigned: OwnedPartitions) -> Assignment:
 def _check(groups: "Groups", request: ConsumerGroupHeartbeatRequest, client: Client) -> None:
     """KafkaError unless the request makes sense by itself."""
     epoch = request.member_epoch
-    if client.api_version >= _IDS_MADE_BY_CLIENTS or epoch > 0 or epoch == LEAVING:
+    if client.api_version >= FIRST_VERSION_WITH_IDS_BY_CLIENTS or epoch > 0 or epoch == LEAVING:
         _require(request.member_id.strip(), "MemberId can't be empty.")
     _require(request.group_id.strip(), "GroupId can't be empty.")
     _require(request.instance_id is None or request.instance_id.strip(), "InstanceId is empty.")

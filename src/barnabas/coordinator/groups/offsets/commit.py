@@ -12,6 +12,7 @@ from barnabas.coordinator.decision import Decision, ProducerStamp
 from barnabas.coordinator.groups.classic import rebalance
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.group import FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS
 from barnabas.coordinator.groups.offsets.record import (
     NO_EXPIRY,
     NO_LEADER_EPOCH,
@@ -43,9 +44,8 @@ if TYPE_CHECKING:
 
 RETENTION_OF_THE_BROKER = -1
 
-_FIRST_VERSION_WITH_MEMBER_EPOCHS = 9
-_FIRST_VERSION_WITH_TOPIC_IDS = 10
-_FIRST_TXN_VERSION_WITH_TOPIC_IDS = 6
+FIRST_VERSION_WITH_TOPIC_IDS = 10
+FIRST_TXN_VERSION_WITH_TOPIC_IDS = 6
 _UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _STATES_WITH_SESSIONS = (ClassicState.STABLE, ClassicState.PREPARING_REBALANCE)
 
@@ -53,10 +53,10 @@ _STATES_WITH_SESSIONS = (ClassicState.STABLE, ClassicState.PREPARING_REBALANCE)
 def commit(
     groups: "Groups", request: OffsetCommitRequest, client: Client
 ) -> Decision[OffsetCommitResponse]:
-    by_id = client.api_version >= _FIRST_VERSION_WITH_TOPIC_IDS
+    by_id = client.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
     draft = _draft(groups, request.group_id, request.topics, by_id, request.retention_time_ms)
     if draft.names_any_partition:
-        has_epochs = client.api_version >= _FIRST_VERSION_WITH_MEMBER_EPOCHS
+        has_epochs = client.api_version >= FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS
         no_group = ErrorCode.GROUP_ID_NOT_FOUND if has_epochs else ErrorCode.ILLEGAL_GENERATION
         _check_sender(groups, request, client, draft.records, no_group)
         _restart_session(groups, request)
@@ -82,7 +82,7 @@ def txn_commit(
     groups: "Groups", request: TxnOffsetCommitRequest, client: Client
 ) -> Decision[TxnOffsetCommitResponse]:
     """The offsets are pending until the producer's transaction ends."""
-    by_id = client.api_version >= _FIRST_TXN_VERSION_WITH_TOPIC_IDS
+    by_id = client.api_version >= FIRST_TXN_VERSION_WITH_TOPIC_IDS
     draft = _draft(groups, request.group_id, request.topics, by_id, RETENTION_OF_THE_BROKER)
     if draft.names_any_partition:
         _check_txn_sender(groups, request, client, draft.records)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NO_OFFSET = -1
 
-_FIRST_VERSION_WITH_TOPIC_IDS = 10
+FIRST_VERSION_WITH_TOPIC_IDS = 10
 
 
 def fetch(
@@ -32,7 +32,7 @@ def fetch(
     group = groups.groups.get(wanted.group_id)
     if group is not None:
         group.check_fetch(wanted.member_id, wanted.member_epoch)
-    by_id = client.api_version >= _FIRST_VERSION_WITH_TOPIC_IDS
+    by_id = client.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
     return OffsetFetchResponseGroup(
         group_id=wanted.group_id,
         topics=_all_topics(groups, wanted.group_id, require_stable, by_id)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.classic.group import CONSUMER
 from barnabas.coordinator.groups.classic.join import (
-    MEMBER_ID_REQUIRED_FROM,
-    NULL_PROTOCOL_FROM,
+    FIRST_VERSION_WITH_NULL_PROTOCOL,
+    FIRST_VERSION_WITH_REQUIRED_IDS,
     check_request,
 )
 from barnabas.coordinator.groups.classic.member import Terms, terms_of
@@ -54,7 +54,7 @@ def _join(
     instance_id = request.group_instance_id
     member_id = request.member_id or to_text(random_uuid())
     if not request.member_id and instance_id is None:
-        if client.api_version >= MEMBER_ID_REQUIRED_FROM:
+        if client.api_version >= FIRST_VERSION_WITH_REQUIRED_IDS:
             return Decision(_not_joined(ErrorCode.MEMBER_ID_REQUIRED, member_id, client))
     elif request.member_id and instance_id is not None:
         known_member(group, member_id, instance_id)
@@ -148,5 +148,5 @@ def _joined(member_id: str, generation: int, terms: Terms) -> JoinGroupResponse:
 
 
 def _not_joined(code: ErrorCode, member_id: str, client: Client) -> JoinGroupResponse:
-    protocol_name = None if client.api_version >= NULL_PROTOCOL_FROM else ""
+    protocol_name = None if client.api_version >= FIRST_VERSION_WITH_NULL_PROTOCOL else ""
     return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=protocol_name)

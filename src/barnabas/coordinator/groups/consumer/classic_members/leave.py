@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.groups.classic.leave import SEVERAL_MEMBERS_FROM
+from barnabas.coordinator.groups.classic.leave import FIRST_VERSION_WITH_MEMBERS
 from barnabas.coordinator.groups.client import Client
 from barnabas.coordinator.groups.consumer import sessions
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
@@ -33,7 +33,7 @@ def leave(
 ) -> Decision[LeaveGroupResponse]:
     """Members of either protocol: it is also how administrators remove them."""
     group = known_group(groups, request.group_id)
-    takes_several = client.api_version >= SEVERAL_MEMBERS_FROM
+    takes_several = client.api_version >= FIRST_VERSION_WITH_MEMBERS
     named = request.members if takes_several else [MemberIdentity(member_id=request.member_id)]
     leaving: dict[str, ConsumerMember] = {}
     told = []

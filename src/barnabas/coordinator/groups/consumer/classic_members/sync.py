@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.classic.group import CONSUMER
-from barnabas.coordinator.groups.classic.sync import PROTOCOL_REQUIRED_FROM
+from barnabas.coordinator.groups.classic.sync import FIRST_VERSION_WITH_PROTOCOL
 from barnabas.coordinator.groups.client import Client
 from barnabas.coordinator.groups.consumer.classic_members import presence
 from barnabas.coordinator.groups.consumer.embedded import version_of, write_assignment
@@ -51,7 +51,7 @@ def sync(
 
 
 def _check_protocol_named(request: SyncGroupRequest, client: Client) -> None:
-    if client.api_version >= PROTOCOL_REQUIRED_FROM and (
+    if client.api_version >= FIRST_VERSION_WITH_PROTOCOL and (
         request.protocol_type is None or request.protocol_name is None
     ):
         raise _inconsistent(request)
