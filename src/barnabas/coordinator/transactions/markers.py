@@ -100,7 +100,11 @@ def resume(transactions: "Transactions") -> None:
     """Tell what the coordinator before this one may not have told."""
     undone = [each.transactional_id for each in transactions.known.values() if each.is_ending]
     if undone:
-        log.info("%s: %d transactions are ended", transactions.shard, len(undone))
+        log.info(
+            "%s: ends %d transactions that the coordinator before it decided",
+            transactions.shard,
+            len(undone),
+        )
         _resume(transactions, undone)
 
 
@@ -144,7 +148,8 @@ def _heard(transactions: "Transactions", ending: Ending, told: Answer[Outcomes])
         ending.backoff_ms = min(ending.backoff_ms * 2, MAX_BACKOFF_MS)
         if ending.backoff_ms == MAX_BACKOFF_MS:
             log.warning(
-                "The transaction of %s waits for %s: %s",
+                "%s: the transaction of %s waits for %s: %s",
+                transactions.shard,
                 ending.transactional_id,
                 sorted(ending.remaining),
                 told.error or {code.name for code in codes.values() if code not in DONE},

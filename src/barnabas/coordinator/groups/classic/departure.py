@@ -1,7 +1,5 @@
 """Members that are taken out of a classic group, and what is said to whoever waits as them."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.groups.classic.group import ClassicGroup
@@ -14,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def let_go(
-    groups: Groups,
+    groups: "Groups",
     group: ClassicGroup,
     member_id: str,
     code: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID,

@@ -3,8 +3,6 @@
 A group that is not there is dead; from v6 on that is an error as well.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 FIRST_VERSION_WITH_ERROR_MESSAGES = 6
 
 
-def describe(groups: Groups, group_id: str, client: Client) -> DescribedGroup:
+def describe(groups: "Groups", group_id: str, client: Client) -> DescribedGroup:
     group = groups.groups.get(group_id)
     if not isinstance(group, ClassicGroup):
         return _not_found(group_id, client, exists=group is not None)

@@ -3,8 +3,6 @@
 v3 static members.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.decision import Decision
@@ -13,14 +11,24 @@ from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.client import Client
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from barnabas.wire.messages.sync_group import SyncGroupRequest
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import Groups
 
 
 def heartbeat(
-    groups: Groups, request: HeartbeatRequest, client: Client
+    groups: "Groups", request: HeartbeatRequest, client: Client
 ) -> Decision[HeartbeatResponse]:
+    group = group_of(groups, request)
+    rebalance.restart_session(groups, group, group.members[request.member_id])
+    if group.state is ClassicState.PREPARING_REBALANCE:
+        return Decision(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    return Decision(HeartbeatResponse())
+
+
+def group_of(groups: "Groups", request: HeartbeatRequest | SyncGroupRequest) -> ClassicGroup:
+    """The group; KafkaError unless who speaks is a member of it, in its present generation."""
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID, "A group to be a member of has a name.")
     group = groups.groups.get(request.group_id)
@@ -31,7 +39,4 @@ def heartbeat(
     group.check_alive()
     group.check_member(request.member_id, request.group_instance_id)
     group.check_generation(request.generation_id)
-    rebalance.restart_session(groups, group, group.members[request.member_id])
-    if group.state is ClassicState.PREPARING_REBALANCE:
-        return Decision(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
-    return Decision(HeartbeatResponse())
+    return group

@@ -5,8 +5,6 @@ member is told its id first and joins with that (KIP-394); v5 static members (KI
 leader that comes back need not assign (KIP-814).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -40,7 +38,9 @@ NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000
 may be gone: should it still be there, it joins again."""
 
 
-def join(groups: Groups, request: JoinGroupRequest, client: Client) -> Decision[JoinGroupResponse]:
+def join(
+    groups: "Groups", request: JoinGroupRequest, client: Client
+) -> Decision[JoinGroupResponse]:
     """Decide for a group that is classic, or not there; one of another kind has to be empty."""
     decision = _decide(groups, request, client)
     if client.api_version >= FIRST_VERSION_WITH_NULL_PROTOCOL:
@@ -57,7 +57,7 @@ def _named(response: JoinGroupResponse) -> JoinGroupResponse:
 
 
 def _decide(
-    groups: Groups, request: JoinGroupRequest, client: Client
+    groups: "Groups", request: JoinGroupRequest, client: Client
 ) -> Decision[JoinGroupResponse]:
     try:
         check_request(groups, request)
@@ -75,7 +75,7 @@ def _decide(
         return Decision(not_joined(error.code, request.member_id))
 
 
-def check_request(groups: Groups, request: JoinGroupRequest) -> None:
+def check_request(groups: "Groups", request: JoinGroupRequest) -> None:
     """KafkaError unless the request makes sense by itself, whatever kind of group it is for."""
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID, "A group to join needs a name.")
@@ -90,7 +90,7 @@ def check_request(groups: Groups, request: JoinGroupRequest) -> None:
 
 
 def _join(
-    groups: Groups, group: ClassicGroup, request: JoinGroupRequest, client: Client
+    groups: "Groups", group: ClassicGroup, request: JoinGroupRequest, client: Client
 ) -> Decision[JoinGroupResponse]:
     group.check_alive()
     if not _has_room(groups, group, request.member_id):
@@ -110,7 +110,7 @@ def _join(
     return _rejoin(groups, group, group.members[request.member_id], request, terms)
 
 
-def _has_room(groups: Groups, group: ClassicGroup, member_id: str) -> bool:
+def _has_room(groups: "Groups", group: ClassicGroup, member_id: str) -> bool:
     most = groups.settings.broker("group.max.size")
     member = group.members.get(member_id)
     match group.state:
@@ -124,7 +124,9 @@ def _has_room(groups: Groups, group: ClassicGroup, member_id: str) -> bool:
             return member is not None or len(group.members) < most
 
 
-def _turn_away(groups: Groups, group: ClassicGroup, member_id: str) -> Decision[JoinGroupResponse]:
+def _turn_away(
+    groups: "Groups", group: ClassicGroup, member_id: str
+) -> Decision[JoinGroupResponse]:
     """The group is full. Those who are in it wait no longer for this one."""
     let_go(groups, group, member_id)
     records: rebalance.Records = []
@@ -134,7 +136,7 @@ def _turn_away(groups: Groups, group: ClassicGroup, member_id: str) -> Decision[
 
 
 def _join_without_id(
-    groups: Groups, group: ClassicGroup, request: JoinGroupRequest, terms: Terms, client: Client
+    groups: "Groups", group: ClassicGroup, request: JoinGroupRequest, terms: Terms, client: Client
 ) -> Decision[JoinGroupResponse]:
     instance_id = request.group_instance_id
     member_id = new_member_id(client.client_id, instance_id)
@@ -149,7 +151,7 @@ def _join_without_id(
 
 
 def _add(
-    groups: Groups,
+    groups: "Groups",
     group: ClassicGroup,
     member_id: str,
     request: JoinGroupRequest,
@@ -166,7 +168,7 @@ def _add(
 
 
 def _rejoin(
-    groups: Groups,
+    groups: "Groups",
     group: ClassicGroup,
     member: ClassicMember,
     request: JoinGroupRequest,
@@ -185,7 +187,7 @@ def _rejoin(
 
 
 def _park(
-    groups: Groups,
+    groups: "Groups",
     group: ClassicGroup,
     member: ClassicMember,
     reason: str,
@@ -199,7 +201,7 @@ def _park(
 
 
 def _found(
-    groups: Groups,
+    groups: "Groups",
     group: ClassicGroup,
     present: Group | None,
     decision: Decision[JoinGroupResponse],

@@ -4,8 +4,6 @@ v3 several members, each with an answer of its own; a static one may be named by
 alone, as administrators do. v5 a reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -29,7 +27,7 @@ FIRST_VERSION_WITH_MEMBERS = 3
 
 
 def leave(
-    groups: Groups, request: LeaveGroupRequest, client: Client
+    groups: "Groups", request: LeaveGroupRequest, client: Client
 ) -> Decision[LeaveGroupResponse]:
     if not request.group_id:
         return Decision(LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
@@ -47,7 +45,7 @@ def leave(
     return Decision(response, records, is_replayed=False)
 
 
-def _leave_one(groups: Groups, group: ClassicGroup, leaving: MemberIdentity) -> ErrorCode:
+def _leave_one(groups: "Groups", group: ClassicGroup, leaving: MemberIdentity) -> ErrorCode:
     """How it went. It is gone, though the others are not told yet."""
     member_id = leaving.member_id
     if not member_id:
@@ -64,7 +62,7 @@ def _leave_one(groups: Groups, group: ClassicGroup, leaving: MemberIdentity) -> 
 
 
 def _without(
-    groups: Groups,
+    groups: "Groups",
     group: ClassicGroup,
     leaving: Sequence[MemberIdentity],
     codes: Sequence[ErrorCode],

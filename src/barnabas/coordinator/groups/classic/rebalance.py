@@ -5,8 +5,6 @@ they return has to be written: the record of a group that nobody is left in. Who
 time is given up; static members stay until their sessions end.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from functools import partial
@@ -30,7 +28,7 @@ Records = list[CoordinatorRecord]
 log = logging.getLogger(__name__)
 
 
-def proceed(groups: Groups, group: ClassicGroup, reason: str) -> Records:
+def proceed(groups: "Groups", group: ClassicGroup, reason: str) -> Records:
     """Members came, changed or went: rebalance; if that is under way, maybe all are there now."""
     if group.can_rebalance:
         return prepare(groups, group, reason)
@@ -39,10 +37,10 @@ def proceed(groups: Groups, group: ClassicGroup, reason: str) -> Records:
     return complete(groups, group)
 
 
-def prepare(groups: Groups, group: ClassicGroup, reason: str) -> Records:
+def prepare(groups: "Groups", group: ClassicGroup, reason: str) -> Records:
     """Have all members join again."""
     log.info(
-        "Group %s rebalances after generation %d: %s", group.group_id, group.generation, reason
+        "group %s: rebalances after generation %d: %s", group.group_id, group.generation, reason
     )
     if group.state is ClassicState.COMPLETING_REBALANCE:
         cancel_syncs(groups, group, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -61,7 +59,7 @@ def prepare(groups: Groups, group: ClassicGroup, reason: str) -> Records:
     return []
 
 
-def complete(groups: Groups, group: ClassicGroup) -> Records:
+def complete(groups: "Groups", group: ClassicGroup) -> Records:
     """Go on with those who joined."""
     groups.timers.cancel(_join_key(group))
     _give_up_absent(groups, group)
@@ -72,14 +70,14 @@ def complete(groups: Groups, group: ClassicGroup) -> Records:
     group.begin_generation(groups.now_ms())
     group.is_initial_rebalance = False
     if group.is_empty:
-        log.info("Group %s is empty in generation %d", group.group_id, group.generation)
+        log.info("group %s: empty in generation %d", group.group_id, group.generation)
         return [group_record(group)]
     _tell_generation(groups, group)
     _await_syncs(groups, group)
     return []
 
 
-def cancel_syncs(groups: Groups, group: ClassicGroup, code: ErrorCode) -> None:
+def cancel_syncs(groups: "Groups", group: ClassicGroup, code: ErrorCode) -> None:
     """There will be no assignment in this generation: those who wait for it are told."""
     waiting = []
     for member in group.members.values():
@@ -92,26 +90,26 @@ def cancel_syncs(groups: Groups, group: ClassicGroup, code: ErrorCode) -> None:
         answer.complete(not_synced(code))
 
 
-def mark_synced(groups: Groups, group: ClassicGroup, member_id: str) -> None:
+def mark_synced(groups: "Groups", group: ClassicGroup, member_id: str) -> None:
     """The member asked for its assignment in time."""
     group.unsynced.discard(member_id)
     if not group.unsynced:
         groups.timers.cancel(_sync_key(group))
 
 
-def restart_session(groups: Groups, group: ClassicGroup, member: ClassicMember) -> None:
+def restart_session(groups: "Groups", group: ClassicGroup, member: ClassicMember) -> None:
     """It was heard of just now."""
     expect(groups, group, member.member_id, member.session_timeout_ms)
 
 
-def expect(groups: Groups, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
+def expect(groups: "Groups", group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
     """Hear of a member, or of one that is to be, within that time; or do without it."""
     groups.timers.set(
         session_key(group, member_id), timeout_ms, partial(_session_due, groups, group, member_id)
     )
 
 
-def dissolve(groups: Groups, group: ClassicGroup, code: ErrorCode) -> None:
+def dissolve(groups: "Groups", group: ClassicGroup, code: ErrorCode) -> None:
     """The group is no more, or not here: nothing of it goes on, and whoever waits is told."""
     groups.timers.cancel(_join_key(group))
     groups.timers.cancel(_sync_key(group))
@@ -120,7 +118,7 @@ def dissolve(groups: Groups, group: ClassicGroup, code: ErrorCode) -> None:
         let_go(groups, group, member_id, code)
 
 
-def _give_up_absent(groups: Groups, group: ClassicGroup) -> None:
+def _give_up_absent(groups: "Groups", group: ClassicGroup) -> None:
     absent = [
         member.member_id
         for member in group.members.values()
@@ -129,10 +127,10 @@ def _give_up_absent(groups: Groups, group: ClassicGroup) -> None:
     for member_id in absent:
         let_go(groups, group, member_id)
     if absent:
-        log.info("Group %s goes on without %s", group.group_id, ", ".join(absent))
+        log.info("group %s: goes on without %s", group.group_id, ", ".join(absent))
 
 
-def _tell_generation(groups: Groups, group: ClassicGroup) -> None:
+def _tell_generation(groups: "Groups", group: ClassicGroup) -> None:
     """Answer all who joined, in one pass; the leader alone is told who they are."""
     waiting = []
     for member in group.members.values():
@@ -149,7 +147,7 @@ def _tell_generation(groups: Groups, group: ClassicGroup) -> None:
 # What a group waits for: members to join or, after that, to sync; and to hear of each of them.
 
 
-def _await_company(groups: Groups, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
+def _await_company(groups: "Groups", group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
     """Let others join before the first generation; again and again, while some do and until
     the time that a rebalance may take is over."""
     groups.timers.set(
@@ -158,7 +156,7 @@ def _await_company(groups: Groups, group: ClassicGroup, delay_ms: int, remaining
 
 
 def _company_due(
-    groups: Groups, group: ClassicGroup, delay_ms: int, remaining_ms: int
+    groups: "Groups", group: ClassicGroup, delay_ms: int, remaining_ms: int
 ) -> Decision[None]:
     if not group.has_new_members or remaining_ms <= 0:
         return _joins_due(groups, group)
@@ -168,25 +166,25 @@ def _company_due(
     return _decided()
 
 
-def _await_joins(groups: Groups, group: ClassicGroup) -> None:
+def _await_joins(groups: "Groups", group: ClassicGroup) -> None:
     groups.timers.set(
         _join_key(group), group.rebalance_timeout_ms, partial(_joins_due, groups, group)
     )
 
 
-def _joins_due(groups: Groups, group: ClassicGroup) -> Decision[None]:
+def _joins_due(groups: "Groups", group: ClassicGroup) -> Decision[None]:
     if group.state is not ClassicState.PREPARING_REBALANCE:
         return _decided()
     return _decided(complete(groups, group))
 
 
-def _await_syncs(groups: Groups, group: ClassicGroup) -> None:
+def _await_syncs(groups: "Groups", group: ClassicGroup) -> None:
     groups.timers.set(
         _sync_key(group), group.rebalance_timeout_ms, partial(_syncs_due, groups, group)
     )
 
 
-def _syncs_due(groups: Groups, group: ClassicGroup) -> Decision[None]:
+def _syncs_due(groups: "Groups", group: ClassicGroup) -> Decision[None]:
     if not group.unsynced:
         return _decided()
     silent = sorted(group.unsynced)
@@ -195,13 +193,13 @@ def _syncs_due(groups: Groups, group: ClassicGroup) -> Decision[None]:
     return _decided(prepare(groups, group, f"no SyncGroup from {', '.join(silent)}"))
 
 
-def _session_due(groups: Groups, group: ClassicGroup, member_id: str) -> Decision[None]:
+def _session_due(groups: "Groups", group: ClassicGroup, member_id: str) -> Decision[None]:
     member = group.members.get(member_id)
     if member is None and member_id not in group.pending:
         return _decided()
     if member is not None and member.is_excused:
         return _decided()  # its session begins anew when it is answered
-    log.info("Member %s of group %s is gone: its session ended", member_id, group.group_id)
+    log.info("group %s: member %s is gone: its session ended", group.group_id, member_id)
     let_go(groups, group, member_id)
     records: Records = []
     if group.state is ClassicState.PREPARING_REBALANCE:

@@ -1,7 +1,5 @@
 """Brings classic groups back from their records."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.groups.classic import rebalance
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import Groups
 
 
-def replay(groups: Groups, key: GroupMetadataKey, value: GroupMetadataValue | None) -> None:
+def replay(groups: "Groups", key: GroupMetadataKey, value: GroupMetadataValue | None) -> None:
     if value is not None:
         groups.groups[key.group] = _group_of(key, value)
         return
@@ -29,7 +27,7 @@ def replay(groups: Groups, key: GroupMetadataKey, value: GroupMetadataValue | No
         rebalance.dissolve(groups, group, ErrorCode.REBALANCE_IN_PROGRESS)
 
 
-def loaded(groups: Groups, group: ClassicGroup) -> None:
+def loaded(groups: "Groups", group: ClassicGroup) -> None:
     """Give all members as long to be heard of as if they had been just now."""
     for member in group.members.values():
         rebalance.restart_session(groups, group, member)
@@ -38,7 +36,7 @@ def loaded(groups: Groups, group: ClassicGroup) -> None:
         rebalance.prepare(groups, group, f"{len(group.members)} members are over {most}")
 
 
-def unloaded(groups: Groups, group: ClassicGroup) -> None:
+def unloaded(groups: "Groups", group: ClassicGroup) -> None:
     """Another leads: whoever waits looks for it."""
     rebalance.dissolve(groups, group, ErrorCode.NOT_COORDINATOR)
 

@@ -4,8 +4,6 @@ Whoever was there under the same instance id is fenced. If the group is stable a
 the same protocol, nobody else hears of it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,7 +26,7 @@ FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
 
 
 def come_back(
-    groups: Groups,
+    groups: "Groups",
     group: ClassicGroup,
     member: ClassicMember,
     member_id: str,
@@ -50,7 +48,7 @@ def come_back(
 
 
 def _take_place(
-    groups: Groups, group: ClassicGroup, member: ClassicMember, member_id: str, terms: Terms
+    groups: "Groups", group: ClassicGroup, member: ClassicMember, member_id: str, terms: Terms
 ) -> Answer[JoinGroupResponse]:
     groups.timers.cancel(session_key(group, member.member_id))
     group.unpark(member)
@@ -63,7 +61,7 @@ def _take_place(
 
 
 def _keep_generation(
-    groups: Groups,
+    groups: "Groups",
     group: ClassicGroup,
     member: ClassicMember,
     former: ClassicMember,

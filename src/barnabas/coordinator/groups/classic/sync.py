@@ -4,14 +4,13 @@ The answer waits until the assignment is in the log. v3 static members; v5 proto
 which then are required.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.classic import rebalance
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
+from barnabas.coordinator.groups.classic.heartbeat import group_of
 from barnabas.coordinator.groups.classic.records import group_record
 from barnabas.coordinator.groups.classic.responses import synced
 from barnabas.coordinator.groups.client import Client
@@ -24,8 +23,10 @@ if TYPE_CHECKING:
 FIRST_VERSION_WITH_PROTOCOL = 5
 
 
-def sync(groups: Groups, request: SyncGroupRequest, client: Client) -> Decision[SyncGroupResponse]:
-    group = _group_of(groups, request, client)
+def sync(
+    groups: "Groups", request: SyncGroupRequest, client: Client
+) -> Decision[SyncGroupResponse]:
+    group = _group_to_sync_with(groups, request, client)
     match group.state:
         case ClassicState.COMPLETING_REBALANCE:
             return _await_assignment(groups, group, request)
@@ -39,22 +40,15 @@ def sync(groups: Groups, request: SyncGroupRequest, client: Client) -> Decision[
             )
 
 
-def _group_of(groups: Groups, request: SyncGroupRequest, client: Client) -> ClassicGroup:
+def _group_to_sync_with(
+    groups: "Groups", request: SyncGroupRequest, client: Client
+) -> ClassicGroup:
     """The group, if this member may sync with it."""
     if client.api_version >= FIRST_VERSION_WITH_PROTOCOL and (
         request.protocol_type is None or request.protocol_name is None
     ):
         raise _inconsistent(request)
-    if not request.group_id:
-        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "A group to sync with has a name.")
-    group = groups.groups.get(request.group_id)
-    if not isinstance(group, ClassicGroup):
-        raise KafkaError(
-            ErrorCode.UNKNOWN_MEMBER_ID, f"There is no group {request.group_id}: join it first."
-        )
-    group.check_alive()
-    group.check_member(request.member_id, request.group_instance_id)
-    group.check_generation(request.generation_id)
+    group = group_of(groups, request)
     if request.protocol_type not in (None, group.protocol_type) or (
         request.protocol_name not in (None, group.protocol)
     ):
@@ -63,7 +57,7 @@ def _group_of(groups: Groups, request: SyncGroupRequest, client: Client) -> Clas
 
 
 def _await_assignment(
-    groups: Groups, group: ClassicGroup, request: SyncGroupRequest
+    groups: "Groups", group: ClassicGroup, request: SyncGroupRequest
 ) -> Decision[SyncGroupResponse]:
     member = group.members[request.member_id]
     if member.awaiting_sync is not None:
@@ -92,7 +86,7 @@ def _await_assignment(
     return Decision(answer, [record], committed=install, refused=refuse, is_replayed=False)
 
 
-def _install(groups: Groups, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
+def _install(groups: "Groups", group: ClassicGroup, assignments: dict[str, bytes]) -> None:
     """The leader's word is in the log: all members go by it."""
     group.move(ClassicState.STABLE, groups.now_ms())
     waiting = []

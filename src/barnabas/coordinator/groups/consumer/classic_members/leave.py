@@ -55,7 +55,7 @@ def leave(
         response = LeaveGroupResponse(error_code=told[0].error_code)
     if not leaving:
         return Decision(response)
-    log.info("Group %s: %s leave", group.group_id, ", ".join(leaving))
+    log.info("group %s: %s leave", group.group_id, ", ".join(leaving))
     return sessions.fence(groups, group, list(leaving.values()), response)
 
 

@@ -79,5 +79,5 @@ def _give_up(groups: "Groups", group_id: str, member_id: str, to: str) -> Decisi
     member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
     if not isinstance(group, ConsumerGroup) or member is None or not member.uses_classic_protocol:
         return sessions.nothing_more()
-    log.info("Group %s: member %s is fenced: it did not %s in time", group_id, member_id, to)
+    log.info("group %s: member %s is fenced: it did not %s in time", group_id, member_id, to)
     return sessions.fence(groups, group, [member], None)

@@ -92,9 +92,11 @@ def _as_classic(
             version = version_of(drafted.metadata(classic.protocol))
             drafted.assignment = write_assignment(_held(member), version, groups.image)
     except ProtocolViolation as violation:
-        log.warning("Group %s stays with the consumer protocol: %s", group.group_id, violation)
+        log.warning("group %s: stays with the consumer protocol: %s", group.group_id, violation)
         return None
-    log.info("Group %s moves to the classic protocol with %d members", group.group_id, len(members))
+    log.info(
+        "group %s: moves to the classic protocol with %d members", group.group_id, len(members)
+    )
     key = ("downgrade", group.group_id)
     resume = partial(_resume, groups, classic, list(group.members), because)
 
@@ -116,7 +118,7 @@ def _may_downgrade(groups: "Groups", group: ConsumerGroup, size: int) -> bool:
         reason = f"{size} classic members are more than group.max.size"
     else:
         return True
-    log.info("Group %s stays with the consumer protocol: %s", group.group_id, reason)
+    log.info("group %s: stays with the consumer protocol: %s", group.group_id, reason)
     return False
 
 

@@ -61,7 +61,7 @@ def upgrade(
             groups, group.group_id, member.member_id, member.classic.session_timeout_ms
         )
     log.info(
-        "Group %s moves to the consumer protocol with %d classic members",
+        "group %s: moves to the consumer protocol with %d classic members",
         group.group_id,
         len(group.members),
     )
@@ -79,7 +79,7 @@ def _check_upgrade(groups: "Groups", classic: ClassicGroup) -> None:
 
 
 def _not_upgradable(classic: ClassicGroup, reason: str) -> KafkaError:
-    log.info("Group %s stays with the classic protocol: %s", classic.group_id, reason)
+    log.info("group %s: stays with the classic protocol: %s", classic.group_id, reason)
     return KafkaError(
         ErrorCode.GROUP_ID_NOT_FOUND,
         f"Cannot upgrade classic group {classic.group_id} to consumer group because {reason}.",
