@@ -1,7 +1,6 @@
 """Joins the coordinators with the partitions that they live in."""
 
-import asyncio
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from barnabas.coordinator.groups.coordinator import GroupCoordinator
@@ -19,6 +18,7 @@ from barnabas.replication import Partition
 from barnabas.replication.partition import ALL_IN_SYNC
 from barnabas.server.broker import Broker
 from barnabas.server.markers import LocalParticipants
+from barnabas.server.promises import when_promised
 from barnabas.server.purgatory import Purgatory
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -131,25 +131,15 @@ class CoordinatorLog:
         return self._partition.end_transaction(marker, now_ms=self._clock()).last_offset + 1
 
     def when_committed(self, next_offset: int, timeout_ms: int, committed: Committed) -> None:
+        when_promised(
+            self._partition,
+            next_offset,
+            lambda code: committed(self._error(code) if code else None),
+            purgatory=self._purgatory,
+            timeout_ms=timeout_ms,
+            operation="Coordinator",
+        )
+
+    def _error(self, code: ErrorCode) -> KafkaError:
         partition = self._partition
-
-        def is_committed(_: Hashable = None, __: int = 0) -> bool:
-            return partition.has_promised(next_offset, ALL_IN_SYNC)
-
-        def look_again(_: "asyncio.Future[bool]") -> None:
-            if not partition.is_leader:
-                committed(_error(ErrorCode.NOT_LEADER_OR_FOLLOWER, partition))
-            elif not is_committed():
-                committed(_error(ErrorCode.REQUEST_TIMED_OUT, partition))
-            else:
-                committed(None)
-
-        if is_committed():
-            committed(None)
-            return
-        parked = self._purgatory.park([partition], timeout_ms, is_committed, "Coordinator")
-        parked.add_done_callback(look_again)
-
-
-def _error(code: ErrorCode, partition: Partition) -> KafkaError:
-    return KafkaError(code, f"{partition.topic}-{partition.index} has not committed a write.")
+        return KafkaError(code, f"{partition.topic}-{partition.index} has not committed a write.")

@@ -1,8 +1,7 @@
 """Ends transactions in the partitions that this broker leads."""
 
-import asyncio
 import logging
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.answer import Answer, all_of
@@ -11,8 +10,7 @@ from barnabas.coordinator.topics import GROUPS_TOPIC
 from barnabas.coordinator.transactions.metadata import TopicPartition
 from barnabas.coordinator.transactions.ports import Outcomes
 from barnabas.log.failures import LogDirFailure
-from barnabas.replication import Partition
-from barnabas.replication.partition import ALL_IN_SYNC
+from barnabas.server.promises import when_promised
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -64,27 +62,16 @@ class LocalParticipants:
             appended = partition.end_transaction(marker, now_ms=broker.clock())
         except Exception as error:
             return _code(error)
-        next_offset = appended.last_offset + 1
-        if partition.has_promised(next_offset, ALL_IN_SYNC):
-            return ErrorCode.NONE
-        return self._when_promised(partition, next_offset)
-
-    def _when_promised(self, partition: Partition, next_offset: int) -> Answer[ErrorCode]:
         answer: Answer[ErrorCode] = Answer()
-
-        def is_promised(_: Hashable = None, __: int = 0) -> bool:
-            return partition.has_promised(next_offset, ALL_IN_SYNC)
-
-        def look_again(_: "asyncio.Future[bool]") -> None:
-            if not partition.is_leader:
-                answer.complete(partition.failure or ErrorCode.NOT_LEADER_OR_FOLLOWER)
-            else:
-                answer.complete(ErrorCode.NONE if is_promised() else ErrorCode.REQUEST_TIMED_OUT)
-
-        timeout_ms = self._broker.resolver.broker("request.timeout.ms")
-        parked = self._broker.purgatory.park([partition], timeout_ms, is_promised, "Produce")
-        parked.add_done_callback(look_again)
-        return answer
+        when_promised(
+            partition,
+            appended.last_offset + 1,
+            answer.complete,
+            purgatory=broker.purgatory,
+            timeout_ms=broker.resolver.broker("request.timeout.ms"),
+            operation="Produce",
+        )
+        return answer.result() if answer.is_done else answer
 
 
 def _code_of(answer: Answer[None]) -> ErrorCode | Answer[ErrorCode]:
