@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from barnabas.coordinator.answer import Answer, all_of
+from barnabas.wire.errors import ErrorCode, KafkaError
 
 
 def test_who_listens_before_and_after_hears_the_same() -> None:
@@ -38,6 +39,17 @@ def test_a_chained_answer_is_that_of_the_last_link() -> None:
     assert chained.result() == "last"
     with pytest.raises(LookupError):
         Answer.failed(LookupError()).chain(lambda _: second).result()
+
+
+def test_what_the_protocol_has_a_code_for_can_be_told_as_a_value_and_nothing_else() -> None:
+    refused = Answer[ErrorCode]()
+    told = refused.recover(lambda error: error.code)
+    assert not told.is_done
+    refused.fail(KafkaError(ErrorCode.NOT_COORDINATOR, "not here"))
+    assert told.result() is ErrorCode.NOT_COORDINATOR
+    assert Answer.of(1).recover(lambda _: 2).result() == 1
+    with pytest.raises(LookupError):
+        Answer.failed(LookupError()).recover(lambda error: error.code).result()
 
 
 def test_all_of_waits_for_the_last_and_keeps_the_order() -> None:

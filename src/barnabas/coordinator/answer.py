@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Generic, TypeVar
 
+from barnabas.wire.errors import KafkaError
+
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -83,6 +85,22 @@ class Answer(Generic[T]):
 
         self.then(go_on)
         return chained
+
+    def recover(self, refused: Callable[[KafkaError], T]) -> "Answer[T]":
+        """The answer with an error of the protocol made into a value; other errors stay."""
+        if self.is_done and self._error is None:
+            return self
+        recovered: Answer[T] = Answer()
+
+        def go_on(answer: "Answer[T]") -> None:
+            error = answer.error
+            if isinstance(error, KafkaError):
+                recovered.complete(refused(error))
+            else:
+                recovered.settle(answer.result)
+
+        self.then(go_on)
+        return recovered
 
     def settle(self, work: Callable[[], T]) -> None:
         """Complete with what `work` returns, or fail with what it raises."""

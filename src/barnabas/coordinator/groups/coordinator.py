@@ -243,16 +243,6 @@ def _each(
     """Ask for each by itself; one that fails is told of in its place."""
 
     def asked(item: W) -> Answer[R]:
-        answer: Answer[R] = Answer()
-
-        def settle(done: Answer[R]) -> None:
-            error = done.error
-            if isinstance(error, KafkaError):
-                answer.complete(refuse(item, error.code, error.message))
-            else:
-                answer.settle(done.result)
-
-        ask(item).then(settle)
-        return answer
+        return ask(item).recover(lambda error: refuse(item, error.code, error.message))
 
     return all_of([asked(item) for item in wanted])

@@ -329,19 +329,7 @@ class TransactionCoordinator:
 
 def _answered(answer: Answer[R], refused: Callable[[ErrorCode], R]) -> Answer[R]:
     """The answer, with the protocol's own errors made part of a response."""
-    if answer.is_done and answer.error is None:
-        return answer
-    answered: Answer[R] = Answer()
-
-    def settle(done: Answer[R]) -> None:
-        error = done.error
-        if isinstance(error, KafkaError):
-            answered.complete(refused(error.code))
-        else:
-            answered.settle(done.result)
-
-    answer.then(settle)
-    return answered
+    return answer.recover(lambda error: refused(error.code))
 
 
 def _told_at(code: ErrorCode, api_version: int, *, fenced_from: int) -> ErrorCode:
