@@ -168,6 +168,18 @@ def test_the_state_machine_hears_of_a_refused_write(world: World) -> None:
     assert heard == [ErrorCode.NOT_COORDINATOR]
 
 
+def test_what_does_not_fit_into_a_record_is_refused(world: World) -> None:
+    heard: list[ErrorCode] = []
+    own: Answer[None] = Answer()
+    world.shard.write(
+        lambda _: Decision(
+            own, [put("a" * 40_000, 1)], refused=lambda error: heard.append(error.code)
+        )
+    )
+    assert heard == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    assert code_of(world.shard.write(add_one("a" * 40_000))) is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
 def test_many_tombstones_are_cut_into_batches_of_bounded_size(world: World) -> None:
     records = [put(f"name-{number:0100d}", None) for number in range(20_000)]
     world.shard.write(lambda _: Decision(None, records, is_atomic=False)).result()

@@ -6,6 +6,7 @@ what is committed; therefore an answer, of a read as well, leaves only when all 
 before it is committed. No snapshots are needed for that.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
 
@@ -30,6 +31,8 @@ BATCH_BYTES = 512 * 1024
 """About how large a batch of records gets that need not all be in one."""
 
 _ONE_BATCH = 1 << 62
+
+log = logging.getLogger(__name__)
 
 
 class Shard(Generic[S]):
@@ -164,6 +167,13 @@ class Shard(Generic[S]):
 
     def _append(self, decision: Decision[R]) -> KafkaError | None:
         """Append and replay; what stands against it, if anything."""
+        try:
+            self._append_all(decision)
+        except Exception as error:  # what a client said may not fit into a record
+            return refusal_of(error)
+        return None
+
+    def _append_all(self, decision: Decision[R]) -> None:
         producer = decision.producer
         limit = _ONE_BATCH if decision.is_atomic else BATCH_BYTES
         for records, encoded in _batches(decision.records, self._clock(), limit):
@@ -174,15 +184,11 @@ class Shard(Generic[S]):
                 base_sequence=self._base_sequence,
                 transactional=producer is not None,
             )
-            try:
-                self._end = self._log.append(batch)
-            except (KafkaError, LogDirFailure) as error:
-                return refusal_of(error)
+            self._end = self._log.append(batch)
             if decision.is_replayed:
                 pending_for = producer.producer_id if producer else NO_PRODUCER_ID
                 for record in records:
                     self.state.replay(record, pending_for)
-        return None
 
     def _when_committed(self, settle: Callable[[KafkaError | None], None]) -> None:
         self._log.when_committed(
@@ -214,10 +220,13 @@ def not_coordinator(topic: str, index: int) -> KafkaError:
     )
 
 
-def refusal_of(error: KafkaError | LogDirFailure) -> KafkaError:
+def refusal_of(error: Exception) -> KafkaError:
     """What a coordinator's client is told when the coordinator's own write fails."""
     if isinstance(error, LogDirFailure):
         return KafkaError(ErrorCode.NOT_COORDINATOR, str(error))
+    if not isinstance(error, KafkaError):
+        log.error("a coordinator's records cannot be written", exc_info=error)
+        return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"It cannot be written: {error}")
     match error.code:
         case (
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -104,6 +104,17 @@ def test_an_assignment_that_cannot_be_written_rebalances(
     assert scene.join(follower).result().generation_id == 2
 
 
+def test_nobody_waits_for_an_assignment_that_does_not_fit_into_a_record(scene: Scene) -> None:
+    long_name = "i" * 40_000
+    leader, _ = scene.enter()
+    joining = scene.join(instance=long_name)
+    scene.advance(DELAY_MS * 2)
+    waiting = scene.sync(joining.result().member_id, 1, instance=long_name)
+    scene.sync(leader, 1, {})
+    assert waiting.result().error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert scene.group.state is ClassicState.PREPARING_REBALANCE
+
+
 def test_an_assignment_that_is_not_committed_in_time_rebalances(
     scene: Scene, pair: tuple[str, str]
 ) -> None:
