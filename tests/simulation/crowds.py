@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from tests.simulation.checkers.ownership import may_replace
 from tests.simulation.clients.classic import ClassicMember
 from tests.simulation.clients.client import Client
 from tests.simulation.clients.committer import Committer
@@ -11,7 +10,7 @@ from tests.simulation.clients.consumer import ConsumerMember
 from tests.simulation.clients.member import Member
 from tests.simulation.clients.processing import Processing, Processor
 from tests.simulation.clients.work import Reading, Work
-from tests.simulation.events import Replaced, TopicPartition
+from tests.simulation.events import TopicPartition
 from tests.simulation.world import INPUT, INPUT_PARTITIONS, TOPICS, World
 
 Build = Callable[..., Member]
@@ -109,10 +108,7 @@ class GroupCrowd(Crowd):
 
     def _double(self, member: Member) -> None:
         """Another with the same instance id starts while the first still runs."""
-        double = self._build(member.instance_id)
-        if may_replace(double, member):
-            self.world.events.tell(Replaced(member))
-        self.add(double)
+        self.add(self._build(member.instance_id))
 
     def _build(self, instance_id: str | None) -> Member:
         protocol = self.world.random.choice(self._protocols)

@@ -168,20 +168,6 @@ class Ended:
 
 
 @dataclass(slots=True, frozen=True)
-class Replaced:
-    """Another has come with the same static identity: this one may not know it yet."""
-
-    client: "Client"
-
-    @property
-    def mark(self) -> str:
-        return f"{self.client.name} replaced"
-
-    def __str__(self) -> str:
-        return f"{self.client.name:<12} has a double"
-
-
-@dataclass(slots=True, frozen=True)
 class TransactionBegan:
     tag: str
     inputs: tuple[tuple[int, int], ...]

@@ -1,9 +1,9 @@
 """No partition is owned by two members of a group at once.
 
 Owned is what a member believes to own, for as long as its lease allows it to (see
-clients/holdings.py). By the classic protocol a static member that has a double is fenced by it,
-and does not hear of it before it asks again: it counts no longer from the moment the double
-starts, unless it is given partitions later, and then its double is the one that is fenced.
+clients/holdings.py). By the classic protocol a static member is fenced by a double that joins,
+and does not hear of it before it asks again: of several with one instance id only the one counts
+that the coordinator has let in last.
 """
 
 from typing import Any
@@ -12,14 +12,19 @@ from tests.simulation.clients.classic import ClassicMember
 from tests.simulation.clients.client import Client
 from tests.simulation.clients.member import Member
 from tests.simulation.events import (
+    Answered,
     Claimed,
     Ended,
     Leased,
     Released,
-    Replaced,
     TopicPartition,
     Violation,
 )
+from tests.simulation.network import Exchange
+
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from barnabas.wire.messages.join_group import JoinGroupRequest
 
 GroupPartition = tuple[str, TopicPartition]
 
@@ -31,6 +36,8 @@ class Ownership:
         self._claims: dict[GroupPartition, dict[Client, None]] = {}
         self._claimed: dict[Client, dict[GroupPartition, None]] = {}
         self._lease_until_ms: dict[Client, int] = {}
+        self._let_in_last: dict[tuple[str, str], Exchange] = {}
+        """By group and instance id."""
         self._replaced: set[Client] = set()
 
     def see(self, event: Any, now_ms: int) -> None:
@@ -39,7 +46,6 @@ class Ownership:
                 self._lease_until_ms[member] = until_ms
                 self._check(member, now_ms)
             case Claimed(member, group_id, partitions):
-                self._fence_doubles(member)
                 for partition in partitions:
                     place = (group_id, partition)
                     self._claims.setdefault(place, {})[member] = None
@@ -51,8 +57,8 @@ class Ownership:
             case Ended(client):
                 for place in list(self._claimed.get(client, ())):
                     self._drop(client, place)
-            case Replaced(client):
-                self._replaced.add(client)
+            case Answered(exchange) if _is_let_in(exchange):
+                self._let_in(exchange)
 
     def rivals(self, member: Client, place: GroupPartition, now_ms: int) -> list[Client]:
         """Others who own it right now."""
@@ -77,22 +83,37 @@ class Ownership:
                 group_id, (topic, index) = place
                 raise Violation(f"{topic}-{index} of {group_id} is owned by {member} and {rivals}")
 
-    def _fence_doubles(self, member: Member) -> None:
-        self._replaced.discard(member)
-        for other in self._claimed:
-            if other is not member and may_replace(member, other):
-                self._replaced.add(other)
+    def _let_in(self, exchange: Exchange) -> None:
+        member = exchange.client
+        last = self._let_in_last.get((member.group_id, member.instance_id))
+        if last is None or last.delivered_ms <= exchange.delivered_ms:
+            self._let_in_last[member.group_id, member.instance_id] = exchange
+            self._replaced.discard(member)
+            self._replaced.update(each for each in self._claimed if may_replace(member, each))
+        elif may_replace(last.client, member):
+            self._replaced.add(member)
 
     def _drop(self, member: Client, place: GroupPartition) -> None:
         self._claims.get(place, {}).pop(member, None)
         self._claimed.get(member, {}).pop(place, None)
 
 
+def _is_let_in(exchange: Exchange) -> bool:
+    """Whether a static member has joined."""
+    match exchange.request:
+        case JoinGroupRequest(group_instance_id=str()):
+            return exchange.response.error_code == ErrorCode.NONE
+        case ConsumerGroupHeartbeatRequest(instance_id=str(), member_epoch=0):
+            return exchange.response.error_code == ErrorCode.NONE
+    return False
+
+
 def may_replace(one: Member, other: Member) -> bool:
     """Whether the coordinator takes one for the other. It does not between members of the consumer
     protocol, where the second has to wait until the first has left."""
     return (
-        one.instance_id is not None
+        one is not other
+        and one.instance_id is not None
         and (one.group_id, one.instance_id) == (other.group_id, other.instance_id)
         and (isinstance(one, ClassicMember) or isinstance(other, ClassicMember))
     )

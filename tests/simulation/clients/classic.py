@@ -75,6 +75,7 @@ class ClassicMember(Member):
         """Enter the next generation."""
         if not self.is_cooperative:
             await self.give_back(set(self.holdings.owned))
+        self._drop_if_fenced()
         sent_ms = self.now_ms
         response = await self._try(
             JoinGroupRequest(
@@ -101,6 +102,7 @@ class ClassicMember(Member):
             return await self._join()
         if not self._is_well(response.error_code):
             return False
+        self._drop_if_fenced()
         self.member_id = response.member_id
         self.generation = response.generation_id
         self.holdings.renew(sent_ms, is_calm=True)
@@ -202,6 +204,11 @@ class ClassicMember(Member):
         else:
             assert code in TRIED_AGAIN, f"{self} is told {ErrorCode(code).name}"
         return False
+
+    def _drop_if_fenced(self) -> None:
+        """Without a lease nothing is carried over into another generation."""
+        if not self.holdings.has_lease:
+            self.lose_all()
 
     @property
     def _is_leader(self) -> bool:

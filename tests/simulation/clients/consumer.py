@@ -93,12 +93,18 @@ class ConsumerMember(Member):
             return
         if response.error_code == ErrorCode.NONE:
             self._reported = owned
-            self._hear(response, sent_ms)
+            self._hear(response, sent_ms, owned)
         else:
             self._reported = None
             self._hear_error(response.error_code)
 
-    def _hear(self, response: ConsumerGroupHeartbeatResponse, sent_ms: int) -> None:
+    def _hear(
+        self,
+        response: ConsumerGroupHeartbeatResponse,
+        sent_ms: int,
+        owned: set[TopicPartition],
+    ) -> None:
+        """The coordinator has answered to a member that owned that much when it asked."""
         assert response.member_epoch >= self.epoch, f"the epoch of {self} goes back"
         self.epoch = response.member_epoch
         if response.assignment is not None:
@@ -107,7 +113,7 @@ class ConsumerMember(Member):
                 for each in response.assignment.topic_partitions
                 for index in each.partitions
             }
-        self.holdings.renew(sent_ms, is_calm=self.holdings.owned <= self._target)
+        self.holdings.renew(sent_ms, is_calm=owned <= self._target)
 
     def _hear_error(self, code: int) -> None:
         if code in STARTS_ANEW:

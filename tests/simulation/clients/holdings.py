@@ -10,7 +10,8 @@ it; so a member that gives up on time gives up first.
   called calm.
 
 A member whose lease has run out must consider itself fenced. If it then hears that it is still a
-member of the same generation, nobody can have been given its partitions, and the lease goes on.
+member of the same generation, nobody can have been given its partitions, and the lease goes on;
+but it takes nothing along into another generation.
 """
 
 from collections.abc import Collection, Iterable
@@ -34,6 +35,10 @@ class Holdings:
     @property
     def lease_until_ms(self) -> int:
         return min(self._heard_ms + self._session_ms, self._calm_ms + self._rebalance_ms)
+
+    @property
+    def has_lease(self) -> bool:
+        return self._member.now_ms < self.lease_until_ms
 
     def renew(self, sent_ms: int, *, is_calm: bool) -> None:
         """The coordinator has answered as to a member what was sent then."""
