@@ -73,7 +73,8 @@ def test_the_records_are_tombstones_and_the_classic_group(house: House) -> None:
     assert isinstance(last.value, wire.GroupMetadataValue)
     assert last.version == 3
     assert (last.value.protocol_type, last.value.protocol) == ("consumer", "range")
-    assert (last.value.generation, last.value.leader) == (epoch, "a")
+    assert last.value.generation == epoch
+    assert last.value.leader is None  # a rebalance is due
     assert [each.member_id for each in last.value.members] == ["a"]
 
 
@@ -169,9 +170,22 @@ def test_the_group_is_the_same_to_whoever_loads_it(house: House) -> None:
     house.lead_again()
 
     group = house.classic_group
-    assert group.state is ClassicState.STABLE
+    assert group.state is ClassicState.PREPARING_REBALANCE  # which it was about to do
     assert group.generation == epoch
     assert {each: assigned_to(house, each) for each in ("a", "b")} == given
+
+
+def test_whoever_loads_a_group_that_has_rebalanced_since_leaves_it_alone(house: House) -> None:
+    epoch = mixed(house, "a")
+    house.beat("new", -1)
+    joined = house.join("a").result()
+    assert joined.leader == "a"
+    house.sync("a", epoch + 1).result()
+
+    house.lead_again()
+
+    assert house.classic_group.state is ClassicState.STABLE
+    assert house.heartbeat("a", epoch + 1) == ErrorCode.NONE
 
 
 def test_a_group_goes_on_if_its_move_cannot_be_written(house: House) -> None:
@@ -231,6 +245,14 @@ def test_with_another_subscription_it_rebalances(house: House) -> None:
     assert house.heartbeat("a", epoch) == ErrorCode.REBALANCE_IN_PROGRESS
     answer = house.sync(joined.member_id, joined.generation_id, instance="i")
     assert code_of(answer) == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_it_rebalances_if_topics_have_grown(house: House) -> None:
+    epoch = mixed(house, "a", instance="i")
+    house.world.create_topic("t", 5)
+    house.join(instance="i")
+    assert house.classic_group.state is ClassicState.PREPARING_REBALANCE
+    assert house.heartbeat("a", epoch) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def test_it_rebalances_if_others_were_not_done_with_the_last_one(house: House) -> None:

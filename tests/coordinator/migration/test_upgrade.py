@@ -250,6 +250,41 @@ def test_a_member_may_change_to_the_other_protocol_under_its_own_id(house: House
     assert house.heartbeat(a, 1) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
+def stable_static(house: House) -> None:
+    """A classic group of one static member "i", which has all of "t"."""
+    joining = house.join(instance="i")
+    house.advance(0)
+    joined = joining.result()
+    given = {joined.member_id: assignment({"t": [0, 1, 2, 3]})}
+    house.sync(joined.member_id, joined.generation_id, given, instance="i").result()
+
+
+def test_a_static_member_may_change_too_and_nothing_is_assigned_anew(house: House) -> None:
+    stable_static(house)
+    joined = house.beat("new", instance="i")
+    assert joined.member_epoch == house.consumer_group.epoch == 1
+    assert joined.assignment is not None
+    assert joined.assignment.topic_partitions[0].partitions == [0, 1, 2, 3]
+
+
+def test_it_is_if_the_group_was_about_to_rebalance(house: House) -> None:
+    stable_static(house)
+    joining = house.join(instance="j")
+    assert house.classic_group.state is ClassicState.PREPARING_REBALANCE
+    house.beat("new", instance="i")
+    assert code_of(joining) == ErrorCode.REBALANCE_IN_PROGRESS
+    assert house.consumer_group.epoch == 2
+    assert set(house.consumer_group.targets) == {"new", *house.consumer_group.members}
+
+
+def test_it_is_if_topics_have_grown(house: House) -> None:
+    stable_static(house)
+    house.world.create_topic("t", 5)
+    joined = house.beat("new", instance="i")
+    assert joined.assignment is not None
+    assert joined.assignment.topic_partitions[0].partitions == [0, 1, 2, 3, 4]
+
+
 def test_silent_classic_members_are_given_up(house: House) -> None:
     (a,) = house.stable_classic({"t": [0]})
     epoch = house.beat("new").member_epoch

@@ -55,8 +55,9 @@ class ClassicGroup(Group):
 
     __slots__ = (
         "_offering_counts", "awaiting_join_count", "generation", "group_id", "has_new_members",
-        "is_initial_rebalance", "leader", "members", "pending", "protocol", "protocol_type",
-        "state", "state_since_ms", "static_members", "subscribed_topics", "unsynced",
+        "is_initial_rebalance", "is_to_rebalance", "leader", "members", "pending", "protocol",
+        "protocol_type", "state", "state_since_ms", "static_members", "subscribed_topics",
+        "unsynced",
     )  # fmt: skip
 
     group_type = GroupType.CLASSIC
@@ -93,6 +94,8 @@ class ClassicGroup(Group):
         """Whether the rebalance being prepared is an empty group's, which waits for company."""
         self.has_new_members = False
         """Whether anybody joined since that wait was last extended."""
+        self.is_to_rebalance = False
+        """Whether its record says that a rebalance was due when it was written."""
         self._offering_counts: Counter[str] = Counter()
 
     # What offsets, listings and deletion ask

@@ -31,6 +31,9 @@ def loaded(groups: "Groups", group: ClassicGroup) -> None:
     """Give all members as long to be heard of as if they had been just now."""
     for member in group.members.values():
         rebalance.restart_session(groups, group, member)
+    if group.is_to_rebalance:
+        rebalance.prepare(groups, group, "it has not since it moved from the consumer protocol")
+        return
     most = groups.settings.broker("group.max.size")
     if len(group.members) > most:
         rebalance.prepare(groups, group, f"{len(group.members)} members are over {most}")
@@ -54,6 +57,8 @@ def _group_of(key: GroupMetadataKey, value: GroupMetadataValue) -> ClassicGroup:
     )
     for member in value.members:
         group.add(_member_of(member, value.protocol or ""), value.protocol_type)
+    # Only a group that has moved from the consumer protocol has members and nobody to lead them.
+    group.is_to_rebalance = bool(value.members) and value.leader is None
     group.learn_subscriptions()
     return group
 

@@ -16,6 +16,7 @@ from barnabas.coordinator.groups.consumer import sessions
 from barnabas.coordinator.groups.consumer.embedded import version_of, write_assignment
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
+from barnabas.coordinator.groups.consumer.topics import metadata_hash
 from barnabas.wire.errors import ProtocolViolation
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def downgrade_by_replacing(
         joining.subscribed_topic_names == former.subscribed_topic_names
         and not former.subscribed_topic_regex
         and group.epoch == group.assignment_epoch
+        and group.metadata_hash == metadata_hash(group.subscribed_topics, groups.image)
         and _held(joining) == group.target(former.member_id)
         and all(each.is_reconciled_to(group.epoch) for each in others)
     )
@@ -86,6 +88,8 @@ def _as_classic(
     for member in members:
         classic.add(_classic_member_of(member), CONSUMER)
     classic.protocol = classic.elect_protocol()
+    if because is not None:
+        classic.leader = None  # so that whoever loads the record has the group rebalance
     try:
         for member in members:
             drafted = classic.members[member.member_id]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.coordinator.groups.assignors.model import Assignment
-from barnabas.coordinator.groups.classic.group import CONSUMER, ClassicGroup
+from barnabas.coordinator.groups.classic.group import CONSUMER, ClassicGroup, ClassicState
 from barnabas.coordinator.groups.classic.member import ClassicMember, Terms
 from barnabas.coordinator.groups.consumer import records, sessions
 from barnabas.coordinator.groups.consumer.embedded import (
@@ -53,7 +53,9 @@ def upgrade(
     except ProtocolViolation as violation:
         reason = f"the embedded consumer protocol is malformed: {violation}"
         raise _not_upgradable(classic, reason) from violation
-    group.metadata_hash = metadata_hash(group.subscribed_topics, groups.image)
+    if _is_settled(classic, group, groups.image):
+        group.metadata_hash = metadata_hash(group.subscribed_topics, groups.image)
+    # Else the topics look new, and are assigned anew: nobody goes on with the rebalance.
     into += [*classic.tombstones(), *_founding_records(group)]
     for member in group.members.values():
         assert member.classic is not None
@@ -76,6 +78,20 @@ def _check_upgrade(groups: "Groups", classic: ClassicGroup) -> None:
         raise _not_upgradable(classic, "the group does not use the consumer embedded protocol")
     if len(classic.members) > groups.settings.broker("group.consumer.max.size"):
         raise _not_upgradable(classic, "the group size exceeds the consumer group maximum size")
+
+
+def _is_settled(classic: ClassicGroup, group: ConsumerGroup, image: Image) -> bool:
+    """Whether nothing has to be assigned that is not: no rebalance is under way or was due, and
+    the topics have no partition that nobody has."""
+    topics = [image.topics.by_name(name) for name in group.subscribed_topics]
+    return (
+        classic.state is ClassicState.STABLE
+        and not classic.is_to_rebalance
+        and all(
+            topic is None or topic.partitions.keys() <= group.owners.get(topic.topic_id, {}).keys()
+            for topic in topics
+        )
+    )
 
 
 def _not_upgradable(classic: ClassicGroup, reason: str) -> KafkaError:
