@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from barnabas.coordinator.ports import PartitionLog, State
 from barnabas.coordinator.records import RecordTypes
-from barnabas.wire.records.batch import NO_PRODUCER_ID, read_header
+from barnabas.wire.records.batch import NO_PRODUCER_ID, check_crcs, read_header
 from barnabas.wire.records.control import read_marker
 from barnabas.wire.records.read import read_plain, read_records
 from barnabas.wire.records.record import Record
@@ -46,6 +46,7 @@ def load(log: PartitionLog, types: RecordTypes, state: State) -> Iterator[None]:
 def _runs(log: PartitionLog) -> Iterator[_Run]:
     offset = log.start_offset
     while chunk := log.read(offset, READ_BYTES):
+        check_crcs(chunk)  # a damaged batch may decode as well: to another offset, say
         position = 0
         while position < len(chunk):
             pairs, end, next_offset = read_plain(chunk, position, RECORDS_A_SLICE)

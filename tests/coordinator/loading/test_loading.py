@@ -145,3 +145,13 @@ def test_a_log_that_cannot_be_read_is_not_loaded(log: MemoryLog) -> None:
     log.append(batch)
     with pytest.raises(CorruptBatch):
         heard_in_slices(log)
+
+
+def test_a_batch_that_still_decodes_is_not_loaded_if_its_checksum_is_wrong(log: MemoryLog) -> None:
+    whole = build_batch(records(range(1), 258))
+    at = whole.index((258).to_bytes(8))
+    whole[at] ^= 1  # the committed offset: another, and as good as any
+    log.append(build_batch(records(range(1))))
+    log.append(whole)
+    with pytest.raises(CorruptBatch, match="offset 1 does not have the checksum"):
+        heard_in_slices(log)
