@@ -247,6 +247,9 @@ def test_a_damaged_log_has_no_coordinator_and_the_others_go_on(world: World) -> 
     world.log.batches[0] = bytes(damaged[:-1]) + b"\xff"
     world.runtime.elect(0, 99)
     assert code_of(world.runtime.write("a", add_one("a"))) is ErrorCode.NOT_COORDINATOR
+    assert world.runtime.failed_count == 1
+    world.runtime.resign(0)
+    assert world.runtime.failed_count == 0
 
 
 def test_who_resigned_coordinates_no_more(world: World) -> None:

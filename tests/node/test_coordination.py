@@ -143,6 +143,8 @@ def test_scrapes_count_what_is_there(house: House) -> None:
     assert gauges["kafka_coordinator_group_groupmetadatamanager_numoffsets",] == 1
     assert gauges["kafka_coordinator_group_groupmetadatamanager_numgroupsempty",] == 1
     assert gauges["kafka_server_group_coordinator_metrics_group_count", "classic"] == 1
+    partitions = "kafka_server_group_coordinator_metrics_num_partitions"
+    assert [gauges[partitions, each] for each in ("active", "loading", "failed")] == [1, 2, 0]
 
 
 def test_an_image_without_the_topics_elects_nobody(house: House) -> None:

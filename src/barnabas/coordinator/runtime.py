@@ -49,6 +49,7 @@ class Runtime(Generic[S]):
         self._base_sequence = base_sequence
         self._shards: dict[int, Shard[S]] = {}
         self._loading: dict[Shard[S], Iterator[None]] = {}
+        self._failed: set[int] = set()
 
     def partition_of(self, key: str) -> int:
         """The partition that keeps the state of a group or a transactional id."""
@@ -82,6 +83,11 @@ class Runtime(Generic[S]):
     @property
     def loading_count(self) -> int:
         return len(self._loading)
+
+    @property
+    def failed_count(self) -> int:
+        """How many partitions this broker leads but could not load."""
+        return len(self._failed)
 
     def write(self, key: str, decide: Callable[[S], Decision[R]]) -> Answer[R]:
         """Have the shard of `key` decide; the answer may be an error of the coordinator's."""
@@ -119,6 +125,7 @@ class Runtime(Generic[S]):
             self._clockwork.after(0, self._load_on)
 
     def resign(self, index: int) -> None:
+        self._failed.discard(index)
         shard = self._shards.pop(index, None)
         if shard is not None:
             self._loading.pop(shard, None)
@@ -150,6 +157,7 @@ class Runtime(Generic[S]):
         except Exception:
             log.exception("%s cannot be loaded; its keys have no coordinator here", shard)
             self.resign(shard.index)
+            self._failed.add(shard.index)
 
 
 @lru_cache(maxsize=65_536)

@@ -54,3 +54,4 @@ class CoordinatorGauges:
 def _partition_gauges(prefix: str, runtime: Runtime[Any]) -> Iterator[Gauge]:
     yield Gauge(prefix + "num_partitions", len(runtime.active()), {"state": "active"})
     yield Gauge(prefix + "num_partitions", runtime.loading_count, {"state": "loading"})
+    yield Gauge(prefix + "num_partitions", runtime.failed_count, {"state": "failed"})
