@@ -134,6 +134,13 @@ def test_assignments_keep_an_interval_between_them(scene: Scene) -> None:
     assert scene.group.assignment_timestamp_ms == scene.world.clock.now_ms
 
 
+def test_a_clock_that_is_set_back_does_not_put_off_the_next_assignment(scene: Scene) -> None:
+    scene.topic("t", 4)
+    scene.join("a", "t")
+    scene.world.clock.now_ms -= 3_600_000
+    assert scene.join("b", "t").member_epoch == 3
+
+
 def test_the_interval_between_assignments_is_the_groups_own(scene: Scene) -> None:
     scene.world.settings.groups["g"] = {"consumer.assignment.interval.ms": 0}
     scene.topic("t", 4)

@@ -85,6 +85,17 @@ def test_a_topic_that_is_created_is_found_after_a_while(scene: Scene) -> None:
     assert created in topics_of(member)
 
 
+def test_a_clock_that_is_set_back_does_not_hide_new_topics(scene: Scene) -> None:
+    member = subscribed(scene, "m", "foo.*")
+    member.beat()
+    created = scene.topic("foo-b", 1)
+    scene.world.clock.now_ms -= 3_600_000
+    member.beat()
+    scene.advance(0)
+    member.beat()
+    assert created in topics_of(member)
+
+
 def test_all_are_resolved_again_now_and_then(scene: Scene) -> None:
     member = subscribed(scene, "m", "foo.*")
     for _ in range(600_000 // 40_000 + 1):

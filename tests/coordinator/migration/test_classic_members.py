@@ -52,6 +52,13 @@ def test_a_join_is_answered_at_once_and_nobody_leads(house: House) -> None:
     assert member.state is MemberState.UNRELEASED_PARTITIONS
 
 
+def test_an_empty_instance_id_is_that_of_one_member_only(house: House) -> None:
+    house.join(instance="")
+    house.join("dynamic")
+    targets = [target[house.topic_id("t")] for target in house.consumer_group.targets.values()]
+    assert sorted(each for partitions in targets for each in partitions) == [0, 1, 2, 3]
+
+
 def test_a_dynamic_member_is_told_its_id_first(house: House) -> None:
     told = house.join().result()
     assert told.error_code == ErrorCode.MEMBER_ID_REQUIRED

@@ -76,7 +76,7 @@ def _is_refresh_due(
     if last is None:
         return True
     age_ms = groups.now_ms() - last.timestamp_ms
-    if age_ms <= MIN_INTERVAL_MS:
+    if 0 <= age_ms <= MIN_INTERVAL_MS:  # less, if the clock was set back
         return False
     wanted = group.regexes.keys() - regexes_dropped(group, [old], new)
     if new.subscribed_topic_regex:

@@ -42,9 +42,9 @@ def update_target(
     Between two assignments there is at least an interval, so that many who join at once cost one
     assignment and not one each; until then the last one holds.
     """
-    last_id = group.static_members.get(new.instance_id or "", new.member_id)
+    last_id = _last_id(group, new)
     now_ms = groups.now_ms()
-    if epoch <= group.assignment_epoch or now_ms < _next_assignment_ms(groups, group):
+    if epoch <= group.assignment_epoch or _is_too_soon(groups, group, now_ms):
         return Target(group.assignment_epoch, group.target(last_id))
     members = {**group.members, new.member_id: new}
     if last_id != new.member_id:
@@ -65,11 +65,17 @@ def default_assignor(groups: "Groups") -> str:
     return name
 
 
-def _next_assignment_ms(groups: "Groups", group: ConsumerGroup) -> int:
-    if not group.assignment_timestamp_ms:
-        return 0
+def _is_too_soon(groups: "Groups", group: ConsumerGroup, now_ms: int) -> bool:
+    """Whether the last assignment was a moment ago. One that lies ahead was made by another clock,
+    or before this one was set back."""
     interval_ms: int = groups.settings.group(group.group_id)["consumer.assignment.interval.ms"]
-    return group.assignment_timestamp_ms + interval_ms
+    return 0 <= now_ms - group.assignment_timestamp_ms < interval_ms
+
+
+def _last_id(group: ConsumerGroup, member: ConsumerMember) -> str:
+    """The id under which the group knows it, which a static member may be about to change."""
+    known = group.static_member(member.instance_id)
+    return known.member_id if known is not None else member.member_id
 
 
 def _assignor(
@@ -108,7 +114,7 @@ def _subscribers(
                 member.instance_id,
                 member.rack_id,
                 topic_ids(member),
-                group.target(group.static_members.get(member.instance_id or "", member_id)),
+                group.target(_last_id(group, member)),
             )
             for member_id, member in members.items()
         },
