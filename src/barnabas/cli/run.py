@@ -3,23 +3,19 @@
 import asyncio
 import logging
 import signal
-import sys
 from collections.abc import Callable
 
 import click
 
 from barnabas.cli.errors import one_line_errors
+from barnabas.cli.logs import log_to_stderr
 from barnabas.config import BrokerSettings
 from barnabas.node import Node
 
 
 def run_node(settings: BrokerSettings, *, greeting: Callable[[Node], str] | None = None) -> None:
     """Start, serve, and stop cleanly on SIGTERM or Ctrl-C; a second one stops at once."""
-    logging.basicConfig(
-        level=logging.INFO,
-        format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
-        stream=sys.stderr,
-    )
+    log_to_stderr()
     with one_line_errors():
         asyncio.run(_serve(settings, greeting))
 
