@@ -43,6 +43,12 @@ class Clockwork(Protocol):
     def cancel(self, alarm: Any) -> None: ...
 
 
+class Settings(Protocol):
+    """Settings in force, as the broker's Resolver finds them."""
+
+    def broker(self, name: str) -> Any: ...
+
+
 class State(Protocol):
     """A state machine kept in one partition of an internal topic.
 

@@ -1,5 +1,6 @@
 """All that one partition of `__consumer_offsets` keeps: groups, and the offsets they committed."""
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from barnabas.coordinator.groups import classic, consumer
@@ -12,6 +13,7 @@ from barnabas.coordinator.groups.offsets.replay import replay as replay_offset
 from barnabas.coordinator.groups.offsets.replay import replay_end as replay_end_of_offsets
 from barnabas.coordinator.groups.offsets.store import Offsets
 from barnabas.coordinator.groups.subscriptions import Subscriptions
+from barnabas.coordinator.ports import Settings
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes
 from barnabas.coordinator.shard import Shard
 from barnabas.coordinator.timers import Timers
@@ -41,13 +43,11 @@ CONSUMER_RECORDS = (
 GROUP_RECORDS = RecordTypes([*OFFSET_RECORDS, *CLASSIC_RECORDS, *CONSUMER_RECORDS])
 
 
-class GroupSettings(Protocol):
-    """Settings in force, as the broker's Resolver finds them."""
+class GroupSettings(Settings, Protocol):
+    """Those of groups as well."""
 
-    def broker(self, name: str) -> Any: ...
-
-    def group(self, group_name: str) -> Any:
-        """The settings of one group by name."""
+    def group(self, group_name: str) -> Mapping[str, Any]:
+        """The settings of one group, by their names."""
 
 
 class Groups:

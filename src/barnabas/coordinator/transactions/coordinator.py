@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from barnabas.coordinator.answer import Answer, all_of
-from barnabas.coordinator.ports import Clockwork, PartitionLog
+from barnabas.coordinator.ports import Clockwork, PartitionLog, Settings
 from barnabas.coordinator.runtime import Runtime
 from barnabas.coordinator.topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from barnabas.coordinator.transactions.add_partitions import (
@@ -32,7 +32,6 @@ from barnabas.coordinator.transactions.ports import (
     Outcomes,
     Participants,
     ProducerIdBlocks,
-    TransactionSettings,
 )
 from barnabas.coordinator.transactions.producer_ids import ProducerIds
 from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS
@@ -71,7 +70,7 @@ class TransactionCoordinator:
 
     def __init__(
         self,
-        settings: TransactionSettings,
+        settings: Settings,
         image: Callable[[], Image],
         *,
         participants: Participants,

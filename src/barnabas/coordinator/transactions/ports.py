@@ -1,7 +1,7 @@
 """What the transaction coordinator needs from the house around it."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.marker import Marker
@@ -28,9 +28,3 @@ class ProducerIdBlocks(Protocol):
 
     def allocate(self) -> Answer[range]:
         """The next block; the answer fails if there is none to be had now."""
-
-
-class TransactionSettings(Protocol):
-    """Settings in force, as the broker's Resolver finds them."""
-
-    def broker(self, name: str) -> Any: ...

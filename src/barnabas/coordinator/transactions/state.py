@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 
+from barnabas.coordinator.ports import Settings
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.coordinator.shard import Shard
 from barnabas.coordinator.timers import Timers
 from barnabas.coordinator.transactions import markers, timeouts
 from barnabas.coordinator.transactions.due import DueIds
 from barnabas.coordinator.transactions.metadata import TransactionMetadata, TransactionState
-from barnabas.coordinator.transactions.ports import Participants, TransactionSettings
+from barnabas.coordinator.transactions.ports import Participants
 from barnabas.coordinator.transactions.producer_ids import ProducerIds
 from barnabas.coordinator.transactions.records import from_record, to_record
 from barnabas.metadata.delta import Delta
@@ -23,7 +24,7 @@ class Transactions:
     def __init__(
         self,
         shard: "Shard[Transactions]",
-        settings: TransactionSettings,
+        settings: Settings,
         image: Callable[[], Image],
         participants: Participants,
         producer_ids: ProducerIds,
