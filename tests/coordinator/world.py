@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from barnabas.coordinator.groups.state import Groups
+from barnabas.config import BrokerSettings, Resolver
+from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.groups.state import GROUP_RECORDS, Groups
 from barnabas.coordinator.marker import Marker
 from barnabas.coordinator.ports import Committed
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes
 from barnabas.coordinator.runtime import Runtime
 from barnabas.coordinator.shard import Shard
+from barnabas.coordinator.topics import GROUPS_TOPIC
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
 from barnabas.metadata.states import Directory, PartitionState, TopicState
@@ -143,8 +146,6 @@ class Settings:
     """Kafka's defaults, but for what a test sets."""
 
     def __init__(self, **broker: Any) -> None:
-        from barnabas.config import BrokerSettings, Resolver
-
         texts = {name.replace("_", "."): str(value) for name, value in broker.items()}
         static = BrokerSettings.from_properties(
             {
@@ -163,7 +164,7 @@ class Settings:
     def broker(self, name: str) -> Any:
         return self._resolver.broker(name)
 
-    def group(self, group_name: str) -> Any:
+    def group(self, group_name: str) -> dict[str, Any]:
         return {**self._resolver.group(group_name), **self.groups.get(group_name, {})}
 
 
@@ -204,9 +205,6 @@ class World:
 
     def lead_groups(self) -> Groups:
         """Lead a partition of `__consumer_offsets`, anew if it was led before."""
-        from barnabas.coordinator.groups.state import GROUP_RECORDS
-        from barnabas.coordinator.topics import GROUPS_TOPIC
-
         state: Groups = self.lead(
             GROUPS_TOPIC, GROUP_RECORDS, lambda shard: Groups(shard, self.settings, self.image)
         )
@@ -248,3 +246,11 @@ class World:
     def _publish(self, delta: Delta) -> None:
         if self._runtime is not None:
             self._runtime.follow(delta, self.image)
+
+
+def code_of(answer: Answer[Any]) -> ErrorCode:
+    """What the client is told, whichever way the coordinator says it."""
+    error = answer.error
+    if isinstance(error, KafkaError):
+        return error.code
+    return ErrorCode(answer.result().error_code)

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from tests.coordinator.world import Settings, World
+from tests.coordinator.world import Settings, World, code_of
 
 from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.groups import classic
@@ -12,8 +12,7 @@ from barnabas.coordinator.groups.classic.group import ClassicGroup
 from barnabas.coordinator.groups.client import Client
 from barnabas.coordinator.groups.state import GROUP_RECORDS, Groups
 from barnabas.coordinator.records import CoordinatorRecord
-from barnabas.coordinator.topics import GROUPS_TOPIC
-from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.join_group import (
@@ -39,23 +38,6 @@ DELAY_MS = 3_000
 """Kafka's initial rebalance delay."""
 
 
-class ClassicGroups(Groups):
-    """A shard that keeps classic groups and nothing else."""
-
-    def replay(self, record: CoordinatorRecord, producer_id: int) -> None:
-        classic.replay(self, record.key, record.value)
-
-    def loaded(self) -> None:
-        for group in self.groups.values():
-            assert isinstance(group, ClassicGroup)
-            classic.loaded(self, group)
-
-    def unloaded(self) -> None:
-        for group in self.groups.values():
-            assert isinstance(group, ClassicGroup)
-            classic.unloaded(self, group)
-
-
 class Scene:
     """One coordinator and, unless said otherwise, one group."""
 
@@ -73,13 +55,15 @@ class Scene:
     def written(self) -> list[CoordinatorRecord]:
         return self.world.log.records(GROUP_RECORDS)
 
+    @property
+    def alarm_count(self) -> int:
+        """How many there are of groups; the shard's own look at expired offsets is not counted."""
+        timers = self.groups.timers
+        return len(timers) - ("offset expiry" in timers)
+
     def lead(self) -> Groups:
         """Become the coordinator, by loading what is in the log; anew, if it was before."""
-        self.groups = self.world.lead(
-            GROUPS_TOPIC,
-            GROUP_RECORDS,
-            lambda shard: ClassicGroups(shard, self.world.settings, self.world.image),
-        )
+        self.groups = self.world.lead_groups()
         return self.groups
 
     def advance(self, delay_ms: int) -> None:
@@ -197,11 +181,3 @@ def subscription(*topics: str, version: int = 1) -> bytes:
     return struct.pack(">h", version) + ConsumerProtocolSubscription(topics=list(topics)).write(
         version
     )
-
-
-def code_of(answer: Answer[Any]) -> ErrorCode:
-    """What the client is told, whichever way the coordinator says it."""
-    error = answer.error
-    if isinstance(error, KafkaError):
-        return error.code
-    return ErrorCode(answer.result().error_code)

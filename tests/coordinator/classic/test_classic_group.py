@@ -155,7 +155,7 @@ def test_a_tombstone_takes_the_group_back(scene: Scene) -> None:
     scene.groups.replay(tombstone, -1)
     assert not scene.groups.groups
     assert group.state_name == "Dead"
-    assert len(scene.groups.timers) == 0
+    assert scene.alarm_count == 0
 
 
 # Subscriptions

@@ -1,7 +1,8 @@
 """JoinGroup: who may join, what a joiner is told, and when."""
 
 import pytest
-from tests.coordinator.classic.scene import DELAY_MS, GROUP, REBALANCE_MS, Scene, code_of
+from tests.coordinator.classic.scene import DELAY_MS, GROUP, REBALANCE_MS, Scene
+from tests.coordinator.world import code_of
 
 from barnabas.coordinator.groups.classic.group import ClassicState
 from barnabas.wire.errors import ErrorCode

@@ -159,7 +159,7 @@ def test_a_group_that_cannot_be_written_is_not_there(scene: Scene) -> None:
     assert isinstance(refused.error, KafkaError)
     assert refused.error.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert not scene.groups.groups
-    assert len(scene.groups.timers) == 0
+    assert scene.alarm_count == 0
 
 
 def test_who_joins_a_group_that_cannot_be_written_is_told(scene: Scene) -> None:
@@ -167,7 +167,7 @@ def test_who_joins_a_group_that_cannot_be_written_is_told(scene: Scene) -> None:
     refused = scene.join(instance="printer").result()
     assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert not scene.groups.groups
-    assert len(scene.groups.timers) == 0
+    assert scene.alarm_count == 0
 
 
 def test_a_group_that_went_on_is_not_abandoned_when_its_first_record_is_late() -> None:
@@ -185,7 +185,7 @@ def test_an_empty_generation_that_cannot_be_written_is_empty_all_the_same(scene:
     scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
     scene.advance(10_000)
     assert scene.group.state is ClassicState.EMPTY
-    assert len(scene.groups.timers) == 0
+    assert scene.alarm_count == 0
 
 
 # Resigning

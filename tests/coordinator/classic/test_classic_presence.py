@@ -1,7 +1,8 @@
 """Heartbeat and LeaveGroup: staying in a group, and going."""
 
 import pytest
-from tests.coordinator.classic.scene import DELAY_MS, GROUP, Scene, code_of
+from tests.coordinator.classic.scene import DELAY_MS, GROUP, Scene
+from tests.coordinator.world import code_of
 
 from barnabas.coordinator.groups import classic
 from barnabas.coordinator.groups.classic.group import ClassicState

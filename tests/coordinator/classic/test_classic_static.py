@@ -1,7 +1,8 @@
 """Static members (KIP-345): they come back to the place they had, and fence who is there."""
 
 import pytest
-from tests.coordinator.classic.scene import DELAY_MS, SESSION_MS, Scene, code_of
+from tests.coordinator.classic.scene import DELAY_MS, SESSION_MS, Scene
+from tests.coordinator.world import code_of
 
 from barnabas.coordinator.groups.classic.group import ClassicState
 from barnabas.wire.errors import ErrorCode, KafkaError

@@ -1,7 +1,8 @@
 """SyncGroup: the leader's assignment reaches every member of its generation, and no other."""
 
 import pytest
-from tests.coordinator.classic.scene import DELAY_MS, Scene, code_of
+from tests.coordinator.classic.scene import DELAY_MS, Scene
+from tests.coordinator.world import code_of
 
 from barnabas.coordinator.groups.classic.group import ClassicState
 from barnabas.wire.errors import ErrorCode, KafkaError

@@ -1,7 +1,8 @@
 """What time does to a classic group: sessions, rebalances, syncs and ids that nobody uses."""
 
 import pytest
-from tests.coordinator.classic.scene import DELAY_MS, REBALANCE_MS, SESSION_MS, Scene, code_of
+from tests.coordinator.classic.scene import DELAY_MS, REBALANCE_MS, SESSION_MS, Scene
+from tests.coordinator.world import code_of
 
 from barnabas.coordinator.groups.classic.group import ClassicState
 from barnabas.coordinator.groups.classic.join import NEW_MEMBER_TIMEOUT_MS
@@ -39,7 +40,7 @@ def test_a_group_whose_members_are_all_silent_is_empty(scene: Scene) -> None:
     scene.advance(SESSION_MS)
     assert scene.group.state is ClassicState.EMPTY
     assert scene.written[-1].value.members == []
-    assert len(scene.groups.timers) == 0
+    assert scene.alarm_count == 0
 
 
 def test_who_waits_for_others_to_join_is_not_silent(scene: Scene) -> None:
@@ -184,7 +185,7 @@ def test_a_leader_that_does_not_sync_in_time_is_given_up(scene: Scene) -> None:
 
 def test_a_group_that_synced_waits_for_heartbeats_alone(scene: Scene) -> None:
     members = scene.stable(2)
-    assert len(scene.groups.timers) == len(members)
+    assert scene.alarm_count == len(members)
 
 
 # Pending members
@@ -232,5 +233,5 @@ def test_nothing_is_left_to_wait_for_in_an_empty_group(scene: Scene) -> None:
     scene.leave(*((member, None) for member in members))
     scene.join()
     scene.advance(max(REBALANCE_MS, SESSION_MS))
-    assert len(scene.groups.timers) == 0
+    assert scene.alarm_count == 0
     assert scene.group.state is ClassicState.EMPTY

@@ -9,7 +9,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.coordinator.classic.scene import GROUP, Scene, code_of
+from tests.coordinator.classic.scene import GROUP, Scene
+from tests.coordinator.world import code_of
 
 from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
@@ -233,5 +234,5 @@ def test_whatever_happens_the_group_is_whole_and_nobody_waits_in_the_end(
     check_whole(walk.scene)
     assert all(answer.is_done for answer in walk.asked)
     assert walk.scene.groups.groups.get(GROUP) is None or walk.scene.group.is_empty
-    assert len(walk.scene.groups.timers) == 0
+    assert walk.scene.alarm_count == 0
     assert not caplog.records, "a timer's decision failed"

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.coordinator.world import Settings, World
+from tests.coordinator.world import Settings, World, code_of
 
 from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.groups import classic, consumer
@@ -15,7 +15,7 @@ from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.group import Group
 from barnabas.coordinator.groups.state import GROUP_RECORDS, Groups
 from barnabas.coordinator.records import CoordinatorRecord
-from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import consumer_group_heartbeat as wire
 from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -244,14 +244,6 @@ def read_assignment(embedded: bytes) -> dict[str, set[int]]:
     (version,) = struct.unpack_from(">h", embedded)
     message, _ = ConsumerProtocolAssignment.reader(version)(embedded, 2)
     return {each.topic: set(each.partitions) for each in message.assigned_partitions}
-
-
-def code_of(answer: Answer[Any]) -> ErrorCode:
-    """What the client is told, whichever way the coordinator says it."""
-    error = answer.error
-    if isinstance(error, KafkaError):
-        return error.code
-    return ErrorCode(answer.result().error_code)
 
 
 def _named(partitions: Partitions) -> list[TopicPartition]:
