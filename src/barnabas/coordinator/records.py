@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from struct import Struct
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.records.build import Record
 from barnabas.wire.schema import VersionRange
 
@@ -56,34 +57,35 @@ class RecordTypes:
         }
 
     def decode(self, key: bytes, value: bytes | None) -> CoordinatorRecord | None:
-        """None if the record is of a kind, or its value of a version, that is not known here."""
+        """None if the record is of a kind that is not known here.
+
+        ProtocolViolation if its value is of a version that is not: what it says must not be lost.
+        """
         kind = self._by_number.get(key[:2])
         if kind is None:
             return None
         read_key, value_readers = kind
         if value is None:
             return CoordinatorRecord(read_key(key, 2)[0], None)
-        value_reader = value_readers[value[:2]]
-        if value_reader is None:
-            return None
-        read_value, version = value_reader
+        read_value, version = value_readers[value[:2]]
         record: CoordinatorRecord = _new(
             CoordinatorRecord, (read_key(key, 2)[0], read_value(value, 2)[0], version)
         )
         return record
 
 
-class _ValueReaders(dict[bytes, tuple[Reader, int] | None]):
-    """By the int16 of a version what reads it, made when one is met; None if it is not known."""
+class _ValueReaders(dict[bytes, tuple[Reader, int]]):
+    """By the int16 of a version what reads it, made when one is met."""
 
     def __init__(self, value: type[RecordValue]) -> None:
         self._value = value
 
-    def __missing__(self, prefix: bytes) -> tuple[Reader, int] | None:
-        (version,) = _INT16.unpack(prefix)
-        is_known = version in self._value.VERSIONS
-        self[prefix] = (self._value.reader(version), version) if is_known else None
-        return self[prefix]
+    def __missing__(self, prefix: bytes) -> tuple[Reader, int]:
+        version = int.from_bytes(prefix, signed=True)
+        if len(prefix) < _INT16.size or version not in self._value.VERSIONS:
+            raise ProtocolViolation(f"{self._value.__name__} has no version {version} here.")
+        reader = self[prefix] = self._value.reader(version), version
+        return reader
 
 
 def encode(record: CoordinatorRecord, timestamp: int) -> Record:

@@ -11,6 +11,7 @@ from barnabas.coordinator.loading import RECORDS_A_SLICE, load
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes, encode
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
+from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.messages.group_records import GroupMetadataKey
 from barnabas.wire.records.batch import CorruptBatch
 from barnabas.wire.records.build import Record, build_batch
@@ -134,9 +135,16 @@ def test_loading_begins_where_the_log_does(log: MemoryLog) -> None:
 def test_records_of_other_kinds_and_without_keys_are_passed_over(log: MemoryLog) -> None:
     stranger = encode(CoordinatorRecord(GroupMetadataKey(group="g"), None), 0)
     (known,) = records(range(1))
-    newer = known._replace(value=b"\x7f\xff?")
-    log.append(build_batch([stranger, Record(0, 0, None, b"?", []), newer, known]))
+    log.append(build_batch([stranger, Record(0, 0, None, b"?", []), known]))
     assert heard_in_slices(log) == [[(0, 0, -1)]]
+
+
+@pytest.mark.parametrize("value", [b"\x7f\xff?", b"\0", b""])
+def test_what_a_newer_coordinator_wrote_is_not_left_out(log: MemoryLog, value: bytes) -> None:
+    (known,) = records(range(1))
+    log.append(build_batch([known, known._replace(value=value)]))
+    with pytest.raises(ProtocolViolation, match="has no version"):
+        heard_in_slices(log)
 
 
 def test_a_log_that_cannot_be_read_is_not_loaded(log: MemoryLog) -> None:

@@ -90,7 +90,8 @@ def test_bytes_as_kafka_4_3_1_wrote_them() -> None:
 
 def test_a_version_that_is_not_known_is_not_read() -> None:
     key = b"\0\1" + OffsetKey("g", "t", 0).write(0)
-    assert TYPES.decode(key, b"\0\5whatever") is None
+    with pytest.raises(ProtocolViolation, match="has no version 5"):
+        TYPES.decode(key, b"\0\5whatever")
     assert TYPES.decode(b"\0\2" + key[2:], b"\0\4") is None
 
 
