@@ -23,7 +23,7 @@ class Answer(Generic[T]):
         self.is_done = False
         self._value: T | None = None
         self._error: Exception | None = None
-        self._listeners: list[Callable[[Answer[T]], None]] = []
+        self._listeners: tuple[Callable[[Answer[T]], None], ...] = ()  # seldom more than one
 
     @staticmethod
     def of(value: U) -> "Answer[U]":
@@ -65,7 +65,7 @@ class Answer(Generic[T]):
         if self.is_done:
             listener(self)
         else:
-            self._listeners.append(listener)
+            self._listeners += (listener,)
 
     def map(self, transform: Callable[[T], U]) -> "Answer[U]":
         """The answer with its value made into another; an error stays what it is."""
@@ -121,7 +121,7 @@ class Answer(Generic[T]):
     def _finish(self) -> None:
         assert not self.is_done, "an answer is given once"
         self.is_done = True
-        listeners, self._listeners = self._listeners, []
+        listeners, self._listeners = self._listeners, ()
         for listener in listeners:
             listener(self)
 

@@ -1,7 +1,6 @@
 """What a state machine decides on a request: the records to write, and what to answer."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from barnabas.coordinator.answer import Answer
@@ -18,8 +17,7 @@ class ProducerStamp(NamedTuple):
     producer_epoch: int
 
 
-@dataclass(slots=True, frozen=True)
-class Decision(Generic[R]):
+class Decision(NamedTuple, Generic[R]):
     """The outcome of deciding. Nothing of it holds before its records are in the log.
 
     A plain `response` is answered once the records, and all that was written before them, are

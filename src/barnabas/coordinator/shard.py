@@ -30,7 +30,7 @@ R = TypeVar("R")
 BATCH_BYTES = 512 * 1024
 """About how large a batch of records gets that need not all be in one."""
 
-_ONE_BATCH = 1 << 62
+_NO_PRODUCER = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 log = logging.getLogger(__name__)
 
@@ -174,21 +174,33 @@ class Shard(Generic[S]):
         return None
 
     def _append_all(self, decision: Decision[R]) -> None:
-        producer = decision.producer
-        limit = _ONE_BATCH if decision.is_atomic else BATCH_BYTES
-        for records, encoded in _batches(decision.records, self._clock(), limit):
-            batch = build_batch(
-                encoded,
-                producer_id=producer.producer_id if producer else NO_PRODUCER_ID,
-                producer_epoch=producer.producer_epoch if producer else NO_PRODUCER_EPOCH,
-                base_sequence=self._base_sequence,
-                transactional=producer is not None,
-            )
-            self._end = self._log.append(batch)
-            if decision.is_replayed:
-                pending_for = producer.producer_id if producer else NO_PRODUCER_ID
-                for record in records:
-                    self.state.replay(record, pending_for)
+        records, now_ms = decision.records, self._clock()
+        if decision.is_atomic:
+            encoded = [encode(record, now_ms) for record in records]
+            self._append_batch(records, encoded, decision)
+            return
+        for some, encoded in _batches(records, now_ms):
+            self._append_batch(some, encoded, decision)
+
+    def _append_batch(
+        self,
+        records: Sequence[CoordinatorRecord],
+        encoded: Sequence[Record],
+        decision: Decision[R],
+    ) -> None:
+        producer_id, producer_epoch = decision.producer or _NO_PRODUCER
+        batch = build_batch(
+            encoded,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=self._base_sequence,
+            transactional=decision.producer is not None,
+        )
+        self._end = self._log.append(batch)
+        if decision.is_replayed:
+            replay = self.state.replay
+            for record in records:
+                replay(record, producer_id)
 
     def _when_committed(self, settle: Callable[[KafkaError | None], None]) -> None:
         self._log.when_committed(
@@ -199,7 +211,7 @@ class Shard(Generic[S]):
 
 
 def _batches(
-    records: Sequence[CoordinatorRecord], now_ms: int, limit_bytes: int
+    records: Sequence[CoordinatorRecord], now_ms: int
 ) -> Iterator[tuple[Sequence[CoordinatorRecord], list[Record]]]:
     """The records with their encoding, cut where a batch would grow beyond the limit."""
     start, size, encoded = 0, 0, []
@@ -207,7 +219,7 @@ def _batches(
         each = encode(record, now_ms)
         encoded.append(each)
         size += len(each.key or b"") + len(each.value or b"")
-        if size > limit_bytes:
+        if size > BATCH_BYTES:
             yield records[start : position + 1], encoded
             start, size, encoded = position + 1, 0, []
     if encoded:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from barnabas.wire.records import _encoding, _loops
 from barnabas.wire.records.batch import (
     HEADER_BYTES,
+    LENGTH_END,
     MAGIC,
     MAX_SEQUENCE,
     NO_PRODUCER_ID,
@@ -101,7 +102,7 @@ def from_arrow(
         batch = source.encode(first, count, size, HEADER_BYTES)
         header = BatchHeader(
             base_offset=0,
-            length=0,
+            length=len(batch) - LENGTH_END,
             leader_epoch=-1,
             magic=MAGIC,
             crc=0,

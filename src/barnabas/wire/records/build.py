@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from barnabas.wire.records import _encoding
 from barnabas.wire.records.batch import (
     APPEND_TIME_BIT,
+    CODEC_BITS,
     CONTROL_BIT,
     DELETE_HORIZON_BIT,
     HEADER_BYTES,
@@ -52,7 +53,7 @@ def build_batch(
         level,
         BatchHeader(
             base_offset=records[0].offset if base_offset is None else base_offset,
-            length=0,
+            length=len(batch) - LENGTH_END,
             leader_epoch=leader_epoch,
             magic=MAGIC,
             crc=0,
@@ -80,10 +81,12 @@ def build_batch(
 
 
 def close_batch(batch: bytearray, level: int | None, header: BatchHeader) -> None:
-    """Compresses the records in `batch` as its header asks, and puts the header before them."""
-    codec = header.codec
-    if codec is not Codec.NONE:
+    """Compresses the records in `batch` as its header asks, and puts the header before them.
+
+    The header has the length that the batch has without compression."""
+    if header.attributes & CODEC_BITS:
         with memoryview(batch) as view, view[HEADER_BYTES:] as records:
-            compressed = compress(codec, records, level)
+            compressed = compress(header.codec, records, level)
         batch[HEADER_BYTES:] = compressed
-    write_header(batch, 0, header._replace(length=len(batch) - LENGTH_END))
+        header = header._replace(length=len(batch) - LENGTH_END)
+    write_header(batch, 0, header)

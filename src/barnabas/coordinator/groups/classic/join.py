@@ -5,7 +5,6 @@ member is told its id first and joins with that (KIP-394); v5 static members (KI
 leader that comes back need not assign (KIP-814).
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.answer import Answer
@@ -47,7 +46,7 @@ def join(
         return decision
     response = decision.response
     named = response.map(_named) if isinstance(response, Answer) else _named(response)
-    return replace(decision, response=named)
+    return decision._replace(response=named)
 
 
 def _named(response: JoinGroupResponse) -> JoinGroupResponse:
@@ -220,4 +219,4 @@ def _found(
         else:
             groups.groups[group.group_id] = present
 
-    return replace(decision, records=records, refused=abandon, is_replayed=False)
+    return decision._replace(records=records, refused=abandon, is_replayed=False)

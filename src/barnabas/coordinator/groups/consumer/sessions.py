@@ -5,7 +5,6 @@ Every alarm looks at the member as it is when it rings, so one that comes too la
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -129,7 +128,7 @@ def _fence(
         return nothing_more()
     log.info("group %s: member %s is fenced: %s", group_id, member_id, reason)
     # If it cannot be written, the alarm that called for it rings again.
-    return replace(fence(groups, group, [member], None), refused=None)
+    return fence(groups, group, [member], None)._replace(refused=None)
 
 
 def _watch(groups: "Groups", group_id: str, member: ConsumerMember) -> None:
