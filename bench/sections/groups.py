@@ -2,6 +2,7 @@
 
 import statistics
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -83,7 +84,7 @@ def commit_ahead(broker: Contender, topic: str) -> Figures:
 def group_of(kind: type[AnyGroup], members: int, broker: Contender) -> Iterator[AnyGroup]:
     """A stable group. The last members came one by one, so that a compiler has seen it."""
     count = max(broker.count(members), 2 * ONE_BY_ONE)
-    group_id = f"{kind.__name__}-{members}"
+    group_id = f"members-{uuid.uuid4().hex[:8]}"
     partitions = PARTITIONS_A_MEMBER * count
     with topic_for(partitions, [group_id], broker) as topic:
         group = kind(broker.address, group_id, topic, partitions)
