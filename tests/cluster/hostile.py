@@ -3,10 +3,12 @@
 import random
 import struct
 from collections.abc import Callable
+from typing import Any
 
 from tests.wire.filling import fill
 
-from barnabas.wire.apis import api, apis
+from barnabas.wire.apis import ApiKey, api, apis
+from barnabas.wire.codec.layout import layout
 from barnabas.wire.headers import RequestHeader, write_request_header
 from barnabas.wire.outgoing import Outgoing
 
@@ -20,6 +22,60 @@ LENGTHS = (
     b"\x00",
 )
 FRAME_SIZES = (-1, -(2**31), 0, 1, 3, 2**31 - 1, 100 * 1024 * 1024 + 1)
+
+TOPIC = "fuzzed"
+"""One that is there, for those who get as far as that."""
+
+COORDINATED = (
+    ApiKey.JOIN_GROUP,
+    ApiKey.SYNC_GROUP,
+    ApiKey.HEARTBEAT,
+    ApiKey.LEAVE_GROUP,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.CONSUMER_GROUP_DESCRIBE,
+    ApiKey.DESCRIBE_GROUPS,
+    ApiKey.DELETE_GROUPS,
+    ApiKey.OFFSET_COMMIT,
+    ApiKey.OFFSET_FETCH,
+    ApiKey.OFFSET_DELETE,
+    ApiKey.INIT_PRODUCER_ID,
+    ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.ADD_OFFSETS_TO_TXN,
+    ApiKey.TXN_OFFSET_COMMIT,
+    ApiKey.END_TXN,
+    ApiKey.WRITE_TXN_MARKERS,
+    ApiKey.DESCRIBE_TRANSACTIONS,
+    ApiKey.LIST_TRANSACTIONS,
+)
+
+PLAUSIBLE: dict[str, tuple[Any, ...]] = {
+    "group_id": ("g", "h", ""),
+    "groups": (["g", "h"],),
+    "groups_names": (["g"], ["h"]),
+    "group_ids": (["g", "h"],),
+    "member_id": ("", "m", "n"),
+    "group_instance_id": (None, "i", "j"),
+    "instance_id": (None, "i", "j"),
+    "session_timeout_ms": (6_000, 30_000),
+    "rebalance_timeout_ms": (0, 100, 30_000),
+    "generation_id": (-1, 0, 1, 2),
+    "generation_id_or_member_epoch": (-1, 0, 1, 2),
+    "member_epoch": (-2, -1, 0, 0, 1, 2, 3),
+    "protocol_type": ("consumer",),
+    "protocol_name": ("range",),
+    "server_assignor": (None, "uniform", "range"),
+    "subscribed_topic_names": (None, [TOPIC], [TOPIC, "not there"]),
+    "subscribed_topic_regex": (None, "", "f.*", "("),
+    "name": (TOPIC, "range"),
+    "partition_index": (0, 1, 7),
+    "partition_indexes": ([0], [0, 1, 7]),
+    "partitions": ([0], [0, 1, 7]),
+    "transactional_id": ("x", "y"),
+    "transaction_timeout_ms": (1, 1_000),
+    "producer_id": (-1, 0, 1, 2),
+    "producer_epoch": (-1, 0, 1, 2),
+}
+"""What makes sense in a field of that name, so that requests are about the same few things."""
 
 Forgery = Callable[[random.Random], bytes]
 
@@ -120,17 +176,35 @@ FORGERIES: list[Forgery] = [
 
 
 def valid(seeded: random.Random) -> bytes:
-    chosen = seeded.choice(apis())
+    among = [api(key) for key in COORDINATED] if seeded.random() < 0.5 else apis()
+    chosen = seeded.choice(among)
     return request(seeded, chosen.key, seeded.choice(list(chosen.versions)))
 
 
 def request(seeded: random.Random, key: int, version: int) -> bytes:
+    kind = api(key).request
+    message = fill(kind, version, seeded)
+    if key in COORDINATED and seeded.random() < 0.8:
+        make_plausible(message, version, seeded)
     out = Outgoing()
     client_id = seeded.choice((None, "", "fuzz"))
     write_request_header(RequestHeader(key, version, seeded.randrange(2**31), client_id), out)
-    kind = api(key).request
-    kind.writer(version)(fill(kind, version, seeded), out)
+    kind.writer(version)(message, out)
     return bytes(out)
+
+
+def make_plausible(struct: Any, version: int, seeded: random.Random) -> None:
+    """Set most of the fields that would have a request refused before anybody looks at it."""
+    for field in layout(struct.__class__):
+        value = getattr(struct, field.name)
+        if isinstance(field.scalar, type):
+            inner = value if field.is_array else [value]
+            for each in inner or ():
+                make_plausible(each, version, seeded)
+        elif version in field.versions and field.name in PLAUSIBLE and seeded.random() < 0.9:
+            chosen = seeded.choice(PLAUSIBLE[field.name])
+            if chosen is not None or field.is_nullable(version):
+                setattr(struct, field.name, chosen)
 
 
 def framed(body: bytes | bytearray) -> bytes:

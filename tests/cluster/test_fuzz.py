@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cluster.hostile import every_request, forge
+from tests.cluster.hostile import TOPIC, every_request, forge
 from tests.conformance.brokers import BrokerProcess, connect
 from tests.conformance.clients.client import Sent
 from tests.conformance.clients.confluent import ConfluentClient
@@ -41,6 +41,8 @@ def test_malformed_frames_leave_the_broker_serving_and_its_memory_flat(
 ) -> None:
     seeded = random.Random(SEED)
     attack = Attack(target, seeded)
+    client = ConfluentClient(target.bootstrap)
+    client.create_topic(TOPIC)
     for frame in every_request(seeded):  # compiles every codec: that memory is not a leak
         attack.send(frame)
     attack.go_on(SECONDS / 3)
@@ -48,7 +50,6 @@ def test_malformed_frames_leave_the_broker_serving_and_its_memory_flat(
     attack.go_on(SECONDS * 2 / 3)
     growth_bytes = target.rss_bytes() - warm_bytes
     assert growth_bytes < GROWTH_BYTES, f"{growth_bytes / 1e6:.1f} MB more after {attack.count}"
-    client = ConfluentClient(target.bootstrap)
     client.create_topic("still-serving")
     assert client.produce("still-serving", [Sent(b"yes")]) == [0]
     assert client.fetch("still-serving", 0, 1)[0].value == b"yes"
