@@ -24,7 +24,7 @@ def shapes(*partition_counts: int) -> dict[bytes, TopicShape]:
 
 
 def member(name: str, topics: Iterable[int], **others: object) -> MemberSubscription:
-    fields = {"instance_id": None, "rack": None, "assigned": {}} | others
+    fields = {"instance_id": None, "assigned": {}} | others
     return MemberSubscription(member_id=name, topic_ids=frozenset(map(topic_id, topics)), **fields)
 
 
@@ -63,7 +63,7 @@ def having(subscribers: Subscribers, assignments: Assignments) -> Subscribers:
     return Subscribers(
         {
             name: MemberSubscription(
-                name, each.instance_id, each.rack, each.topic_ids, assignments.get(name, {})
+                name, each.instance_id, each.topic_ids, assignments.get(name, {})
             )
             for name, each in subscribers.members.items()
         },
@@ -87,6 +87,20 @@ def owners(assignments: Assignments) -> dict[tuple[bytes, int], list[str]]:
             for partition in partitions:
                 owners.setdefault((topic, partition), []).append(name)
     return owners
+
+
+def check_whole(assignments: Assignments, subscribers: Subscribers) -> None:
+    """All members are told, and every partition goes to one that subscribes to its topic."""
+    assert assignments.keys() == subscribers.members.keys()
+    wanted = {each for one in subscribers.members.values() for each in one.topic_ids}
+    everything = {
+        (topic, partition)
+        for topic in wanted
+        for partition in range(subscribers.topics[topic].partition_count)
+    }
+    assert owners(assignments).keys() == everything
+    for (topic, _), [owner] in owners(assignments).items():
+        assert topic in subscribers.members[owner].topic_ids
 
 
 def moves(before: Assignments, after: Assignments) -> int:

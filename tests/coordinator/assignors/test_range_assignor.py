@@ -5,11 +5,11 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.coordinator.assignors.groups_to_divide import (
+    check_whole,
     group,
     homogeneous_groups,
     member,
     mixed_groups,
-    owners,
     shapes,
     topic_id,
     with_any_past,
@@ -25,18 +25,7 @@ any_group = homogeneous_groups() | mixed_groups()
 @settings(deadline=None)
 @given(any_group)
 def test_every_partition_goes_to_exactly_one_subscriber(subscribers: Subscribers) -> None:
-    assignments = assign(subscribers)
-
-    assert assignments.keys() == subscribers.members.keys()
-    wanted = {each for one in subscribers.members.values() for each in one.topic_ids}
-    everything = {
-        (topic, partition)
-        for topic in wanted
-        for partition in range(subscribers.topics[topic].partition_count)
-    }
-    assert owners(assignments).keys() == everything
-    for (topic, _), [owner] in owners(assignments).items():
-        assert topic in subscribers.members[owner].topic_ids
+    check_whole(assign(subscribers), subscribers)
 
 
 @settings(deadline=None)

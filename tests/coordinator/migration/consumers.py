@@ -209,7 +209,6 @@ def assign(house: House, response: JoinGroupResponse) -> dict[str, bytes]:
         members[each.member_id] = MemberSubscription(
             each.member_id,
             each.group_instance_id,
-            None,
             frozenset(topic.topic_id for topic in found),
             by_topic_id(told.owned_partitions, image),
         )

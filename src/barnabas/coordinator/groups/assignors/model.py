@@ -25,7 +25,6 @@ class MemberSubscription:
 
     member_id: str
     instance_id: str | None
-    rack: str | None
     topic_ids: frozenset[bytes]
     """The topics it subscribes to, by name or by regex, as far as they exist."""
     assigned: Assignment = field(default_factory=dict)

@@ -112,7 +112,6 @@ def _subscribers(
             member_id: MemberSubscription(
                 member_id,
                 member.instance_id,
-                member.rack_id,
                 topic_ids(member),
                 group.target(_last_id(group, member)),
             )
