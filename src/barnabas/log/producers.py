@@ -154,7 +154,7 @@ class Producers:
             if repeated is not None:
                 return repeated
             if must_verify and header.is_transactional:
-                self._check_verified(producer, header, verification)
+                self.check_verified(header.producer_id, header.producer_epoch, verification)
         if producer is not None and header.producer_epoch < producer.epoch:
             raise self._fenced(producer, header)
         if from_client:
@@ -193,20 +193,43 @@ class Producers:
 
         `from_zero` says that the batch comes from a producer with an epoch for each transaction.
         """
-        producer_id, epoch = header.producer_id, header.producer_epoch
-        producer = self.entries.get(producer_id)
-        if producer is not None and producer.has_open(epoch):
+        return self.expect(
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            from_zero=from_zero,
+            now_ms=now_ms,
+        )
+
+    def expect(
+        self, producer_id: int, epoch: int, sequence: int, *, from_zero: bool, now_ms: int
+    ) -> Verification | None:
+        """The same, for a batch that is yet to be made."""
+        if self._has_open(producer_id, epoch):
             return None
         pending = self._pending
         verification = pending.get(producer_id)
         if verification is not None:
-            verification.cover(epoch, header.base_sequence)
+            verification.cover(epoch, sequence)
             return verification
         if len(pending) == MAX_PENDING:
             del pending[next(iter(pending))]
-        verification = Verification(epoch, header.base_sequence, from_zero, now_ms)
+        verification = Verification(epoch, sequence, from_zero, now_ms)
         pending[producer_id] = verification
         return verification
+
+    def check_verified(
+        self, producer_id: int, epoch: int, verification: Verification | None
+    ) -> None:
+        """KafkaError unless the transaction is open, or may be opened by what was verified."""
+        if self._has_open(producer_id, epoch):
+            return
+        if verification is None or verification is not self._pending.get(producer_id):
+            raise KafkaError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"{self._name}: the transaction of producer {producer_id} that the batch "
+                "belongs to is not under way here.",
+            )
 
     def appended(
         self, header: BatchHeader, first_offset: int, last_offset: int, timestamp: int
@@ -291,17 +314,9 @@ class Producers:
             del self.entries[producer_id]
         return len(silent)
 
-    def _check_verified(
-        self, producer: Producer | None, header: BatchHeader, verification: Verification | None
-    ) -> None:
-        if producer is not None and producer.has_open(header.producer_epoch):
-            return
-        if verification is None or verification is not self._pending.get(header.producer_id):
-            raise KafkaError(
-                ErrorCode.INVALID_TXN_STATE,
-                f"{self._name}: the transaction of producer {header.producer_id} that the batch "
-                "belongs to is not under way here.",
-            )
+    def _has_open(self, producer_id: int, epoch: int) -> bool:
+        producer = self.entries.get(producer_id)
+        return producer is not None and producer.has_open(epoch)
 
     def _check_order(self, producer: Producer | None, header: BatchHeader) -> None:
         """A producer that is not known here may begin anywhere, but not before its own batches

@@ -6,6 +6,7 @@ offsets become part of the transaction by being committed (KIP-890); v6 topics b
 
 from barnabas.coordinator.topics import GROUPS_TOPIC
 from barnabas.log.failures import LogDirFailure
+from barnabas.log.producers import Producers
 from barnabas.server.call import Call
 from barnabas.server.group_clients import client_of
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -13,6 +14,7 @@ from barnabas.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
+from barnabas.wire.records.batch import NO_SEQUENCE
 
 FIRST_VERSION_WITH_ABORTABLE_ERRORS = 4
 FIRST_VERSION_THAT_ADDS = 5
@@ -22,19 +24,34 @@ async def handle(request: TxnOffsetCommitRequest, call: Call) -> TxnOffsetCommit
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID, "Offsets are committed for a named group.")
     index = call.broker.groups.runtime.partition_of(request.group_id)
-    if not _is_open(request, index, call):
+    producers = _producers(index, call)
+    if producers is None:
         await _verify(request, index, call)
+    else:
+        await _begin(producers, request, index, call)
     return await call.broker.groups.txn_commit(request, client_of(call))
 
 
-def _is_open(request: TxnOffsetCommitRequest, index: int, call: Call) -> bool:
-    """Whether the transaction has committed offsets there before, so that it is known to be."""
+def _producers(index: int, call: Call) -> Producers | None:
+    """Of the partition that keeps the group, if it is here."""
     try:
-        partition = call.broker.partitions.by_name(GROUPS_TOPIC, index)
+        return call.broker.partitions.by_name(GROUPS_TOPIC, index).log.producers
     except (KafkaError, LogDirFailure):
-        return False
-    producer = partition.log.producers.entries.get(request.producer_id)
-    return producer is not None and producer.has_open(request.producer_epoch)
+        return None
+
+
+async def _begin(
+    producers: Producers, request: TxnOffsetCommitRequest, index: int, call: Call
+) -> None:
+    """KafkaError unless the transaction has committed offsets there before, or may do so now: one
+    that ended while its coordinator was asked would never end again."""
+    producer_id, epoch = request.producer_id, request.producer_epoch
+    verification = producers.expect(
+        producer_id, epoch, NO_SEQUENCE, from_zero=False, now_ms=call.now_ms
+    )
+    if verification is not None:
+        await _verify(request, index, call)
+        producers.check_verified(producer_id, epoch, verification)
 
 
 async def _verify(request: TxnOffsetCommitRequest, index: int, call: Call) -> None:
