@@ -10,6 +10,7 @@ from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.marker import Marker
 from barnabas.coordinator.transactions.coordinator import TransactionCoordinator
 from barnabas.coordinator.transactions.metadata import TopicPartition
+from barnabas.coordinator.transactions.ports import Outcomes
 from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS
 from barnabas.coordinator.transactions.state import Transactions
 from barnabas.metadata.delta import Delta
@@ -58,7 +59,7 @@ class Request:
 
     marker: Marker
     partitions: Sequence[TopicPartition]
-    answer: Answer[dict[TopicPartition, ErrorCode]]
+    answer: Answer[Outcomes]
 
 
 class FakeParticipants:
@@ -74,9 +75,7 @@ class FakeParticipants:
         self.before_each: Callable[[], None] = lambda: None
         """What happens before a marker is written to a partition."""
 
-    def end(
-        self, marker: Marker, partitions: Sequence[TopicPartition]
-    ) -> Answer[dict[TopicPartition, ErrorCode]]:
+    def end(self, marker: Marker, partitions: Sequence[TopicPartition]) -> Answer[Outcomes]:
         request = Request(marker, partitions, Answer())
         self.requests.append(request)
         if self.is_holding:
@@ -88,10 +87,10 @@ class FakeParticipants:
     def deliver(self, request: Request) -> None:
         request.answer.complete(self.write(request))
 
-    def write(self, request: Request) -> dict[TopicPartition, ErrorCode]:
+    def write(self, request: Request) -> Outcomes:
         """The markers arrive; the answer may still be lost."""
         marker = request.marker
-        outcomes: dict[TopicPartition, ErrorCode] = {}
+        outcomes: Outcomes = {}
         for each in request.partitions:
             self.before_each()
             participant = self.of(marker.producer_id, each)

@@ -49,6 +49,7 @@ from barnabas.wire.messages.txn_offset_commit import (
 
 Request = TypeVar("Request")
 R = TypeVar("R")
+W = TypeVar("W")
 
 Decide = Callable[[Groups, Request, Client], Decision[R]]
 
@@ -230,9 +231,6 @@ class GroupCoordinator:
             return (in_consumer_group if mixed else in_classic_group)(groups, request, client)
 
         return self.runtime.write(request.group_id, decide)
-
-
-W = TypeVar("W")
 
 
 def _each(

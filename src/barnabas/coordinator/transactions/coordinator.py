@@ -25,7 +25,7 @@ from barnabas.coordinator.transactions.describe import (
     select,
     unknown_states,
 )
-from barnabas.coordinator.transactions.end import FIRST_VERSION_THAT_BUMPS, end
+from barnabas.coordinator.transactions.end import end, takes_last_epoch
 from barnabas.coordinator.transactions.init_producer_id import init_producer_id, needs_new_id
 from barnabas.coordinator.transactions.metadata import TopicPartition
 from barnabas.coordinator.transactions.ports import (
@@ -116,7 +116,10 @@ class TransactionCoordinator:
                 lambda new_id: InitProducerIdResponse(producer_id=new_id, producer_epoch=0)
             )
             return _answered(given, refused)
-        answer = self._new_id_if(needs_new_id, transactional_id).chain(
+        new_id = self._new_id_if(
+            lambda state: needs_new_id(state, transactional_id), transactional_id
+        )
+        answer = new_id.chain(
             lambda new_id: self.runtime.write(
                 transactional_id, lambda state: init_producer_id(state, request, new_id)
             )
@@ -167,15 +170,10 @@ class TransactionCoordinator:
         if not transactional_id:
             return Answer.of(refused(ErrorCode.INVALID_REQUEST))
 
-        def needs_new_id(state: Transactions, transactional_id: str) -> bool:
-            current = state.known.get(transactional_id)
-            return (
-                api_version >= FIRST_VERSION_THAT_BUMPS
-                and current is not None
-                and current.is_exhausted
-            )
-
-        answer = self._new_id_if(needs_new_id, transactional_id).chain(
+        new_id = self._new_id_if(
+            lambda state: takes_last_epoch(state, transactional_id, api_version), transactional_id
+        )
+        answer = new_id.chain(
             lambda new_id: self.runtime.write(
                 transactional_id, lambda state: end(state, request, api_version, new_id)
             )
@@ -245,14 +243,14 @@ class TransactionCoordinator:
         return None
 
     def _new_id_if(
-        self, is_needed: Callable[[Transactions, str], bool], transactional_id: str
+        self, is_needed: Callable[[Transactions], bool], transactional_id: str
     ) -> Answer[int]:
         """A new producer id if one is needed to decide, else -1."""
         try:
             state = self.runtime.shard_of(transactional_id).state
         except KafkaError as error:
             return Answer.failed(error)
-        if is_needed(state, transactional_id):
+        if is_needed(state):
             return self.producer_ids.take()
         return Answer.of(NO_PRODUCER_ID)
 

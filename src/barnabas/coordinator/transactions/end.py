@@ -39,6 +39,12 @@ def end(
     return _end_bumping(transactions, current, request, new_id)
 
 
+def takes_last_epoch(transactions: Transactions, transactional_id: str, api_version: int) -> bool:
+    """Whether a new producer id has to follow the end."""
+    current = transactions.known.get(transactional_id)
+    return api_version >= FIRST_VERSION_THAT_BUMPS and current is not None and current.is_exhausted
+
+
 def _end_staying(
     transactions: Transactions, current: TransactionMetadata, request: EndTxnRequest
 ) -> Decision[EndTxnResponse]:
