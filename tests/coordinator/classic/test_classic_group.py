@@ -43,7 +43,7 @@ def test_a_group_that_only_keeps_offsets_needs_a_name_and_a_moment() -> None:
     assert group.is_empty
     assert group.group_type is GroupType.CLASSIC
     assert group.protocol_type == ""
-    assert group.offsets_expire_after(5) == 5
+    assert group.retention_start_ms(5) == 5
     assert not group.is_subscribed_to("t")
     group.check_delete()
     group.check_delete_offsets()
@@ -128,22 +128,22 @@ def test_offsets_of_a_group_that_is_not_of_consumers_are_not_deleted(scene: Scen
     with pytest.raises(KafkaError) as refused:
         scene.group.check_delete_offsets()
     assert refused.value.code == ErrorCode.NON_EMPTY_GROUP
-    assert scene.group.offsets_expire_after(5) is None
+    assert scene.group.retention_start_ms(5) is None
     assert not scene.group.is_subscribed_to("t")
 
 
 def test_offsets_of_an_empty_group_expire_from_when_it_became_so(scene: Scene) -> None:
     (member,) = scene.stable()
-    assert scene.group.offsets_expire_after(5) == 5
+    assert scene.group.retention_start_ms(5) == 5
     scene.advance(100)
     scene.leave((member, None))
-    assert scene.group.offsets_expire_after(5) == scene.groups.now_ms()
+    assert scene.group.retention_start_ms(5) == scene.groups.now_ms()
 
 
 def test_offsets_do_not_expire_while_a_group_rebalances(scene: Scene) -> None:
     scene.stable()
     scene.enter()
-    assert scene.group.offsets_expire_after(5) is None
+    assert scene.group.retention_start_ms(5) is None
 
 
 def test_a_tombstone_takes_the_group_back(scene: Scene) -> None:
@@ -179,7 +179,7 @@ def test_a_subscription_that_cannot_be_read_may_be_to_anything(
 ) -> None:
     scene.stable(metadata=metadata)
     assert scene.group.is_subscribed_to("t")
-    assert scene.group.offsets_expire_after(5) is None
+    assert scene.group.retention_start_ms(5) is None
 
 
 def test_a_subscription_of_a_version_to_come_is_read_as_far_as_it_is_known(scene: Scene) -> None:

@@ -128,7 +128,7 @@ def test_offsets_of_subscribed_topics_are_in_use(scene: Scene) -> None:
     scene.stable("m")
     assert scene.group.is_subscribed_to("t")
     assert not scene.group.is_subscribed_to("u")
-    assert scene.group.offsets_expire_after(17) == 17
+    assert scene.group.retention_start_ms(17) == 17
     scene.group.check_delete_offsets()
     scene.heartbeat("m", -1)
     assert not scene.group.is_subscribed_to("t")

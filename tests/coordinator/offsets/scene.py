@@ -273,7 +273,7 @@ class StubGroup(Group):
     def is_subscribed_to(self, topic: str) -> bool:
         return topic in self.subscribed
 
-    def offsets_expire_after(self, committed_ms: int) -> int | None:
+    def retention_start_ms(self, committed_ms: int) -> int | None:
         return self.expires_after_ms
 
     def tombstones(self) -> list[CoordinatorRecord]:

@@ -70,7 +70,7 @@ class Group(ABC):
         """Whether its members consume the topic, so that its offsets are in use."""
 
     @abstractmethod
-    def offsets_expire_after(self, committed_ms: int) -> int | None:
+    def retention_start_ms(self, committed_ms: int) -> int | None:
         """The moment from which the retention of an offset counts that was committed at
         `committed_ms`; None while offsets of this group do not expire at all. Whether the
         topic is subscribed to is asked separately."""

@@ -152,7 +152,7 @@ class ClassicGroup(Group):
             return self.is_consumer
         return topic in self.subscribed_topics
 
-    def offsets_expire_after(self, committed_ms: int) -> int | None:
+    def retention_start_ms(self, committed_ms: int) -> int | None:
         if not self.protocol_type:
             return committed_ms
         if self.is_empty:

@@ -201,7 +201,7 @@ class ConsumerGroup(Group):
     def is_subscribed_to(self, topic: str) -> bool:
         return topic in self._topic_counts
 
-    def offsets_expire_after(self, committed_ms: int) -> int | None:
+    def retention_start_ms(self, committed_ms: int) -> int | None:
         return committed_ms
 
     def tombstones(self) -> list[CoordinatorRecord]:

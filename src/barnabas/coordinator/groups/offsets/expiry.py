@@ -111,7 +111,7 @@ def _expired_of(groups: "Groups", group_id: str, retention_ms: int) -> Steps:
 
 
 def _is_expired(group: Group, committed: CommittedOffset, now_ms: int, retention_ms: int) -> bool:
-    since_ms = group.offsets_expire_after(committed.commit_timestamp)
+    since_ms = group.retention_start_ms(committed.commit_timestamp)
     if since_ms is None:
         return False
     if committed.expire_timestamp != NO_EXPIRY:
