@@ -54,14 +54,14 @@ def error_response(
     response = api(key).response()
     failure = _ErrorAnswer(version, code, message)
     failure.mark(response)
-    if version < _SAID_AT_THE_TOP_FROM.get(key, VersionNever):
+    if version < _SAID_AT_THE_TOP_FROM.get(key, _NEVER):
         failure.mirror(_flattened(request), response)
     if key is ApiKey.FETCH:
         response.session_id = request.session_id  # type: ignore[attr-defined]
     return response
 
 
-VersionNever = 1 << 15
+_NEVER = 1 << 15
 
 _SAID_AT_THE_TOP_FROM = {
     ApiKey.FETCH: 13,
