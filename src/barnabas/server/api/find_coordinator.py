@@ -4,11 +4,13 @@ v1 kinds of keys, error messages; v3 flexible; v4 several keys at once; v5 TRANS
 clients that know it; v6 share groups.
 """
 
+import logging
 from enum import IntEnum
 from typing import Any
 
 from barnabas.coordinator.runtime import Runtime
 from barnabas.coordinator.topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from barnabas.server.broker import Broker
 from barnabas.server.call import Call
 from barnabas.server.internal_topics import new_topic
 from barnabas.server.leaders import leader_of
@@ -22,6 +24,8 @@ from barnabas.wire.messages.find_coordinator import (
 
 FIRST_VERSION_WITH_KEYS = 4
 NOWHERE = -1
+
+log = logging.getLogger(__name__)
 
 
 class KeyType(IntEnum):
@@ -84,9 +88,24 @@ async def _place_of(key: str, key_type: int, call: Call) -> tuple[str, int]:
                 ErrorCode.INVALID_REQUEST, f"Key type {key_type} has no coordinator here."
             )
     if broker.image.topics.by_name(topic) is None:
-        request = CreateTopicsRequest(topics=[new_topic(topic, broker.settings.__getitem__)])
-        await broker.controller.handle(request)
+        await _create(topic, broker)
     return topic, runtime.partition_of(key)
+
+
+async def _create(topic: str, broker: Broker) -> None:
+    """KafkaError, of the one kind that clients ask again after, if that cannot be done now."""
+    request = CreateTopicsRequest(topics=[new_topic(topic, broker.settings.__getitem__)])
+    try:
+        response = await broker.controller.handle(request)
+    except KafkaError as error:
+        reason = error.message
+    else:
+        created = response.topics[0]
+        if created.error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+            return
+        reason = created.error_message
+    log.warning("%s cannot be created: %s", topic, reason)
+    raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic} cannot be created: {reason}")
 
 
 def _none(key: str, code: ErrorCode, message: str) -> Coordinator:
