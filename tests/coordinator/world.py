@@ -5,13 +5,13 @@ from typing import Any
 
 from barnabas.config import BrokerSettings, Resolver
 from barnabas.coordinator.answer import Answer
-from barnabas.coordinator.groups.state import GROUP_RECORDS, Groups
+from barnabas.coordinator.groups.coordinator import GroupCoordinator
+from barnabas.coordinator.groups.state import Groups
 from barnabas.coordinator.marker import Marker
 from barnabas.coordinator.ports import Committed
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes
 from barnabas.coordinator.runtime import Runtime
 from barnabas.coordinator.shard import Shard
-from barnabas.coordinator.topics import GROUPS_TOPIC
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
 from barnabas.metadata.states import Directory, PartitionState, TopicState
@@ -184,20 +184,25 @@ class World:
 
     def lead(self, topic: str, types: RecordTypes, build: Callable[[Shard[Any]], Any]) -> Any:
         """Become the leader of the one partition there is; the state, loaded from the log."""
+        return self._lead(
+            Runtime(
+                topic,
+                types,
+                build,
+                open_log=lambda _: self.log,
+                clockwork=self.clock,
+                clock=lambda: self.clock.now_ms,
+                partition_count=1,
+                write_timeout_ms=5_000,
+            )
+        )
+
+    def _lead(self, runtime: Runtime[Any]) -> Any:
         if self._runtime is not None:
             self.log.lose_leadership()
             self._runtime.close()
         self._epoch += 1
-        self._runtime = Runtime(
-            topic,
-            types,
-            build,
-            open_log=lambda _: self.log,
-            clockwork=self.clock,
-            clock=lambda: self.clock.now_ms,
-            partition_count=1,
-            write_timeout_ms=5_000,
-        )
+        self._runtime = runtime
         self._runtime.elect(0, self._epoch)
         while self._runtime.is_loading:
             self.advance(0)
@@ -205,9 +210,15 @@ class World:
 
     def lead_groups(self) -> Groups:
         """Lead a partition of `__consumer_offsets`, anew if it was led before."""
-        state: Groups = self.lead(
-            GROUPS_TOPIC, GROUP_RECORDS, lambda shard: Groups(shard, self.settings, self.image)
+        self.coordinator = GroupCoordinator(
+            self.settings,
+            lambda: self.image,
+            open_log=lambda _: self.log,
+            clockwork=self.clock,
+            clock=lambda: self.clock.now_ms,
         )
+        self.coordinator.runtime.partition_count = 1
+        state: Groups = self._lead(self.coordinator.runtime)
         return state
 
     @property

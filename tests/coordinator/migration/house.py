@@ -7,10 +7,8 @@ from typing import Any
 from tests.coordinator.world import Settings, World, code_of
 
 from barnabas.coordinator.answer import Answer
-from barnabas.coordinator.groups import classic, consumer
 from barnabas.coordinator.groups.classic.group import ClassicGroup
 from barnabas.coordinator.groups.client import Client
-from barnabas.coordinator.groups.consumer import classic_members
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.group import Group
 from barnabas.coordinator.groups.state import GROUP_RECORDS, Groups
@@ -40,7 +38,8 @@ Partitions = Mapping[str, Iterable[int]]
 
 
 class House:
-    """One shard. `ask` is what the server does: it finds out which protocol a group speaks."""
+    """One shard, asked as the server asks: the coordinator finds out which protocol a group
+    speaks."""
 
     def __init__(self, topics: Mapping[str, int] | None = None, **settings: Any) -> None:
         defaults = {
@@ -80,25 +79,19 @@ class House:
     def ask(self, request: Message, version: int | None = None) -> Answer[Any]:
         newest = type(request).STABLE_VERSIONS.max
         client = Client("client", "/10.0.0.1", newest if version is None else version)
-
-        def decide(groups: Groups) -> Any:
-            group = groups.groups.get(request.group_id)  # type: ignore[attr-defined]
-            is_mixed = isinstance(group, ConsumerGroup) and not group.is_empty
-            of_kind: Any = classic_members if is_mixed else classic
-            match request:
-                case JoinGroupRequest():
-                    return of_kind.join(groups, request, client)
-                case SyncGroupRequest():
-                    return of_kind.sync(groups, request, client)
-                case HeartbeatRequest():
-                    return of_kind.heartbeat(groups, request, client)
-                case LeaveGroupRequest():
-                    return of_kind.leave(groups, request, client)
-                case ConsumerGroupHeartbeatRequest():
-                    return consumer.heartbeat(groups, request, client)
-            raise AssertionError(request)
-
-        return self.world.shard.write(decide)
+        coordinator = self.world.coordinator
+        match request:
+            case JoinGroupRequest():
+                return coordinator.join(request, client)
+            case SyncGroupRequest():
+                return coordinator.sync(request, client)
+            case HeartbeatRequest():
+                return coordinator.heartbeat(request, client)
+            case LeaveGroupRequest():
+                return coordinator.leave(request, client)
+            case ConsumerGroupHeartbeatRequest():
+                return coordinator.consumer_heartbeat(request, client)
+        raise AssertionError(request)
 
     # Requests in few words
 
