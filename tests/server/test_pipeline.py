@@ -1,12 +1,14 @@
 """From a frame to its answer, or to the error that takes its place."""
 
 import asyncio
+import gc
 import logging
 
 import pytest
 from tests.server.harness import Server, frame, on_a_loop
 
 from barnabas.server.call import Call
+from barnabas.server.pipeline import Exchange
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
@@ -164,6 +166,23 @@ async def test_a_client_may_have_no_id() -> None:
         await client.send_bytes(frame(ListConfigResourcesRequest(), 1, 0, client_id))
         await client.receive(LIST, 1)
     assert seen == [None, "", "a", None, "ä"]
+
+
+@on_a_loop
+async def test_nothing_of_a_request_that_parked_is_left_for_the_garbage_collector() -> None:
+    async def park(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
+        await asyncio.sleep(0)
+        return ListConfigResourcesResponse()
+
+    client = Server({LIST: park}).connect()
+    gc.collect()
+    gc.disable()
+    try:
+        await client.send(ASK)
+        await client.receive(LIST, 1)
+        assert not [each for each in gc.get_objects() if isinstance(each, Exchange)]
+    finally:
+        gc.enable()
 
 
 @on_a_loop

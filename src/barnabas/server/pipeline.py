@@ -177,6 +177,7 @@ class Exchange:
             self._suspended.abandon()
 
     def _ended(self, response: Any, failure: BaseException | None) -> None:
+        self._suspended = None  # it holds this one: a large request is not to wait for the gc
         call, route = self._call, self._route
         connection = call.connection
         ended_ns = perf_counter_ns()
