@@ -102,10 +102,13 @@ class Shard(Generic[S]):
         refusal = self._append(decision) if decision.records else None
 
         def settle(failure: KafkaError | None) -> None:
-            if failure is None and decision.committed is not None:
-                decision.committed()
-            if failure is not None and decision.refused is not None:
-                decision.refused(failure)
+            try:
+                if failure is None and decision.committed is not None:
+                    decision.committed()
+                elif failure is not None and decision.refused is not None:
+                    decision.refused(failure)
+            except Exception:  # a fault of ours, which must not leave the client waiting
+                log.exception("%s: what follows a write failed", self)
             if answer is response:
                 return  # the state machine's to complete
             if failure is None:

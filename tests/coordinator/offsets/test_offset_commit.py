@@ -128,3 +128,8 @@ def test_a_commit_that_cannot_be_written_changes_nothing(scene: Scene) -> None:
     assert scene.commit({"t": {0: 1}}) is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert not scene.held()
     assert not scene.groups.groups
+
+
+def test_a_retention_for_ever_is_as_long_as_there_is_time(scene: Scene) -> None:
+    scene.commit({"t": {0: 1}}, retention_ms=(1 << 63) - 1, version=4)
+    assert scene.groups.offsets.get("g", "t", 0).expire_timestamp == (1 << 63) - 1

@@ -102,6 +102,7 @@ def test_offsets_of_a_deleted_topic_are_deleted_committed_or_pending(scene: Scen
     scene.commit({"t": {0: 1}}, group="other")
     scene.commit({"t": {2: 1}}, retention_ms=HOUR_MS, version=4)  # tells no topic id
     scene.txn_commit({"t": {1: 5, 3: 5}, "u": {1: 5}})
+    scene.world.advance(1)
     scene.world.delete_topic("t")
     scene.world.advance(0)
     assert list(scene.held()) == [("g", "u", 0)]
@@ -123,6 +124,21 @@ def test_offsets_of_a_new_topic_of_the_same_name_are_kept(scene: Scene) -> None:
     assert scene.fetch(None) == {"t": {1: 2}}
     scene.end(committed=True)
     assert scene.fetch(None) == {"t": {1: 3}}
+
+
+def test_transactional_offsets_of_a_new_topic_are_told_by_their_time(scene: Scene) -> None:
+    scene.txn_commit({"t": {0: 1, 1: 1}})
+    scene.end(committed=True)
+    scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "")
+    scene.world.advance(1)
+    scene.world.delete_topic("t")
+    scene.world.create_topic("t", 4, topic_id=b"the t that is new"[:16])
+    scene.world.advance(1)
+    scene.world.log.refusal = None
+    scene.txn_commit({"t": {1: 2}})
+    scene.end(committed=True)
+    scene.world.advance(1_000)
+    assert scene.fetch(None) == {"t": {1: 2}}
 
 
 def test_the_deletion_of_a_topic_is_tried_until_it_is_written(scene: Scene) -> None:

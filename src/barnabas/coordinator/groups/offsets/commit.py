@@ -42,6 +42,7 @@ from barnabas.wire.uuid import ZERO
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import Groups
 
+MAX_INT64 = (1 << 63) - 1
 RETENTION_OF_THE_BROKER = -1
 
 FIRST_VERSION_WITH_TOPIC_IDS = 10
@@ -163,7 +164,7 @@ def _record(key: OffsetKey, committed: CommittedOffset, retention_ms: int) -> Co
     # This version has no place for an epoch or an id, and only what is written may be replayed.
     expiring = committed._replace(
         leader_epoch=NO_LEADER_EPOCH,
-        expire_timestamp=committed.commit_timestamp + retention_ms,
+        expire_timestamp=min(committed.commit_timestamp + retention_ms, MAX_INT64),
         topic_id=ZERO,
     )
     return CoordinatorRecord(key, expiring, VERSION_WITH_EXPIRY)

@@ -121,22 +121,31 @@ def _is_expired(group: Group, committed: CommittedOffset, now_ms: int, retention
 
 def _start_removing(groups: "Groups", topic: TopicState) -> None:
     key = ("offsets of a deleted topic", topic.topic_id)
-    _Sweep(groups, key, lambda: _of_topic(groups, topic), None, RETRY_MS).start(0)
+    deleted_ms = groups.now_ms()
+    _Sweep(groups, key, lambda: _of_topic(groups, topic, deleted_ms), None, RETRY_MS).start(0)
 
 
-def _of_topic(groups: "Groups", topic: TopicState) -> Steps:
-    """Another topic may have that name by now: its offsets are told by its id."""
-    ids = (topic.topic_id, ZERO)
+def _of_topic(groups: "Groups", topic: TopicState, deleted_ms: int) -> Steps:
+    """Another topic may have that name by now: its offsets are told by its id or, where a record
+    has none, by when they were committed."""
+
+    def is_of_deleted(committed: CommittedOffset | None) -> bool:
+        if committed is None or committed.topic_id == topic.topic_id:
+            return True
+        return committed.topic_id == ZERO and committed.commit_timestamp < deleted_ms
+
     for group_id in list(groups.offsets.groups_of(topic.name)):
         offsets = groups.offsets.of(group_id).get(topic.name)
         for first_partition, page in offsets.pages() if offsets is not None else ():
             yield [
                 CoordinatorRecord(OffsetKey(group_id, topic.name, first_partition + place), None)
                 for place, committed in page.read_all()
-                if committed.topic_id in ids
+                if is_of_deleted(committed)
             ]
     yield [
         CoordinatorRecord(key, None)
-        for key in groups.offsets.pending.by_key
-        if key.topic == topic.name and groups.offsets.get(*key) is None
+        for key, waiting in groups.offsets.pending.by_key.items()
+        if key.topic == topic.name
+        and groups.offsets.get(*key) is None
+        and all(map(is_of_deleted, waiting.values()))
     ]
