@@ -32,8 +32,10 @@ class Timer:
 
     def after(self, delay_ms: int, callback: Callable[[], object]) -> "Alarm":
         """An alarm that goes off no sooner than `delay_ms` from now, and once."""
-        # Rounded up: an alarm must not be early.
-        alarm = Alarm(math.ceil(self._loop.time() * 1000) + max(delay_ms, 0), callback)
+        now_ms = self._loop.time() * 1000
+        # Rounded up, for an alarm must not be early; but what is due now does not wait.
+        deadline_ms = math.ceil(now_ms) + delay_ms if delay_ms > 0 else math.floor(now_ms)
+        alarm = Alarm(deadline_ms, callback)
         self._deadlines.add(alarm)
         if alarm.deadline_ms < self._armed_for_ms:
             self._arm(alarm.deadline_ms)
