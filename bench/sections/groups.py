@@ -31,14 +31,19 @@ AnyGroup = ClassicGroup | ConsumerGroup
 
 @contextmanager
 def topic_for(partitions: int, group_ids: list[str], broker: Contender) -> Iterator[str]:
+    name = create_topic(partitions, group_ids, broker)
+    yield name
+    broker.delete([name])
+
+
+def create_topic(partitions: int, group_ids: list[str], broker: Contender) -> str:
     """A topic, and a coordinator that serves the groups."""
     name = f"groups-{partitions}"
     admin = broker.admin()
     admin.create_topics([NewTopic(name, partitions, 1)])[name].result()
     find_coordinator(broker.address, name)
     await_groups(broker.address, group_ids)
-    yield name
-    broker.delete([name])
+    return name
 
 
 # Commits

@@ -12,7 +12,7 @@ from typing import Any
 from bench.brokers import Contender, Kafka
 from bench.case import Case, Figures
 from bench.offsets import await_groups, check_commit, commit_frame
-from bench.sections.groups import KINDS, AnyGroup, topic_for
+from bench.sections.groups import KINDS, AnyGroup, create_topic
 from bench.swarm import Swarm
 
 OFFSETS = 1_000_000
@@ -47,20 +47,17 @@ def members(kind: type[AnyGroup], broker: Contender, _: Any) -> Figures:
     """Groups whose members have connections only while they join."""
     broker.start_empty()
     group_ids = [f"weighed-{index}" for index in range(GROUPS)]
+    topic = create_topic(PARTITIONS, group_ids, broker)
     in_each = broker.count(MEMBERS_A_GROUP)
-    with topic_for(PARTITIONS, group_ids, broker) as topic:
-        join_for_a_while(kind, broker, "first", topic)  # code and buffers that all share
-        before_mb = memory_mb(broker)
-        for group_id in group_ids:
-            group = kind(broker.address, group_id, topic, PARTITIONS)
-            group.join(in_each)
-            group.close()
-        after_mb = memory_mb(broker)
-    return {"kb_per_member": (after_mb - before_mb) * 1000 / (in_each * GROUPS)}
+    form(kind, broker, group_ids[0], topic)  # code and buffers that all share
+    before_mb = memory_mb(broker)
+    for group_id in group_ids[1:]:
+        form(kind, broker, group_id, topic)
+    weight_mb = memory_mb(broker) - before_mb
+    return {"kb_per_member": weight_mb * 1000 / (in_each * (GROUPS - 1))}
 
 
-def join_for_a_while(kind: type[AnyGroup], broker: Contender, group_id: str, topic: str) -> None:
-    await_groups(broker.address, [group_id])
+def form(kind: type[AnyGroup], broker: Contender, group_id: str, topic: str) -> None:
     group = kind(broker.address, group_id, topic, PARTITIONS)
     group.join(broker.count(MEMBERS_A_GROUP))
     group.close()
@@ -74,29 +71,29 @@ def committed_offsets(broker: Contender) -> Iterator[Figures]:
     """A broker with nothing but committed offsets; yields what it took to commit them."""
     broker.start_empty()
     group_ids = groups_with_offsets(broker)
-    with topic_for(OFFSETS_A_GROUP, group_ids[:1], broker) as topic:
-        swarm = Swarm(broker.address, COMMITTERS)
-        unsent = iter(group_ids)
-
-        def next_commit(_: int, answer: memoryview) -> bytes | None:
-            check_commit(answer)
-            group_id = next(unsent, None)
-            return None if group_id is None else commit_frame(group_id, topic, OFFSETS_A_GROUP)
-
-        first = {
-            number: commit_frame(next(unsent), topic, OFFSETS_A_GROUP)
-            for number in range(COMMITTERS)
-        }
-        before_mb, began_s = memory_mb(broker), time.perf_counter()
-        swarm.converse(first, next_commit)
-        seconds = time.perf_counter() - began_s
-        swarm.close()
-        count = len(group_ids) * OFFSETS_A_GROUP
-        yield {
-            "commits_per_s": count / seconds,
-            "bytes_per_offset": (memory_mb(broker) - before_mb) * 1e6 / count,
-        }
+    topic = create_topic(OFFSETS_A_GROUP, group_ids[:1], broker)
+    await_groups(broker.address, group_ids)
+    before_mb, began_s = memory_mb(broker), time.perf_counter()
+    commit_for_each(group_ids, topic, broker)
+    seconds = time.perf_counter() - began_s
+    count = len(group_ids) * OFFSETS_A_GROUP
+    yield {
+        "commits_per_s": count / seconds,
+        "bytes_per_offset": (memory_mb(broker) - before_mb) * 1e6 / count,
+    }
     broker.start_empty()
+
+
+def commit_for_each(group_ids: list[str], topic: str, broker: Contender) -> None:
+    requests = (commit_frame(group_id, topic, OFFSETS_A_GROUP) for group_id in group_ids)
+
+    def next_request(_: int, answer: memoryview) -> bytes | None:
+        check_commit(answer)
+        return next(requests, None)
+
+    swarm = Swarm(broker.address, COMMITTERS)
+    swarm.converse({number: next(requests) for number in range(COMMITTERS)}, next_request)
+    swarm.close()
 
 
 def groups_with_offsets(broker: Contender) -> list[str]:
