@@ -5,7 +5,7 @@ split by group, for each may be kept by another shard, and their answers joined.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 from barnabas.coordinator.answer import Answer, all_of
 from barnabas.coordinator.decision import Decision
@@ -47,7 +47,14 @@ from barnabas.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
 )
 
-Request = TypeVar("Request")
+
+class GroupRequest(Protocol):
+    """A request about one group."""
+
+    group_id: str
+
+
+Request = TypeVar("Request", bound=GroupRequest)
 R = TypeVar("R")
 W = TypeVar("W")
 
@@ -97,17 +104,17 @@ class GroupCoordinator:
     def consumer_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client: Client
     ) -> Answer[ConsumerGroupHeartbeatResponse]:
-        return self._write(consumer.heartbeat, request.group_id, request, client)
+        return self._write(consumer.heartbeat, request, client)
 
     # Offsets
 
     def commit(self, request: OffsetCommitRequest, client: Client) -> Answer[OffsetCommitResponse]:
-        return self._write(offsets.commit, request.group_id, request, client)
+        return self._write(offsets.commit, request, client)
 
     def txn_commit(
         self, request: TxnOffsetCommitRequest, client: Client
     ) -> Answer[TxnOffsetCommitResponse]:
-        return self._write(offsets.txn_commit, request.group_id, request, client)
+        return self._write(offsets.txn_commit, request, client)
 
     def fetch(
         self, wanted: Sequence[OffsetFetchRequestGroup], require_stable: bool, client: Client
@@ -128,7 +135,7 @@ class GroupCoordinator:
     def delete_offsets(
         self, request: OffsetDeleteRequest, client: Client
     ) -> Answer[OffsetDeleteResponse]:
-        return self._write(offsets.delete, request.group_id, request, client)
+        return self._write(offsets.delete, request, client)
 
     def end_transaction(self, index: int, marker: Marker) -> Answer[None]:
         """A producer's transaction ended: so do the commits it made in partition `index`."""
@@ -211,16 +218,14 @@ class GroupCoordinator:
         )
         return results.map(lambda each: DeleteGroupsResponse(results=each))
 
-    def _write(
-        self, decide: Decide[Request, R], group_id: str, request: Request, client: Client
-    ) -> Answer[R]:
-        return self.runtime.write(group_id, lambda groups: decide(groups, request, client))
+    def _write(self, decide: Decide[Request, R], request: Request, client: Client) -> Answer[R]:
+        return self.runtime.write(request.group_id, lambda groups: decide(groups, request, client))
 
     def _classic(
         self,
-        in_classic_group: Decide[Any, R],
-        in_consumer_group: Decide[Any, R],
-        request: Any,
+        in_classic_group: Decide[Request, R],
+        in_consumer_group: Decide[Request, R],
+        request: Request,
         client: Client,
     ) -> Answer[R]:
         """A member of the classic protocol speaks, maybe in a group of the other one."""
