@@ -82,6 +82,21 @@ def test_a_session_begins_anew_with_the_answer(scene: Scene) -> None:
     assert not scene.group.members
 
 
+def test_joining_or_syncing_again_keeps_a_member_in(scene: Scene) -> None:
+    leader, follower = scene.stable(2)
+    for again in (
+        lambda: scene.join(follower).result(),
+        lambda: scene.sync(follower, 1).result(),
+        lambda: None,
+    ):
+        assert follower in scene.group.members
+        scene.advance(SESSION_MS - 1)
+        scene.heartbeat(leader, 1)
+        again()
+    scene.advance(1)
+    assert follower not in scene.group.members
+
+
 def test_a_leader_that_dies_before_its_assignment_is_followed_by_another(scene: Scene) -> None:
     leader, _ = scene.enter()
     follower, _ = scene.enter()

@@ -175,12 +175,17 @@ def _rejoin(
 ) -> Decision[JoinGroupResponse]:
     has_changed = not member.offers(terms.protocols)
     match group.state:
-        case ClassicState.COMPLETING_REBALANCE if not has_changed:
+        case ClassicState.COMPLETING_REBALANCE:
             # It may not have heard that it is in this generation.
-            return Decision(rejoined(group, member.member_id))
-        case ClassicState.STABLE if not has_changed and group.leader != member.member_id:
+            stays = not has_changed
+        case ClassicState.STABLE:
             # A leader may have other reasons to rebalance, such as topics that changed.
-            return Decision(rejoined(group, member.member_id))
+            stays = not has_changed and group.leader != member.member_id
+        case _:
+            stays = False
+    if stays:
+        rebalance.restart_session(groups, group, member)
+        return Decision(rejoined(group, member.member_id))
     group.change_terms(member, terms)
     return _park(groups, group, member, f"{member.member_id} joins again", request)
 

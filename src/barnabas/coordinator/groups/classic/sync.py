@@ -31,8 +31,10 @@ def sync(
         case ClassicState.COMPLETING_REBALANCE:
             return _await_assignment(groups, group, request)
         case ClassicState.STABLE:
-            rebalance.mark_synced(groups, group, request.member_id)
-            return Decision(synced(group, group.members[request.member_id]))
+            member = group.members[request.member_id]
+            rebalance.mark_synced(groups, group, member.member_id)
+            rebalance.restart_session(groups, group, member)
+            return Decision(synced(group, member))
         case _:
             raise KafkaError(
                 ErrorCode.REBALANCE_IN_PROGRESS,
