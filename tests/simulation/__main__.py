@@ -7,6 +7,7 @@ import time
 import traceback
 from collections import Counter
 
+from tests.simulation.events import Violation
 from tests.simulation.run import Outcome, run
 
 REPEATABLE = {"PYTHONHASHSEED": "0"}
@@ -68,10 +69,11 @@ def _tell_of(outcome: Outcome, trace: int, grep: str) -> None:
         return
     for line in [each for each in outcome.trace if grep in each][-trace:]:
         print(line)
-    kind = type(outcome.failure).__name__
-    print(f"seed {outcome.seed} failed: {kind}: {outcome.failure}")
-    if kind != "Violation" or outcome.failure.__cause__ is not None:
-        traceback.print_exception(outcome.failure)
+    failure = outcome.failure
+    if isinstance(failure, Violation):
+        print(f"seed {outcome.seed} failed: {failure.promise}: {failure}")
+    if not isinstance(failure, Violation) or failure.__cause__ is not None:
+        traceback.print_exception(failure)
     print(f"again: python -m tests.simulation --seed {outcome.seed}")
 
 

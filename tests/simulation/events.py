@@ -21,6 +21,9 @@ EVENTS_KEPT = 20_000
 class Violation(AssertionError):  # noqa: N818 - the domain's word for it
     """A promise was broken."""
 
+    promise = "?"
+    """The checker that found out."""
+
 
 class Checker(Protocol):
     """Watches over one promise."""
@@ -54,14 +57,16 @@ class Events:
             try:
                 checker.see(event, now_ms)
             except Violation as violation:
-                self.fail(violation)
+                self.fail(violation, type(checker).__name__)
 
     def note(self, who: str, text: str) -> None:
         self.tell(Note(who, text))
 
-    def fail(self, failure: BaseException) -> None:
+    def fail(self, failure: BaseException, promise: str = "?") -> None:
         """End the run. What failed first is what counts."""
         if self.failure is None:
+            if isinstance(failure, Violation):
+                failure.promise = promise
             self.failure = failure
             self.note("FAILED", f"{type(failure).__name__}: {failure}")
             if not self.over.done():

@@ -10,8 +10,8 @@ from random import Random
 from unittest.mock import patch
 
 from tests.simulation import crowds as drawing
-from tests.simulation.checkers.hanging import what_hangs
-from tests.simulation.checkers.liveness import what_is_missing, who_waits_too_long
+from tests.simulation.checkers.hanging import Hanging
+from tests.simulation.checkers.liveness import Liveness
 from tests.simulation.clients.committer import Auditor
 from tests.simulation.clients.work import Identity, fetch_offsets
 from tests.simulation.clock import START_MS, SimulatedLoop
@@ -21,7 +21,6 @@ from tests.simulation.faults import Faults
 from tests.simulation.world import (
     INPUT,
     INPUT_PARTITIONS,
-    INPUT_RECORDS,
     TOPICS,
     ErrorsAreViolations,
     World,
@@ -92,6 +91,7 @@ class Simulation:
         self._crowds: list[Crowd] = [*groups, committers, *drawing.draw_processors(self.world)]
         watched = {each.group_id: each.partitions for each in (*groups, committers)}
         self._auditor = Auditor(self.world, "auditor", watched)
+        self._in_the_end = [Liveness(self.world, self._crowds), Hanging(self.world)]
         self._quiet_after_ms = -1
 
     async def live(self) -> None:
@@ -142,31 +142,29 @@ class Simulation:
         began_ms = self._loop.now_ms
         while missing := self._missing():
             if self._loop.now_ms > began_ms + QUIET_MS:
-                raise Violation(f"{QUIET_MS / 1000:.0f} s after the last fault: {missing}")
+                violation = Violation(f"{QUIET_MS / 1000:.0f} s after the last fault: {missing}")
+                self.world.events.fail(violation, "/".join(missing))
+                return
             for crowd in self._crowds:
                 crowd.settle()  # whoever is fenced stops, and is started again
             await asyncio.sleep(0.5)
             self._read_on()
         self._quiet_after_ms = self._loop.now_ms - began_ms
 
-    def _missing(self) -> list[str]:
-        return [
-            *what_is_missing(self.world, self._crowds),
-            *what_hangs(self.world),
-            *who_waits_too_long(self.world),
-            *self._unprocessed(),
-        ]
-
-    def _unprocessed(self) -> list[str]:
-        left = INPUT_PARTITIONS * INPUT_RECORDS - len(self.world.records.seen)
-        return [f"{left} input records are not processed"] if left else []
+    def _missing(self) -> dict[str, list[str]]:
+        """By checker what is not as it should be."""
+        found = {type(each).__name__: each.missing() for each in self._in_the_end}
+        return {name: missing for name, missing in found.items() if missing}
 
     async def _reckon(self) -> None:
         """Nothing goes wrong any more: what was promised can be asked for."""
         await self._auditor.look()
         inputs = [(INPUT, index) for index in range(INPUT_PARTITIONS)]
         found = await fetch_offsets(self._auditor, Identity(PROCESSORS), inputs)
-        self.world.records.check_all({index: found[INPUT, index] for _, index in inputs})
+        try:
+            self.world.records.check_all({index: found[INPUT, index] for _, index in inputs})
+        except Violation as violation:
+            self.world.events.fail(violation, "Records")
         self.world.node.kill(cut=False)
         self.world.network.node_died()
         self.world.node.start()
@@ -177,7 +175,7 @@ class Simulation:
         try:
             self.world.records.read_on()
         except Violation as violation:
-            self.world.events.fail(violation)
+            self.world.events.fail(violation, "Records")
 
     def close(self) -> None:
         """Let everybody go, so that nothing is left for the next run."""

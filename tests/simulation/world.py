@@ -140,4 +140,4 @@ class ErrorsAreViolations(logging.Handler):
         if not isinstance(cause, Killed):
             violation = Violation(f"the broker logged: {record.getMessage()}")
             violation.__cause__ = cause
-            self._events.fail(violation)
+            self._events.fail(violation, "Log")

@@ -38,7 +38,6 @@ class Ownership:
         self._lease_until_ms: dict[Client, int] = {}
         self._let_in_last: dict[tuple[str, str], Exchange] = {}
         """By group and instance id."""
-        self._replaced: set[Client] = set()
 
     def see(self, event: Any, now_ms: int) -> None:
         match event:
@@ -72,7 +71,7 @@ class Ownership:
         return [each for each in self._claims.get(place, ()) if self._counts(each, now_ms)]
 
     def _counts(self, member: Client, now_ms: int) -> bool:
-        return member not in self._replaced and now_ms < self._lease_until_ms.get(member, 0)
+        return now_ms < self._lease_until_ms.get(member, 0) and not self._is_replaced(member)
 
     def _check(self, member: Client, now_ms: int) -> None:
         if not self._counts(member, now_ms):
@@ -88,10 +87,10 @@ class Ownership:
         last = self._let_in_last.get((member.group_id, member.instance_id))
         if last is None or last.delivered_ms <= exchange.delivered_ms:
             self._let_in_last[member.group_id, member.instance_id] = exchange
-            self._replaced.discard(member)
-            self._replaced.update(each for each in self._claimed if may_replace(member, each))
-        elif may_replace(last.client, member):
-            self._replaced.add(member)
+
+    def _is_replaced(self, member: Member) -> bool:
+        last = self._let_in_last.get((member.group_id, member.instance_id))
+        return last is not None and may_replace(last.client, member)
 
     def _drop(self, member: Client, place: GroupPartition) -> None:
         self._claims.get(place, {}).pop(member, None)
