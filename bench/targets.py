@@ -48,6 +48,11 @@ TARGETS = [
     Target(r"consume.*", "broker_cpu_s_per_gb", Bound.AT_MOST_TIMES_KAFKA, 0.7),
     Target(r".*busy connections", "cpu_us_per_request", Bound.AT_MOST_TIMES_KAFKA, 1.0),
     Target(r".*partitions a request", "cpu_us_per_request", Bound.AT_MOST_TIMES_KAFKA, 1.0),
+    Target(r"commit, .*", "requests_per_s", Bound.AT_LEAST_TIMES_KAFKA, 1.0),
+    Target(r".* group of \d+: one more", "stable_again_ms", Bound.AT_MOST_TIMES_KAFKA, 1.0),
+    Target(r"transactions of .*", "transactions_per_s", Bound.AT_LEAST_TIMES_KAFKA, 1.0),
+    Target(r"memory, .* offsets", "start_to_served_s", Bound.AT_MOST_TIMES_KAFKA, 1.0),
+    Target(r"memory, .* offsets", "peak_rss_mb", Bound.AT_MOST, 150),
     Target(r"create topics one by one", "ms_per_topic", Bound.AT_MOST, 3),
     Target(r"restart, .*", "start_s", Bound.AT_MOST, 1),
 ]

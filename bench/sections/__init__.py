@@ -1,13 +1,25 @@
 """What is measured, by subject; the order is the order of a whole run."""
 
 from bench.case import Case
-from bench.sections import groups, idle, requests, start, state, throughput, topics, transactions
+from bench.sections import (
+    clients,
+    groups,
+    idle,
+    requests,
+    start,
+    state,
+    throughput,
+    topics,
+    transactions,
+)
 
 SECTIONS: dict[str, list[Case]] = {
     "start": start.CASES,
     "produce": throughput.PRODUCE,
     "paced": throughput.PACED,
     "consume": throughput.CONSUME,
+    "latency": clients.LATENCY,
+    "clients": clients.CLIENTS,
     "connections": requests.CONNECTIONS,
     "partitions": requests.PARTITIONS,
     "commit": groups.COMMIT,
@@ -24,6 +36,8 @@ NEED_WARM_UP = {
     "produce",
     "paced",
     "consume",
+    "latency",
+    "clients",
     "connections",
     "partitions",
     "commit",

@@ -18,6 +18,8 @@ from bench.swarm import Swarm
 
 COMMITS = 20_000
 COMMITS_IN_FLIGHT = 64
+MANY_GROUPS = 100
+MANY_PARTITIONS = 100
 HEARTBEATS = 30_000
 MEMBERS = 100
 MANY_MEMBERS = 500
@@ -53,11 +55,11 @@ def groups_named(count: int) -> list[str]:
     return [f"committers-{index}" for index in range(count)]
 
 
-def commit(groups: int, broker: Contender, topic: str) -> Figures:
+def commit(groups: int, partitions: int, times: int, broker: Contender, topic: str) -> Figures:
     """Each group by a connection of its own, one commit in flight."""
     figures: Figures = {}
-    count = max(broker.count(COMMITS), 2 * groups)
-    frames = [commit_frame(group_id, topic, 1) for group_id in groups_named(groups)]
+    count = max(broker.count(times), 2 * groups)
+    frames = [commit_frame(group_id, topic, partitions) for group_id in groups_named(groups)]
     swarm = Swarm(broker.address, groups)
     swarm.converse(dict(enumerate(frames)), lambda _, answer: check_commit(answer))
     swarm.ask(frames, count // 2)  # what is compiled or cached on first use
@@ -136,15 +138,20 @@ COMMIT = [
     *(
         Case(
             f"commit, {count} group{'s' if count > 1 else ''}, one in flight each",
-            partial(commit, count),
+            partial(commit, count, 1, COMMITS),
             partial(topic_for, 1, groups_named(count)),
         )
-        for count in (1, 100)
+        for count in (1, MANY_GROUPS)
     ),
     Case(
         f"commit, 1 group, {COMMITS_IN_FLIGHT} in flight",
         commit_ahead,
         partial(topic_for, 1, groups_named(1)),
+    ),
+    Case(
+        f"commit, 4 groups, {MANY_PARTITIONS} partitions in each",
+        partial(commit, 4, MANY_PARTITIONS, COMMITS // 10),
+        partial(topic_for, MANY_PARTITIONS, groups_named(4)),
     ),
 ]
 
