@@ -156,7 +156,7 @@ class Producers:
             if must_verify and header.is_transactional:
                 self.check_verified(header.producer_id, header.producer_epoch, verification)
         if producer is not None and header.producer_epoch < producer.epoch:
-            raise self._fenced(producer, header)
+            raise self._fenced(producer, header.producer_epoch)
         if from_client:
             self._check_order(producer, header)
         if producer is not None and producer.transaction_start >= 0 and not header.is_transactional:
@@ -179,7 +179,7 @@ class Producers:
         if epoch < producer.epoch or (
             transaction_version >= BUMPING_VERSION and producer.has_open(epoch)
         ):
-            raise self._fenced(producer, header)
+            raise self._fenced(producer, header.producer_epoch)
         if marker.coordinator_epoch < producer.coordinator_epoch:
             raise KafkaError(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
@@ -204,9 +204,16 @@ class Producers:
     def expect(
         self, producer_id: int, epoch: int, sequence: int, *, from_zero: bool, now_ms: int
     ) -> Verification | None:
-        """The same, for a batch that is yet to be made."""
-        if self._has_open(producer_id, epoch):
-            return None
+        """The same, for a batch that is yet to be made.
+
+        KafkaError for a zombie: what it waits for must not hold up who has replaced it.
+        """
+        producer = self.entries.get(producer_id)
+        if producer is not None:
+            if producer.has_open(epoch):
+                return None
+            if epoch < producer.epoch:
+                raise self._fenced(producer, epoch)
         pending = self._pending
         verification = pending.get(producer_id)
         if verification is not None:
@@ -342,11 +349,11 @@ class Producers:
                 f"{header.producer_epoch} after {last}.",
             )
 
-    def _fenced(self, producer: Producer, header: BatchHeader) -> KafkaError:
+    def _fenced(self, producer: Producer, epoch: int) -> KafkaError:
         return KafkaError(
             ErrorCode.INVALID_PRODUCER_EPOCH,
-            f"{self._name}: producer {producer.producer_id} wrote with epoch "
-            f"{header.producer_epoch}, which epoch {producer.epoch} has replaced.",
+            f"{self._name}: producer {producer.producer_id} wrote with epoch {epoch}, which epoch "
+            f"{producer.epoch} has replaced.",
         )
 
 

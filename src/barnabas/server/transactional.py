@@ -39,7 +39,7 @@ NOT_ENOUGH_REPLICAS, and without asking for new metadata first."""
 
 
 class NotVerified(KafkaError):  # noqa: N818 - the domain's word for it
-    """The coordinator does not vouch for the batch, which no log has looked at."""
+    """Nobody vouches for the batch, and it is not appended."""
 
 
 async def verify(request: ProduceRequest, call: Call) -> Verified:
@@ -71,11 +71,17 @@ async def verify(request: ProduceRequest, call: Call) -> Verified:
 
 async def _ask(request: ProduceRequest, call: Call, batches: Batches, adds: bool) -> Verified:
     verified: dict[Partition, Outcome] = {}
+    unsure: list[Partition] = []
     for partition, batch in batches.items():
-        verification = partition.verify(batch, from_zero=adds, now_ms=call.now_ms)
+        try:
+            verification = partition.verify(batch, from_zero=adds, now_ms=call.now_ms)
+        except KafkaError as refused:
+            verified[partition] = NotVerified(refused.code, refused.message)
+            continue
         if verification is not None:
             verified[partition] = verification
-    if not verified:
+            unsure.append(partition)
+    if not unsure:
         return verified
     transactional_id = request.transactional_id
     assert transactional_id is not None
@@ -84,13 +90,13 @@ async def _ask(request: ProduceRequest, call: Call, batches: Batches, adds: bool
         transactional_id,
         producer.producer_id,
         producer.producer_epoch,
-        [(partition.topic, partition.index) for partition in verified],
+        [(partition.topic, partition.index) for partition in unsure],
         add=adds,
     )
     if not answer.is_done:
         _keep_records(request)
     codes = await answer
-    for partition in verified:
+    for partition in unsure:
         code = codes[partition.topic, partition.index]
         if code != ErrorCode.NONE:
             verified[partition] = _refusal(code, partition, transactional_id, call.api_version)

@@ -133,3 +133,12 @@ def test_a_commit_that_cannot_be_written_changes_nothing(scene: Scene) -> None:
 def test_a_retention_for_ever_is_as_long_as_there_is_time(scene: Scene) -> None:
     scene.commit({"t": {0: 1}}, retention_ms=(1 << 63) - 1, version=4)
     assert scene.groups.offsets.get("g", "t", 0).expire_timestamp == (1 << 63) - 1
+
+
+def test_more_offsets_than_fit_into_a_batch_are_refused_before_they_are_tried(
+    scene: Scene,
+) -> None:
+    scene.world.create_topic("wide", 30_000)
+    refused = scene.commit({"wide": dict.fromkeys(range(30_000), 1)})
+    assert refused is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert scene.world.log.batches == []

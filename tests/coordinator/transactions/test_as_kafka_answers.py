@@ -13,7 +13,10 @@ from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
-from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
+from barnabas.wire.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
 from barnabas.wire.messages.end_txn import EndTxnRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
@@ -36,7 +39,9 @@ class Barnabas(Coordinator):
             AddPartitionsToTxnRequest: lambda: coordinator.add_partitions(request, version),  # type: ignore[arg-type]
             AddOffsetsToTxnRequest: lambda: coordinator.add_offsets(request, version),  # type: ignore[arg-type]
             EndTxnRequest: lambda: coordinator.end(request, version),  # type: ignore[arg-type]
-            DescribeTransactionsRequest: lambda: coordinator.describe(request),  # type: ignore[arg-type]
+            DescribeTransactionsRequest: lambda: coordinator.describe(
+                request.transactional_ids  # type: ignore[attr-defined]
+            ).map(lambda states: DescribeTransactionsResponse(transaction_states=states)),
             ListTransactionsRequest: lambda: coordinator.list(request),  # type: ignore[arg-type]
         }
         self.wait(1)

@@ -6,7 +6,6 @@ from tests.coordinator.transactions.house import House, Producer
 from barnabas.coordinator.transactions.markers import MAX_BACKOFF_MS
 from barnabas.metadata.states import TopicState
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
 
 T0, T1 = ("t", 0), ("t", 1)
 
@@ -239,8 +238,7 @@ def test_who_describes_sees_what_is_left_to_tell(house: House) -> None:
     producer = ongoing(house, 0, 1)
     house.participants.errors[T1] = ErrorCode.NOT_LEADER_OR_FOLLOWER
     house.end(producer)
-    request = DescribeTransactionsRequest(transactional_ids=["x"])
-    (described,) = house.coordinator.describe(request).result().transaction_states
+    (described,) = house.coordinator.describe(["x"]).result()
     assert described.transaction_state == "PrepareCommit"
     assert [(topic.topic, topic.partitions) for topic in described.topics] == [("t", [1])]
 

@@ -16,7 +16,6 @@ from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 
@@ -46,7 +45,6 @@ def all_requests(house: House, transactional_id: str) -> list[Answer[Any]]:
     offsets = AddOffsetsToTxnRequest(
         transactional_id=transactional_id, producer_id=FIRST_ID, producer_epoch=0, group_id="g"
     )
-    describe = DescribeTransactionsRequest(transactional_ids=[transactional_id])
     return [
         house.init(transactional_id),
         house.coordinator.add_partitions(add, 5).map(
@@ -55,7 +53,7 @@ def all_requests(house: House, transactional_id: str) -> list[Answer[Any]]:
         house.coordinator.add_offsets(offsets, 4),
         house.end(producer),
         house.add(producer, 0),
-        house.coordinator.describe(describe).map(lambda answer: answer.transaction_states[0]),
+        house.coordinator.describe([transactional_id]).map(lambda states: states[0]),
     ]
 
 

@@ -28,8 +28,6 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 )
 from barnabas.wire.messages.delete_groups import (
     DeletableGroupResult,
-    DeleteGroupsRequest,
-    DeleteGroupsResponse,
 )
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -184,6 +182,20 @@ class GroupCoordinator:
 
         return _each(wanted, describe_one, refuse)
 
+    def delete(self, wanted: Sequence[str]) -> Answer[list[DeletableGroupResult]]:
+        def delete_one(group_id: str) -> Answer[DeletableGroupResult]:
+            return self.runtime.write(
+                group_id, lambda groups: deletion.delete_group(groups, group_id)
+            )
+
+        return _each(
+            wanted,
+            delete_one,
+            lambda group_id, code, message: DeletableGroupResult(
+                group_id=group_id, error_code=code, error_message=message
+            ),
+        )
+
     def list(self, request: ListGroupsRequest, client: Client) -> Answer[ListGroupsResponse]:
         """All groups that this broker coordinates, or an error if some are not loaded yet."""
         if self.runtime.is_loading:
@@ -202,21 +214,6 @@ class GroupCoordinator:
         return by_shard.map(
             lambda lists: ListGroupsResponse(groups=[group for each in lists for group in each])
         )
-
-    def delete(self, request: DeleteGroupsRequest) -> Answer[DeleteGroupsResponse]:
-        def delete_one(group_id: str) -> Answer[DeletableGroupResult]:
-            return self.runtime.write(
-                group_id, lambda groups: deletion.delete_group(groups, group_id)
-            )
-
-        results = _each(
-            list(dict.fromkeys(request.groups_names)),
-            delete_one,
-            lambda group_id, code, message: DeletableGroupResult(
-                group_id=group_id, error_code=code, error_message=message
-            ),
-        )
-        return results.map(lambda each: DeleteGroupsResponse(results=each))
 
     def _write(self, decide: Decide[Request, R], request: Request, client: Client) -> Answer[R]:
         return self.runtime.write(request.group_id, lambda groups: decide(groups, request, client))

@@ -50,10 +50,6 @@ from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTransaction,
 )
-from barnabas.wire.messages.describe_transactions import (
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
-)
 from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from barnabas.wire.messages.list_transactions import (
@@ -203,12 +199,9 @@ class TransactionCoordinator:
     # What administrators ask
 
     def describe(
-        self, request: DescribeTransactionsRequest
-    ) -> Answer[DescribeTransactionsResponse]:
-        answers = [self._describe_one(each) for each in request.transactional_ids]
-        return all_of(answers).map(
-            lambda states: DescribeTransactionsResponse(transaction_states=states)
-        )
+        self, transactional_ids: Sequence[str]
+    ) -> Answer[list[describe_transactions.TransactionState]]:
+        return all_of([self._describe_one(each) for each in transactional_ids])
 
     def list(self, request: ListTransactionsRequest) -> Answer[ListTransactionsResponse]:
         if self.runtime.is_loading:

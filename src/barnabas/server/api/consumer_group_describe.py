@@ -6,6 +6,7 @@ v1 whether a member speaks the classic protocol.
 from barnabas.server.authorized_operations import GROUP_OPERATIONS
 from barnabas.server.call import Call
 from barnabas.server.group_clients import client_of
+from barnabas.server.slices import in_slices
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -16,8 +17,8 @@ from barnabas.wire.messages.consumer_group_describe import (
 async def handle(
     request: ConsumerGroupDescribeRequest, call: Call
 ) -> ConsumerGroupDescribeResponse:
-    coordinator = call.broker.groups
-    groups = await coordinator.describe_consumer_groups(request.group_ids, client_of(call))
+    describe, client = call.broker.groups.describe_consumer_groups, client_of(call)
+    groups = await in_slices(request.group_ids, lambda some: describe(some, client))
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code == ErrorCode.NONE:

@@ -4,8 +4,10 @@ v2 flexible; v3 error messages.
 """
 
 from barnabas.server.call import Call
+from barnabas.server.slices import in_slices
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 
 
 async def handle(request: DeleteGroupsRequest, call: Call) -> DeleteGroupsResponse:
-    return await call.broker.groups.delete(request)
+    names = list(dict.fromkeys(request.groups_names))  # one named twice is answered once
+    return DeleteGroupsResponse(results=await in_slices(names, call.broker.groups.delete))

@@ -7,12 +7,14 @@ groups that are not there, which were Dead before.
 from barnabas.server.authorized_operations import GROUP_OPERATIONS
 from barnabas.server.call import Call
 from barnabas.server.group_clients import client_of
+from barnabas.server.slices import in_slices
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 
 
 async def handle(request: DescribeGroupsRequest, call: Call) -> DescribeGroupsResponse:
-    groups = await call.broker.groups.describe(request.groups, client_of(call))
+    coordinator, client = call.broker.groups, client_of(call)
+    groups = await in_slices(request.groups, lambda some: coordinator.describe(some, client))
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code == ErrorCode.NONE:

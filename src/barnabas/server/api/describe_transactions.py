@@ -1,6 +1,7 @@
 """DescribeTransactions (key 65): where transactions stand, and what they wrote to."""
 
 from barnabas.server.call import Call
+from barnabas.server.slices import in_slices
 from barnabas.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -8,4 +9,8 @@ from barnabas.wire.messages.describe_transactions import (
 
 
 async def handle(request: DescribeTransactionsRequest, call: Call) -> DescribeTransactionsResponse:
-    return await call.broker.transactions.describe(request)
+    return DescribeTransactionsResponse(
+        transaction_states=await in_slices(
+            request.transactional_ids, call.broker.transactions.describe
+        )
+    )

@@ -6,6 +6,7 @@ v2 all topics at once; v5 leader epochs; v7 only offsets that no open transactio
 
 from barnabas.server.call import Call
 from barnabas.server.group_clients import client_of
+from barnabas.server.slices import in_slices
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -24,7 +25,8 @@ FIRST_VERSION_WITH_GROUP_ERRORS = 2
 async def handle(request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
     one_group = call.api_version < FIRST_VERSION_WITH_GROUPS
     wanted = [_as_group(request)] if one_group else request.groups
-    groups = await call.broker.groups.fetch(wanted, request.require_stable, client_of(call))
+    fetch, is_stable, client = call.broker.groups.fetch, request.require_stable, client_of(call)
+    groups = await in_slices(wanted, lambda some: fetch(some, is_stable, client))
     if one_group:
         return _as_one_group(request, groups[0], call.api_version)
     return OffsetFetchResponse(groups=groups)

@@ -42,6 +42,7 @@ from barnabas.wire.uuid import ZERO
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.state import Groups
 
+LEAST_RECORD_BYTES = 50
 MAX_INT64 = (1 << 63) - 1
 RETENTION_OF_THE_BROKER = -1
 
@@ -155,7 +156,19 @@ def _draft(
                     topic.topic_id,
                 )
                 draft.records.append(_record(key, committed, retention_ms))
+        _check_size(groups, draft.records)
     return draft
+
+
+def _check_size(groups: "Groups", records: Sequence[CoordinatorRecord]) -> None:
+    """KafkaError if they cannot fit into a batch, however short: better told than tried."""
+    largest_bytes = groups.settings.broker("message.max.bytes")
+    if len(records) * LEAST_RECORD_BYTES > largest_bytes:
+        raise KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"More than {largest_bytes // LEAST_RECORD_BYTES} offsets do not fit into one batch of "
+            f"{largest_bytes} bytes (message.max.bytes): commit fewer at a time.",
+        )
 
 
 def _record(key: OffsetKey, committed: CommittedOffset, retention_ms: int) -> CoordinatorRecord:
