@@ -250,6 +250,21 @@ def test_a_zombie_that_writes_after_the_abort_begins_nothing(
     assert partition.last_stable_offset == partition.high_watermark == 2
 
 
+@pytest.mark.parametrize("version", [9, 11, 12])
+def test_a_zombie_is_fenced_unasked_and_does_not_hold_up_who_replaced_it(
+    world: World, coordinator: Coordinator, version: int
+) -> None:
+    produce(world, of_transaction(b"a", epoch=1))
+    coordinator.asked.clear()
+    zombies = of_transaction(b"late", sequence=0, epoch=0), of_transaction(b"b", epoch=0)
+    assert codes(produce(world, *zombies, version=version)) == [
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.NONE,
+    ]
+    assert [partitions for *_, partitions, _ in coordinator.asked] == [[("orders", 1)]]
+    assert codes(produce(world, of_transaction(b"b", sequence=1, epoch=1))) == [ErrorCode.NONE]
+
+
 def test_batches_of_version_12_begin_each_transaction_at_zero(
     world: World, coordinator: Coordinator
 ) -> None:

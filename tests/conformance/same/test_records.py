@@ -102,7 +102,7 @@ PLACES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("case", set(PLACES) - {"transactional"})
+@pytest.mark.parametrize("case", PLACES)
 def test_produce_to_a_wrong_place(sides: Sides, case: str) -> None:
     def build(side: Side, version: int) -> Any:
         place = {"topic": PLAIN, "topic_id": side.topic_id(PLAIN)} | PLACES[case]

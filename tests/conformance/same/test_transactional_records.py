@@ -102,6 +102,25 @@ def test_producing_what_does_not_fit(coordinators: Sides, case: str) -> None:
     agree(coordinators, conversation)
 
 
+@pytest.mark.parametrize("version", [9, 11, 12])
+def test_a_zombie_does_not_disturb_who_replaced_it(coordinators: Sides, version: int) -> None:
+    def conversation(talk: Talk) -> None:
+        topic = f"zombie-{version}"
+        create(talk.side, topic)
+        zombie = new_producer(talk, topic)
+        produced_in(talk, zombie, topic, 0, 12)
+        ended = talk.ask_patiently(zombie.end(True), 5)
+        living = zombie.but(epoch=ended.producer_epoch)
+        produced_in(talk, living, topic, 0, 12)
+        for each in zombie, zombie.but(transactional_id="unknown-to-both"):
+            produced_in(talk, each, topic, 2, version)
+            produced_in(talk, each, topic, 0, version)
+        produced_in(talk, living, topic, 2, version)
+        talk.ask_patiently(living.end(True), 5)
+
+    agree(coordinators, conversation)
+
+
 def test_aborted_records_are_listed(coordinators: Sides) -> None:
     def conversation(talk: Talk) -> None:
         topic = "aborted"
