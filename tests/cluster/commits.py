@@ -1,9 +1,11 @@
-"""Every position that a group ever committed, in the order of the log."""
+"""The positions of a group: its first, and every one it ever committed."""
 
 import struct
 import time
+from contextlib import suppress
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from tests.conformance.brokers import wait_until
 
 from barnabas.wire.messages.group_records import OffsetCommitKey
 
@@ -12,8 +14,29 @@ COMMIT = struct.pack(">h", OffsetCommitKey.API_KEY)
 DEADLINE_S = 30
 
 
+def commit_beginnings(bootstrap: str, group: str, topic: str, partitions: int) -> None:
+    """Give a group its first positions.
+
+    Where it has none, librdkafka may look for the beginning twice, and go back to it after it has
+    moved on.
+    """
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    places = [TopicPartition(topic, partition, 0) for partition in range(partitions)]
+
+    def is_committed() -> bool:
+        """Kafka may not know the new topic yet, nor who coordinates the group."""
+        with suppress(KafkaException):
+            consumer.commit(offsets=places, asynchronous=False)
+        with suppress(KafkaException):
+            return all(each.offset == 0 for each in consumer.committed(places, timeout=1))
+        return False
+
+    wait_until(is_committed, f"group {group} has its first positions")
+    consumer.close()
+
+
 def commit_history(bootstrap: str, group: str, topic: str) -> dict[int, list[int]]:
-    """By partition of the topic; None of them is lost as long as the log was not compacted."""
+    """By partition of the topic, in the order of the log; all of them until it is compacted."""
     history: dict[int, list[int]] = {}
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "not-joined", "enable.auto.commit": False}

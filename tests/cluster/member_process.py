@@ -1,9 +1,10 @@
 """A member of a group in a process of its own, which a test kills or stops at any moment.
 
-    python member_process.py BOOTSTRAP GROUP TOPIC PROTOCOL SLOT JOURNAL
+    python -m tests.cluster.member_process BOOTSTRAP GROUP TOPIC PROTOCOL SLOT JOURNAL
 
 It writes each record down before it commits the position after it, so that what a position has
-passed was processed, whenever the process ends.
+passed was processed, whenever the process ends. The group has a committed position in every
+partition from the start, so that it is never reset.
 """
 
 import sys
@@ -31,7 +32,7 @@ def main(bootstrap: str, group: str, topic: str, protocol: str, slot: str, journ
             "group.id": group,
             "client.id": slot,
             "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
+            "auto.offset.reset": "error",
             "fetch.wait.max.ms": 50,
             "isolation.level": "read_committed",
             "log_level": 0,  # that members and brokers die is what the tests are about

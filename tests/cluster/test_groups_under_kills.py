@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, NewTopic
-from tests.cluster.commits import commit_history
+from tests.cluster.commits import commit_beginnings, commit_history
 from tests.cluster.member_process import SESSION_MS
 from tests.cluster.numbered import NumberedWriter
 from tests.cluster.workers import Workers
@@ -56,7 +56,7 @@ def test_every_record_is_processed_while_members_are_killed(
     bootstrap, topic = calm_broker.bootstrap, f"work-{protocol}"
     group = Group(bootstrap, topic)
     workers = Workers(
-        Path(__file__).with_name("member_process.py"),
+        "tests.cluster.member_process",
         [bootstrap, topic, topic, protocol],
         MEMBERS,
         tmp_path,
@@ -119,6 +119,7 @@ class Group:
         self._name = name
         self._admin = AdminClient({"bootstrap.servers": bootstrap})
         self._admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(30)
+        commit_beginnings(bootstrap, name, name, PARTITIONS)
 
     def members(self) -> set[int]:
         return {int(each.client_id) for each in self._described().members}

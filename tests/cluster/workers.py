@@ -6,17 +6,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
+
 
 class Worker:
-    """One process of a script; its last argument is the journal it writes."""
+    """One process of a module; its last argument is the journal it writes."""
 
-    def __init__(self, script: Path, arguments: list[str], journal: Path) -> None:
+    def __init__(self, module: str, arguments: list[str], journal: Path) -> None:
         self.journal = journal
         self._lines: list[list[bytes]] = []
         self._read_to = 0
         self._log = journal.with_suffix(".log").open("wb")
         self._process = subprocess.Popen(
-            [sys.executable, str(script), *arguments, str(journal)],
+            [sys.executable, "-m", module, *arguments, str(journal)],
+            cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,
@@ -32,9 +35,6 @@ class Worker:
             self._read_to += len(whole)
             self._lines += [line.split(b" ") for line in whole.splitlines()]
         return self._lines
-
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
 
     def end(self) -> int:
         """Kill it, if it has not ended by itself; its status."""
@@ -56,32 +56,25 @@ class Worker:
 
 
 class Workers:
-    """So many slots, each with a worker in it; one that ends is replaced by another."""
+    """So many slots, each with a worker in it that another may follow."""
 
-    def __init__(self, script: Path, arguments: list[str], slots: int, directory: Path) -> None:
-        self._script = script
+    def __init__(self, module: str, arguments: list[str], slots: int, directory: Path) -> None:
+        self._module = module
         self._arguments = arguments
         self._directory = directory
         self._retired: list[Worker] = []
         self.slots = {slot: self._start(slot) for slot in range(slots)}
 
     def replace(self, slot: int) -> Worker:
-        """Kill the worker of a slot, and start the next."""
+        """Kill the worker of a slot; the next one."""
         self.slots[slot].end()
         return self.supersede(slot)
 
     def supersede(self, slot: int) -> Worker:
-        """Start the next worker of a slot, whatever becomes of the one in it."""
-        superseded = self.slots[slot]
-        self._retired.append(superseded)
+        """The next worker of a slot, whatever becomes of the one in it."""
+        self._retired.append(self.slots[slot])
         self.slots[slot] = self._start(slot)
-        return superseded
-
-    def revive(self) -> None:
-        """Start anew whoever ended by itself."""
-        for slot, worker in list(self.slots.items()):
-            if not worker.is_alive():
-                self.replace(slot)
+        return self.slots[slot]
 
     def all(self) -> list[Worker]:
         """Also those that are no more."""
@@ -98,4 +91,4 @@ class Workers:
 
     def _start(self, slot: int) -> Worker:
         journal = self._directory / f"worker-{slot}-{len(self._retired)}"
-        return Worker(self._script, [*self._arguments, str(slot)], journal)
+        return Worker(self._module, [*self._arguments, str(slot)], journal)

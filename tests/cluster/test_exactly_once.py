@@ -1,0 +1,216 @@
+"""Read, process, write under kills: each input comes out exactly once, and zombies are fenced.
+
+BARNABAS_KILL_ROUNDS asks for more rounds than the few of `make test`; BARNABAS_SEED repeats or
+varies the moments.
+"""
+
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, NewTopic
+from tests.cluster.commits import commit_beginnings
+from tests.cluster.numbered import NumberedWriter, number_in, read_numbers
+from tests.cluster.processor_process import FENCED_STATUS, READY
+from tests.cluster.test_groups_under_kills import SETTINGS
+from tests.cluster.workers import Worker, Workers
+from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, wait_until
+
+PARTITIONS = 4
+PROCESSORS = 2
+ROUNDS = int(os.environ.get("BARNABAS_KILL_ROUNDS", "3"))
+SEED = int(os.environ.get("BARNABAS_SEED", "1"))
+DEADLINE_S = 60
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(BrokerProcess, id="barnabas"),
+        pytest.param(PeerBroker, id="kafka", marks=pytest.mark.peer),
+    ]
+)
+def mortal_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Broker]:
+    broker: Broker = request.param(tmp_path / "broker", settings=SETTINGS)
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+@pytest.mark.timeout(120 + 30 * ROUNDS)
+@pytest.mark.parametrize("protocol", ["range", "consumer"])
+def test_each_input_comes_out_once_while_processors_are_killed(
+    mortal_broker: Broker, protocol: str, tmp_path: Path
+) -> None:
+    moments = random.Random(f"{SEED} {protocol}")
+    with Pipeline(mortal_broker.bootstrap, protocol, tmp_path) as pipeline:
+        for _ in range(ROUNDS):
+            pipeline.move_on(moments)
+            slot = moments.randrange(PROCESSORS)
+            if moments.random() < 0.6:
+                pipeline.workers.replace(slot)
+            else:
+                zombie = pipeline.workers.slots[slot]
+                is_ready(zombie)
+                zombie.stop()
+                is_ready(pipeline.workers.supersede(slot))
+                zombie.go_on()
+                assert zombie.wait(DEADLINE_S) == FENCED_STATUS, zombie.said()
+        pipeline.finish()
+
+
+@pytest.mark.timeout(120 + 60 * ROUNDS)
+def test_each_input_comes_out_once_while_the_broker_is_killed(
+    mortal_broker: Broker, tmp_path: Path
+) -> None:
+    moments = random.Random(f"{SEED} broker")
+    with Pipeline(mortal_broker.bootstrap, "cooperative-sticky", tmp_path) as pipeline:
+        for _ in range(ROUNDS):
+            pipeline.move_on(moments)
+            mortal_broker.kill()
+            if moments.random() < 0.3:
+                pipeline.workers.replace(moments.randrange(PROCESSORS))
+            mortal_broker.start()
+        pipeline.finish()
+
+
+class Pipeline:
+    """A writer of numbers, a topic, processors in a group, and the topic they write to."""
+
+    SOURCE = "numbers"
+    TARGET = "results"
+
+    def __init__(self, bootstrap: str, protocol: str, directory: Path) -> None:
+        self._bootstrap = bootstrap
+        new = [NewTopic(name, PARTITIONS, 1) for name in (self.SOURCE, self.TARGET)]
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        for created in admin.create_topics(new).values():
+            created.result(DEADLINE_S)
+        # It looks at what the group has committed, and never joins it.
+        self._group = Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": self.SOURCE,
+                "reconnect.backoff.ms": 20,
+                "reconnect.backoff.max.ms": 200,
+                "log_level": 0,
+            }
+        )
+        self._writer = NumberedWriter(
+            bootstrap, self.SOURCE, PARTITIONS, record_bytes=20, pause_s=0.005
+        )
+        commit_beginnings(bootstrap, self.SOURCE, self.SOURCE, PARTITIONS)
+        self.workers = Workers(
+            "tests.cluster.processor_process",
+            [bootstrap, self.SOURCE, self.TARGET, protocol],
+            PROCESSORS,
+            directory,
+        )
+
+    def __enter__(self) -> "Pipeline":
+        self._writer.start()
+        return self
+
+    def __exit__(self, failure: object, *_: object) -> None:
+        if failure:
+            print(self.workers.said())
+        self.workers.end()
+        self._group.close()
+        self._writer.stop()
+
+    def move_on(self, moments: random.Random) -> None:
+        """Let some more numbers come out, and then a moment pass."""
+        goal = self._come_out() + moments.randrange(1, 1_000)
+        wait_until(
+            lambda: self._come_out() >= goal,
+            f"{goal} numbers have come out",
+            DEADLINE_S,
+            step_s=moments.uniform(0.01, 0.1),
+        )
+
+    def finish(self) -> None:
+        """Process what is left, and check what came out."""
+        self._writer.stop()
+        with reading(self._bootstrap, committed=False) as consumer:
+            ends = {
+                each: consumer.get_watermark_offsets(
+                    TopicPartition(self.SOURCE, each), timeout=DEADLINE_S
+                )[1]
+                for each in range(PARTITIONS)
+            }
+        wait_until(lambda: self._committed() == ends, "all is processed", DEADLINE_S)
+        wait_until(lambda: not self._open(), "no transaction hangs", DEADLINE_S)
+        for partition in ends:
+            given = read_numbers(self._bootstrap, self.SOURCE, partition)
+            assert self._results(partition) == given, f"partition {partition}"
+        assert {worker.end() for worker in self.workers.all()} <= {-signal.SIGKILL, FENCED_STATUS}
+
+    def _come_out(self) -> int:
+        return sum(self._committed().values())
+
+    def _committed(self) -> dict[int, int]:
+        places = [TopicPartition(self.SOURCE, each) for each in range(PARTITIONS)]
+        try:
+            found = self._group.committed(places, timeout=1)
+        except KafkaException:
+            return {}  # the coordinator is not there yet
+        return {each.partition: each.offset for each in found if each.offset >= 0}
+
+    def _open(self) -> list[int]:
+        """The partitions of the target where a transaction has not ended."""
+        with (
+            reading(self._bootstrap, committed=True) as committed,
+            reading(self._bootstrap, committed=False) as everything,
+        ):
+            places = [TopicPartition(self.TARGET, each) for each in range(PARTITIONS)]
+            return [
+                place.partition
+                for place in places
+                if committed.get_watermark_offsets(place, timeout=DEADLINE_S)
+                != everything.get_watermark_offsets(place, timeout=DEADLINE_S)
+            ]
+
+    def _results(self, partition: int) -> list[int]:
+        """The numbers that were committed to a partition of the target."""
+        numbers: list[int] = []
+        deadline = time.monotonic() + DEADLINE_S
+        with reading(self._bootstrap, committed=True) as consumer:
+            consumer.assign([TopicPartition(self.TARGET, partition, 0)])
+            while time.monotonic() < deadline:
+                for message in consumer.consume(1_000, timeout=0.1):
+                    if error := message.error():
+                        assert error.code() == KafkaError._PARTITION_EOF, error
+                        return numbers
+                    numbers.append(number_in(message.value()))
+        raise TimeoutError(f"{self.TARGET}-{partition} was not read in {DEADLINE_S} s")
+
+
+@contextmanager
+def reading(bootstrap: str, *, committed: bool) -> Iterator[Consumer]:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "not-joined",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed" if committed else "read_uncommitted",
+        }
+    )
+    try:
+        yield consumer
+    finally:
+        consumer.close()
+
+
+def is_ready(worker: Worker) -> None:
+    wait_until(lambda: worker.lines() == [[READY.strip()]], "it is ready", DEADLINE_S)
