@@ -60,11 +60,15 @@ class ClassicGroup:
 
     def join(self, count: int) -> None:
         """Let so many more in; returns when all have their assignment, in one generation."""
-        newcomers = [ClassicMember(self) for _ in range(count)]
-        asked = {self._swarm.add(): newcomer.join() for newcomer in newcomers}
-        self.left_behind = self.generation if self.members else 0
+        newcomers = {self._swarm.add(): ClassicMember(self) for _ in range(count)}
+        self._swarm.converse(
+            {number: newcomer.join() for number, newcomer in newcomers.items()},
+            lambda number, answer: newcomers[number].hear_id(answer),
+        )
+        asked = {number: newcomer.join() for number, newcomer in newcomers.items()}
         asked |= {number: member.heartbeat() for number, member in enumerate(self.members)}
-        self.members += newcomers
+        self.left_behind = self.generation if self.members else 0
+        self.members += newcomers.values()
         while asked:
             self._swarm.converse(asked, lambda number, answer: self.members[number].hear(answer))
             self.left_behind = self.generation - 1
@@ -138,6 +142,13 @@ class ClassicMember:
         self._asked = ApiKey.HEARTBEAT
         return frame(ApiKey.HEARTBEAT, HEARTBEAT_VERSION, request)
 
+    def hear_id(self, answer: memoryview) -> None:
+        """Who joins for the first time is given an id to join with (KIP-394)."""
+        joined = parse(ApiKey.JOIN_GROUP, JOIN_VERSION, JoinGroupResponse, answer)
+        if joined.error_code != ErrorCode.MEMBER_ID_REQUIRED:
+            raise RuntimeError(f"a newcomer was not given an id: error {joined.error_code}")
+        self._member_id = joined.member_id
+
     def hear(self, answer: memoryview) -> bytes | None:
         """What to ask next; None at rest, in a new generation."""
         match self._asked:
@@ -159,9 +170,6 @@ class ClassicMember:
         return self.heartbeat() if self.generation <= self._group.left_behind else None
 
     def _hear_of_join(self, joined: JoinGroupResponse) -> bytes:
-        if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
-            self._member_id = joined.member_id
-            return self.join()
         expect_success(joined.error_code)
         self._joining = joined.generation_id
         leads = joined.leader == self._member_id

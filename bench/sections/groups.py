@@ -25,6 +25,7 @@ MEMBERS = 100
 MANY_MEMBERS = 500
 PARTITIONS_A_MEMBER = 4
 ONE_BY_ONE = 5
+SETTLE_S = 2
 ASSIGNMENT_INTERVAL_S = 1.1
 """A little more than group.consumer.assignment.interval.ms (KIP-1263)."""
 
@@ -96,6 +97,7 @@ def group_of(kind: type[AnyGroup], members: int, broker: Contender) -> Iterator[
     with topic_for(partitions, [group_id], broker) as topic:
         group = kind(broker.address, group_id, topic, partitions)
         group.join(count - ONE_BY_ONE)
+        time.sleep(SETTLE_S)  # new partitions give a broker something to do for a while
         for _ in range(ONE_BY_ONE):
             join_one(group)
         yield group
