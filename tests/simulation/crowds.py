@@ -82,6 +82,12 @@ class GroupCrowd(Crowd):
         self._instances = 0
 
     @property
+    def may_be_unled(self) -> bool:
+        """Whether it can become a classic group none of whose members was told that it leads:
+        then, in Kafka as well, nobody looks after new partitions."""
+        return len(self._protocols) > 1 and self._static > 0
+
+    @property
     def partitions(self) -> list[TopicPartition]:
         return self.world.partitions_of(self.topics)
 
@@ -130,6 +136,15 @@ class ProcessorCrowd(Crowd):
         self._group_id = group_id
         self._partitions = partitions
         self._flow = flow
+
+    def change(self) -> None:
+        """Often another takes over from one that only stands still: a zombie."""
+        random = self.world.random
+        if self.alive and random.random() < 0.4:
+            random.choice(self.alive).pause(random.randint(200, 6_000))
+            self.come()
+        else:
+            super().change()
 
     def come(self) -> None:
         if len(self.alive) < 2:

@@ -119,8 +119,8 @@ BUGS = [
     Bug(
         "load-forgets-markers",
         "coordinator/loading.py",
-        "state.replay_end(header.producer_id, marker.committed)",
-        "pass",
+        "        _replay_markers(run, state)\n",
+        "",
     ),
 ]
 

@@ -116,9 +116,9 @@ class Simulation:
     def _change(self) -> None:
         """Somebody comes or goes; now and then there is more to consume."""
         random = self.world.random
-        if random.random() < 0.03:
-            self.world.grow(random.choice(sorted(TOPICS)))
         groups = [each for each in self._crowds if isinstance(each, GroupCrowd)]
+        if random.random() < 0.03 and not any(each.may_be_unled for each in groups):
+            self.world.grow(random.choice(sorted(TOPICS)))
         random.choice([*self._crowds, *groups, *groups]).change()
 
     async def _trouble(self) -> None:

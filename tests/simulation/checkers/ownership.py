@@ -6,6 +6,7 @@ and does not hear of it before it asks again: of several with one instance id on
 that the coordinator has let in last.
 """
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.simulation.clients.classic import ClassicMember
@@ -29,6 +30,15 @@ from barnabas.wire.messages.join_group import JoinGroupRequest
 GroupPartition = tuple[str, TopicPartition]
 
 
+@dataclass(slots=True)
+class Instance:
+    """All who have joined under one instance id."""
+
+    members: dict[Member, None] = field(default_factory=dict)
+    last: Member | None = None
+    let_in_ms: int = 0
+
+
 class Ownership:
     """Who claims what, and until when."""
 
@@ -36,8 +46,9 @@ class Ownership:
         self._claims: dict[GroupPartition, dict[Client, None]] = {}
         self._claimed: dict[Client, dict[GroupPartition, None]] = {}
         self._lease_until_ms: dict[Client, int] = {}
-        self._let_in_last: dict[tuple[str, str], Exchange] = {}
+        self._instances: dict[tuple[str, str], Instance] = {}
         """By group and instance id."""
+        self._replaced: set[Member] = set()
 
     def see(self, event: Any, now_ms: int) -> None:
         match event:
@@ -71,7 +82,7 @@ class Ownership:
         return [each for each in self._claims.get(place, ()) if self._counts(each, now_ms)]
 
     def _counts(self, member: Client, now_ms: int) -> bool:
-        return now_ms < self._lease_until_ms.get(member, 0) and not self._is_replaced(member)
+        return now_ms < self._lease_until_ms.get(member, 0) and member not in self._replaced
 
     def _check(self, member: Client, now_ms: int) -> None:
         if not self._counts(member, now_ms):
@@ -84,13 +95,13 @@ class Ownership:
 
     def _let_in(self, exchange: Exchange) -> None:
         member = exchange.client
-        last = self._let_in_last.get((member.group_id, member.instance_id))
-        if last is None or last.delivered_ms <= exchange.delivered_ms:
-            self._let_in_last[member.group_id, member.instance_id] = exchange
-
-    def _is_replaced(self, member: Member) -> bool:
-        last = self._let_in_last.get((member.group_id, member.instance_id))
-        return last is not None and may_replace(last.client, member)
+        instance = self._instances.setdefault((member.group_id, member.instance_id), Instance())
+        instance.members[member] = None
+        if exchange.delivered_ms >= instance.let_in_ms:
+            instance.let_in_ms = exchange.delivered_ms
+            instance.last = member
+            self._replaced.discard(member)
+        self._replaced.update(each for each in instance.members if may_replace(instance.last, each))
 
     def _drop(self, member: Client, place: GroupPartition) -> None:
         self._claims.get(place, {}).pop(member, None)

@@ -54,6 +54,7 @@ class ClassicMember(Member):
         self.is_cooperative = is_cooperative
         self.generation = NO_GENERATION
         self._assigned_in = NO_GENERATION
+        self._told_owned: set[TopicPartition] = set()
         self._joined: JoinGroupResponse | None = None
         self._divided: list[TopicPartition] = []
         """What there was to assign when it did, as the leader."""
@@ -132,12 +133,10 @@ class ClassicMember(Member):
         self.holdings.renew(sent_ms, is_calm=True)
         self._assigned_in = self.generation
         assigned = assigning.read_assignment(response.assignment)
-        revoked = self.holdings.owned - assigned
+        await self.give_back(self.holdings.owned - assigned)
         self.adopt(assigned)
-        if revoked:
-            await self.give_back(revoked)
-            return False  # and join again at once, so that others can have them
-        return True
+        # What it said it had and is not to have, others get when it has joined again.
+        return self._told_owned <= assigned
 
     async def _stay(self) -> None:
         """Heartbeat until told to join again."""
@@ -215,7 +214,8 @@ class ClassicMember(Member):
         return self._joined is not None and self._joined.leader == self.member_id != ""
 
     def _subscription(self) -> Subscription:
-        return Subscription(self.topics, set(self.holdings.owned), self._assigned_in)
+        self._told_owned = set(self.holdings.owned)
+        return Subscription(self.topics, self._told_owned, self._assigned_in)
 
     def _assign(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
         if not self._is_leader or joined.skip_assignment or not joined.members:

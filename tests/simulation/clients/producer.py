@@ -31,8 +31,10 @@ from barnabas.wire.records.build import Record, build_batch
 from barnabas.wire.schema import Message
 
 ALL_IN_SYNC = -1
-PATIENCE_MS = (1_000, 4_000, 9_000)
-"""For how long something is tried again before the transaction is aborted."""
+TIMEOUT_MS = (400, 3_000)
+PATIENCE_MS = (0, 2_000, 9_000)
+"""How long an answer is waited for, and for how long something is tried again before the
+transaction is aborted; one of each, at random."""
 
 INIT, ADD_PARTITIONS, ADD_OFFSETS = 4, 3, 3
 PRODUCE = {1: 11, 2: 12}
@@ -190,7 +192,10 @@ class Producer:
         until_ms = client.now_ms + client.world.random.choice(PATIENCE_MS)
         while True:
             try:
-                answer = await client.ask(request, version, haunts=self._flow == 2)
+                timeout_ms = client.world.random.choice(TIMEOUT_MS)
+                answer = await client.ask(
+                    request, version, timeout_ms=timeout_ms, haunts=self._flow == 2
+                )
             except Unreachable:
                 pass
             else:

@@ -68,7 +68,7 @@ class Reading(Work):
     async def go_on(self) -> None:
         member = self.member
         while True:
-            await member.sleep(member.between(200, 2_000))
+            await member.sleep(member.between(100, 1_500))
             await self.find_positions()
             for partition, position in self.positions.items():
                 if position is not None:
