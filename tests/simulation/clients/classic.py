@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from tests.simulation.clients import assigning
 from tests.simulation.clients.assigning import Subscription
-from tests.simulation.clients.client import COORDINATOR_ERRORS, Unreachable
+from tests.simulation.clients.client import COORDINATOR_ERRORS
 from tests.simulation.clients.member import Member
 from tests.simulation.clients.work import Identity, Work
 from tests.simulation.events import TopicPartition
+from tests.simulation.network import Unreachable
 
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.heartbeat import HeartbeatRequest

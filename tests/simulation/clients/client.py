@@ -5,7 +5,6 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.events import Ended
-from tests.simulation.network import Unreachable
 
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.schema import Message
@@ -123,6 +122,3 @@ class Client:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self.world.events.fail(task.exception())  # a fault of the simulation itself
-
-
-__all__ = ["BACKOFF_MS", "COORDINATOR_ERRORS", "REQUEST_TIMEOUT_MS", "Client", "Unreachable"]

@@ -5,11 +5,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tests.simulation.clients.client import COORDINATOR_ERRORS, Unreachable
+from tests.simulation.clients.client import COORDINATOR_ERRORS
 from tests.simulation.clients.member import Member
 from tests.simulation.clients.offsets import by_topic
 from tests.simulation.clients.work import Identity, Work
 from tests.simulation.events import TopicPartition
+from tests.simulation.network import Unreachable
 
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.consumer_group_heartbeat import (

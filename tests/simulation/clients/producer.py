@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.simulation.clients import offsets
-from tests.simulation.clients.client import COORDINATOR_ERRORS, Client, Unreachable
+from tests.simulation.clients.client import COORDINATOR_ERRORS, Client
 from tests.simulation.clients.work import Identity
 from tests.simulation.events import TopicPartition
+from tests.simulation.network import Unreachable
 
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest

@@ -4,15 +4,14 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.simulation.clients import offsets
-from tests.simulation.clients.client import COORDINATOR_ERRORS, Client, Unreachable
+from tests.simulation.clients.client import Client
 from tests.simulation.events import TopicPartition
+from tests.simulation.network import Unreachable
 
 from barnabas.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from tests.simulation.clients.member import Member
-
-FETCH_RETRIED = COORDINATOR_ERRORS | {ErrorCode.UNSTABLE_OFFSET_COMMIT}
 
 
 class Identity(NamedTuple):
