@@ -7,6 +7,7 @@ position after it. The group is named for the source, the transactional id for t
 The group has a committed position in every partition from the start, so that it is never reset.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -66,7 +67,8 @@ def main(bootstrap: str, source: str, target: str, protocol: str, slot: str, jou
                 process(messages, target, consumer, producer)
     except KafkaException as failed:
         print(failed, flush=True)
-        sys.exit(FENCED_STATUS if failed.args[0].code() == KafkaError._FENCED else 1)
+        # At once: librdkafka may not come to an end with a consumer that was not closed.
+        os._exit(FENCED_STATUS if failed.args[0].code() == KafkaError._FENCED else 1)
 
 
 def taken(consumer: Consumer) -> list[Message]:

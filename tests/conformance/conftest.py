@@ -25,6 +25,12 @@ def any_broker(request: pytest.FixtureRequest) -> Broker:
     return request.getfixturevalue(request.param)
 
 
+@pytest.fixture(scope="module", params=["broker", "kafka"])
+def target(request: pytest.FixtureRequest) -> Broker:
+    """For tests that are only run with `-m peer`: Barnabas, and the real Kafka."""
+    return request.getfixturevalue(request.param)
+
+
 @pytest.fixture(scope="class")
 def client(request: pytest.FixtureRequest, any_broker: Broker) -> Iterator[Client]:
     """The library that the test class names, talking to the broker."""

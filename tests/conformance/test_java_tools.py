@@ -11,17 +11,9 @@ from pathlib import Path
 import pytest
 from tests.conformance.brokers import Broker, peer
 from tests.conformance.clients.confluent import ConfluentClient
+from tests.conformance.tools import tool
 
 pytestmark = pytest.mark.peer
-
-
-@pytest.fixture(scope="module", params=["broker", "kafka"])
-def target(request: pytest.FixtureRequest) -> Broker:
-    return request.getfixturevalue(request.param)
-
-
-def tool(target: Broker, name: str, *arguments: str, stdin: str | None = None) -> str:
-    return peer("tool", name, "--bootstrap-server", target.bootstrap, *arguments, stdin=stdin)
 
 
 def with_topic(target: Broker, topic: str, configs: dict[str, str] | None = None) -> None:
