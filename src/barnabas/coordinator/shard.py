@@ -102,6 +102,8 @@ class Shard(Generic[S]):
         refusal = self._append(decision) if decision.records else None
 
         def settle(failure: KafkaError | None) -> None:
+            if failure is not None:
+                failure = refusal_of(failure)
             try:
                 if failure is None and decision.committed is not None:
                     decision.committed()
@@ -119,7 +121,7 @@ class Shard(Generic[S]):
         if refusal is not None:
             settle(refusal)
         else:
-            self._when_committed(settle)
+            self._log.when_committed(self._end, self._write_timeout_ms, settle)
         return answer
 
     def read(self, look: Callable[[S], R]) -> Answer[R]:
@@ -204,13 +206,6 @@ class Shard(Generic[S]):
             replay = self.state.replay
             for record in records:
                 replay(record, producer_id)
-
-    def _when_committed(self, settle: Callable[[KafkaError | None], None]) -> None:
-        self._log.when_committed(
-            self._end,
-            self._write_timeout_ms,
-            lambda error: settle(None if error is None else refusal_of(error)),
-        )
 
 
 def _batches(

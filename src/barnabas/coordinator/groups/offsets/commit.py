@@ -117,7 +117,9 @@ class _Draft(NamedTuple):
     @property
     def names_any_partition(self) -> bool:
         """Whether at least one that exists is among them."""
-        return any(code not in _UNKNOWN for codes in self.codes for code in codes)
+        return bool(self.records) or any(
+            code not in _UNKNOWN for codes in self.codes for code in codes
+        )
 
 
 def _draft(
