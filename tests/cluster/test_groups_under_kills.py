@@ -20,7 +20,7 @@ from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, wait_un
 
 PARTITIONS = 6
 MEMBERS = 3
-ROUNDS = int(os.environ.get("BARNABAS_KILL_ROUNDS", "4"))
+ROUNDS = int(os.environ.get("BARNABAS_KILL_ROUNDS", "3"))
 SEED = int(os.environ.get("BARNABAS_SEED", "1"))
 SETTINGS = {
     "group.min.session.timeout.ms": "500",
