@@ -5,6 +5,7 @@ only then.
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -176,11 +177,14 @@ class Crew:
     taken: list[tuple[Member, Taken]] = field(default_factory=list)
 
     def work_until(self, condition: Callable[[], object], what: str) -> None:
-        """Poll everyone in turn until the condition holds."""
+        """Poll everyone in turn until the condition holds; no partition may have two owners."""
 
         def polled() -> object:
             for member in self.members:
                 self.taken += [(member, each) for each in member.poll()]
+            if shared := self._owned_twice():
+                # Some libraries rebalance while we look: who passed it on no longer has it.
+                assert not shared & self._owned_twice(), f"two members have {shared}"
             return condition()
 
         wait_until(polled, what, DEADLINE_S, step_s=0)
@@ -232,3 +236,7 @@ class Crew:
     def leave(self) -> None:
         for member in self.members:
             member.leave()
+
+    def _owned_twice(self) -> set[Place]:
+        owners = Counter(place for member in self.members for place in member.assignment())
+        return {place for place, count in owners.items() if count > 1}
