@@ -303,3 +303,12 @@ def test_damage_met_by_readers_is_told_of_once(
             world.partition("orders").fetch(0, 1_000_000)
     assert [line for line in caplog.messages if "cannot be read" in line][1:] == []
     assert str(log) in caplog.text
+
+
+def test_a_small_topic_has_its_folders_at_once_however_many_wait(world: World) -> None:
+    world.create_topic("large", 100)
+    world.create_topic("small", 2)
+    assert {"small-0", "small-1"} <= set(world.folders())
+    world.keep_house(for_ms=60_000)
+    assert "large-99" in world.folders()
+    assert "large-0" in world.folders()

@@ -315,8 +315,7 @@ class Partitions:
             self._remove_first(topic, index)
             yield
         while self._to_make:
-            key = next(iter(self._to_make))
-            del self._to_make[key]
+            key, _ = self._to_make.popitem()  # the latest first: one small topic need not wait
             try:
                 self.get(*key)
             except (KafkaError, OSError) as failure:
