@@ -55,6 +55,7 @@ def test_producing_without_having_added(coordinators: Sides, version: int) -> No
             lambda answer: answer.topics[0].partitions[0].offset > 0,
         )
         described_producers(talk, topic)
+        describe(talk, topic)
         produced_in(talk, one, topic, 4, version)
         if version >= 12:
             now = one.but(epoch=ended.producer_epoch)
