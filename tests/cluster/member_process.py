@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from tests.cluster.stop_point import StopPoint
 
 SESSION_MS = 1_000
 REBALANCING = {
@@ -26,6 +27,7 @@ REBALANCING = {
 
 
 def main(bootstrap: str, group: str, topic: str, protocol: str, slot: str, journal: str) -> None:
+    before_commit = StopPoint()
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -57,8 +59,10 @@ def main(bootstrap: str, group: str, topic: str, protocol: str, slot: str, journ
                 )
             )
             due |= {each.partition(): each.offset() + 1 for each in messages}
-            if due and commit(consumer, topic, due):
-                due.clear()
+            if due:
+                before_commit.reach()
+                if commit(consumer, topic, due):
+                    due.clear()
 
 
 def group_settings(protocol: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 from tests.cluster.member_process import group_settings
+from tests.cluster.stop_point import StopPoint
 
 READY = b"ready\n"
 FENCED_STATUS = 3
@@ -29,6 +30,7 @@ ATTEMPTS = 12
 
 
 def main(bootstrap: str, source: str, target: str, protocol: str, slot: str, journal: str) -> None:
+    before_commit = StopPoint()
     connection = {
         "bootstrap.servers": bootstrap,
         "client.id": slot,
@@ -64,7 +66,7 @@ def main(bootstrap: str, source: str, target: str, protocol: str, slot: str, jou
         consumer.subscribe([source])
         while True:
             if messages := taken(consumer):
-                process(messages, target, consumer, producer)
+                process(messages, target, consumer, producer, before_commit)
     except KafkaException as failed:
         print(failed, flush=True)
         # At once: librdkafka may not come to an end with a consumer that was not closed.
@@ -80,7 +82,13 @@ def taken(consumer: Consumer) -> list[Message]:
     return [each for each in messages if not each.error()]
 
 
-def process(messages: list[Message], target: str, consumer: Consumer, producer: Producer) -> None:
+def process(
+    messages: list[Message],
+    target: str,
+    consumer: Consumer,
+    producer: Producer,
+    before_commit: StopPoint,
+) -> None:
     positions = {each.partition(): each.offset() + 1 for each in messages}
     source = messages[0].topic()
     places = [TopicPartition(source, partition, at) for partition, at in positions.items()]
@@ -93,6 +101,7 @@ def process(messages: list[Message], target: str, consumer: Consumer, producer: 
                 places, consumer.consumer_group_metadata(), CALL_S
             )
         )
+        before_commit.reach()
         until_done(lambda: producer.commit_transaction(CALL_S))
     except KafkaException as failed:
         if not failed.args[0].txn_requires_abort():

@@ -16,15 +16,14 @@ import pytest
 from confluent_kafka import (
     Consumer,
     KafkaError,
-    KafkaException,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.cluster.commits import commit_beginnings
+from tests.cluster.group import Group
 from tests.cluster.numbered import NumberedWriter, number_in, read_numbers
 from tests.cluster.processor_process import FENCED_STATUS, READY
-from tests.cluster.test_groups_under_kills import SETTINGS
-from tests.cluster.workers import Worker, Workers
+from tests.cluster.test_groups_under_kills import SETTINGS, stall
+from tests.cluster.workers import Worker, Workers, shuffled
 from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, wait_until
 
 PARTITIONS = 4
@@ -54,18 +53,16 @@ def test_each_input_comes_out_once_while_processors_are_killed(
 ) -> None:
     moments = random.Random(f"{SEED} {protocol}")
     with Pipeline(mortal_broker.bootstrap, protocol, tmp_path) as pipeline:
-        for _ in range(ROUNDS):
+        for happening in shuffled(("kill", "supersede", "stall"), ROUNDS, moments):
             pipeline.move_on(moments)
             slot = moments.randrange(PROCESSORS)
-            if moments.random() < 0.6:
-                pipeline.workers.replace(slot)
-            else:
-                zombie = pipeline.workers.slots[slot]
-                is_ready(zombie)
-                zombie.stop()
-                is_ready(pipeline.workers.supersede(slot))
-                zombie.go_on()
-                assert zombie.wait(DEADLINE_S) == FENCED_STATUS, zombie.said()
+            match happening:
+                case "kill":
+                    pipeline.workers.replace(slot)
+                case "supersede":
+                    pipeline.supersede(slot)
+                case "stall":
+                    stall(pipeline.workers.slots[slot], slot, pipeline.group)
         pipeline.finish()
 
 
@@ -96,20 +93,11 @@ class Pipeline:
         admin = AdminClient({"bootstrap.servers": bootstrap})
         for created in admin.create_topics(new).values():
             created.result(DEADLINE_S)
-        # It looks at what the group has committed, and never joins it.
-        self._group = Consumer(
-            {
-                "bootstrap.servers": bootstrap,
-                "group.id": self.SOURCE,
-                "reconnect.backoff.ms": 20,
-                "reconnect.backoff.max.ms": 200,
-                "log_level": 0,
-            }
-        )
+        self.group = Group(bootstrap, self.SOURCE, self.SOURCE, PARTITIONS)
+        self.group.commit_beginnings()
         self._writer = NumberedWriter(
             bootstrap, self.SOURCE, PARTITIONS, record_bytes=20, pause_s=0.005
         )
-        commit_beginnings(bootstrap, self.SOURCE, self.SOURCE, PARTITIONS)
         self.workers = Workers(
             "tests.cluster.processor_process",
             [bootstrap, self.SOURCE, self.TARGET, protocol],
@@ -125,7 +113,7 @@ class Pipeline:
         if failure:
             print(self.workers.said())
         self.workers.end()
-        self._group.close()
+        self.group.close()
         self._writer.stop()
 
     def move_on(self, moments: random.Random) -> None:
@@ -138,6 +126,15 @@ class Pipeline:
             step_s=moments.uniform(0.01, 0.1),
         )
 
+    def supersede(self, slot: int) -> None:
+        """Stop a processor before it commits, let another take its name, and see it fenced."""
+        zombie = self.workers.slots[slot]
+        is_ready(zombie)
+        zombie.stop()
+        is_ready(self.workers.supersede(slot))
+        zombie.go_on()
+        assert zombie.wait(DEADLINE_S) == FENCED_STATUS, zombie.said()
+
     def finish(self) -> None:
         """Process what is left, and check what came out."""
         self._writer.stop()
@@ -148,7 +145,7 @@ class Pipeline:
                 )[1]
                 for each in range(PARTITIONS)
             }
-        wait_until(lambda: self._committed() == ends, "all is processed", DEADLINE_S)
+        wait_until(lambda: self.group.committed() == ends, "all is processed", DEADLINE_S)
         wait_until(lambda: not self._open(), "no transaction hangs", DEADLINE_S)
         for partition in ends:
             given = read_numbers(self._bootstrap, self.SOURCE, partition)
@@ -156,15 +153,7 @@ class Pipeline:
         assert {worker.end() for worker in self.workers.all()} <= {-signal.SIGKILL, FENCED_STATUS}
 
     def _come_out(self) -> int:
-        return sum(self._committed().values())
-
-    def _committed(self) -> dict[int, int]:
-        places = [TopicPartition(self.SOURCE, each) for each in range(PARTITIONS)]
-        try:
-            found = self._group.committed(places, timeout=1)
-        except KafkaException:
-            return {}  # the coordinator is not there yet
-        return {each.partition: each.offset for each in found if each.offset >= 0}
+        return sum(self.group.committed().values())
 
     def _open(self) -> list[int]:
         """The partitions of the target where a transaction has not ended."""

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions
-from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, NewTopic
-from tests.cluster.commits import commit_beginnings, commit_history
+from confluent_kafka.admin import AdminClient, NewTopic
+from tests.cluster.group import Group
 from tests.cluster.member_process import SESSION_MS
 from tests.cluster.numbered import NumberedWriter
-from tests.cluster.workers import Workers
+from tests.cluster.workers import Worker, Workers, shuffled
 from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, wait_until
 
 PARTITIONS = 6
@@ -54,7 +53,10 @@ def test_every_record_is_processed_while_members_are_killed(
     calm_broker: Broker, protocol: str, tmp_path: Path
 ) -> None:
     bootstrap, topic = calm_broker.bootstrap, f"work-{protocol}"
-    group = Group(bootstrap, topic)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
+    group = Group(bootstrap, topic, topic, PARTITIONS)
+    group.commit_beginnings()
     workers = Workers(
         "tests.cluster.member_process",
         [bootstrap, topic, topic, protocol],
@@ -72,7 +74,7 @@ def test_every_record_is_processed_while_members_are_killed(
             for offset, number in numbers.items()
         }
         wait_until(lambda: processed(workers) == written, "every record is processed", step_s=0.1)
-        wait_until(group.is_stable, "every partition has one owner again")
+        wait_until(lambda: group.is_stable(MEMBERS), "every partition has one owner again")
         ends = {partition: len(each) for partition, each in writer.acknowledged.numbers.items()}
         wait_until(lambda: group.committed() == ends, "every position is committed")
     except BaseException:
@@ -81,13 +83,14 @@ def test_every_record_is_processed_while_members_are_killed(
     finally:
         workers.end()
         writer.stop()
-    for partition, offsets in commit_history(bootstrap, topic, topic).items():
+    for partition, offsets in group.history().items():
         assert offsets == sorted(offsets), f"the position in {topic}-{partition} moved back"
+    group.close()
 
 
-def disturb(group: "Group", workers: Workers, moments: random.Random) -> None:
+def disturb(group: Group, workers: Workers, moments: random.Random) -> None:
     """Kill members, or stop them until the group has given them up, and let the work go on."""
-    for _ in range(ROUNDS):
+    for happening in shuffled(("kill", "stall", "kill"), ROUNDS, moments):
         goal = len(processed(workers)) + moments.randrange(1, 500)
         wait_until(
             lambda goal=goal: len(processed(workers)) >= goal,
@@ -95,12 +98,18 @@ def disturb(group: "Group", workers: Workers, moments: random.Random) -> None:
             step_s=moments.uniform(0.01, 0.1),
         )
         slot = moments.randrange(MEMBERS)
-        if moments.random() < 0.6:
+        if happening == "kill":
             workers.replace(slot)
         else:
-            workers.slots[slot].stop()
-            wait_until(lambda slot=slot: slot not in group.members(), "it is given up")
-            workers.slots[slot].go_on()
+            stall(workers.slots[slot], slot, group)
+
+
+def stall(worker: Worker, slot: int, group: Group) -> None:
+    """Stop a member until the group has given it up, and let it go on with what it was about."""
+    wait_until(worker.lines, f"{slot} has begun to work")
+    worker.stop()
+    wait_until(lambda: slot not in group.members(), f"{slot} is given up")
+    worker.go_on()
 
 
 def processed(workers: Workers) -> dict[tuple[int, int], int]:
@@ -110,38 +119,3 @@ def processed(workers: Workers) -> dict[tuple[int, int], int]:
         for worker in workers.all()
         for partition, offset, number, *_ in worker.lines()
     }
-
-
-class Group:
-    """The group and its topic as an administrator sees them."""
-
-    def __init__(self, bootstrap: str, name: str) -> None:
-        self._name = name
-        self._admin = AdminClient({"bootstrap.servers": bootstrap})
-        self._admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(30)
-        commit_beginnings(bootstrap, name, name, PARTITIONS)
-
-    def members(self) -> set[int]:
-        return {int(each.client_id) for each in self._described().members}
-
-    def is_stable(self) -> bool:
-        described = self._described()
-        owned = [
-            place.partition
-            for each in described.members
-            for place in each.assignment.topic_partitions
-        ]
-        return (
-            described.state == ConsumerGroupState.STABLE
-            and len(described.members) == MEMBERS
-            and sorted(owned) == list(range(PARTITIONS))
-        )
-
-    def committed(self) -> dict[int, int]:
-        asked = [ConsumerGroupTopicPartitions(self._name)]
-        (answer,) = self._admin.list_consumer_group_offsets(asked).values()
-        return {each.partition: each.offset for each in answer.result(30).topic_partitions}
-
-    def _described(self) -> ConsumerGroupDescription:
-        (described,) = self._admin.describe_consumer_groups([self._name]).values()
-        return described.result(30)

@@ -1,10 +1,15 @@
 """Processes that do the same work, are killed or stopped, and leave journals behind."""
 
 import contextlib
+import random
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
+from itertools import cycle, islice
 from pathlib import Path
+
+from tests.conformance.brokers import wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,10 +51,16 @@ class Worker:
         return self._process.wait(deadline_s)
 
     def stop(self) -> None:
-        self._process.send_signal(signal.SIGSTOP)
+        """Stop it at its stop point."""
+        self._process.send_signal(signal.SIGUSR1)
+        wait_until(self._is_stopped, f"{self.journal.name} is stopped", step_s=0.01)
 
     def go_on(self) -> None:
         self._process.send_signal(signal.SIGCONT)
+
+    def _is_stopped(self) -> bool:
+        stat = Path(f"/proc/{self._process.pid}/stat").read_text()
+        return stat.rpartition(")")[2].split()[0] == "T"
 
     def said(self) -> str:
         return self.journal.with_suffix(".log").read_text(errors="replace")
@@ -92,3 +103,10 @@ class Workers:
     def _start(self, slot: int) -> Worker:
         journal = self._directory / f"worker-{slot}-{len(self._retired)}"
         return Worker(self._module, [*self._arguments, str(slot)], journal)
+
+
+def shuffled(happenings: Sequence[str], count: int, moments: random.Random) -> list[str]:
+    """So many of them in any order, all of them about as often."""
+    chosen = list(islice(cycle(happenings), count))
+    moments.shuffle(chosen)
+    return chosen
