@@ -3,18 +3,19 @@
 Owned is what a member believes to own, for as long as its lease allows it to (see
 clients/holdings.py). By the classic protocol a static member is fenced by a double that joins,
 and does not hear of it before it asks again: of several with one instance id only the one counts
-that the coordinator has let in last.
+that the coordinator has answered as a member since the last of them came to join.
 """
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from tests.simulation.clients.classic import ClassicMember
 from tests.simulation.clients.client import Client
+from tests.simulation.clients.consumer import JOINING
 from tests.simulation.clients.member import Member
 from tests.simulation.events import (
     Answered,
     Claimed,
+    Delivered,
     Ended,
     Leased,
     Released,
@@ -25,18 +26,19 @@ from tests.simulation.network import Exchange
 
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.join_group import JoinGroupRequest
+from barnabas.wire.messages.sync_group import SyncGroupRequest
+from barnabas.wire.schema import Message
 
 GroupPartition = tuple[str, TopicPartition]
 
-
-@dataclass(slots=True)
-class Instance:
-    """All who have joined under one instance id."""
-
-    members: dict[Member, None] = field(default_factory=dict)
-    last: Member | None = None
-    let_in_ms: int = 0
+MEMBERSHIP = (
+    JoinGroupRequest,
+    SyncGroupRequest,
+    HeartbeatRequest,
+    ConsumerGroupHeartbeatRequest,
+)
 
 
 class Ownership:
@@ -46,8 +48,11 @@ class Ownership:
         self._claims: dict[GroupPartition, dict[Client, None]] = {}
         self._claimed: dict[Client, dict[GroupPartition, None]] = {}
         self._lease_until_ms: dict[Client, int] = {}
-        self._instances: dict[tuple[str, str], Instance] = {}
-        """By group and instance id."""
+        self._arrivals = 0
+        self._arrived: dict[int, int] = {}
+        """By number of a static member's request when it reached the node."""
+        self._joins: dict[tuple[str, str], dict[Member, int]] = {}
+        """By group and instance id who has tried to join, and when they did last."""
         self._replaced: set[Member] = set()
 
     def see(self, event: Any, now_ms: int) -> None:
@@ -67,8 +72,10 @@ class Ownership:
             case Ended(client):
                 for place in list(self._claimed.get(client, ())):
                     self._drop(client, place)
-            case Answered(exchange) if _is_let_in(exchange):
-                self._let_in(exchange)
+            case Delivered(exchange) if _is_of_static_member(exchange):
+                self._arrive(exchange)
+            case Answered(exchange) if _is_of_static_member(exchange):
+                self._confirm(exchange)
 
     def rivals(self, member: Client, place: GroupPartition, now_ms: int) -> list[Client]:
         """Others who own it right now."""
@@ -93,29 +100,39 @@ class Ownership:
                 group_id, (topic, index) = place
                 raise Violation(f"{topic}-{index} of {group_id} is owned by {member} and {rivals}")
 
-    def _let_in(self, exchange: Exchange) -> None:
+    def _arrive(self, exchange: Exchange) -> None:
+        """Whoever joins may be let in, whether or not anybody hears of it."""
         member = exchange.client
-        instance = self._instances.setdefault((member.group_id, member.instance_id), Instance())
-        instance.members[member] = None
-        if exchange.delivered_ms >= instance.let_in_ms:
-            instance.let_in_ms = exchange.delivered_ms
-            instance.last = member
+        self._arrivals += 1
+        self._arrived[exchange.number] = self._arrivals
+        if _is_join(exchange.request):
+            doubles = self._joins.setdefault((member.group_id, member.instance_id), {})
+            doubles[member] = self._arrivals
+            self._replaced.update(each for each in doubles if may_replace(member, each))
+
+    def _confirm(self, exchange: Exchange) -> None:
+        """It is a member, unless a double has come since it asked."""
+        member = exchange.client
+        arrived = self._arrived.pop(exchange.number)
+        doubles = self._joins.get((member.group_id, member.instance_id), {})
+        if exchange.response.error_code == ErrorCode.NONE and all(
+            joined < arrived for each, joined in doubles.items() if may_replace(each, member)
+        ):
             self._replaced.discard(member)
-        self._replaced.update(each for each in instance.members if may_replace(instance.last, each))
 
     def _drop(self, member: Client, place: GroupPartition) -> None:
         self._claims.get(place, {}).pop(member, None)
         self._claimed.get(member, {}).pop(place, None)
 
 
-def _is_let_in(exchange: Exchange) -> bool:
-    """Whether a static member has joined."""
-    match exchange.request:
-        case JoinGroupRequest(group_instance_id=str()):
-            return exchange.response.error_code == ErrorCode.NONE
-        case ConsumerGroupHeartbeatRequest(instance_id=str(), member_epoch=0):
-            return exchange.response.error_code == ErrorCode.NONE
-    return False
+def _is_of_static_member(exchange: Exchange) -> bool:
+    return isinstance(exchange.request, MEMBERSHIP) and exchange.client.instance_id is not None
+
+
+def _is_join(request: Message) -> bool:
+    return isinstance(request, JoinGroupRequest) or (
+        isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == JOINING
+    )
 
 
 def may_replace(one: Member, other: Member) -> bool:

@@ -62,7 +62,9 @@ class ClassicMember(Member):
 
     @property
     def identity(self) -> Identity:
-        return Identity(self.group_id, self.member_id, self.generation, self.instance_id)
+        # Not the generation it has joined since: a coordinator that was lost before it had the
+        # assignment may have given out that number, and so may the next.
+        return Identity(self.group_id, self.member_id, self._assigned_in, self.instance_id)
 
     async def live(self) -> None:
         self.work.start()
@@ -193,7 +195,7 @@ class ClassicMember(Member):
             return True
         if code in NOT_A_MEMBER:
             self.lose_all()
-            self.generation = NO_GENERATION
+            self.generation = self._assigned_in = NO_GENERATION
             if code == ErrorCode.UNKNOWN_MEMBER_ID:
                 self.member_id = ""
         elif code == ErrorCode.FENCED_INSTANCE_ID:

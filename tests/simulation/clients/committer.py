@@ -11,10 +11,7 @@ if TYPE_CHECKING:
 
 
 class Committer(Client):
-    """Assigns itself its partitions, and commits in the name of a group that nobody joins.
-
-    What it gave up may still arrive, and then what was committed before counts again.
-    """
+    """Assigns itself its partitions, and commits in the name of a group that nobody joins."""
 
     def __init__(
         self, world: "World", name: str, group_id: str, partitions: list[TopicPartition]
@@ -33,8 +30,7 @@ class Committer(Client):
                 if self.chance(0.5):
                     positions[each] += self.between(1, 5)
             chosen = [each for each in self.partitions if self.chance(0.6)] or self.partitions[:1]
-            committed = {each: positions[each] for each in chosen}
-            await commit_offsets(self, identity, committed, haunts=True)
+            await commit_offsets(self, identity, {each: positions[each] for each in chosen})
 
 
 class Auditor(Client):

@@ -106,6 +106,7 @@ class Producer:
         """Write one batch."""
         if self._flow == 1 and partition not in self._added:
             await self._add_partition(partition)
+            await self._dawdle()
         self._added.add(partition)
         topic, index = partition
         sequence = self._sequences.get(partition, 0)
@@ -144,6 +145,7 @@ class Producer:
             )
             _, code = await self._insist(request, ADD_OFFSETS, _code)
             self._require(code)
+            await self._dawdle()
         self._added.add(identity.group_id)
         request = offsets.txn_commit_request(identity, positions, *self.who)
         _, code = await self._insist(request, COMMIT_OFFSETS[self._flow], _offsets_code)
@@ -184,6 +186,11 @@ class Producer:
         )
         _, code = await self._insist(request, ADD_PARTITIONS, _added_code)
         self._require(code)
+
+    async def _dawdle(self) -> None:
+        """What was added need not be written to at once."""
+        if self._client.chance(0.3):
+            await self._client.sleep(self._client.between(10, 500))
 
     async def _insist(
         self, request: Message, version: int, code_of: CodeOf, *, gives_up: bool = True

@@ -81,23 +81,31 @@ class Reading(Work):
         self.lost(partitions)
 
     async def commit(self, partitions: Iterable[TopicPartition]) -> None:
+        """Now; sometimes once more much later, as a client does that has it in some queue."""
+        member = self.member
         known = {each: self.positions.get(each) for each in partitions}
         positions = {each: position for each, position in known.items() if position is not None}
         if positions:
-            await commit_offsets(self.member, self.member.identity, positions)
+            if member.chance(0.1):
+                member.spawn(self._commit_late(member.identity, positions))
+            await commit_offsets(member, member.identity, positions)
+
+    async def _commit_late(self, identity: Identity, positions: dict[TopicPartition, int]) -> None:
+        """Much may have happened since, but who commits what stays as it was."""
+        await self.member.sleep(self.member.between(500, 8_000))
+        await commit_offsets(self.member, identity, positions)
 
 
 async def commit_offsets(
     client: Client,
     identity: Identity,
     positions: dict[TopicPartition, int],
-    *,
-    haunts: bool = False,
 ) -> None:
-    """Once; who reads on commits again soon."""
+    """Once; who reads on commits again soon. What was given up may still arrive, and then what was
+    committed before counts again, if its sender may still commit."""
     try:
         request = offsets.commit_request(identity, positions, tag=client.world.next_tag(client))
-        await client.ask(request, offsets.COMMIT_VERSION, haunts=haunts)
+        await client.ask(request, offsets.COMMIT_VERSION, haunts=True)
     except Unreachable:
         pass
 
