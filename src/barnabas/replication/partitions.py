@@ -315,7 +315,7 @@ class Partitions:
             self._remove_first(topic, index)
             yield
         while self._to_make:
-            key, _ = self._to_make.popitem()  # the latest first: one small topic need not wait
+            key = self._to_make.popitem()[0]  # the latest first: a small topic need not wait
             try:
                 self.get(*key)
             except (KafkaError, OSError) as failure:
