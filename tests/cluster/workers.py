@@ -41,6 +41,9 @@ class Worker:
             self._lines += [line.split(b" ") for line in whole.splitlines()]
         return self._lines
 
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
     def end(self) -> int:
         """Kill it, if it has not ended by itself; its status."""
         self._process.kill()
@@ -86,6 +89,12 @@ class Workers:
         self._retired.append(self.slots[slot])
         self.slots[slot] = self._start(slot)
         return self.slots[slot]
+
+    def revive(self) -> None:
+        """Start anew whoever ended by itself."""
+        for slot, worker in list(self.slots.items()):
+            if not worker.is_alive():
+                self.supersede(slot)
 
     def all(self) -> list[Worker]:
         """Also those that are no more."""
