@@ -2,18 +2,28 @@
 
 Compared is what is in the log: timers, sessions and who waits for whom are left out. Where the
 log was cut, or where the loss came in the middle of a write, there is nothing to compare with.
-A classic group lives in memory: what it could not write, its log does not have.
+A classic group lives in memory: what it could not write, its log does not have; and what was not
+committed in time, as another id for a static member, it takes back though its log has it.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-from tests.simulation.events import ShardLoaded, ShardLost, Violation, WritesRefused
+from tests.simulation.events import (
+    Answered,
+    ShardLoaded,
+    ShardLost,
+    Violation,
+    WritesRefused,
+)
 
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.state import Groups
+from barnabas.coordinator.topics import GROUPS_TOPIC
 from barnabas.coordinator.transactions.state import Transactions
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.join_group import JoinGroupRequest
 
 Contents = dict[str, Any]
 
@@ -24,13 +34,16 @@ class Reloading:
     def __init__(self) -> None:
         self._lost: dict[tuple[str, int], tuple[int, Contents]] = {}
         self._refused: set[str] = set()
-        """Topics that some write was refused by."""
+        """Topics that some write was refused by, or not committed in time."""
         self.compared = 0
 
     def see(self, event: Any, now_ms: int) -> None:
         match event:
             case WritesRefused(topic):
                 self._refused.add(topic)
+            case Answered(exchange) if isinstance(exchange.request, JoinGroupRequest):
+                if exchange.response.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE:
+                    self._refused.add(GROUPS_TOPIC)
             case ShardLost(topic, index, state, end_offset):
                 self._lost[topic, index] = end_offset, contents(state)
             case ShardLoaded(topic, index, state, end_offset):
