@@ -58,7 +58,7 @@ BUGS = [
         "answer-before-commit",
         "coordinator/shard.py",
         """        else:
-            self._when_committed(settle)
+            self._log.when_committed(self._end, self._write_timeout_ms, settle)
         return answer""",
         """        else:
             settle(None)
