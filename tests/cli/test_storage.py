@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Barnabas
 
-from barnabas.wire.uuid import from_text
+from barnabas.wire.uuid import from_text, to_text
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 
@@ -105,3 +105,45 @@ def test_settings_of_different_owners_are_a_problem(barnabas: Barnabas, properti
     result = barnabas("storage", "info", "-c", properties)
     assert result.exit_code == 1
     assert f"belong to node 1 of cluster {CLUSTER} and node 2 of cluster {CLUSTER}" in result.output
+
+
+FIRST_VOTERS = f"1@127.0.0.1:9093:{to_text(b'A' * 16)},2@127.0.0.1:9095:{to_text(b'B' * 16)}"
+
+
+def test_a_first_voter_gets_the_directory_id_the_others_know_it_by(
+    barnabas: Barnabas, properties: Path
+) -> None:
+    command = ("storage", "format", "-c", properties, "-t", CLUSTER, "-I", FIRST_VOTERS)
+    assert barnabas(*command).exit_code == 0
+    metadata_directory = properties.parent / "one"
+    assert (
+        f"directory.id={to_text(b'A' * 16)}" in (metadata_directory / "meta.properties").read_text()
+    )
+    folder = metadata_directory / "__cluster_metadata-0"
+    assert (folder / "00000000000000000000-0000000000.checkpoint").exists()
+
+
+def test_a_controller_that_joins_later_begins_without_voters(
+    barnabas: Barnabas, properties: Path
+) -> None:
+    assert barnabas("storage", "format", "-c", properties, "-t", CLUSTER, "-N").exit_code == 0
+    assert not (properties.parent / "one" / "__cluster_metadata-0").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("-s", "-N"), "choose one of --standalone"),
+        (("-I", "1@127.0.0.1:9093"), "is not id@host:port:directory-id"),
+        (("-I", FIRST_VOTERS.replace("2@", "1@")), "Node 1 is named twice"),
+        (("-I", FIRST_VOTERS.replace("1@", "3@")), "the first voters are [2, 3]"),
+        (("-I", ","), "No first voters are named"),
+    ],
+)
+def test_a_voter_set_that_cannot_form_is_refused(
+    barnabas: Barnabas, properties: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    result = barnabas("storage", "format", "-c", properties, "-t", CLUSTER, *arguments)
+    assert result.exit_code != 0
+    assert told in result.output
+    assert not (properties.parent / "one").exists()

@@ -20,7 +20,15 @@ from barnabas.metadata.frames import encode_record
 from barnabas.metadata.image import Image
 from barnabas.metadata.snapshot import broker_record
 from barnabas.metadata.states import BrokerState
-from barnabas.raft import Endpoint, Quorum, QuorumConfig, Voter, format_metadata, read_bootstrap
+from barnabas.raft import (
+    Endpoint,
+    Quorum,
+    QuorumConfig,
+    Voter,
+    Voters,
+    format_metadata,
+    read_bootstrap,
+)
 from barnabas.wire.messages.metadata_records import FeatureLevelRecord
 from barnabas.wire.schema import Message
 from barnabas.wire.uuid import random_uuid
@@ -125,7 +133,7 @@ class Home:
             for name, level in features.default_levels().items()
             if name != features.KRAFT_VERSION
         ]
-        format_metadata(str(path), frames, self.node, NOW_MS)
+        format_metadata(str(path), frames, Voters([self.node]), NOW_MS)
 
     @property
     def folder(self) -> Path:

@@ -13,6 +13,7 @@ from barnabas.raft import (
     QuorumConfig,
     QuorumError,
     Voter,
+    Voters,
     format_metadata,
     read_bootstrap,
 )
@@ -30,7 +31,8 @@ class Storage:
         self.directory_id = random_uuid()
         self.node = Voter(1, self.directory_id, (Endpoint("CONTROLLER", "localhost", 9093),))
         LogDirectory.format(path, "cluster", 1, self.directory_id)
-        format_metadata(str(path), [b"feature"], self.node if standalone else None, NOW_MS)
+        voters = Voters([self.node]) if standalone else None
+        format_metadata(str(path), [b"feature"], voters, NOW_MS)
         self.directory: LogDirectory | None = None
 
     def open(self, config: QuorumConfig | None = None, node: Voter | None = None) -> Quorum:

@@ -1,10 +1,14 @@
 """`barnabas storage`: what kafka-storage does. Format directories, look at them, make ids."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from barnabas.cli.settings import load_settings
+
+if TYPE_CHECKING:
+    from barnabas.raft import Voters
 
 _config = click.option(
     "--config",
@@ -46,6 +50,15 @@ def command() -> None:
 @click.option(
     "--standalone", "-s", is_flag=True, help="Begin a quorum with this node as its only voter."
 )
+@click.option(
+    "--initial-controllers",
+    "-I",
+    metavar="ID@HOST:PORT:DIRECTORY-ID,...",
+    help="Begin a quorum with these voters; the same for all nodes.",
+)
+@click.option(
+    "--no-initial-controllers", "-N", is_flag=True, help="Join a quorum that others begin."
+)
 def format_(
     file: Path,
     cluster_id: str,
@@ -53,21 +66,37 @@ def format_(
     release_version: str | None,
     features: tuple[str, ...],
     standalone: bool,
+    initial_controllers: str | None,
+    no_initial_controllers: bool,
 ) -> None:
     """Prepare log directories for a node's first start.
 
     A node that is alone in its cluster begins with --standalone, and with an id from
-    `barnabas storage random-uuid`.
+    `barnabas storage random-uuid`. Further controllers then join with --no-initial-controllers,
+    or several begin together with --initial-controllers. A node that is a broker only needs none
+    of them.
     """
     from barnabas.cli.errors import one_line_errors
-    from barnabas.node.format import format_storage
+    from barnabas.node.format import Beginning, format_storage, parse_first_voters
 
+    if standalone + no_initial_controllers + (initial_controllers is not None) > 1:
+        raise click.UsageError(
+            "choose one of --standalone, --initial-controllers and --no-initial-controllers"
+        )
     settings = load_settings(file, {})
+    quorum: Beginning | Voters = Beginning.SETTING
+    if standalone:
+        quorum = Beginning.ALONE
+    elif no_initial_controllers:
+        quorum = Beginning.JOINING
     with one_line_errors():
+        if initial_controllers is not None:
+            listener = settings["controller.listener.names"][0]
+            quorum = parse_first_voters(initial_controllers, listener)
         formatted = format_storage(
             settings,
             cluster_id=cluster_id,
-            standalone=standalone,
+            quorum=quorum,
             release=release_version,
             features=_levels(features),
             ignore_formatted=ignore_formatted,
@@ -77,7 +106,8 @@ def format_(
     for directory in formatted.directories:
         kind = "data"
         if directory == settings.metadata_log_dir:
-            kind = "dynamic metadata voter" if standalone else "metadata"
+            begins = standalone or initial_controllers is not None
+            kind = "dynamic metadata voter" if begins else "metadata"
         click.echo(
             f"Formatting {kind} directory {directory} with metadata.version {formatted.release}."
         )

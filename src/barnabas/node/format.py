@@ -3,9 +3,11 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from pathlib import Path
 
 from barnabas.config import BrokerSettings
+from barnabas.config.addresses import parse_voter
 from barnabas.log import LogDirectory, MetaProperties, NotFormatted, meta_properties
 from barnabas.metadata.features import (
     KRAFT_VERSION,
@@ -19,9 +21,9 @@ from barnabas.metadata.features import (
 )
 from barnabas.metadata.frames import encode_record
 from barnabas.node.errors import NodeError
-from barnabas.raft import Endpoint, Voter, format_metadata
+from barnabas.raft import Endpoint, Voter, Voters, format_metadata
 from barnabas.wire.messages.metadata_records import FeatureLevelRecord
-from barnabas.wire.uuid import random_uuid, to_text
+from barnabas.wire.uuid import from_text, random_uuid, to_text
 
 _MAY_BE_THERE = {"lost+found", "bootstrap.checkpoint", "__cluster_metadata-0"}
 
@@ -48,31 +50,62 @@ class Inspected:
     problems: list[str] = field(default_factory=list)
 
 
+class Beginning(Enum):
+    """How a node that is formatted finds its quorum, unless it is given the first voters."""
+
+    ALONE = auto()  # it is the only voter, for now
+    JOINING = auto()  # the quorum is there, or others begin it
+    SETTING = auto()  # as controller.quorum.voters says; a broker asks the bootstrap servers
+
+
 def format_storage(
     settings: BrokerSettings,
     *,
     cluster_id: str,
-    standalone: bool = True,
+    quorum: Beginning | Voters = Beginning.ALONE,
     release: str | None = None,
     features: Mapping[str, int] | None = None,
     ignore_formatted: bool = False,
 ) -> Formatted:
     """Write `meta.properties` and what the metadata log begins with."""
     levels = _levels(release, features or {})
-    _check_quorum(settings, standalone)
+    _check_quorum(settings, quorum)
     unformatted = _unformatted(settings, cluster_id, ignore_formatted)
     for directory in unformatted:
         directory_id = random_uuid()
-        voter = own_voter(settings, directory_id) if standalone else None
         try:
             Path(directory).mkdir(parents=True, exist_ok=True)
             if directory == settings.metadata_log_dir:
-                format_metadata(directory, _bootstrap(levels), voter, time.time_ns() // 1_000_000)
+                voters = _first_voters(settings, quorum, directory_id)
+                own = voters.get(settings.node_id) if voters is not None else None
+                directory_id = own.directory_id if own is not None else directory_id
+                format_metadata(directory, _bootstrap(levels), voters, time.time_ns() // 1_000_000)
             # Last, for this is what says that the directory is formatted.
             LogDirectory.format(directory, cluster_id, settings.node_id, directory_id)
         except OSError as error:
             raise FormatError(f"{directory} cannot be formatted: {error.strerror}.") from error
     return Formatted(unformatted, release_name(levels[METADATA_VERSION]))
+
+
+def parse_first_voters(text: str, listener: str) -> Voters:
+    """`id@host:port:directory-id`, separated by commas, as the voters a quorum begins with."""
+    voters: dict[int, Voter] = {}
+    for entry in filter(None, map(str.strip, text.split(","))):
+        address, _, directory = entry.rpartition(":")
+        try:
+            node_id, (host, port) = parse_voter(address)
+            directory_id = from_text(directory)
+        except ValueError:
+            raise FormatError(
+                f"{entry} is not id@host:port:directory-id; `barnabas storage random-uuid` makes "
+                "directory ids."
+            ) from None
+        if node_id in voters:
+            raise FormatError(f"Node {node_id} is named twice among the first voters.")
+        voters[node_id] = Voter(node_id, directory_id, (Endpoint(listener, host, port),))
+    if not voters:
+        raise FormatError("No first voters are named: id@host:port:directory-id, and commas.")
+    return Voters(voters.values())
 
 
 def format_new_directories(settings: BrokerSettings) -> None:
@@ -93,9 +126,8 @@ def format_new_directories(settings: BrokerSettings) -> None:
             f"{formatted[0]} is a node's, but {settings.metadata_log_dir} has no metadata log: "
             "name the directory that has it first in log.dirs."
         )
-    format_storage(
-        settings, cluster_id=cluster_id, standalone=not settings.voters, ignore_formatted=True
-    )
+    quorum = Beginning.SETTING if settings.voters else Beginning.ALONE
+    format_storage(settings, cluster_id=cluster_id, quorum=quorum, ignore_formatted=True)
 
 
 def own_voter(settings: BrokerSettings, directory_id: bytes) -> Voter:
@@ -224,13 +256,35 @@ def _unformatted(settings: BrokerSettings, cluster_id: str, ignore_formatted: bo
     return unformatted
 
 
-def _check_quorum(settings: BrokerSettings, standalone: bool) -> None:
-    if standalone and settings.voters:
+def _check_quorum(settings: BrokerSettings, quorum: Beginning | Voters) -> None:
+    if quorum is Beginning.SETTING:
+        if settings.is_controller and not settings.voters:
+            raise FormatError(
+                "controller.quorum.voters is not set on this controller: format it with "
+                "--standalone, --initial-controllers or --no-initial-controllers."
+            )
+        return
+    if settings.voters:
         raise FormatError(
             "controller.quorum.voters is set: take it out of the settings, or format without "
-            "--standalone."
+            "--standalone, --initial-controllers and --no-initial-controllers."
         )
-    if settings.is_controller and not standalone and not settings.voters:
+    if quorum is Beginning.ALONE and not settings.is_controller:
+        raise FormatError("A node begins a quorum alone only if controller is in process.roles.")
+    is_named = isinstance(quorum, Voters) and quorum.get(settings.node_id) is not None
+    if isinstance(quorum, Voters) and is_named != settings.is_controller:
         raise FormatError(
-            "controller.quorum.voters is not set on this controller: format it with --standalone."
+            f"Node {settings.node_id} is {'not ' if not settings.is_controller else ''}a "
+            f"controller by process.roles; the first voters are {quorum.ids()}."
         )
+
+
+def _first_voters(
+    settings: BrokerSettings, quorum: Beginning | Voters, directory_id: bytes
+) -> Voters | None:
+    match quorum:
+        case Voters():
+            return quorum
+        case Beginning.ALONE:
+            return Voters([own_voter(settings, directory_id)])
+    return None

@@ -1,8 +1,8 @@
-"""What a node begins with: `bootstrap.checkpoint`, and for a first voter the snapshot at 0.
+"""What a node begins with: `bootstrap.checkpoint`, and where voters are given the snapshot at 0.
 
 `bootstrap.checkpoint` holds the feature levels that the first active controller writes into the
-log. A node formatted as the only voter of a new quorum also gets the snapshot
-`00000000000000000000-0000000000.checkpoint` beside its log, which names it as the voter.
+log. A node formatted with the voters of a new quorum also gets the snapshot
+`00000000000000000000-0000000000.checkpoint` beside its log, which names them.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from pathlib import Path
 from barnabas.log.partition_metadata import write as write_partition_metadata
 from barnabas.raft.quorum import FOLDER
 from barnabas.raft.snapshots import SnapshotId, SnapshotWriter, read_snapshot
-from barnabas.raft.voters import Voter, Voters
+from barnabas.raft.voters import Voters
 from barnabas.wire.uuid import METADATA_TOPIC_ID
 
 BOOTSTRAP_FILE = "bootstrap.checkpoint"
@@ -19,7 +19,7 @@ _BEGINNING = SnapshotId(0, 0)
 
 
 def format_metadata(
-    directory: str, bootstrap_frames: Sequence[bytes], only_voter: Voter | None, now_ms: int
+    directory: str, bootstrap_frames: Sequence[bytes], voters: Voters | None, now_ms: int
 ) -> None:
     """Prepare a formatted log directory to hold the metadata log."""
     bootstrap = SnapshotWriter(
@@ -33,7 +33,7 @@ def format_metadata(
     bootstrap.append(bootstrap_frames)
     bootstrap.finish()
     Path(directory, BOOTSTRAP_FILE).chmod(0o644)
-    if only_voter is None:
+    if voters is None:
         return
     folder = Path(directory, FOLDER)
     folder.mkdir(exist_ok=True)
@@ -41,7 +41,7 @@ def format_metadata(
     SnapshotWriter(
         str(folder),
         _BEGINNING,
-        Voters([only_voter]),
+        voters,
         last_timestamp_ms=now_ms,
         now_ms=now_ms,
     ).finish()
