@@ -2,9 +2,10 @@
 
 from barnabas.replication.background import Background
 from barnabas.replication.holdings import Holding, holdings_of
-from barnabas.replication.partition import NO_EPOCH, EpochEnd, FetchedPartition, Partition
+from barnabas.replication.partition import EpochEnd, FetchedPartition, Partition
 from barnabas.replication.partitions import Partitions
 from barnabas.replication.ports import Waiting
+from barnabas.replication.replica import NO_EPOCH
 from barnabas.replication.topic_rules import TopicRules, rules_of
 
 __all__ = [

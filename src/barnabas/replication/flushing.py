@@ -5,7 +5,7 @@ from collections.abc import Callable
 from barnabas.log import LogDirectory, LogDirFailure
 from barnabas.replication.background import Background
 from barnabas.replication.disks import OUT_OF_FILES
-from barnabas.replication.partition import Partition
+from barnabas.replication.replica import Replica
 
 AT_ONCE = 16
 """How many logs are flushed at once: each keeps its files open until the disk has them."""
@@ -21,10 +21,10 @@ class Flushing:
     ) -> None:
         self._background = background
         self._lose = lose
-        self._queued: dict[Partition, None] = {}
-        self._under_way: dict[Partition, bool] = {}  # whether to flush again afterwards
+        self._queued: dict[Replica, None] = {}
+        self._under_way: dict[Replica, bool] = {}  # whether to flush again afterwards
 
-    def flush(self, partition: Partition) -> None:
+    def flush(self, partition: Replica) -> None:
         if partition in self._under_way:
             self._under_way[partition] = True
         elif len(self._under_way) >= AT_ONCE:
@@ -32,7 +32,7 @@ class Flushing:
         elif partition.failure is None:
             self._begin(partition)
 
-    def _begin(self, partition: Partition) -> None:
+    def _begin(self, partition: Replica) -> None:
         log = partition.log
         try:
             flush = log.begin_flush()
@@ -60,7 +60,7 @@ class Flushing:
 
         self._background.run(flush.sync, done)
 
-    def _failed(self, partition: Partition, failure: BaseException) -> None:
+    def _failed(self, partition: Replica, failure: BaseException) -> None:
         if not isinstance(failure, LogDirFailure):
             raise failure
         # After a failed fsync nobody knows what the disk has; to try again would be to guess,

@@ -4,14 +4,11 @@ The partition decides, the log stores. A record counts once the high watermark h
 for the only replica in sync that is the end of the log, and followers can only hold it back.
 """
 
-import logging
 from typing import NamedTuple
 
 from barnabas.log import (
     Appended,
-    CorruptLog,
     Log,
-    LogDirectory,
     LogDirFailure,
     Slice,
     Verification,
@@ -19,6 +16,7 @@ from barnabas.log import (
 from barnabas.metadata.states import PartitionState
 from barnabas.replication import refusals
 from barnabas.replication.ports import Caretaker, Marker, Waiting
+from barnabas.replication.replica import NO_EPOCH, READ_UNCOMMITTED, Replica
 from barnabas.replication.topic_rules import TopicRules
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import BatchHeader, read_header
@@ -30,12 +28,6 @@ ALL_IN_SYNC = -1
 
 UP_TO_HIGH_WATERMARK = -1
 """The offset that DeleteRecords gives to delete everything it may."""
-
-NO_EPOCH = -1
-READ_UNCOMMITTED = 0
-READ_COMMITTED = 1
-
-_logger = logging.getLogger(__name__)
 
 
 class EpochEnd(NamedTuple):
@@ -56,28 +48,10 @@ class FetchedPartition(NamedTuple):
     diverging: EpochEnd | None = None
 
 
-class Partition:
+class Partition(Replica):
     """A replica of a partition, and its leader if the metadata says so."""
 
-    __slots__ = (
-        "_alone",
-        "_caretaker",
-        "_damage_told",
-        "_flush_wanted",
-        "_short_of_replicas",
-        "_waiting",
-        "failure",
-        "high_watermark",
-        "index",
-        "is_leader",
-        "leader_epoch",
-        "log",
-        "node_id",
-        "rules",
-        "state",
-        "topic",
-        "topic_id",
-    )
+    __slots__ = ("_alone", "_flush_wanted", "_short_of_replicas")
 
     def __init__(
         self,
@@ -89,29 +63,17 @@ class Partition:
         caretaker: Caretaker,
         waiting: Waiting,
     ) -> None:
-        self.topic = log.topic
-        self.topic_id = log.topic_id
-        self.index = log.partition
-        self.log = log
-        self.rules = rules
-        self.high_watermark = max(log.start_offset, min(high_watermark, log.end_offset))
-        """Only ever rises: what was readable once stays readable."""
-        self.is_leader = False
-        self.leader_epoch = NO_EPOCH
-        self.failure: ErrorCode | None = None
-        """Why nothing more can be asked of this partition: its disk failed, or it was deleted."""
-        self.state: PartitionState | None = None
-        self.node_id = node_id
-        self._caretaker = caretaker
-        self._waiting = waiting
+        super().__init__(
+            log,
+            rules,
+            node_id=node_id,
+            high_watermark=high_watermark,
+            caretaker=caretaker,
+            waiting=waiting,
+        )
         self._alone = False  # leading, with nobody else in sync
         self._short_of_replicas = False
-        self._damage_told = ""
         self._flush_wanted = 0  # nothing beyond is acknowledged before the disk has what is below
-
-    def __repr__(self) -> str:
-        offsets = f"[{self.log.start_offset}, {self.high_watermark})"
-        return f"<Partition {self.topic}-{self.index} {offsets}>"
 
     def append(
         self,
@@ -219,14 +181,7 @@ class Partition:
                 return FetchedPartition(None, high_watermark, stable, start, None, diverging)
         upto = stable if isolation else high_watermark
         if start <= offset < upto and (max_bytes > 0 or at_least_one):
-            try:
-                records = log.read(offset, max_bytes, upto=upto, at_least_one=at_least_one)
-            except LogDirFailure as failure:
-                self._caretaker.lose(self.directory, failure)
-                raise
-            except CorruptLog as damage:
-                self._tell_of(damage)
-                raise
+            records = self._read(offset, max_bytes, upto, at_least_one)
         elif start <= offset <= log.end_offset:
             records = None
         else:
@@ -235,19 +190,6 @@ class Partition:
         if isolation:
             aborted = log.aborted_transactions(offset, records.next_offset) if records else []
         return FetchedPartition(records, high_watermark, stable, start, aborted)
-
-    @property
-    def directory(self) -> LogDirectory:
-        return self.log.directory
-
-    @property
-    def last_stable_offset(self) -> int:
-        """Below it every transaction has ended."""
-        return self.log.last_stable_offset(self.high_watermark)
-
-    def readable_end(self, isolation: int) -> int:
-        """The offset up to which a consumer sees records."""
-        return self.last_stable_offset if isolation == READ_COMMITTED else self.high_watermark
 
     def require_leader(self, leader_epoch: int = NO_EPOCH) -> None:
         """Refuse unless this replica leads, in the epoch the caller believes if it names one."""
@@ -308,16 +250,6 @@ class Partition:
         self.is_leader = False
         self._alone = False
         self._waiting.wake(self)
-
-    def flushed(self) -> None:
-        """The disk has caught up: acknowledgements that waited for it can leave."""
-        self._waiting.poke(self)
-
-    def _tell_of(self, damage: CorruptLog) -> None:
-        """Once, for its readers will come back to the same place."""
-        if damage.message != self._damage_told:
-            self._damage_told = damage.message
-            _logger.error("%s-%d cannot be read: %s", self.topic, self.index, damage.message)
 
     def _count_replicas(self) -> None:
         state = self.state

@@ -21,6 +21,7 @@ from barnabas.replication.housekeeping import Housekeeping
 from barnabas.replication.moving import Moves
 from barnabas.replication.partition import Partition
 from barnabas.replication.ports import Waiting
+from barnabas.replication.replica import Replica
 from barnabas.replication.topic_rules import BROKER, TOPIC, Settings, TopicRules, rules_of
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -146,7 +147,7 @@ class Partitions:
             )
         self.moves.begin(partition, target)
 
-    def flush(self, partition: Partition) -> None:
+    def flush(self, partition: Replica) -> None:
         """Bring a partition's log to the disk, off the loop."""
         self._flushing.flush(partition)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from barnabas.log import LogDirectory
 
 if TYPE_CHECKING:
-    from barnabas.replication.partition import Partition
+    from barnabas.replication.replica import Replica
 
 
 class Waiting(Protocol):
@@ -22,7 +22,7 @@ class Waiting(Protocol):
 class Caretaker(Protocol):
     """Who looks after a partition's disk: flushes its log, and takes note when it fails."""
 
-    def flush(self, partition: "Partition") -> None:
+    def flush(self, partition: "Replica") -> None:
         """Bring its log to the disk, off the loop, and poke it when that is done."""
 
     def lose(self, directory: LogDirectory, failure: OSError) -> None:

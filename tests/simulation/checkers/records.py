@@ -15,7 +15,7 @@ from tests.simulation.events import (
 )
 from tests.simulation.node import Node
 
-from barnabas.replication.partition import READ_COMMITTED
+from barnabas.replication.replica import READ_COMMITTED
 from barnabas.wire.records.batch import iterate_batches
 from barnabas.wire.records.read import read_records
 

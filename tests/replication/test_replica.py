@@ -1,0 +1,128 @@
+"""How a replica follows its leader: what it appends, lets count, and drops."""
+
+import logging
+
+import pytest
+from tests.replication.world import World, batch_of
+
+from barnabas.replication import Partition
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.records.batch import CorruptBatch, assign_offset, iterate_batches
+
+LEADER = 2
+
+
+@pytest.fixture
+def follower(world: World) -> Partition:
+    world.create_topic("orders", replicas=(LEADER, 1), leader=LEADER)
+    return world.partition("orders")
+
+
+def from_leader(first_offset: int, *values: bytes, epoch: int = 0) -> memoryview:
+    """A batch as the leader has it in its log."""
+    batch = batch_of(*values)
+    assign_offset(batch, 0, first_offset, epoch)
+    return batch
+
+
+def replicate(
+    follower: Partition, records: memoryview, *, high_watermark: int = 0, start_offset: int = 0
+) -> None:
+    follower.replicate(
+        records,
+        leader_high_watermark=high_watermark,
+        leader_start_offset=start_offset,
+        now_ms=1,
+    )
+
+
+def test_the_leaders_batches_keep_their_offsets_and_epochs(follower: Partition) -> None:
+    replicate(follower, from_leader(0, b"a", b"b", epoch=3))
+    records = follower.log.read(0, 1 << 20, upto=2)
+    assert records is not None
+    [(_, header)] = iterate_batches(records.read())
+    assert (header.base_offset, header.last_offset, header.leader_epoch) == (0, 1, 3)
+    assert follower.log.latest_epoch == 3
+
+
+def test_what_counts_at_the_leader_counts_here_as_far_as_the_log_reaches(
+    follower: Partition,
+) -> None:
+    replicate(follower, from_leader(0, b"a", b"b"), high_watermark=1)
+    assert follower.high_watermark == 1
+    follower.follow_high_watermark(leader_high_watermark=9, leader_start_offset=0)
+    assert follower.high_watermark == 2
+
+
+def test_a_leader_whose_high_watermark_is_still_behind_does_not_lower_ours(
+    follower: Partition,
+) -> None:
+    replicate(follower, from_leader(0, b"a", b"b"), high_watermark=2)
+    follower.follow_high_watermark(leader_high_watermark=0, leader_start_offset=0)
+    assert follower.high_watermark == 2
+
+
+def test_records_the_leader_has_let_go_of_are_let_go_of_here(follower: Partition) -> None:
+    replicate(follower, from_leader(0, b"a", b"b", b"c"), high_watermark=3, start_offset=2)
+    assert follower.log.start_offset == 2
+
+
+def test_damaged_bytes_are_not_appended(follower: Partition) -> None:
+    damaged = from_leader(0, b"a", b"b")
+    damaged[-1] ^= 1
+    with pytest.raises(CorruptBatch):
+        replicate(follower, damaged)
+    assert follower.log.end_offset == 0
+
+
+def test_a_batch_that_does_not_go_on_where_the_log_ends_is_refused(follower: Partition) -> None:
+    replicate(follower, from_leader(0, b"a", b"b"))
+    with pytest.raises(KafkaError, match=ErrorCode.OFFSET_OUT_OF_RANGE.name):
+        replicate(follower, from_leader(1, b"x"))
+
+
+def test_an_empty_log_may_begin_within_the_leaders_first_batch(follower: Partition) -> None:
+    follower.restart_at(2)
+    records = from_leader(0, b"a", b"b", b"c", b"d")
+    replicate(follower, records, high_watermark=4, start_offset=2)
+    assert (follower.log.start_offset, follower.high_watermark, follower.log.end_offset) == (
+        2,
+        4,
+        4,
+    )
+
+
+def test_what_never_counted_is_truncated_without_a_word(
+    follower: Partition, caplog: pytest.LogCaptureFixture
+) -> None:
+    replicate(follower, from_leader(0, b"a"), high_watermark=1)
+    replicate(follower, from_leader(1, b"b"))
+    with caplog.at_level(logging.WARNING):
+        follower.truncate_to(1)
+    assert (follower.log.end_offset, follower.high_watermark) == (1, 1)
+    assert not caplog.records
+
+
+def test_what_counted_is_truncated_only_with_a_word(
+    follower: Partition, caplog: pytest.LogCaptureFixture
+) -> None:
+    replicate(follower, from_leader(0, b"a"), high_watermark=1)
+    replicate(follower, from_leader(1, b"b"), high_watermark=2)
+    with caplog.at_level(logging.WARNING):
+        follower.truncate_to(1)
+    assert (follower.log.end_offset, follower.high_watermark) == (1, 1)
+    assert "orders-0 loses records that counted" in caplog.text
+
+
+def test_a_log_too_old_for_the_leader_restarts_where_the_leader_begins(
+    follower: Partition,
+) -> None:
+    replicate(follower, from_leader(0, b"a"), high_watermark=1)
+    follower.restart_at(7)
+    assert (follower.log.start_offset, follower.high_watermark, follower.log.end_offset) == (
+        7,
+        7,
+        7,
+    )
+    replicate(follower, from_leader(7, b"b"), high_watermark=8, start_offset=7)
+    assert follower.high_watermark == 8
