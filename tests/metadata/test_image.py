@@ -6,6 +6,7 @@ from tests.metadata.conftest import histories, image_of
 
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
+from barnabas.metadata.partition_index import PartitionIndex
 from barnabas.metadata.states import Directory, PartitionState
 from barnabas.wire.messages import metadata_records as wire
 from barnabas.wire.schema import Message
@@ -43,7 +44,38 @@ def test_a_delta_names_everything_that_differs(
     delta = Delta()
     for record in later:
         after.apply(record, delta)
+    _require_complete(delta, before, after)
 
+
+@given(histories, histories)
+def test_what_differs_between_two_images_is_found_without_the_records(
+    history: list[Message], other: list[Message]
+) -> None:
+    before, after = image_of(*history), image_of(*other)
+    delta = Delta.between(before, after)
+    _require_complete(delta, before, after)
+    assert bool(delta) == (before != after)
+    assert not Delta.between(before, before.copy())
+
+
+@given(histories, histories)
+def test_an_index_that_was_kept_up_equals_one_made_anew(
+    history: list[Message], later: list[Message]
+) -> None:
+    image = image_of(*history)
+    index = image.topics.index
+    for record in later:
+        image.apply(record, Delta())
+    anew = PartitionIndex(image.topics)
+    for broker_id in range(-1, 4):
+        assert set(index.led_by(broker_id)) == set(anew.led_by(broker_id))
+        assert set(index.in_sync_by(broker_id)) == set(anew.in_sync_by(broker_id))
+        assert set(index.eligible_by(broker_id)) == set(anew.eligible_by(broker_id))
+        assert index.leads_anything(broker_id) == any(index.led_by(broker_id))
+    assert (index.displaced, index.moving) == (anew.displaced, anew.moving)
+
+
+def _require_complete(delta: Delta, before: Image, after: Image) -> None:
     topics_before = {topic.topic_id: topic for topic in before.topics}
     topics_after = {topic.topic_id: topic for topic in after.topics}
     for topic_id, topic in topics_after.items():

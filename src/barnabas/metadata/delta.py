@@ -1,8 +1,15 @@
 """What changed in an image between two moments: what listeners need to look at again."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.metadata.states import ConfigResource, PartitionState, QuotaEntity, TopicState
+
+if TYPE_CHECKING:
+    from barnabas.metadata.image import Image
+
+K = TypeVar("K")
 
 
 @dataclass(slots=True)
@@ -28,5 +35,51 @@ class Delta:
     tokens_changed: set[str] = field(default_factory=set)
     producer_ids_changed: bool = False
 
+    @classmethod
+    def between(cls, before: "Image", after: "Image") -> "Delta":
+        """What differs: for a node that got a snapshot in place of the records up to it."""
+        delta = cls(
+            configs_changed=_differing(before.configs, after.configs),
+            brokers_changed=_differing(before.brokers, after.brokers),
+            controllers_changed=_differing(before.controllers, after.controllers),
+            features_changed=_differing(before.features, after.features),
+            quotas_changed=_differing(before.quotas, after.quotas),
+            acls_changed=_differing(before.acls, after.acls),
+            scram_changed=_differing(before.scram, after.scram),
+            tokens_changed=_differing(before.tokens, after.tokens),
+            producer_ids_changed=before.next_producer_id != after.next_producer_id,
+        )
+        for topic in before.topics:
+            if not _is_same(topic, after.topics.by_id(topic.topic_id)):
+                delta.topics_deleted[topic.topic_id] = topic
+        for topic in after.topics:
+            delta._compare(before.topics.by_id(topic.topic_id), topic)
+        return delta
+
     def __bool__(self) -> bool:
         return any(getattr(self, changed.name) for changed in fields(self))
+
+    def _compare(self, before: TopicState | None, after: TopicState) -> None:
+        if before is after:
+            return
+        known: Mapping[int, PartitionState] = {}
+        if before is not None and _is_same(before, after):
+            known = before.partitions
+        else:
+            self.topics_created[after.topic_id] = after
+        for number, partition in after.partitions.items():
+            if known.get(number) != partition:
+                self.partitions_changed[(after.topic_id, number)] = partition
+
+
+def _is_same(before: TopicState, after: TopicState | None) -> bool:
+    """Whether the topic is still there: topics keep their name, and never lose a partition."""
+    return (
+        after is not None
+        and before.name == after.name
+        and before.partitions.keys() <= after.partitions.keys()
+    )
+
+
+def _differing(before: Mapping[K, Any], after: Mapping[K, Any]) -> set[K]:
+    return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}

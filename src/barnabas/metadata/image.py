@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.features import METADATA_VERSION, MIN_METADATA_LEVEL
+from barnabas.metadata.partition_index import PartitionIndex
 from barnabas.metadata.replay import APPLIERS
 from barnabas.metadata.snapshot import snapshot_records
 from barnabas.metadata.states import (
@@ -28,7 +29,7 @@ from barnabas.wire.schema import Message
 class Topics:
     """The topics of an image, found by id, by name, and by names that look alike."""
 
-    __slots__ = ("_by_id", "_by_name", "_lookalikes", "_owned")
+    __slots__ = ("_by_id", "_by_name", "_index", "_lookalikes", "_owned")
 
     def __init__(self) -> None:
         self._by_id: dict[bytes, TopicState] = {}
@@ -37,6 +38,7 @@ class Topics:
         self._lookalikes: dict[str, set[str]] = {}
         # Topics whose partitions no other image shares.
         self._owned: set[bytes] = set()
+        self._index: PartitionIndex | None = None
 
     def by_name(self, name: str) -> TopicState | None:
         return self._by_name.get(name)
@@ -47,6 +49,13 @@ class Topics:
     def colliding_with(self, name: str) -> str | None:
         """An existing topic whose name differs from `name` at most in "." and "_"."""
         return next(iter(self._lookalikes.get(_plain(name), ())), None)
+
+    @property
+    def index(self) -> PartitionIndex:
+        """Partitions by broker: made when first asked for, kept up from then on."""
+        if self._index is None:
+            self._index = PartitionIndex(self)
+        return self._index
 
     def __iter__(self) -> Iterator[TopicState]:
         return iter(self._by_id.values())
@@ -60,10 +69,9 @@ class Topics:
     __hash__ = None  # type: ignore[assignment]
 
     def add(self, topic: TopicState) -> None:
-        """Add a topic that this image alone holds."""
-        self._by_id[topic.topic_id] = topic
-        self._by_name[topic.name] = topic
-        self._owned.add(topic.topic_id)
+        """Add a topic without partitions, that this image alone holds."""
+        self._forget_partitions(self._by_id.get(topic.topic_id))
+        self._own(topic)
         if _collides(topic.name):
             self._lookalikes.setdefault(_plain(topic.name), set()).add(topic.name)
 
@@ -71,6 +79,7 @@ class Topics:
         topic = self._by_id.pop(topic_id, None)
         if topic is None:
             return None
+        self._forget_partitions(topic)
         self._owned.discard(topic_id)
         if self._by_name.get(topic.name) is topic:
             del self._by_name[topic.name]
@@ -81,12 +90,26 @@ class Topics:
                 del self._lookalikes[_plain(topic.name)]
         return topic
 
-    def put_partition(self, topic: TopicState, index: int, partition: PartitionState) -> None:
+    def put_partition(self, topic: TopicState, number: int, partition: PartitionState) -> None:
         """Set one partition of a topic of this image."""
         if topic.topic_id not in self._owned:
             topic = TopicState(topic.name, topic.topic_id, dict(topic.partitions))
-            self.add(topic)
-        topic.partitions[index] = partition
+            self._own(topic)
+        if self._index is not None:
+            before = topic.partitions.get(number)
+            self._index.changed((topic.topic_id, number), before, partition)
+        topic.partitions[number] = partition
+
+    def _own(self, topic: TopicState) -> None:
+        self._by_id[topic.topic_id] = topic
+        self._by_name[topic.name] = topic
+        self._owned.add(topic.topic_id)
+
+    def _forget_partitions(self, topic: TopicState | None) -> None:
+        if self._index is None or topic is None:
+            return
+        for number, partition in topic.partitions.items():
+            self._index.changed((topic.topic_id, number), partition, None)
 
     def copy(self) -> "Topics":
         twin = Topics()

@@ -49,6 +49,15 @@ class PartitionState:
     elr: Replicas = ()
     last_known_elr: Replicas = ()
 
+    @property
+    def preferred_leader(self) -> int:
+        return self.replicas[0] if self.replicas else NO_LEADER
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether a reassignment is under way."""
+        return bool(self.adding or self.removing)
+
     def directory_of(self, broker_id: int) -> bytes:
         """The log directory of one replica; unassigned while its broker has not said."""
         for replica, directory in zip(self.replicas, self.directories, strict=False):
