@@ -1,6 +1,7 @@
 """How a broker lives in the eyes of a controller that answers as it is told."""
 
 import asyncio
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,14 +25,15 @@ INTERVAL_MS = 1
 
 
 class FakeController:
+    """Answers as it was told, and lets the broker in where it was told nothing."""
+
     def __init__(self, *answers: Any) -> None:
-        self.image = SimpleNamespace(offset=42)
         self.asked: list[Any] = []
         self._answers = list(answers)
 
-    async def handle(self, request: Any) -> Any:
+    async def handle(self, request: Any, *, timeout_ms: int = 0) -> Any:
         self.asked.append(request)
-        return self._answers.pop(0) if self._answers else BrokerHeartbeatResponse()
+        return self._answers.pop(0) if self._answers else BrokerHeartbeatResponse(is_fenced=False)
 
     async def until_asked(self, kind: type) -> Any:
         while True:
@@ -41,19 +43,38 @@ class FakeController:
             await asyncio.sleep(0)
 
 
-def a_presence(controller: Any) -> Presence:
-    return Presence(1, controller, INTERVAL_MS)
-
-
-def partitions(**unreported: bytes) -> Any:
-    directories = [
-        SimpleNamespace(directory_id=b"A" * 16, failed=None),
-        SimpleNamespace(directory_id=b"B" * 16, failed=OSError()),
-    ]
-    return SimpleNamespace(
-        disks=SimpleNamespace(directories=directories),
+def a_presence(
+    controller: Any,
+    *,
+    patience_ms: int = 60_000,
+    broker_ids: Sequence[int] = (1, 2),
+    **unreported: bytes,
+) -> Presence:
+    settings: Any = Settings(patience_ms)
+    partitions: Any = SimpleNamespace(
+        disks=SimpleNamespace(
+            directories=[
+                SimpleNamespace(directory_id=b"A" * 16, failed=None),
+                SimpleNamespace(directory_id=b"B" * 16, failed=OSError()),
+            ]
+        ),
         unreported={(name.encode() * 16, 0): directory for name, directory in unreported.items()},
     )
+    brokers = {each: SimpleNamespace(broker_id=each, active=True) for each in broker_ids}
+    image: Any = SimpleNamespace(offset=42, brokers=brokers)
+    return Presence(settings, controller, lambda: image, partitions)
+
+
+class Settings(dict[str, int]):
+    node_id = 1
+
+    def __init__(self, patience_ms: int) -> None:
+        super().__init__(
+            {
+                "broker.heartbeat.interval.ms": INTERVAL_MS,
+                "initial.broker.registration.timeout.ms": patience_ms,
+            }
+        )
 
 
 @on_a_loop
@@ -63,37 +84,78 @@ async def test_a_registration_gives_the_epoch() -> None:
     assert presence.epoch == 7
 
 
+@pytest.mark.parametrize(
+    ("code", "advice"),
+    [
+        (ErrorCode.INCONSISTENT_CLUSTER_ID, "format it for theirs"),
+        (ErrorCode.DUPLICATE_BROKER_REGISTRATION, "another node.id"),
+        (ErrorCode.NOT_CONTROLLER, "a majority of them running"),
+        (ErrorCode.INVALID_REGISTRATION, "INVALID_REGISTRATION"),
+    ],
+)
+def test_a_registration_refused_for_too_long_says_what_to_do(code: ErrorCode, advice: str) -> None:
+    @on_a_loop
+    async def register() -> None:
+        controller = FakeController(BrokerRegistrationResponse(error_code=code))
+        with pytest.raises(NodeError, match=advice):
+            await a_presence(controller, patience_ms=0).register(BrokerRegistrationRequest())
+
+    register()
+
+
 @on_a_loop
-async def test_a_refused_registration_says_why() -> None:
+async def test_who_may_register_later_asks_again() -> None:
     refusal = BrokerRegistrationResponse(error_code=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
-    with pytest.raises(NodeError, match="DUPLICATE_BROKER_REGISTRATION"):
-        await a_presence(FakeController(refusal)).register(BrokerRegistrationRequest())
+    presence = a_presence(FakeController(refusal, BrokerRegistrationResponse(broker_epoch=7)))
+    await presence.register(BrokerRegistrationRequest())
+    assert presence.epoch == 7
 
 
 @on_a_loop
-async def test_a_broker_that_stays_fenced_does_not_start() -> None:
+async def test_a_broker_asks_until_it_is_let_in() -> None:
     controller = FakeController(BrokerHeartbeatResponse(is_fenced=True))
-    with pytest.raises(NodeError, match="keeps broker 1 fenced"):
-        await a_presence(controller).begin(partitions())
+    presence = a_presence(controller)
+    await presence.begin()
+    assert len(controller.asked) == 2
 
 
 @on_a_loop
 async def test_heartbeats_name_failed_directories_and_how_far_the_broker_has_read() -> None:
-    controller = FakeController(BrokerHeartbeatResponse(is_fenced=False))
+    controller = FakeController()
     presence = a_presence(controller)
-    await presence.begin(partitions())
-    await presence.end()
-    (beat,) = controller.asked
+    await presence.begin()
+    beat = controller.asked[0]
     assert isinstance(beat, BrokerHeartbeatRequest)
     assert (beat.current_metadata_offset, beat.offline_log_dirs) == (42, [b"B" * 16])
 
 
 @on_a_loop
+async def test_a_broker_leaves_when_the_controller_lets_it_go() -> None:
+    still_leading = BrokerHeartbeatResponse(is_fenced=False)
+    controller = FakeController(still_leading, BrokerHeartbeatResponse(should_shut_down=True))
+    await a_presence(controller).leave()
+    assert [beat.want_shut_down for beat in controller.asked] == [True, True]
+
+
+@on_a_loop
+async def test_a_broker_alone_has_nothing_to_hand_over() -> None:
+    controller = FakeController()
+    await a_presence(controller, broker_ids=[1]).leave()
+    assert not controller.asked
+
+
+@on_a_loop
+async def test_a_broker_leaves_without_a_controller_too() -> None:
+    controller = FakeController(BrokerHeartbeatResponse(error_code=ErrorCode.NOT_CONTROLLER))
+    await a_presence(controller).leave()
+    assert len(controller.asked) == 1
+
+
+@on_a_loop
 async def test_the_controller_hears_where_partitions_were_put() -> None:
-    controller = FakeController(BrokerHeartbeatResponse(is_fenced=False))
-    presence = a_presence(controller)
-    await presence.begin(partitions(t=b"A" * 16))
+    controller = FakeController()
+    presence = a_presence(controller, t=b"A" * 16)
+    await presence.begin()
     told = await controller.until_asked(AssignReplicasToDirsRequest)
-    await presence.end()
     (directory,) = told.directories
     assert (directory.id, directory.topics[0].topic_id) == (b"A" * 16, b"t" * 16)

@@ -87,9 +87,7 @@ class Node:
         self._elections = coordinate(self.broker)
         self._network = Network(self.broker, NetworkSettings.of(resolver.broker_config), loop)
         self._metrics = HttpEndpoint(self.broker)
-        self._presence = Presence(
-            settings.node_id, controller, settings["broker.heartbeat.interval.ms"]
-        )
+        self._presence = Presence(settings, controller, lambda: controller.image, self._partitions)
         self._chores = Chores(self._partitions, controller, self.broker.clock, fatal)
 
     @classmethod
@@ -133,11 +131,11 @@ class Node:
     async def stop(self) -> None:
         """Answer what is under way, bring all to disk, leave the mark of a clean stop."""
         self._chores.stop()
+        await self._presence.leave()
         self.broker.purgatory.release_all()
         self._elections.end()
         await self._network.drain(DRAIN_MS)
         await self._metrics.close()
-        await self._presence.end()
         await self._controller.close()
         await self._threads.close()
         is_clean = self._partitions.close(clean=True, broker_epoch=self._presence.epoch)
@@ -200,7 +198,7 @@ class Node:
                 previous_epoch=storage.previous_broker_epoch,
             )
         )
-        await self._presence.begin(self._partitions)
+        await self._presence.begin()
 
     def _follow(self, delta: Delta, image: Image) -> None:
         """The metadata changed: settings first, for the partitions obey them."""
