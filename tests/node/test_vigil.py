@@ -1,0 +1,109 @@
+"""A broker that dies is noticed by its sockets.
+
+One that was never reached, or that only hangs up, is not taken for dead.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from tests.server.harness import on_a_loop
+
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import BrokerState, Endpoint
+from barnabas.node.vigil import Vigil
+
+
+class Listening:
+    """Something that listens, holds its connections, and can go away as a process does."""
+
+    def __init__(self) -> None:
+        self.came = asyncio.Event()
+        self.port = 0
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._hold, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _hold(self, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
+        self.came.set()
+
+    def hang_up(self) -> None:
+        for writer in self._writers:
+            writer.close()
+
+    def die(self) -> None:
+        self._server.close()
+        self.hang_up()
+
+
+@asynccontextmanager
+async def a_vigil() -> AsyncIterator[tuple[Vigil, "asyncio.Queue[int]"]]:
+    died: asyncio.Queue[int] = asyncio.Queue()
+    vigil = Vigil(1, lambda broker_id, _: died.put_nowait(broker_id))
+    yield vigil, died
+    vigil.end()
+
+
+def image_with(port: int, *, fenced: bool = False, epoch: int = 5) -> Image:
+    image = Image()
+    endpoint = Endpoint("PLAINTEXT", "127.0.0.1", port, 0)
+    image.brokers[2] = BrokerState(2, epoch, b"", (endpoint,), {}, None, fenced, False, ())
+    return image
+
+
+CHANGED = Delta(brokers_changed={2})
+
+
+@on_a_loop
+async def test_a_broker_that_hangs_up_and_refuses_connections_has_died() -> None:
+    broker = Listening()
+    await broker.start()
+    async with a_vigil() as (vigil, died):
+        vigil.follow(CHANGED, image_with(broker.port))
+        await broker.came.wait()
+        broker.die()
+        assert await died.get() == 2
+        assert vigil.dead == {2: 5}
+
+
+@on_a_loop
+async def test_a_broker_that_comes_back_is_not_dead() -> None:
+    broker = Listening()
+    await broker.start()
+    async with a_vigil() as (vigil, died):
+        vigil.follow(CHANGED, image_with(broker.port))
+        await broker.came.wait()
+        broker.die()
+        await died.get()
+        vigil.follow(CHANGED, image_with(broker.port, fenced=True, epoch=9))
+        assert not vigil.dead
+
+
+@on_a_loop
+async def test_a_broker_that_only_hangs_up_lives() -> None:
+    broker = Listening()
+    await broker.start()
+    async with a_vigil() as (vigil, died):
+        vigil.follow(CHANGED, image_with(broker.port))
+        await broker.came.wait()
+        broker.came.clear()
+        broker.hang_up()
+        await broker.came.wait()
+        assert died.empty()
+        broker.die()
+
+
+@on_a_loop
+async def test_an_address_that_was_never_reached_says_nothing() -> None:
+    nobody = Listening()
+    await nobody.start()
+    nobody.die()
+    async with a_vigil() as (vigil, died):
+        vigil.follow(CHANGED, image_with(nobody.port))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert died.empty()
