@@ -23,13 +23,27 @@ class Buffers:
     `limit_bytes` bounds what is handed out at one time, `kept_bytes` what is kept for reuse.
     """
 
-    __slots__ = ("_free", "_free_bytes", "_kept_bytes", "limit_bytes", "shared", "used_bytes")
+    __slots__ = (
+        "_free",
+        "_free_bytes",
+        "_kept_bytes",
+        "_largest_kept_bytes",
+        "limit_bytes",
+        "shared",
+        "used_bytes",
+    )
 
-    def __init__(self, limit_bytes: int, kept_bytes: int = 16 << 20) -> None:
+    def __init__(
+        self,
+        limit_bytes: int,
+        kept_bytes: int = 16 << 20,
+        largest_kept_bytes: int = LARGEST_KEPT_BYTES,
+    ) -> None:
         self.shared = memoryview(_map(SHARED_BYTES))
         self.limit_bytes = limit_bytes
         self.used_bytes = 0
         self._kept_bytes = kept_bytes
+        self._largest_kept_bytes = largest_kept_bytes
         self._free: dict[int, list[mmap.mmap]] = {}
         self._free_bytes = 0
 
@@ -63,7 +77,7 @@ class Buffers:
     def give_back(self, memory: mmap.mmap) -> None:
         capacity = len(memory)
         self.used_bytes -= capacity
-        if capacity <= LARGEST_KEPT_BYTES and self._free_bytes + capacity <= self._kept_bytes:
+        if capacity <= self._largest_kept_bytes and self._free_bytes + capacity <= self._kept_bytes:
             self._free_bytes += capacity
             self._free.setdefault(capacity, []).append(memory)
         # Else the last reference to it unmaps it.

@@ -1,0 +1,127 @@
+"""Peers on loopback sockets: a real network to ask, and one that says whatever a test wants."""
+
+import asyncio
+import socket
+from collections.abc import Mapping
+from struct import Struct
+from typing import Any
+
+from tests.server.harness import Server
+
+from barnabas.server.api import Handler
+from barnabas.server.call import Call
+from barnabas.server.peers import SocketPeers
+from barnabas.server.peers.peer import SocketPeer
+from barnabas.wire.apis import ApiKey, api
+from barnabas.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest
+from barnabas.wire.peer import Peer
+from barnabas.wire.schema import Message
+
+HOST = "127.0.0.1"
+A_MINUTE_MS = 60_000
+ASK = ListConfigResourcesRequest()
+
+_LENGTH = Struct(">i")
+_LENGTH_AND_ID = Struct(">ii")
+
+
+def telling(*keys: ApiKey) -> Handler:
+    """A handler of ApiVersions that tells of these APIs."""
+
+    async def handle(_: ApiVersionsRequest, __: Call) -> ApiVersionsResponse:
+        return versions_of(*keys)
+
+    return handle
+
+
+def versions_of(*keys: ApiKey) -> ApiVersionsResponse:
+    spoken = [
+        ApiVersion(api_key=key, min_version=api(key).versions.min, max_version=version)
+        for key in keys
+        for version in [api(key).stable_versions.max]
+    ]
+    return ApiVersionsResponse(api_keys=spoken)
+
+
+def listening(handlers: Mapping[ApiKey, Handler], **settings: Any) -> tuple[Server, int]:
+    """A server of these handlers, which tells of them too, and its port."""
+    told = {ApiKey.API_VERSIONS: telling(*handlers)}
+    server = Server({**told, **handlers}, **settings)
+    port = server.network.listen("PLAINTEXT", HOST, 0).port
+    server.network.open()
+    return server, port
+
+
+def a_peer(port: int, **settings: Any) -> SocketPeer:
+    return SocketPeers(asyncio.get_running_loop(), "node-1", **settings).at(HOST, port, "test")
+
+
+async def ask(peer: Peer, request: Message, timeout_ms: int = A_MINUTE_MS) -> Any:
+    """The response, or the OSError instead of it."""
+    answered = asyncio.get_running_loop().create_future()
+    peer.send(request, timeout_ms, answered.set_result)
+    assert not answered.done(), "nobody is answered before send returns"
+    return await answered
+
+
+def a_free_port() -> int:
+    """One on which nobody listens."""
+    with socket.socket() as sock:
+        sock.bind((HOST, 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+class Stranger:
+    """Accepts one connection after the other, and says to each what the test wants."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._listening = socket.create_server((HOST, 0))
+        self._listening.setblocking(False)
+        self.port: int = self._listening.getsockname()[1]
+        self.client = socket.socket()
+
+    async def accept(self) -> None:
+        self.client, _ = await self._loop.sock_accept(self._listening)
+        self.client.setblocking(False)
+
+    async def greet(self, *keys: ApiKey) -> None:
+        """Accept, and tell of these APIs."""
+        await self.accept()
+        await self.hear()
+        await self.say(1, versions_of(*keys).write(3))
+
+    async def hear(self) -> bytes:
+        """The next request's frame."""
+        (length,) = _LENGTH.unpack(await self._receive(4))
+        return await self._receive(length)
+
+    async def say(self, correlation_id: int, body: bytes) -> None:
+        await self.say_bytes(_LENGTH_AND_ID.pack(4 + len(body), correlation_id) + body)
+
+    async def say_bytes(self, content: bytes) -> None:
+        await self._loop.sock_sendall(self.client, content)
+
+    def hang_up(self) -> None:
+        self.client.close()
+
+    async def is_left(self) -> bool:
+        """Waits for the other end to hang up."""
+        try:
+            return await self._loop.sock_recv(self.client, 1) == b""
+        except ConnectionResetError:
+            return True
+
+    async def _receive(self, count: int) -> bytes:
+        received = b""
+        while len(received) < count:
+            more = await self._loop.sock_recv(self.client, count - len(received))
+            assert more, "the other end hung up"
+            received += more
+        return received
