@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from barnabas.raft.core import LeaderChange
+from barnabas.raft.effects import LeaderChange
 from barnabas.raft.voters import MAX_KRAFT_VERSION, Voters
 from barnabas.wire.messages.raft_records import (
     KRaftVersionRecord,

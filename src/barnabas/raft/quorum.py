@@ -12,7 +12,8 @@ from barnabas.log import Log, LogConfig, LogDirectory
 from barnabas.log.flush import Flush
 from barnabas.raft import quorum_state
 from barnabas.raft.control import ControlRecord, control_batch, leader_change, voter_records
-from barnabas.raft.core import Effects, QuorumState, Raft
+from barnabas.raft.core_old import Effects, Raft
+from barnabas.raft.effects import QuorumState
 from barnabas.raft.retention import expendable
 from barnabas.raft.snapshots import (
     SnapshotId,

@@ -8,7 +8,8 @@ import json
 from pathlib import Path
 
 from barnabas.log.checkpoints import replace_file
-from barnabas.raft.core import NOBODY, QuorumState
+from barnabas.raft.effects import QuorumState
+from barnabas.raft.roles import NOBODY
 from barnabas.raft.voters import QuorumError
 from barnabas.wire.uuid import ZERO, from_text, to_text
 

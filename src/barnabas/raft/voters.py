@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from barnabas.wire.messages.raft_records import Endpoint as EndpointEntry
 from barnabas.wire.messages.raft_records import KRaftVersionFeature, VotersRecord
 from barnabas.wire.messages.raft_records import Voter as VoterEntry
+from barnabas.wire.uuid import ZERO
 
 MIN_KRAFT_VERSION = 0
 MAX_KRAFT_VERSION = 1
@@ -24,6 +25,21 @@ class Endpoint:
     port: int
 
 
+@dataclass(slots=True, frozen=True, order=True)
+class ReplicaKey:
+    """One copy of the metadata log: a node and its directory, `ZERO` if that is not known."""
+
+    node_id: int
+    directory_id: bytes = ZERO
+
+    def matches(self, other: "ReplicaKey") -> bool:
+        """Whether `other` may be this replica, as far as this key knows it (KIP-853)."""
+        known = self.directory_id != ZERO
+        return self.node_id == other.node_id and not (
+            known and self.directory_id != other.directory_id
+        )
+
+
 @dataclass(slots=True, frozen=True)
 class Voter:
     """A node that votes. Its directory id tells it from the same node on another disk."""
@@ -31,6 +47,10 @@ class Voter:
     node_id: int
     directory_id: bytes
     endpoints: tuple[Endpoint, ...]
+
+    @property
+    def key(self) -> ReplicaKey:
+        return ReplicaKey(self.node_id, self.directory_id)
 
 
 class Voters:
@@ -91,6 +111,22 @@ class Voters:
     def with_voter(self, voter: Voter) -> "Voters":
         """The same set in which one voter is as given."""
         return Voters({**self._by_id, voter.node_id: voter}.values())
+
+    def without(self, node_id: int) -> "Voters":
+        return Voters(voter for voter in self if voter.node_id != node_id)
+
+    def replicas(self) -> list[ReplicaKey]:
+        return [self._by_id[node_id].key for node_id in self.ids()]
+
+    def includes(self, replica: ReplicaKey) -> bool:
+        """Whether it votes. A voter whose directory is not known votes from any."""
+        voter = self._by_id.get(replica.node_id)
+        return voter is not None and voter.key.matches(replica)
+
+    def differs_by_one_at_most(self, other: "Voters") -> bool:
+        """Whether every majority of these meets every majority of the others (KIP-853)."""
+        mine, theirs = set(self.replicas()), set(other.replicas())
+        return len(mine - theirs) + len(theirs - mine) <= 1
 
     def is_majority(self, node_ids: Iterable[int]) -> bool:
         return len(self._by_id.keys() & set(node_ids)) > len(self._by_id) // 2

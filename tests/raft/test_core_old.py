@@ -1,9 +1,10 @@
-"""The laws of the consensus core."""
+"""The laws of a quorum of one voter."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.raft.core import Leader, QuorumState, Raft, Unattached
+from barnabas.raft.core_old import Leader, Raft, Unattached
+from barnabas.raft.effects import QuorumState
 from barnabas.raft.voters import Voter, Voters
 from barnabas.wire.uuid import ZERO
 

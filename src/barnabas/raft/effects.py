@@ -1,0 +1,62 @@
+"""What a step of the consensus asks its driver to do."""
+
+from dataclasses import dataclass
+
+from barnabas.raft.roles import NOBODY, Role
+from barnabas.raft.voters import ReplicaKey
+from barnabas.wire.uuid import ZERO
+
+
+@dataclass(slots=True, frozen=True)
+class QuorumState:
+    """What a node must not forget: its epoch, who leads it, and whom it voted for."""
+
+    epoch: int = 0
+    leader_id: int = NOBODY
+    voted_id: int = NOBODY
+    voted_directory_id: bytes = ZERO
+
+    @property
+    def voted(self) -> ReplicaKey | None:
+        if self.voted_id == NOBODY:
+            return None
+        return ReplicaKey(self.voted_id, self.voted_directory_id)
+
+
+@dataclass(slots=True, frozen=True)
+class LeaderChange:
+    """What a new leader writes first into the log."""
+
+    leader_id: int
+    voters: list[int]
+    granting: list[int]
+
+
+@dataclass(slots=True, frozen=True)
+class Persist:
+    """Have this on disk before anything else is done, answered or sent."""
+
+    state: QuorumState
+
+
+@dataclass(slots=True, frozen=True)
+class AppendLeaderChange:
+    """Append this as the first record of the epoch that this node now leads."""
+
+    change: LeaderChange
+    epoch: int
+
+
+@dataclass(slots=True, frozen=True)
+class RoleChanged:
+    role: Role
+
+
+@dataclass(slots=True, frozen=True)
+class HighWatermark:
+    """Everything below this offset is committed."""
+
+    offset: int
+
+
+Effect = Persist | AppendLeaderChange | RoleChanged | HighWatermark

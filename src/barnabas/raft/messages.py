@@ -1,0 +1,111 @@
+"""What the members of a quorum ask and tell each other, without its encoding.
+
+The driver turns these into Vote, BeginQuorumEpoch, EndQuorumEpoch and Fetch, and back.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from barnabas.raft.snapshots import SnapshotId
+from barnabas.raft.voters import ReplicaKey
+from barnabas.wire.errors import ErrorCode
+
+
+class EpochEnd(NamedTuple):
+    """An epoch, and the first offset after its last record."""
+
+    epoch: int
+    end_offset: int
+
+
+@dataclass(slots=True, frozen=True)
+class VoteAsked:
+    """A request for a vote or, before that, for the promise of one (pre-vote, KIP-996)."""
+
+    candidate: ReplicaKey
+    epoch: int
+    last_epoch: int
+    last_offset: int  # the end of the candidate's log
+    pre_vote: bool
+    voter: ReplicaKey | None = None  # None before Vote v1
+
+
+@dataclass(slots=True, frozen=True)
+class VoteTold:
+    """The answer, with what the voter knows of epoch and leader."""
+
+    error: ErrorCode
+    leader_id: int
+    epoch: int
+    granted: bool
+
+
+@dataclass(slots=True, frozen=True)
+class BeginEpoch:
+    """A leader announces itself."""
+
+    leader_id: int
+    epoch: int
+    voter: ReplicaKey | None = None  # None before BeginQuorumEpoch v1
+
+
+@dataclass(slots=True, frozen=True)
+class EndEpoch:
+    """A leader resigns, and names those who should stand, the most advanced first."""
+
+    leader_id: int
+    epoch: int
+    candidates: tuple[ReplicaKey, ...]
+
+
+@dataclass(slots=True, frozen=True)
+class EpochTold:
+    """The answer to `BeginEpoch` and `EndEpoch`."""
+
+    error: ErrorCode
+    leader_id: int
+    epoch: int
+
+
+@dataclass(slots=True, frozen=True)
+class FetchVerdict:
+    """What a fetch is answered with.
+
+    An error; or where the fetcher must truncate to, or the snapshot it must fetch first; or,
+    with none of them, records from the offset it asked for.
+    """
+
+    error: ErrorCode = ErrorCode.NONE
+    diverging: EpochEnd | None = None
+    snapshot: SnapshotId | None = None
+
+    @property
+    def is_good(self) -> bool:
+        return self == FetchVerdict()
+
+
+@dataclass(slots=True, frozen=True)
+class Ask:
+    """Vote should be on its way to this voter."""
+
+    voter: ReplicaKey
+    request: VoteAsked
+
+
+@dataclass(slots=True, frozen=True)
+class Announce:
+    """BeginQuorumEpoch should be on its way to this voter."""
+
+    voter: ReplicaKey
+    request: BeginEpoch
+
+
+@dataclass(slots=True, frozen=True)
+class AnnounceEnd:
+    """EndQuorumEpoch should be on its way to this voter."""
+
+    voter: ReplicaKey
+    request: EndEpoch
+
+
+Outgoing = Ask | Announce | AnnounceEnd
