@@ -1,5 +1,6 @@
 """A broker without sockets, clocks or threads: real logs, real metadata, and time at will."""
 
+import asyncio
 from collections.abc import Callable, Coroutine, Hashable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,35 +29,30 @@ LISTENER = "PLAINTEXT"
 class World:
     """One broker over directories `d0`, `d1`, ... of a folder, and the metadata it follows."""
 
-    def __init__(self, folder: Path, *, disks: int = 1, **settings: str) -> None:
+    def __init__(
+        self, folder: Path, *, node_id: int = NODE_ID, disks: int = 1, **settings: str
+    ) -> None:
         self.folder = folder
+        self.node_id = node_id
+        self.asked: list[tuple[Any, asyncio.Future[Message]]] = []
+        """What was asked of the controller, and the answers to be."""
         self.now_ms = START_MS
         self.paths = [folder / f"d{number}" for number in range(disks)]
         for number, path in enumerate(self.paths):
-            LogDirectory.format(path, "cluster", NODE_ID, bytes([number + 101] * 16))
+            LogDirectory.format(path, "cluster", node_id, bytes([number + 101] * 16))
         self.settings = BrokerSettings.from_properties(
             {
-                "node.id": str(NODE_ID),
+                "node.id": str(node_id),
                 "process.roles": "broker,controller",
                 "controller.listener.names": "CONTROLLER",
                 "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
-                "controller.quorum.voters": "1@localhost:9093",
+                "controller.quorum.voters": f"{node_id}@localhost:9093",
                 "log.dirs": ",".join(map(str, self.paths)),
                 **{name.replace("_", "."): value for name, value in settings.items()},
             }
         )
         self.image = Image()
-        self.metadata_without_broker(
-            records.RegisterBrokerRecord(
-                broker_id=NODE_ID,
-                broker_epoch=5,
-                end_points=[
-                    records.BrokerEndpoint(name=LISTENER, host="here", port=9092),
-                ],
-                rack="r1",
-                fenced=False,
-            )
-        )
+        self.metadata_without_broker(registration(node_id))
         self.timer = ManualTimer()
         self.background = Inline()
         self.start()
@@ -66,16 +62,18 @@ class World:
         self.resolver = Resolver(self.settings, self.image.configs)
         self.purgatory = Purgatory(self.timer)  # type: ignore[arg-type]
         self.partitions = Partitions(
-            NODE_ID,
+            self.node_id,
             self.directories,
             self.resolver,
             self.image,
             waiting=self.purgatory,
             background=self.background,
+            ask_controller=self._ask_controller,
+            clock=lambda: self.now_ms,
             lost_paths=lost_paths,
         )
         self.broker = Broker(
-            node_id=NODE_ID,
+            node_id=self.node_id,
             cluster_id="cluster",
             settings=self.settings,
             resolver=self.resolver,
@@ -255,6 +253,13 @@ class World:
         marker = Marker(producer_id, epoch, coordinator_epoch, committed, version)
         return self.partition(topic).end_transaction(marker, now_ms=self.now_ms).last_offset
 
+    def _ask_controller(self, request: Message) -> "asyncio.Future[Message]":
+        answer: asyncio.Future[Message] = (
+            asyncio.Future()
+        )
+        self.asked.append((request, answer))
+        return answer
+
     def keep_house(self, *, for_ms: int = 0) -> None:
         """Let that much time pass, doing all that falls due in it."""
         until_ms = self.now_ms + for_ms
@@ -269,6 +274,19 @@ class World:
 
     def folders(self, disk: int = 0) -> list[str]:
         return sorted(path.name for path in self.paths[disk].iterdir() if path.is_dir())
+
+
+def registration(
+    broker_id: int, *, epoch: int = 5, rack: str | None = "r1", fenced: bool = False
+) -> records.RegisterBrokerRecord:
+    """A broker registers with the controller."""
+    return records.RegisterBrokerRecord(
+        broker_id=broker_id,
+        broker_epoch=epoch,
+        end_points=[records.BrokerEndpoint(name=LISTENER, host="here", port=9092)],
+        rack=rack,
+        fenced=fenced,
+    )
 
 
 class Pending:

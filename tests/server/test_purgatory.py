@@ -55,18 +55,6 @@ async def test_time_running_out_ends_the_wait_too() -> None:
 
 
 @on_a_loop
-async def test_a_partition_that_changed_hands_ends_every_wait_at_it() -> None:
-    purgatory = a_purgatory()
-    fetch = wait(purgatory, ["a", "b"], 1000)
-    other = wait(purgatory, ["b"], 1000)
-    purgatory.wake("a")
-    assert await fetch is True
-    assert not other.done()
-    purgatory.wake("nobody watches this")
-    other.cancel()
-
-
-@on_a_loop
 async def test_calling_off_leaves_nothing_behind() -> None:
     purgatory = a_purgatory()
     parked = wait(purgatory, ["a", "b"], 1)

@@ -1,8 +1,10 @@
-"""The data plane: partitions as their leader holds them, on the disks of one broker."""
+"""The data plane: partitions as leader or follower, on the disks of one broker."""
 
 from barnabas.replication.background import Background
 from barnabas.replication.holdings import Holding, holdings_of
-from barnabas.replication.partition import EpochEnd, FetchedPartition, Partition
+from barnabas.replication.isr_changes import AskController
+from barnabas.replication.leading import EpochEnd, FetchedPartition
+from barnabas.replication.partition import Partition
 from barnabas.replication.partitions import Partitions
 from barnabas.replication.ports import Waiting
 from barnabas.replication.replica import NO_EPOCH
@@ -10,6 +12,7 @@ from barnabas.replication.topic_rules import TopicRules, rules_of
 
 __all__ = [
     "NO_EPOCH",
+    "AskController",
     "Background",
     "EpochEnd",
     "FetchedPartition",

@@ -87,6 +87,7 @@ class Housekeeping:
         self._chores = [
             Chore(partitions.catch_up, BACKLOG_CHECK_MS),
             Chore(partitions.moves.steps, BACKLOG_CHECK_MS),
+            Chore(partitions.shrink, max(partitions.replica_lag_max_ms // 2, 1)),
             Chore(self._sort_folders, ONCE_MS),
             Chore(self._flush, min(setting("log.flush.scheduler.interval.ms"), FLUSH_CHECK_MS)),
             Chore(self._checkpoint, setting("replica.high.watermark.checkpoint.interval.ms")),

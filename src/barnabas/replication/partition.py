@@ -1,23 +1,14 @@
 """One partition as this broker holds it: what its leader checks, appends, serves and promises.
 
-The partition decides, the log stores. A record counts once the high watermark has passed it:
-for the only replica in sync that is the end of the log, and followers can only hold it back.
+The partition decides, the log stores. Here is what clients ask for; `leading` has what followers
+ask for, and `replica` how this replica follows.
 """
 
-from typing import NamedTuple
-
-from barnabas.log import (
-    Appended,
-    Log,
-    LogDirFailure,
-    Slice,
-    Verification,
-)
-from barnabas.metadata.states import PartitionState
+from barnabas.log import Appended, LogDirFailure, Verification
 from barnabas.replication import refusals
-from barnabas.replication.ports import Caretaker, Marker, Waiting
-from barnabas.replication.replica import NO_EPOCH, READ_UNCOMMITTED, Replica
-from barnabas.replication.topic_rules import TopicRules
+from barnabas.replication.leading import EpochEnd, FetchedPartition, LeadingReplica
+from barnabas.replication.ports import Marker
+from barnabas.replication.replica import NO_EPOCH, READ_UNCOMMITTED
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import BatchHeader, read_header
 from barnabas.wire.records.control import build_marker
@@ -30,50 +21,10 @@ UP_TO_HIGH_WATERMARK = -1
 """The offset that DeleteRecords gives to delete everything it may."""
 
 
-class EpochEnd(NamedTuple):
-    """The largest epoch not above the one asked for, and the offset at which it ended."""
-
-    epoch: int
-    end_offset: int
-
-
-class FetchedPartition(NamedTuple):
-    """What a fetch of one partition found; `diverging` is set if the reader must truncate."""
-
-    records: Slice | None
-    high_watermark: int
-    last_stable_offset: int
-    start_offset: int
-    aborted: list[tuple[int, int]] | None = None
-    diverging: EpochEnd | None = None
-
-
-class Partition(Replica):
+class Partition(LeadingReplica):
     """A replica of a partition, and its leader if the metadata says so."""
 
-    __slots__ = ("_alone", "_flush_wanted", "_short_of_replicas")
-
-    def __init__(
-        self,
-        log: Log,
-        rules: TopicRules,
-        *,
-        node_id: int,
-        high_watermark: int,
-        caretaker: Caretaker,
-        waiting: Waiting,
-    ) -> None:
-        super().__init__(
-            log,
-            rules,
-            node_id=node_id,
-            high_watermark=high_watermark,
-            caretaker=caretaker,
-            waiting=waiting,
-        )
-        self._alone = False  # leading, with nobody else in sync
-        self._short_of_replicas = False
-        self._flush_wanted = 0  # nothing beyond is acknowledged before the disk has what is below
+    __slots__ = ()
 
     def append(
         self,
@@ -116,6 +67,8 @@ class Partition(Replica):
         if self._alone:
             self.high_watermark = log.end_offset
             self._waiting.poke(self, len(batch.buffer))
+        elif not appended.duplicate:
+            self._grew(appended.first_offset, len(batch.buffer), now_ms)
         if rules.flushes_by_count and log.flush_due(now_ms):
             self._flush_wanted = log.end_offset
             self._caretaker.flush(self)
@@ -151,12 +104,22 @@ class Partition(Replica):
         return appended
 
     def has_promised(self, next_offset: int, acks: int) -> bool:
-        """Whether an append that ended before `next_offset` may be acknowledged."""
+        """Whether an append that ended before `next_offset` is as safe as its producer wants."""
         if acks == ALL_IN_SYNC and self.high_watermark < next_offset:
             return False
         return (
             self.log.recovery_point >= self._flush_wanted or next_offset <= self.log.recovery_point
         )
+
+    def outcome(self, next_offset: int, acks: int) -> ErrorCode | None:
+        """What to tell the producer of such an append; None while it is to wait."""
+        if not self.is_leader:
+            return self.failure or ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if not self.has_promised(next_offset, acks):
+            return None
+        if acks == ALL_IN_SYNC and self._short_of_replicas:
+            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return ErrorCode.NONE
 
     def fetch(
         self,
@@ -191,11 +154,6 @@ class Partition(Replica):
             aborted = log.aborted_transactions(offset, records.next_offset) if records else []
         return FetchedPartition(records, high_watermark, stable, start, aborted)
 
-    def require_leader(self, leader_epoch: int = NO_EPOCH) -> None:
-        """Refuse unless this replica leads, in the epoch the caller believes if it names one."""
-        if not self.is_leader or (leader_epoch >= 0 and leader_epoch != self.leader_epoch):
-            raise refusals.not_served(self, leader_epoch)
-
     def epoch_end(self, epoch: int, leader_epoch: int = NO_EPOCH) -> EpochEnd:
         """Where `epoch` ended in this log; both -1 where the log cannot tell."""
         self.require_leader(leader_epoch)
@@ -220,52 +178,6 @@ class Partition(Replica):
             self._caretaker.lose(self.directory, failure)
             raise
         return self.log.start_offset
-
-    def take(self, state: PartitionState) -> None:
-        """Lead or follow, as the metadata now has it."""
-        self.state = state
-        self.leader_epoch = state.leader_epoch
-        self.is_leader = state.leader == self.node_id and self.failure is None
-        self._alone = self.is_leader and state.isr == (self.node_id,)
-        if self.is_leader and self.log.latest_epoch != state.leader_epoch:
-            self.log.start_epoch(state.leader_epoch, self.log.end_offset)
-        if self._alone:
-            self.high_watermark = self.log.end_offset
-        self._count_replicas()
-        self._waiting.wake(self)
-
-    def obey(self, rules: TopicRules) -> None:
-        """Work by new settings from now on."""
-        self.rules = rules
-        self.log.config = rules.log
-        self._count_replicas()
-
-    def move_to(self, log: Log) -> None:
-        """Go on with an equal log in another directory."""
-        self.log = log
-
-    def stop(self, failure: ErrorCode) -> None:
-        """Answer everything with `failure` from now on, and let go of who waits."""
-        self.failure = failure
-        self.is_leader = False
-        self._alone = False
-        self._waiting.wake(self)
-
-    def _count_replicas(self) -> None:
-        state = self.state
-        # KIP-966: a partition with fewer replicas than min.insync.replicas needs them all.
-        self._short_of_replicas = state is not None and len(state.isr) < min(
-            self.rules.min_insync_replicas, len(state.replicas)
-        )
-
-    def _divergence(self, offset: int, last_fetched_epoch: int) -> EpochEnd | None:
-        """Where the reader's log left ours, if it did (KIP-595)."""
-        end = EpochEnd(*self.log.epoch_end_offset(last_fetched_epoch))
-        if end.epoch == NO_EPOCH or offset < self.log.start_offset:
-            raise refusals.out_of_range(self, offset)
-        if end.epoch < last_fetched_epoch or end.end_offset < offset:
-            return end
-        return None
 
 
 def _own_batch(records: memoryview, rules: ProduceRules) -> ValidBatch:

@@ -5,19 +5,21 @@ The first request for it opens its log and builds a Partition; from then on it i
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from barnabas.log import CorruptLog, Log, LogDirectory, LogDirFailure, PartitionKey
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
-from barnabas.metadata.states import ConfigResource, PartitionState, TopicState
+from barnabas.metadata.states import BrokerState, ConfigResource, PartitionState, TopicState
 from barnabas.raft import METADATA_TOPIC
 from barnabas.replication import folders
 from barnabas.replication.background import Background
 from barnabas.replication.disks import Disks
 from barnabas.replication.flushing import Flushing
-from barnabas.replication.housekeeping import Housekeeping
+from barnabas.replication.housekeeping import LOOKED_AT_IN_A_STEP, Housekeeping
+from barnabas.replication.isr_changes import AskController, IsrChanges
+from barnabas.replication.leading import LeadingReplica
 from barnabas.replication.moving import Moves
 from barnabas.replication.partition import Partition
 from barnabas.replication.ports import Waiting
@@ -44,9 +46,12 @@ class Partitions:
     __slots__ = (
         "_by_id",
         "_by_name",
+        "_clock",
         "_damaged",
         "_flushing",
         "_housekeeping",
+        "_isr_changes",
+        "_led",
         "_rules",
         "_settings",
         "_to_make",
@@ -56,6 +61,7 @@ class Partitions:
         "image",
         "moves",
         "node_id",
+        "replica_lag_max_ms",
         "unreported",
     )
 
@@ -68,6 +74,8 @@ class Partitions:
         *,
         waiting: Waiting,
         background: Background,
+        ask_controller: AskController,
+        clock: Callable[[], int],
         lost_paths: Sequence[str] = (),
     ) -> None:
         self.node_id = node_id
@@ -80,6 +88,10 @@ class Partitions:
         self.moves = Moves(background, self.lose, self._moved)
         self.unreported: dict[tuple[bytes, int], bytes] = {}
         """Partitions whose directory the metadata does not know yet (AssignReplicasToDirs)."""
+        self.replica_lag_max_ms: int = settings.broker("replica.lag.time.max.ms")
+        self._clock = clock
+        self._isr_changes = IsrChanges(node_id, ask_controller, self.broker, clock)
+        self._led: dict[Partition, None] = {}  # those that others follow
         self._settings = settings
         self._waiting = waiting
         self._by_id: dict[tuple[bytes, int], Partition] = {}
@@ -158,7 +170,23 @@ class Partitions:
         for partition in self.live():
             if partition.directory is directory:
                 self.moves.cancel(partition)
+                self._led.pop(partition, None)
                 partition.stop(ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def broker(self, broker_id: int) -> BrokerState | None:
+        """A broker of the cluster, as the metadata has it."""
+        return self.image.brokers.get(broker_id)
+
+    def propose(self, partition: LeadingReplica) -> None:
+        """Take to the controller what the partition proposes of who is in sync."""
+        self._isr_changes.propose(partition)
+
+    def shrink(self, now_ms: int) -> Iterator[None]:
+        """Leave followers out that lag, wherever this broker leads; some partitions a step."""
+        for number, partition in enumerate(list(self._led)):
+            partition.drop_laggards(now_ms)
+            if number % LOOKED_AT_IN_A_STEP == 0:
+                yield
 
     def housekeeping(self, now_ms: int) -> int:
         """A slice of what is due; in how many ms to call again.
@@ -244,10 +272,14 @@ class Partitions:
     def _take(self, partition: Partition, state: PartitionState) -> None:
         """Hand a partition what the metadata says of it."""
         try:
-            partition.take(state)
+            partition.take(state, self._clock())
         except LogDirFailure as failure:
             self.lose(partition.directory, failure)
             return
+        if partition.has_followers:
+            self._led[partition] = None
+        else:
+            self._led.pop(partition, None)
         key = (partition.topic_id, partition.index)
         directory_id = partition.directory.directory_id
         if state.directory_of(self.node_id) == directory_id:
@@ -289,6 +321,7 @@ class Partitions:
         partition = self._by_id.pop(key, None)
         if partition is not None:
             del self._by_name[topic, index]
+            self._led.pop(partition, None)
             self.moves.cancel(partition)
             partition.stop(reason)
         self._remove_first(topic, index)
@@ -307,7 +340,7 @@ class Partitions:
             for index in state.partitions:
                 partition = self._by_name.get((topic, index))
                 if partition is not None:
-                    partition.obey(self.rules_of(topic))
+                    partition.obey(self.rules_of(topic), self._clock())
 
     def catch_up(self, _: int) -> Iterator[None]:
         """Make and remove the folders of partitions that came and went, one a step."""

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.replication.partition import Partition
+    from barnabas.replication.replica import Replica
 
 
-def not_served(partition: "Partition", leader_epoch: int = -1) -> KafkaError:
+def not_served(partition: "Replica", leader_epoch: int = -1) -> KafkaError:
     """It is not led here, or not in the epoch that the caller believes."""
     name = f"{partition.topic}-{partition.index}"
     if partition.failure is not None:
@@ -31,7 +31,25 @@ def not_served(partition: "Partition", leader_epoch: int = -1) -> KafkaError:
     )
 
 
-def too_few_replicas(partition: "Partition") -> KafkaError:
+def no_replica(partition: "Replica", replica_id: int, leader_epoch: int) -> KafkaError:
+    """A broker that has no replica, as far as is known here, fetches as a follower."""
+    knows_epochs = leader_epoch >= 0
+    # One that is to have a replica may know before its leader does: it will try again.
+    return KafkaError(
+        ErrorCode.UNKNOWN_LEADER_EPOCH if knows_epochs else ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        f"broker {replica_id} has no replica of {partition.topic}-{partition.index}.",
+    )
+
+
+def stale_replica(partition: "Replica", replica_id: int, replica_epoch: int) -> KafkaError:
+    return KafkaError(
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        f"broker {replica_id} fetches {partition.topic}-{partition.index} with its former epoch "
+        f"{replica_epoch}: it has registered again since.",
+    )
+
+
+def too_few_replicas(partition: "Replica") -> KafkaError:
     in_sync = len(partition.state.isr) if partition.state is not None else 0
     return KafkaError(
         ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -40,7 +58,7 @@ def too_few_replicas(partition: "Partition") -> KafkaError:
     )
 
 
-def out_of_range(partition: "Partition", offset: int) -> KafkaError:
+def out_of_range(partition: "Replica", offset: int) -> KafkaError:
     return KafkaError(
         ErrorCode.OFFSET_OUT_OF_RANGE,
         f"offset {offset} of {partition.topic}-{partition.index} is outside "

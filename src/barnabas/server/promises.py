@@ -20,18 +20,17 @@ def when_promised(
 ) -> None:
     """Tell NONE once all before `next_offset` is promised: at once, if it is. If that is not so in
     time, or the partition has another leader, tell that."""
-    if partition.has_promised(next_offset, ALL_IN_SYNC):
-        told(ErrorCode.NONE)
+    outcome = partition.outcome(next_offset, ALL_IN_SYNC)
+    if outcome is not None:
+        told(outcome)
         return
 
-    def is_promised(_: Hashable = None, __: int = 0) -> bool:
-        return partition.has_promised(next_offset, ALL_IN_SYNC)
+    def is_decided(_: Hashable, __: int) -> bool:
+        return partition.outcome(next_offset, ALL_IN_SYNC) is not None
 
-    def look_again(_: "asyncio.Future[bool]") -> None:
-        if not partition.is_leader:
-            told(partition.failure or ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        else:
-            told(ErrorCode.NONE if is_promised() else ErrorCode.REQUEST_TIMED_OUT)
+    def tell(_: "asyncio.Future[bool]") -> None:
+        outcome = partition.outcome(next_offset, ALL_IN_SYNC)
+        told(ErrorCode.REQUEST_TIMED_OUT if outcome is None else outcome)
 
-    parked = purgatory.park([partition], timeout_ms, is_promised, operation)
-    parked.add_done_callback(look_again)
+    parked = purgatory.park([partition], timeout_ms, is_decided, operation)
+    parked.add_done_callback(tell)

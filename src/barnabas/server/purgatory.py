@@ -1,6 +1,6 @@
 """Where requests wait for something to happen at a partition, or for their time to run out.
 
-A parked request watches keys (partition objects). A change at a partition pokes its key; each
+A parked request watches keys: partitions, or their logs. A change there pokes the key; each
 request that watches it takes note in constant time, however many other partitions it watches,
 and says whether it has seen enough. The future a handler awaits is the parked request itself:
 True when it was satisfied, False when its time ran out. Either way the handler looks at the
@@ -47,18 +47,14 @@ class Purgatory:
         return parked
 
     def poke(self, key: Hashable, readable_bytes: int = 0) -> None:
-        """The partition moved on: so many more bytes of it can be read, or it promised more."""
+        """The key moved on: so many more bytes can be read, more is promised, or it is no longer
+        what it was."""
         watchers = self._watching.get(key)
         if watchers is None:
             return
         for parked in tuple(watchers):
             if parked.take_note(key, readable_bytes):
                 parked.finish(True)
-
-    def wake(self, key: Hashable) -> None:
-        """The partition changed hands or went away: everyone watching it looks again."""
-        for parked in tuple(self._watching.get(key, ())):
-            parked.finish(True)
 
     def release_all(self) -> None:
         """The broker stops: nobody waits any longer."""

@@ -85,7 +85,7 @@ async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
     if appends.owed:
         purgatory = call.broker.purgatory
         await purgatory.park(appends.owed, request.timeout_ms, appends.take_note, "Produce")
-        appends.settle()
+        appends.give_up()
     failure = appends.failure
     if request.acks == NO_ANSWER:
         if failure is not None:
@@ -155,24 +155,27 @@ class _Appends:
         return self._appended(partition, appended, size_bytes)
 
     def take_note(self, partition: Hashable, _: int) -> bool:
-        """Whether, now that this partition moved on, everything can be acknowledged."""
+        """Whether, now that this partition moved on, everything can be answered."""
         assert isinstance(partition, Partition)
         waiting = self.owed.get(partition)
-        if waiting is not None and partition.has_promised(waiting[0], self._acks):
-            del self.owed[partition]
+        if waiting is not None:
+            next_offset, answers = waiting
+            outcome = partition.outcome(next_offset, self._acks)
+            if outcome is not None:
+                del self.owed[partition]
+                self._settle(answers, outcome)
         return not self.owed
 
-    def settle(self) -> None:
+    def give_up(self) -> None:
         """The wait is over: what has not been promised by now was not kept."""
-        for partition, (next_offset, answers) in self.owed.items():
-            if not partition.is_leader:
-                code = partition.failure or ErrorCode.NOT_LEADER_OR_FOLLOWER
-            elif not partition.has_promised(next_offset, self._acks):
-                code = ErrorCode.REQUEST_TIMED_OUT
-            else:
-                continue
+        for _, answers in self.owed.values():
+            self._settle(answers, ErrorCode.REQUEST_TIMED_OUT)
+
+    def _settle(self, answers: list[PartitionProduceResponse], outcome: ErrorCode) -> None:
+        if outcome is not ErrorCode.NONE:
+            self.failure = KafkaError(outcome)
             for answer in answers:
-                answer.error_code = code
+                answer.error_code = outcome
 
     def _appended(
         self, partition: Partition, appended: Appended, size_bytes: int
