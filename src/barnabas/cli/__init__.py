@@ -10,6 +10,8 @@ COMMANDS = {
     "up": "barnabas.cli.up",
     "start": "barnabas.cli.start",
     "storage": "barnabas.cli.storage",
+    "cluster": "barnabas.cli.cluster",
+    "quorum": "barnabas.cli.quorum",
 }
 
 

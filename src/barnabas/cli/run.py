@@ -1,31 +1,53 @@
-"""Run one node in the foreground until it is told to stop."""
+"""Run one node in the foreground, or watch over several, until told to stop."""
 
 import asyncio
 import logging
+import os
 import signal
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 
 import click
 
 from barnabas.cli.errors import one_line_errors
+from barnabas.cli.local_cluster import LocalCluster, LocalNode
 from barnabas.cli.logs import log_to_stderr
 from barnabas.config import BrokerSettings
-from barnabas.node import Node
+from barnabas.node import Node, NodeError
 
 
-def run_node(settings: BrokerSettings, *, greeting: Callable[[Node], str] | None = None) -> None:
+def run_node(
+    settings: BrokerSettings,
+    *,
+    greeting: Callable[[Node], str] | None = None,
+    stop_with_stdin: bool = False,
+) -> None:
     """Start, serve, and stop cleanly on SIGTERM or Ctrl-C; a second one stops at once."""
     log_to_stderr()
     with one_line_errors():
-        asyncio.run(_serve(settings, greeting))
+        asyncio.run(_serve(settings, greeting, stop_with_stdin))
 
 
-async def _serve(settings: BrokerSettings, greeting: Callable[[Node], str] | None) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _stop_or_abort, stop)
-    node = await Node.start(settings)
+def run_cluster(nodes: Sequence[LocalNode], *, greeting: str) -> None:
+    """Start them, and stop them one after the other on SIGTERM or Ctrl-C."""
+    asyncio.run(_watch_over(nodes, greeting))
+
+
+async def _serve(
+    settings: BrokerSettings, greeting: Callable[[Node], str] | None, stop_with_stdin: bool
+) -> None:
+    stop = _told_to_stop(_abort)
+    if stop_with_stdin:
+        asyncio.get_running_loop().add_reader(sys.stdin, _look_for_the_end_of_stdin, stop)
+    starting = asyncio.create_task(Node.start(settings))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done():
+        starting.cancel()  # told to stop before there was anything to stop
+        await asyncio.gather(starting, return_exceptions=True)
+        return
+    stopping.cancel()
+    node = await starting
     try:
         if greeting is not None:
             click.echo(greeting(node))
@@ -34,9 +56,51 @@ async def _serve(settings: BrokerSettings, greeting: Callable[[Node], str] | Non
         await node.stop()
 
 
-def _stop_or_abort(stop: asyncio.Event) -> None:
-    if stop.is_set():
-        logging.getLogger("barnabas").warning("stopped at once; the next start will recover")
-        # Nothing below may run: the clean-shutdown mark must not be written.
-        signal.raise_signal(signal.SIGKILL)
-    stop.set()
+async def _watch_over(nodes: Sequence[LocalNode], greeting: str) -> None:
+    cluster = LocalCluster(nodes)
+    stop = _told_to_stop(cluster.abort)
+    await cluster.start()
+    try:
+        ended = asyncio.create_task(cluster.first_end())
+        ready = asyncio.create_task(cluster.ready())
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait([ended, ready, stopping], return_when=asyncio.FIRST_COMPLETED)
+        if ready.done():
+            click.echo(greeting)
+            await asyncio.wait([ended, stopping], return_when=asyncio.FIRST_COMPLETED)
+        for task in (ready, stopping):
+            task.cancel()
+        if ended.done() and not stop.is_set():
+            raise NodeError(
+                f"Node {ended.result()} has ended by itself, see its lines above; the others were "
+                "stopped."
+            )
+        ended.cancel()
+    finally:
+        await cluster.stop()
+
+
+def _told_to_stop(abort: Callable[[], None]) -> asyncio.Event:
+    """Set by the first SIGTERM or Ctrl-C; the second one calls `abort`."""
+    stop = asyncio.Event()
+
+    def stop_or_abort() -> None:
+        if stop.is_set():
+            abort()
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop_or_abort)
+    return stop
+
+
+def _abort() -> None:
+    logging.getLogger("barnabas").warning("stopped at once; the next start will recover")
+    # Nothing below may run: the clean-shutdown mark must not be written.
+    signal.raise_signal(signal.SIGKILL)
+
+
+def _look_for_the_end_of_stdin(stop: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 1024):
+        asyncio.get_running_loop().remove_reader(sys.stdin)
+        stop.set()

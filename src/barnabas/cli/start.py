@@ -9,12 +9,17 @@ from barnabas.cli.settings import load_settings, override
 
 @click.command("start")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--stop-with-stdin",
+    is_flag=True,
+    help="Stop when standard input ends: for a process that runs nodes, and may die.",
+)
 @override
-def command(file: Path, overrides: dict[str, str]) -> None:
+def command(file: Path, stop_with_stdin: bool, overrides: dict[str, str]) -> None:
     """Run a node from a server.properties FILE.
 
     Its directories must be formatted: see `barnabas storage format`.
     """
     from barnabas.cli.run import run_node
 
-    run_node(load_settings(file, overrides))
+    run_node(load_settings(file, overrides), stop_with_stdin=stop_with_stdin)

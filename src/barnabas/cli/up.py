@@ -1,5 +1,6 @@
-"""`barnabas up`: a broker and its controller in one process, on a new or an earlier directory."""
+"""`barnabas up`: a broker, or a cluster of them, on a new or an earlier directory."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from barnabas import __version__
 from barnabas.cli.settings import check_settings, override
 
 if TYPE_CHECKING:
+    from barnabas.cli.local_cluster import LocalNode
     from barnabas.node import Node
 
 
@@ -35,21 +37,43 @@ if TYPE_CHECKING:
     help="Where the data lives; formatted when it is empty.",
 )
 @click.option(
+    "--brokers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 100),
+    help="How many, each a process, with copies of everything. Their ports follow the first's.",
+)
+@click.option(
     "--metrics-port",
     type=click.IntRange(0, 65535),
-    help="Serve Prometheus metrics on this port.  [default: no metrics]",
+    help="Serve Prometheus metrics on this port, and of further brokers on the next ones.  "
+    "[default: no metrics]",
 )
 @override
 def command(
-    port: int, host: str, directory: Path, metrics_port: int | None, overrides: dict[str, str]
+    port: int,
+    host: str,
+    directory: Path,
+    brokers: int,
+    metrics_port: int | None,
+    overrides: dict[str, str],
 ) -> None:
-    """Start a broker on this machine, and stop it with Ctrl-C."""
+    """Start a broker on this machine, or several, and stop them with Ctrl-C."""
+    host = f"[{host}]" if ":" in host else host
+    if brokers == 1:
+        _run_one(host, port, directory.absolute(), metrics_port, overrides)
+    else:
+        _run_several(host, port, directory.absolute(), brokers, metrics_port, overrides)
+
+
+def _run_one(
+    host: str, port: int, directory: Path, metrics_port: int | None, overrides: dict[str, str]
+) -> None:
     from barnabas.cli.errors import one_line_errors
     from barnabas.cli.run import run_node
     from barnabas.node.format import format_new_directories
 
-    host = f"[{host}]" if ":" in host else host
-    properties = single_node_properties(host, port, directory.absolute())
+    properties = single_node_properties(host, port, directory)
     if metrics_port is not None:
         properties["barnabas.metrics.listener"] = f"{host}:{metrics_port}"
     settings = check_settings(properties | overrides)
@@ -58,14 +82,32 @@ def command(
     run_node(settings, greeting=_banner)
 
 
+def _run_several(
+    host: str,
+    port: int,
+    directory: Path,
+    brokers: int,
+    metrics_port: int | None,
+    overrides: dict[str, str],
+) -> None:
+    from barnabas.cli.errors import one_line_errors
+    from barnabas.cli.local_cluster import lay_out
+    from barnabas.cli.run import run_cluster
+
+    with one_line_errors():
+        nodes = lay_out(directory, host, port, brokers, metrics_port, overrides)
+        run_cluster(nodes, greeting=_cluster_banner(nodes, directory))
+
+
 def single_node_properties(host: str, port: int, directory: Path) -> dict[str, str]:
     """server.properties of a node that is alone: its own controller, one copy of everything."""
+    controller_port = port + 1 if port else 0
     return {
         "process.roles": "broker,controller",
         "node.id": "1",
-        "listeners": f"PLAINTEXT://{host}:{port},CONTROLLER://{host}:{port + 1}",
+        "listeners": f"PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}",
         "controller.listener.names": "CONTROLLER",
-        "controller.quorum.bootstrap.servers": f"{host}:{port + 1}",
+        "controller.quorum.bootstrap.servers": f"{host}:{controller_port}",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "log.dirs": str(directory),
         "offsets.topic.replication.factor": "1",
@@ -79,14 +121,39 @@ def single_node_properties(host: str, port: int, directory: Path) -> dict[str, s
 
 def _banner(node: "Node") -> str:
     """Where it listens, and something to try."""
-    address = node.address
     lines = [
-        f"Barnabas {__version__} serves Kafka clients on {address}. Stop it with Ctrl-C.",
+        f"Barnabas {__version__} serves Kafka clients on {node.address}. Stop it with Ctrl-C.",
         f"Data: {', '.join(node.settings.log_dirs)}",
     ]
     if node.metrics_address:
         lines.append(f"Metrics: http://{node.metrics_address}/metrics")
+    return "\n".join(lines + _things_to_try(node.address))
+
+
+def _cluster_banner(nodes: "Sequence[LocalNode]", directory: Path) -> str:
+    """Where they listen, and something to try."""
+    addresses = ",".join(node.address for node in nodes)
+    controllers = [str(node.node_id) for node in nodes if node.settings.is_controller]
+    lines = [
+        f"Barnabas {__version__}: {len(nodes)} brokers serve Kafka clients. Stop them with Ctrl-C.",
+        f"Bootstrap servers: {addresses}",
+        f"Controllers: {', '.join(controllers)}",
+        f"Data: {directory}",
+    ]
+    for node in nodes:
+        if address := node.settings["barnabas.metrics.listener"]:
+            lines.append(f"Metrics of {node.node_id}: http://{address}/metrics")
     lines += [
+        "",
+        "Who leads, who lags, what is under-replicated:",
+        f"  barnabas cluster describe --bootstrap-server {nodes[0].address}",
+        f"  barnabas quorum describe --bootstrap-server {nodes[0].address}",
+    ]
+    return "\n".join(lines + _things_to_try(addresses))
+
+
+def _things_to_try(address: str) -> list[str]:
+    return [
         "",
         "Try it with any Kafka client, for instance:",
         f"  echo world | kcat -b {address} -t hello -P",
@@ -104,4 +171,3 @@ def _banner(node: "Node") -> str:
         "  print(consumer.poll(10).value())",
         "",
     ]
-    return "\n".join(lines)

@@ -1,0 +1,243 @@
+"""Several nodes on one machine, each a process, as `barnabas up --brokers 3` runs them.
+
+Everything lives in one directory: `1.properties` and `1/` are the first node's, and so on. They
+are ordinary nodes with ordinary files: `barnabas start 1.properties` runs one of them alone.
+"""
+
+import asyncio
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from barnabas.cli.ask import Asking
+from barnabas.cli.settings import check_settings, load_settings
+from barnabas.config import BrokerSettings
+from barnabas.config.addresses import parse_endpoint
+from barnabas.node.errors import NodeError
+from barnabas.node.format import Beginning, format_storage
+from barnabas.raft import Endpoint, Voter, Voters
+from barnabas.wire.messages.describe_cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from barnabas.wire.uuid import random_uuid, to_text
+
+CONTROLLERS = 3
+"""How many of the nodes vote: these three survive the loss of one."""
+
+STOP_TIMEOUT_S = 45.0
+POLL_S = 0.05
+ASK_TIMEOUT_MS = 2_000
+
+
+@dataclass(slots=True, frozen=True)
+class LocalNode:
+    node_id: int
+    file: Path
+    settings: BrokerSettings
+
+    @property
+    def address(self) -> str:
+        return str(self.settings.advertised_listeners[0]).partition("://")[2]
+
+
+def lay_out(
+    directory: Path,
+    host: str,
+    port: int,
+    brokers: int,
+    metrics_port: int | None,
+    overrides: dict[str, str],
+) -> list[LocalNode]:
+    """The nodes of a directory: those it has, or as many new ones."""
+    files = sorted(directory.glob("[0-9]*.properties"), key=lambda file: int(file.stem))
+    if files:
+        nodes = [LocalNode(int(file.stem), file, load_settings(file, {})) for file in files]
+        _require_same(directory, nodes, brokers, port, overrides)
+        return nodes
+    if directory.exists() and any(directory.iterdir()):
+        raise NodeError(
+            f"{directory} has files in it that are no cluster's: choose an empty directory."
+        )
+    return _new_nodes(directory, host, port, brokers, metrics_port, overrides)
+
+
+def _require_same(
+    directory: Path, nodes: Sequence[LocalNode], brokers: int, port: int, overrides: dict[str, str]
+) -> None:
+    if len(nodes) != brokers:
+        raise NodeError(
+            f"{directory} has a cluster of {len(nodes)}: say --brokers {len(nodes)}, or choose "
+            "another --dir."
+        )
+    first_port = nodes[0].settings.advertised_listeners[0].port
+    if port and first_port != port:
+        raise NodeError(
+            f"The cluster in {directory} begins at port {first_port}: say --port {first_port}, or "
+            "choose another --dir."
+        )
+    for node in nodes:
+        changed = [key for key, value in overrides.items() if node.settings.given.get(key) != value]
+        if changed:
+            raise NodeError(
+                f"{node.file} was written with another {changed[0]}: change it there, and leave "
+                "out --set."
+            )
+
+
+def _new_nodes(
+    directory: Path,
+    host: str,
+    port: int,
+    brokers: int,
+    metrics_port: int | None,
+    overrides: dict[str, str],
+) -> list[LocalNode]:
+    voting = CONTROLLERS if brokers >= CONTROLLERS else 1
+    ports = list(range(port, port + 2 * brokers)) if port else _free_ports(host, 2 * brokers)
+    controllers = {node_id: ports[2 * node_id - 1] for node_id in range(1, voting + 1)}
+    nodes = []
+    for node_id in range(1, brokers + 1):
+        properties = cluster_properties(
+            host, ports[2 * node_id - 2], node_id, controllers, brokers, directory / str(node_id)
+        )
+        if metrics_port is not None:
+            listener = f"{host}:{metrics_port + node_id - 1 if metrics_port else 0}"
+            properties["barnabas.metrics.listener"] = listener
+        settings = check_settings(properties | overrides)
+        nodes.append(LocalNode(node_id, directory / f"{node_id}.properties", settings))
+    voters = Voters(
+        Voter(node_id, random_uuid(), (Endpoint("CONTROLLER", host.strip("[]"), controller_port),))
+        for node_id, controller_port in controllers.items()
+    )
+    cluster_id = to_text(random_uuid())
+    for node in nodes:
+        # A broker finds the voters by the bootstrap servers, as everybody does who joins later.
+        quorum = voters if node.settings.is_controller else Beginning.JOINING
+        format_storage(node.settings, cluster_id=cluster_id, quorum=quorum)
+        lines = (f"{key}={value}\n" for key, value in node.settings.given.items())
+        node.file.write_text("".join(lines), encoding="latin-1")
+    return nodes
+
+
+def cluster_properties(
+    host: str,
+    port: int,
+    node_id: int,
+    controllers: dict[int, int],
+    brokers: int,
+    directory: Path,
+) -> dict[str, str]:
+    """server.properties of one of several nodes; `controllers` are their ports by node id."""
+    copies = min(brokers, 3)
+    needed = str(copies - 1 if copies > 2 else 1)
+    listeners, roles = f"PLAINTEXT://{host}:{port}", "broker"
+    if node_id in controllers:
+        listeners += f",CONTROLLER://{host}:{controllers[node_id]}"
+        roles = "broker,controller"
+    return {
+        "process.roles": roles,
+        "node.id": str(node_id),
+        "listeners": listeners,
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.bootstrap.servers": ",".join(
+            f"{host}:{each}" for each in controllers.values()
+        ),
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": str(directory),
+        "default.replication.factor": str(copies),
+        "min.insync.replicas": needed,
+        "offsets.topic.replication.factor": str(copies),
+        "transaction.state.log.replication.factor": str(copies),
+        "transaction.state.log.min.isr": needed,
+        "share.coordinator.state.topic.replication.factor": str(copies),
+        "share.coordinator.state.topic.min.isr": needed,
+        "group.initial.rebalance.delay.ms": "0",
+    }
+
+
+def _free_ports(host: str, count: int) -> list[int]:
+    """Ports that nobody uses right now."""
+    held = [socket.create_server((host.strip("[]"), 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in held]
+    for each in held:
+        each.close()
+    return ports
+
+
+class LocalCluster:
+    """The processes. Their logs come out here, each line with the node it is from."""
+
+    def __init__(self, nodes: Sequence[LocalNode]) -> None:
+        self._nodes = nodes
+        self._processes: dict[int, asyncio.subprocess.Process] = {}
+        self._echoing: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        for node in self._nodes:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "barnabas.cli", "start", str(node.file)),
+                "--stop-with-stdin",
+                stdin=asyncio.subprocess.PIPE,  # it ends with us, however we end
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is ours, and stops them one by one
+            )
+            self._processes[node.node_id] = process
+            assert process.stderr is not None
+            self._echoing.append(asyncio.create_task(_echo(node.node_id, process.stderr)))
+
+    async def ready(self) -> None:
+        """Wait until every broker may lead."""
+        asking = Asking([parse_endpoint(node.address) for node in self._nodes])
+        request = DescribeClusterRequest()
+        try:
+            while True:
+                with suppress(OSError):
+                    answer: DescribeClusterResponse = await asking.ask(request, ASK_TIMEOUT_MS)
+                    if len(answer.brokers) == len(self._nodes):
+                        return
+                await asyncio.sleep(POLL_S)
+        finally:
+            asking.close()
+
+    async def first_end(self) -> int:
+        """Wait until one of them has ended by itself; its node id."""
+        waiting = {
+            asyncio.create_task(process.wait()): node_id
+            for node_id, process in self._processes.items()
+        }
+        ended, others = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for each in others:
+            each.cancel()
+        return waiting[ended.pop()]
+
+    async def stop(self) -> None:
+        """One after the other, so that each can hand over to those that are left."""
+        for process in self._processes.values():
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.send_signal(signal.SIGTERM)
+                try:
+                    async with asyncio.timeout(STOP_TIMEOUT_S):
+                        await process.wait()
+                except TimeoutError:
+                    process.kill()
+                    await process.wait()
+        await asyncio.gather(*self._echoing)
+
+    def abort(self) -> None:
+        """No time for goodbyes: the next start will recover."""
+        for process in self._processes.values():
+            if process.returncode is None:
+                process.kill()
+
+
+async def _echo(node_id: int, lines: asyncio.StreamReader) -> None:
+    while line := await lines.readline():
+        click.echo(f"{node_id} | {line.decode(errors='replace').rstrip()}", err=True)
