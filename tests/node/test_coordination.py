@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.replication.world import NODE_ID, World
@@ -30,7 +31,8 @@ class House(World):
 
     def start(self, lost_paths: object = ()) -> None:
         super().start()
-        self.elections = coordinate(self.broker)
+        nobody: Any = None  # there is no other broker to ask
+        self.elections = coordinate(self.broker, nobody)
         self.elections.begin(self.image)
 
     def metadata_without_broker(self, *changes: object) -> Delta:

@@ -45,7 +45,7 @@ def groups(world: World) -> Groups:
 @pytest.fixture
 def coordinator(world: World) -> Coordinator:
     made: Any = Coordinator()
-    world.broker.transactions = made
+    world.broker.verifications = made
     return made  # type: ignore[no-any-return]
 
 

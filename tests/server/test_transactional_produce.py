@@ -58,7 +58,7 @@ class Coordinator:
 @pytest.fixture
 def coordinator(world: World) -> Coordinator:
     made: Any = Coordinator()
-    world.broker.transactions = made
+    world.broker.verifications = made
     world.create_topic("orders", 3)
     return made  # type: ignore[no-any-return]
 

@@ -88,6 +88,8 @@ class Node:
             metadata.image,
             waiting=purgatory,
             background=_Foreground(),
+            ask_controller=lambda _: loop.create_future(),
+            clock=lambda: loop.now_ms,
         )
         self.broker = Broker(
             node_id=NODE_ID,
@@ -102,7 +104,8 @@ class Node:
             fetch_sessions=FetchSessions(100),
             clock=lambda: loop.now_ms,
         )
-        self._elections = coordinate(self.broker)
+        nobody: Any = None  # there is no other broker to ask
+        self._elections = coordinate(self.broker, nobody)
         self.is_up = True
         self.follow(metadata.lead_all_anew())
         self._elections.begin(metadata.image)

@@ -1,6 +1,6 @@
 """Joins the coordinators with the partitions that they live in."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from barnabas.coordinator.groups.coordinator import GroupCoordinator
@@ -17,14 +17,22 @@ from barnabas.node.producer_id_blocks import ControllerBlocks
 from barnabas.replication import Partition
 from barnabas.replication.partition import ALL_IN_SYNC
 from barnabas.server.broker import Broker
-from barnabas.server.markers import LocalParticipants
+from barnabas.server.brokers import Brokers
+from barnabas.server.couriers import Couriers
+from barnabas.server.participants import ClusterParticipants
 from barnabas.server.promises import when_promised
 from barnabas.server.purgatory import Purgatory
+from barnabas.server.verifications import Verifications
 from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.peer import Peers
 
 
-def coordinate(broker: Broker) -> "Elections":
-    """Give a broker its coordinators."""
+def coordinate(broker: Broker, peers: Peers) -> "Elections":
+    """Give a broker its coordinators, and the way to those of other brokers."""
+    brokers = Brokers(
+        broker.node_id, lambda: broker.image, peers, broker.settings.inter_broker_listener_name
+    )
+    participants = ClusterParticipants(broker, brokers)
 
     def logs_of(topic: str) -> Callable[[int], CoordinatorLog]:
         return lambda index: CoordinatorLog(
@@ -41,23 +49,32 @@ def coordinate(broker: Broker) -> "Elections":
     broker.transactions = TransactionCoordinator(
         broker.resolver,
         lambda: broker.image,
-        participants=LocalParticipants(broker),
+        participants=participants,
         producer_id_blocks=ControllerBlocks(broker),
         group_partition=broker.groups.runtime.partition_of,
         open_log=logs_of(TRANSACTIONS_TOPIC),
         clockwork=broker.timer,
         clock=broker.clock,
     )
+    broker.verifications = Verifications(broker, brokers)
     broker.metrics.register(CoordinatorGauges(broker.groups, broker.transactions))
-    return Elections(broker.node_id, [broker.groups.runtime, broker.transactions.runtime])
+    return Elections(
+        broker.node_id,
+        [broker.groups.runtime, broker.transactions.runtime],
+        [participants.couriers, broker.verifications.couriers],
+    )
 
 
 class Elections:
-    """Tells each coordinator which partitions of its topic this broker leads."""
+    """Tells each coordinator which partitions of its topic this broker leads, and the couriers
+    between coordinators which brokers are gone."""
 
-    def __init__(self, node_id: int, runtimes: Iterable[Runtime[Any]]) -> None:
+    def __init__(
+        self, node_id: int, runtimes: Iterable[Runtime[Any]], couriers: Sequence[Couriers[Any]]
+    ) -> None:
         self._node_id = node_id
         self._runtimes = {runtime.topic: runtime for runtime in runtimes}
+        self._couriers = couriers
 
     def begin(self, image: Image) -> None:
         """Take up what this broker led when it stopped."""
@@ -69,6 +86,8 @@ class Elections:
 
     def follow(self, delta: Delta, image: Image) -> None:
         """The metadata changed, and the partitions have been told."""
+        for couriers in self._couriers:
+            couriers.follow(delta, image)
         for deleted in delta.topics_deleted.values():
             runtime = self._runtimes.get(deleted.name)
             if runtime is not None:
@@ -86,6 +105,8 @@ class Elections:
         """The broker stops: nobody waits for a coordinator any longer."""
         for runtime in self._runtimes.values():
             runtime.close()
+        for couriers in self._couriers:
+            couriers.close()
 
     def _decide(self, runtime: Runtime[Any], index: int, state: PartitionState) -> None:
         if state.leader == self._node_id:

@@ -28,6 +28,7 @@ from barnabas.replication import Partitions, rules_of
 from barnabas.server.broker import Broker, wall_clock_ms
 from barnabas.server.http import HttpEndpoint
 from barnabas.server.network import Network, NetworkSettings
+from barnabas.server.peers import SocketPeers
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.sessions import FetchSessions
 from barnabas.server.timer import Timer
@@ -70,6 +71,8 @@ class Node:
             controller.image,
             waiting=purgatory,
             background=threads,
+            ask_controller=lambda request: asyncio.ensure_future(controller.handle(request)),
+            clock=wall_clock_ms,
             lost_paths=storage.lost_paths,
         )
         self.broker = Broker(
@@ -84,7 +87,8 @@ class Node:
             purgatory=purgatory,
             fetch_sessions=FetchSessions(settings["max.incremental.fetch.session.cache.slots"]),
         )
-        self._elections = coordinate(self.broker)
+        self._peers = SocketPeers(loop, f"broker-{settings.node_id}")
+        self._elections = coordinate(self.broker, self._peers)
         self._network = Network(self.broker, NetworkSettings.of(resolver.broker_config), loop)
         self._metrics = HttpEndpoint(self.broker)
         self._presence = Presence(settings, controller, lambda: controller.image, self._partitions)
@@ -134,6 +138,7 @@ class Node:
         await self._presence.leave()
         self.broker.purgatory.release_all()
         self._elections.end()
+        self._peers.close()
         await self._network.drain(DRAIN_MS)
         await self._metrics.close()
         await self._controller.close()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from barnabas.coordinator.transactions.coordinator import TransactionCoordinator
     from barnabas.metadata.image import Image
     from barnabas.replication import Partitions
+    from barnabas.server.verifications import Verifications
 
 
 def wall_clock_ms() -> int:
@@ -42,4 +43,5 @@ class Broker:
     clock: Callable[[], int] = wall_clock_ms
     groups: "GroupCoordinator" = field(init=False)
     transactions: "TransactionCoordinator" = field(init=False)
+    verifications: "Verifications" = field(init=False)
     """Built upon the rest, by the node."""

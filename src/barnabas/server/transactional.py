@@ -20,6 +20,9 @@ FIRST_VERSION_WITH_ABORTABLE_ERRORS = 11
 FIRST_VERSION_THAT_ADDS = 12
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 
+LONGEST_WAIT = "add.partitions.to.txn.retry.backoff.max.ms"
+"""How long the end of the transaction before is waited for."""
+
 Outcome: TypeAlias = "Verification | NotVerified"
 Verified: TypeAlias = Mapping[Partition, Outcome]
 """What came of it by partition; those are left out whose transaction is open already."""
@@ -60,13 +63,13 @@ async def verify(request: ProduceRequest, call: Call) -> Verified:
     if not batches or not (adds or setting("transaction.partition.verification.enable")):
         return {}
     clock = call.broker.clock
-    until_ms = clock() + setting("add.partitions.to.txn.retry.backoff.max.ms")
+    until_ms = clock() + setting(LONGEST_WAIT)
     while True:
         verified = await _ask(request, call, batches, adds)
         if not adds or not _is_too_early(verified) or clock() >= until_ms:
             return verified
         _keep_records(request)
-        await _pause(call, setting("add.partitions.to.txn.retry.backoff.ms"))
+        await pause(call)
 
 
 async def _ask(request: ProduceRequest, call: Call, batches: Batches, adds: bool) -> Verified:
@@ -86,7 +89,7 @@ async def _ask(request: ProduceRequest, call: Call, batches: Batches, adds: bool
     transactional_id = request.transactional_id
     assert transactional_id is not None
     producer = next(iter(batches.values()))
-    answer = call.broker.transactions.verify_or_add(
+    answer = call.broker.verifications.verify_or_add(
         transactional_id,
         producer.producer_id,
         producer.producer_epoch,
@@ -173,7 +176,9 @@ def _refusal(
     return NotVerified(code, reason)
 
 
-async def _pause(call: Call, delay_ms: int) -> None:
+async def pause(call: Call) -> None:
+    """Before the coordinator is asked again."""
     over: asyncio.Future[None] = asyncio.Future()
+    delay_ms: int = call.broker.resolver.broker("add.partitions.to.txn.retry.backoff.ms")
     call.broker.timer.after(delay_ms, lambda: over.set_result(None))
     await over

@@ -1,6 +1,6 @@
 """A transaction coordinator without a house around it, and partitions that take part."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -60,6 +60,7 @@ class Request:
     marker: Marker
     partitions: Sequence[TopicPartition]
     answer: Answer[Outcomes]
+    is_wanted: Callable[[], bool] = lambda: True
 
 
 class FakeParticipants:
@@ -69,14 +70,32 @@ class FakeParticipants:
         self.partitions: dict[tuple[int, TopicPartition], Participant] = {}
         """By producer id and partition."""
         self.errors: dict[TopicPartition, ErrorCode] = {}
+        self.leaders: dict[TopicPartition, int | None] = {}
+        """Who leads a partition, if not broker 1: another, or nobody."""
         self.is_holding = False
         self.held: list[Request] = []
         self.requests: list[Request] = []
         self.before_each: Callable[[], None] = lambda: None
         """What happens before a marker is written to a partition."""
 
-    def end(self, marker: Marker, partitions: Sequence[TopicPartition]) -> Answer[Outcomes]:
-        request = Request(marker, partitions, Answer())
+    def by_leader(
+        self, partitions: Sequence[TopicPartition]
+    ) -> Mapping[int, Sequence[TopicPartition]]:
+        found: dict[int, list[TopicPartition]] = {}
+        for each in partitions:
+            leader = self.leaders.get(each, 1)
+            if leader is not None:
+                found.setdefault(leader, []).append(each)
+        return found
+
+    def end(
+        self,
+        leader: int,
+        marker: Marker,
+        partitions: Sequence[TopicPartition],
+        is_wanted: Callable[[], bool],
+    ) -> Answer[Outcomes]:
+        request = Request(marker, partitions, Answer(), is_wanted)
         self.requests.append(request)
         if self.is_holding:
             self.held.append(request)

@@ -3,7 +3,8 @@
 import pytest
 from tests.coordinator.transactions.house import House, Producer
 
-from barnabas.coordinator.transactions.markers import MAX_BACKOFF_MS
+from barnabas.coordinator.transactions.markers import FIRST_BACKOFF_MS, MAX_BACKOFF_MS
+from barnabas.metadata.delta import Delta
 from barnabas.metadata.states import TopicState
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -252,3 +253,125 @@ def test_a_topic_that_no_shard_has_heard_of_yet_is_told_too(house: House) -> Non
     house.coordinator.verify_or_add("x", producer.producer_id, 0, [("u", 0)], add=True)
     house.end(producer)
     assert house.participants.requests[-1].partitions == [("u", 0)]
+
+
+# Partitions that are led by several brokers
+
+
+def led_apart(house: House) -> Producer:
+    """A transaction in one partition here and in one that broker 2 leads, which is slow."""
+    producer = ongoing(house, 0, 1)
+    house.participants.leaders[T1] = 2
+    house.participants.is_holding = True
+    house.end(producer)
+    return producer
+
+
+def change_hands(house: House, partition: tuple[str, int], leader: int | None) -> None:
+    house.participants.leaders[partition] = leader
+    topic = house.image.topics.by_name(partition[0])
+    assert topic is not None
+    index = partition[1]
+    delta = Delta(partitions_changed={(topic.topic_id, index): topic.partitions[index]})
+    house.coordinator.runtime.follow(delta, house.image)
+
+
+def test_each_leader_is_told_of_its_own_partitions_and_answers_for_itself(house: House) -> None:
+    producer = led_apart(house)
+    here, there = house.participants.held
+    assert (here.partitions, there.partitions) == ([T0], [T1])
+    house.participants.deliver(there)
+    assert outcomes(house, producer) == {0: [], 1: [True]}
+    assert house.state_of() == "PrepareCommit"
+    house.participants.deliver(here)
+    assert house.state_of() == "CompleteCommit"
+
+
+def test_a_leader_that_is_slow_does_not_keep_others_from_being_told_again(house: House) -> None:
+    led_apart(house)
+    here, _ = house.participants.held
+    here.answer.complete({T0: ErrorCode.NOT_LEADER_OR_FOLLOWER})
+    house.advance(FIRST_BACKOFF_MS)
+    assert [each.partitions for each in house.participants.held] == [[T0], [T1], [T0]]
+
+
+def test_who_waits_for_an_answer_is_not_told_twice(house: House) -> None:
+    led_apart(house)
+    house.advance(60_000)
+    change_hands(house, T1, 3)
+    assert len(house.participants.held) == 2
+
+
+def test_a_partition_without_a_leader_is_told_as_soon_as_it_has_one(house: House) -> None:
+    producer = ongoing(house, 0)
+    house.participants.leaders[T0] = None
+    house.end(producer)
+    house.advance(10_000)
+    assert not house.participants.requests
+    change_hands(house, T0, 2)
+    assert house.state_of() == "CompleteCommit"
+
+
+def test_one_that_refused_is_told_at_once_when_it_changes_hands(house: House) -> None:
+    producer = ongoing(house, 0)
+    house.participants.errors[T0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    house.end(producer)
+    house.advance(10_000)
+    del house.participants.errors[T0]
+    change_hands(house, ("t", 3), 2)
+    assert house.state_of() == "PrepareCommit"
+    change_hands(house, T0, 2)
+    assert house.state_of() == "CompleteCommit"
+    assert outcomes(house, producer) == {0: [True]}
+
+
+def test_a_partition_deleted_while_it_is_told_is_not_waited_for(house: House) -> None:
+    house.create_topic("u", 1)
+    producer = ongoing(house, 0)
+    house.coordinator.verify_or_add("x", producer.producer_id, 0, [("u", 0)], add=True)
+    house.participants.leaders["u", 0] = 2
+    house.participants.is_holding = True
+    house.end(producer)
+    house.delete_topic("u")
+    here = next(each for each in house.participants.held if each.partitions == [T0])
+    here.answer.complete({T0: ErrorCode.NOT_LEADER_OR_FOLLOWER})
+    house.participants.is_holding = False
+    house.advance(FIRST_BACKOFF_MS)
+    assert house.state_of() == "CompleteCommit"
+
+
+def test_nobody_wants_the_markers_of_a_coordinator_that_resigned(house: House) -> None:
+    led_apart(house)
+    assert all(each.is_wanted() for each in house.participants.held)
+    house.log.lose_leadership()
+    house.coordinator.runtime.close()
+    assert not any(each.is_wanted() for each in house.participants.held)
+
+
+def test_an_outcome_that_was_not_committed_is_forgotten_with_the_leadership(house: House) -> None:
+    producer = ongoing(house, 0)
+    committed = house.log.end_offset
+    house.log.committing = False
+    answer = house.end(producer)
+    house.log.lose_leadership()
+    house.log.truncate_to(committed)
+    house.log.committing = True
+    house.elect()
+    house.advance(60_000)
+    assert answer.result().error_code == ErrorCode.NOT_COORDINATOR
+    assert house.state_of() == "Ongoing"
+    assert not house.participants.requests
+
+
+def test_a_new_coordinator_tells_nobody_before_what_it_loaded_is_committed(house: House) -> None:
+    producer = ongoing(house, 0)
+    house.log.committing = False
+    house.end(producer)
+    house.elect()
+    house.advance(60_000)
+    assert house.state_of() == "PrepareCommit"
+    assert not house.participants.requests
+    house.log.committing = True
+    house.log.commit()
+    house.advance(1_000)
+    assert outcomes(house, producer) == {0: [True]}

@@ -6,7 +6,8 @@ is left to tell.
 """
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from barnabas.coordinator.answer import Answer
@@ -53,6 +54,8 @@ class Ending:
     transactional_id: str
     marker: Marker
     remaining: set[TopicPartition]
+    under_way: set[TopicPartition] = field(default_factory=set)
+    """Those that are being told: each leader answers for itself, and in its own time."""
     backoff_ms: int = FIRST_BACKOFF_MS
 
     @property
@@ -120,6 +123,14 @@ def _resume(transactions: "Transactions", undone: list[str]) -> None:
     transactions.timers.set(("resume",), 0, lambda: Decision(None, committed=tell_some))
 
 
+def tell_again(transactions: "Transactions", changed: Collection[TopicPartition]) -> None:
+    """These partitions changed hands, maybe: who waits for them need not wait any longer."""
+    for ending in list(transactions.endings.values()):
+        if not ending.remaining.isdisjoint(changed):
+            ending.backoff_ms = FIRST_BACKOFF_MS
+            _send(transactions, ending)
+
+
 def _send(transactions: "Transactions", ending: Ending) -> None:
     if not _is_current(transactions, ending):
         return
@@ -128,30 +139,49 @@ def _send(transactions: "Transactions", ending: Ending) -> None:
     if not ending.remaining:
         _complete(transactions, ending)
         return
-    answer = transactions.participants.end(ending.marker, sorted(ending.remaining))
-    answer.then(lambda told: _heard(transactions, ending, told))
+    by_leader = transactions.participants.by_leader(sorted(ending.remaining - ending.under_way))
+    for partitions in by_leader.values():
+        ending.under_way.update(partitions)
+    if not ending.remaining <= ending.under_way:
+        _send_later(transactions, ending)
+    for leader, partitions in by_leader.items():
+        _send_to(transactions, ending, leader, partitions)
 
 
-def _heard(transactions: "Transactions", ending: Ending, told: Answer[Outcomes]) -> None:
+def _send_to(
+    transactions: "Transactions", ending: Ending, leader: int, partitions: Sequence[TopicPartition]
+) -> None:
+    answer = transactions.participants.end(
+        leader, ending.marker, partitions, lambda: _is_current(transactions, ending)
+    )
+    answer.then(lambda told: _heard(transactions, ending, partitions, told))
+
+
+def _heard(
+    transactions: "Transactions",
+    ending: Ending,
+    partitions: Sequence[TopicPartition],
+    told: Answer[Outcomes],
+) -> None:
     if not _is_current(transactions, ending):
         return
     codes = {} if told.error is not None else told.result()
     if ErrorCode.TRANSACTION_COORDINATOR_FENCED in codes.values():
         _give_up(transactions, ending)
         return
+    ending.under_way.difference_update(partitions)
     ending.remaining.difference_update(each for each, code in codes.items() if code in DONE)
     if not ending.remaining:
         _complete(transactions, ending)
-        return
-    _send_later(transactions, ending, ending.backoff_ms)
-    if ending.backoff_ms < MAX_BACKOFF_MS:
-        ending.backoff_ms = min(ending.backoff_ms * 2, MAX_BACKOFF_MS)
-        if ending.backoff_ms == MAX_BACKOFF_MS:
+    elif not ending.remaining.isdisjoint(partitions):
+        waited_ms = ending.backoff_ms
+        _send_later(transactions, ending)
+        if waited_ms < ending.backoff_ms == MAX_BACKOFF_MS:
             log.warning(
                 "%s: the transaction of %s waits for %s: %s",
                 transactions.shard,
                 ending.transactional_id,
-                sorted(ending.remaining),
+                sorted(ending.remaining.intersection(partitions)),
                 told.error or {code.name for code in codes.values() if code not in DONE},
             )
 
@@ -168,7 +198,8 @@ def _complete(transactions: "Transactions", ending: Ending) -> None:
 
     transactions.shard.write(decide)
     if transactions.known[transactional_id].is_ending:  # the log refused it
-        _send_later(transactions, ending, MAX_BACKOFF_MS)
+        ending.backoff_ms = MAX_BACKOFF_MS
+        _send_later(transactions, ending)
     else:
         del transactions.endings[transactional_id]
         transactions.timers.cancel(ending.timer)
@@ -186,12 +217,16 @@ def _give_up(transactions: "Transactions", ending: Ending) -> None:
     transactions.timers.cancel(ending.timer)
 
 
-def _send_later(transactions: "Transactions", ending: Ending, delay_ms: int) -> None:
+def _send_later(transactions: "Transactions", ending: Ending) -> None:
+    """Tell who is not being told, in a while that grows from one time to the next."""
+    if ending.timer in transactions.timers:
+        return
     transactions.timers.set(
         ending.timer,
-        delay_ms,
+        ending.backoff_ms,
         lambda: Decision(None, committed=lambda: _send(transactions, ending)),
     )
+    ending.backoff_ms = min(ending.backoff_ms * 2, MAX_BACKOFF_MS)
 
 
 def _tell_later(transactions: "Transactions", transactional_id: str) -> None:

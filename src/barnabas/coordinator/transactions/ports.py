@@ -1,6 +1,6 @@
 """What the transaction coordinator needs from the house around it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from barnabas.coordinator.answer import Answer
@@ -15,11 +15,22 @@ Outcomes = dict[TopicPartition, ErrorCode]
 class Participants(Protocol):
     """The partitions that take part in transactions, whoever leads them."""
 
-    def end(self, marker: Marker, partitions: Sequence[TopicPartition]) -> Answer[Outcomes]:
-        """Write the marker into each; what came of it by partition.
+    def by_leader(
+        self, partitions: Sequence[TopicPartition]
+    ) -> Mapping[int, Sequence[TopicPartition]]:
+        """Which broker is to be told of which of them; who has no leader now is left out."""
 
-        One that is left out, and all if the answer fails, are told again: so an answer must come,
-        and with it the promise that what did not arrive will not arrive later.
+    def end(
+        self,
+        leader: int,
+        marker: Marker,
+        partitions: Sequence[TopicPartition],
+        is_wanted: Callable[[], bool],
+    ) -> Answer[Outcomes]:
+        """Have the leader write the marker into each; what came of it by partition.
+
+        One that is left out, and all if the answer fails, are told again: so an answer must come.
+        `is_wanted` is asked right before the marker leaves; where it is not, nobody answers.
         """
 
 

@@ -8,7 +8,11 @@ from barnabas.coordinator.shard import Shard
 from barnabas.coordinator.timers import Timers
 from barnabas.coordinator.transactions import markers, timeouts
 from barnabas.coordinator.transactions.due import DueIds
-from barnabas.coordinator.transactions.metadata import TransactionMetadata, TransactionState
+from barnabas.coordinator.transactions.metadata import (
+    TopicPartition,
+    TransactionMetadata,
+    TransactionState,
+)
 from barnabas.coordinator.transactions.ports import Participants
 from barnabas.coordinator.transactions.producer_ids import ProducerIds
 from barnabas.coordinator.transactions.records import from_record, to_record
@@ -94,4 +98,15 @@ class Transactions:
         self.endings.clear()
 
     def follow(self, delta: Delta, image: Image) -> None:
-        """Metadata is asked for when it is needed."""
+        """Metadata is asked for when it is needed; who waits for a leader may find one now."""
+        if self.endings and delta.partitions_changed:
+            markers.tell_again(self, _named(delta, image))
+
+
+def _named(delta: Delta, image: Image) -> set[TopicPartition]:
+    """The partitions that changed, as transactions know them."""
+    return {
+        (topic.name, index)
+        for topic_id, index in delta.partitions_changed
+        if (topic := image.topics.by_id(topic_id)) is not None
+    }
