@@ -6,6 +6,7 @@ from random import Random
 from barnabas.raft.effects import (
     AppendLeaderChange,
     Effect,
+    HighWatermark,
     LeaderChange,
     Persist,
     QuorumState,
@@ -59,7 +60,7 @@ class Member:
         self.node = node
         self.voters = voters
         # Everything below it is committed; it never falls.
-        self.high_watermark = 0
+        self.high_watermark = log.newest_snapshot.end_offset if log.newest_snapshot else 0
         self._log = log
         self._timeouts = timeouts
         self._random = random
@@ -133,6 +134,11 @@ class Member:
                 return at_ms
             case Follower(silent_at_ms=at_ms) | Resigned(leave_at_ms=at_ms):
                 return at_ms
+
+    def _raise_high_watermark(self, offset: int) -> None:
+        if offset > self.high_watermark:
+            self.high_watermark = offset
+            self._effects.append(HighWatermark(offset))
 
     # From role to role
 
