@@ -76,6 +76,7 @@ class World:
         self.now_ms = NOW_MS
         self.offset = 1000
         self.turn = 0
+        self.voter_ids = [1]
         levels = features.default_levels()
         del levels[features.KRAFT_VERSION]
         self.apply(
@@ -96,6 +97,7 @@ class World:
             next_offset=self.offset,
             cluster_id=CLUSTER_ID,
             controller_id=1,
+            voter_ids=self.voter_ids,
             kraft_version=1,
             resolver=resolver,
             new_topic_settings=NewTopicSettings(resolver),

@@ -43,14 +43,16 @@ def load(batches: Iterable[CommittedBatch], loader: Loader) -> None:
 
 
 def activation_records(
-    loader: Loader, bootstrap: Sequence[bytes], context: Context
+    image: Image, bootstrap: Sequence[bytes], context: Context, in_transaction: bool
 ) -> list[Message]:
     """A new cluster gets its features; a transaction the leader before left open is taken back."""
-    if loader.in_transaction:
-        return [AbortTransactionRecord(reason="the controller that began it no longer leads")]
-    if not loader.image.features:
-        return _first_records(bootstrap, loader.image, context)
-    return []
+    records: list[Message] = []
+    if in_transaction:
+        reason = "the controller that began it no longer leads"
+        records.append(AbortTransactionRecord(reason=reason))
+    if not image.features:
+        records += _first_records(bootstrap, image, context)
+    return records
 
 
 def _first_records(bootstrap: Sequence[bytes], image: Image, context: Context) -> list[Message]:

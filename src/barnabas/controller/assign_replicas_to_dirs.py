@@ -81,8 +81,5 @@ def _assign(
         rules_for(topic, image, context),
         acceptable,
         isr=isr,
-        directories=tuple(
-            directory_id if replica == broker_id else partition.directory_of(replica)
-            for replica in partition.replicas
-        ),
+        directories={broker_id: directory_id},
     )

@@ -80,13 +80,13 @@ def _next_standing(
             caught_up = request.current_metadata_offset >= broker.epoch
             return Standing.ACTIVE if caught_up and not request.want_fence else before
         case Standing.ACTIVE if request.want_shut_down:
-            if not request.want_fence and broker_lifecycle.leads_anything(broker.broker_id, image):
+            if not request.want_fence and image.topics.index.leads_anything(broker.broker_id):
                 return Standing.SHUTTING_DOWN
             return Standing.MAY_STOP
         case Standing.ACTIVE:
             return Standing.FENCED if request.want_fence else before
         case Standing.SHUTTING_DOWN:
-            if broker_lifecycle.leads_anything(broker.broker_id, image):
+            if image.topics.index.leads_anything(broker.broker_id):
                 return before
             slowest = context.contacts.lowest_offset(image.brokers)
             known_to_all = (

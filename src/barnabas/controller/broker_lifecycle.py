@@ -1,12 +1,12 @@
 """What follows from a broker coming, going or losing a disk: records for it and its partitions."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from barnabas.controller.decision import Context
-from barnabas.controller.elections import broker_changes, each_partition
+from barnabas.controller.elections import broker_changes, found
 from barnabas.metadata.image import Image
-from barnabas.metadata.states import NO_LEADER, BrokerState, PartitionState, TopicState
+from barnabas.metadata.states import BrokerState
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
@@ -37,7 +37,7 @@ def fence(broker: BrokerState, image: Image, context: Context) -> list[Message]:
 
 def unfence(broker: BrokerState, image: Image, context: Context) -> list[Message]:
     """It may lead again, and at once leads what had no leader and it can lead."""
-    leaderless = _partitions(image, lambda partition: partition.leader == NO_LEADER)
+    leaderless = image.topics.index.leaderless
     return [
         _change(broker, fenced=_NO),
         *broker_changes(image, context, leaderless, joining=broker.broker_id),
@@ -64,7 +64,11 @@ def lose_directories(
     if not offline:
         return []
     broker_id = broker.broker_id
-    touched = _partitions(image, lambda p: p.directory_of(broker_id) in offline)
+    touched = [
+        (topic.topic_id, number)
+        for topic, number, partition in found(image, image.topics.index.in_sync_by(broker_id))
+        if partition.directory_of(broker_id) in offline
+    ]
     online = [directory for directory in broker.log_dirs if directory not in lost]
     return [
         *broker_changes(image, context, touched, leaving=broker_id),
@@ -79,20 +83,9 @@ def cordon_directories(broker: BrokerState, cordoned: list[bytes]) -> list[Messa
     return [_change(broker, cordoned_log_dirs=cordoned)]
 
 
-def leads_anything(broker_id: int, image: Image) -> bool:
-    return any(partition.leader == broker_id for _, _, partition in each_partition(image))
-
-
 def _leave(broker: BrokerState, image: Image, context: Context) -> Iterator[Message]:
-    broker_id = broker.broker_id
-    in_sync = _partitions(image, lambda partition: broker_id in partition.isr)
-    return broker_changes(image, context, in_sync, leaving=broker_id)
-
-
-def _partitions(
-    image: Image, concerned: Callable[[PartitionState], bool]
-) -> Iterator[tuple[TopicState, int, PartitionState]]:
-    return (each for each in each_partition(image) if concerned(each[2]))
+    in_sync = image.topics.index.in_sync_by(broker.broker_id)
+    return broker_changes(image, context, in_sync, leaving=broker.broker_id)
 
 
 def _change(

@@ -5,8 +5,12 @@ v2 log directories; v3 the epoch before, by which a broker shows that it had sto
 
 from barnabas.controller.contacts import Contact
 from barnabas.controller.decision import Context, Decision
-from barnabas.controller.elections import broker_changes, each_partition
-from barnabas.metadata.features import DIRECTORY_ASSIGNMENT_FROM, METADATA_VERSION
+from barnabas.controller.elections import broker_changes, found
+from barnabas.metadata.features import (
+    DIRECTORY_ASSIGNMENT_FROM,
+    ELIGIBLE_LEADERS_FROM,
+    METADATA_VERSION,
+)
 from barnabas.metadata.image import Image
 from barnabas.metadata.states import BrokerState, Directory, LevelRange
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -35,6 +39,7 @@ def decide(request: BrokerRegistrationRequest, image: Image, context: Context) -
     if (
         existing is not None
         and restarted
+        and not existing.in_controlled_shutdown
         and context.contacts.has_session(existing, context.now_ms)
     ):
         raise KafkaError(
@@ -44,7 +49,7 @@ def decide(request: BrokerRegistrationRequest, image: Image, context: Context) -
     _require_directories(request, image)
     _require_features(request, image)
     records: list[Message] = []
-    if restarted and existing is not None:
+    if restarted:
         records += _cleanup(existing, request, image, context)
     record = _register_record(request, image)
     if existing is None or restarted:
@@ -66,7 +71,7 @@ def refuse(request: BrokerRegistrationRequest, error: KafkaError) -> BrokerRegis
 
 
 def _cleanup(
-    existing: BrokerState, request: BrokerRegistrationRequest, image: Image, context: Context
+    existing: BrokerState | None, request: BrokerRegistrationRequest, image: Image, context: Context
 ) -> list[Message]:
     """The process before may have died: it leads nothing now, and unless it had stopped cleanly
     its log may have lost what its replicas were trusted to have (KIP-966).
@@ -76,23 +81,18 @@ def _cleanup(
     while the broker is fenced no client is sent to it. (Kafka takes the leader away and gives it
     back, two records a partition.)
     """
-    clean = request.previous_broker_epoch == existing.epoch
-    broker_id = request.broker_id
-    alone = (broker_id,) if clean else None
-    return list(
-        broker_changes(
-            image,
-            context,
-            (
-                (topic, index, partition)
-                for topic, index, partition in each_partition(image)
-                if partition.replicas != alone
-                and (broker_id in partition.isr or (not clean and broker_id in partition.elr))
-            ),
-            leaving=broker_id if clean else None,
-            lost_log=None if clean else broker_id,
-        )
-    )
+    broker_id, index = request.broker_id, image.topics.index
+    if image.metadata_level < ELIGIBLE_LEADERS_FROM:
+        return list(broker_changes(image, context, index.in_sync_by(broker_id), leaving=broker_id))
+    if existing is not None and request.previous_broker_epoch == existing.epoch:
+        shared = [
+            (topic.topic_id, number)
+            for topic, number, partition in found(image, index.in_sync_by(broker_id))
+            if len(partition.replicas) > 1
+        ]
+        return list(broker_changes(image, context, shared, leaving=broker_id))
+    trusted = (*index.in_sync_by(broker_id), *index.eligible_by(broker_id))
+    return list(broker_changes(image, context, trusted, lost_log=broker_id))
 
 
 def _register_record(request: BrokerRegistrationRequest, image: Image) -> RegisterBrokerRecord:

@@ -1,6 +1,6 @@
 """When each broker was last heard from. It is not in the log, and dies with this controller."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from barnabas.metadata.states import BrokerState
@@ -24,11 +24,17 @@ class Contacts:
 
     def __init__(self, session_timeout_ms: int) -> None:
         self.session_timeout_ms = session_timeout_ms
-        self._last: dict[int, Contact] = {}
+        self._last: dict[int, Contact] = {}  # in the order of time
+
+    def expect(self, brokers: Iterable[BrokerState], now_ms: int) -> None:
+        """Begin a session for every broker that is let in: it may not know this controller yet."""
+        for broker in brokers:
+            if not broker.fenced:
+                self.touch(Contact(broker.broker_id, broker.epoch, now_ms, metadata_offset=-1))
 
     def touch(self, contact: Contact) -> None:
         """Note a sign of life. The offset at which a shutdown began is kept while it lasts."""
-        before = self._last.get(contact.broker_id)
+        before = self._last.pop(contact.broker_id, None)
         if (
             before is not None
             and before.broker_epoch == contact.broker_epoch
@@ -36,6 +42,15 @@ class Contacts:
         ):
             contact = replace(contact, shutdown_offset=before.shutdown_offset)
         self._last[contact.broker_id] = contact
+
+    def expired(self, now_ms: int) -> Iterator[int]:
+        """The brokers that were silent for too long; each is told once. Costs what is due."""
+        while self._last:
+            longest_silent = next(iter(self._last.values()))
+            if now_ms - longest_silent.at_ms < self.session_timeout_ms:
+                return
+            del self._last[longest_silent.broker_id]
+            yield longest_silent.broker_id
 
     def has_session(self, broker: BrokerState, now_ms: int) -> bool:
         """Whether that registration counts as running: let in, and heard from of late."""

@@ -108,7 +108,8 @@ class Controller:
         self._resolver = Resolver(self._settings, self._ahead.configs)
         self._new_topic_settings = NewTopicSettings(self._resolver)
         self._schedule.restart(now_ms)
-        self._append(activation_records(self._loader, bootstrap, self._context()))
+        in_transaction = self._loader.in_transaction
+        self._append(activation_records(self._ahead, bootstrap, self._context(), in_transaction))
         self.quorum.flush()
         self._publish_committed()
 
@@ -161,6 +162,7 @@ class Controller:
             next_offset=self.quorum.end_offset,
             cluster_id=self._cluster_id,
             controller_id=self._settings.node_id,
+            voter_ids=self.quorum.describe().voters.ids(),
             kraft_version=self.quorum.kraft_version,
             resolver=self._resolver,
             new_topic_settings=self._new_topic_settings,

@@ -5,7 +5,7 @@ as it will be once everything decided before is committed, and `refuse(request, 
 of that API's shape to a request that failed as a whole.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -28,6 +28,7 @@ class Context:
     next_offset: int
     cluster_id: str
     controller_id: int
+    voter_ids: Collection[int]
     kraft_version: int
     resolver: Resolver
     new_topic_settings: NewTopicSettings

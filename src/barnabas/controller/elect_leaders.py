@@ -1,9 +1,7 @@
 """ElectLeaders (key 43): the preferred leader, or from v1 any replica that is alive, on demand."""
 
-from dataclasses import replace
-
 from barnabas.controller.decision import Context, Decision, require_bounded
-from barnabas.controller.elections import Election, can_lead, change_partition, rules_for
+from barnabas.controller.elections import Election, elect
 from barnabas.metadata.image import Image
 from barnabas.metadata.states import NO_LEADER
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -80,9 +78,7 @@ def _elect(
         raise KafkaError(
             ErrorCode.ELECTION_NOT_NEEDED, f"{topic_name}-{index} is led by {partition.leader}."
         )
-    rules = replace(rules_for(topic, image, context), election=election)
-    acceptable = can_lead(image, partition)
-    record = change_partition(topic.topic_id, index, partition, rules, acceptable)
+    record = elect(topic, index, election, image, context)
     if record is None:
         missing = (
             ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE

@@ -5,14 +5,19 @@ Pure functions from a partition to the record that changes it. With eligible lea
 hold everything committed, and may lead without loss.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import Enum, auto
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from barnabas.controller.decision import Context
-from barnabas.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION
+from barnabas.metadata.features import (
+    DIRECTORY_ASSIGNMENT_FROM,
+    ELIGIBLE_LEADER_REPLICAS_VERSION,
+)
 from barnabas.metadata.image import Image
+from barnabas.metadata.partition_index import PartitionKey
 from barnabas.metadata.states import (
     NO_LEADER,
     PartitionState,
@@ -25,6 +30,7 @@ from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 # Before it, brokers needed a new leader epoch when the in-sync set shrank (KAFKA-15021).
 _SHRINKS_KEEP_EPOCH_FROM: Final = 12
 
+_AS_BEFORE: Final[Mapping[int, bytes]] = MappingProxyType({})
 
 T = TypeVar("T")
 
@@ -44,7 +50,27 @@ class Rules:
     election: Election
     min_isr: int
     eligible_leaders: bool
-    shrinking_starts_epoch: bool
+    shrinking_starts_epoch: bool = False
+    names_directories: bool = True
+
+
+@dataclass(slots=True, frozen=True)
+class Assignment:
+    """Who holds a partition, and which of them are only coming or still going."""
+
+    replicas: Replicas
+    adding: Replicas = ()
+    removing: Replicas = ()
+
+    def completed(self, isr: Replicas) -> tuple["Assignment", Replicas]:
+        """The assignment and in-sync set once all that shall stay are in sync; before, as it is."""
+        if not self.adding and not self.removing:
+            return self, isr
+        staying = tuple(replica for replica in self.replicas if replica not in self.removing)
+        in_sync = tuple(replica for replica in isr if replica not in self.removing)
+        if not staying or not set(staying) <= set(in_sync):
+            return self, isr
+        return Assignment(staying), in_sync
 
 
 def rules_for(topic: TopicState, image: Image, context: Context) -> Rules:
@@ -57,6 +83,7 @@ def rules_for(topic: TopicState, image: Image, context: Context) -> Rules:
         min(config["min.insync.replicas"], replication_factor),
         image.features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0,
         image.metadata_level < _SHRINKS_KEEP_EPOCH_FROM,
+        image.metadata_level >= DIRECTORY_ASSIGNMENT_FROM,
     )
 
 
@@ -86,23 +113,27 @@ def can_lead(
 
 def change_partition(
     topic_id: bytes,
-    index: int,
+    number: int,
     partition: PartitionState,
     rules: Rules,
     acceptable: Callable[[int], bool],
     *,
     isr: Replicas | None = None,
+    assignment: Assignment | None = None,
     lost_log: int | None = None,
     recovery_state: int | None = None,
-    directories: tuple[bytes, ...] | None = None,
+    directories: Mapping[int, bytes] = _AS_BEFORE,
 ) -> PartitionChangeRecord | None:
     """The record for a partition whose in-sync set shall be `isr`, or None if nothing changes.
 
-    `lost_log` is a broker that stopped uncleanly: it may have lost what it once had.
+    `assignment` is who shall hold it; `lost_log` a broker that stopped uncleanly and may have
+    lost what it once had; `directories` where replicas are that are new or have moved.
     """
+    wanted = assignment or Assignment(partition.replicas, partition.adding, partition.removing)
     target_isr = partition.isr if isr is None else isr
-    elr = _eligible(partition, target_isr, rules, lost_log)
-    leader, unclean = _elect(partition, target_isr, elr, rules, acceptable)
+    held, target_isr = wanted.completed(target_isr)
+    elr = _eligible(partition, held.replicas, target_isr, rules, lost_log)
+    leader, unclean = _elect(partition, held.replicas, target_isr, elr, rules, acceptable)
     recovery = partition.recovery_state if recovery_state is None else recovery_state
     if unclean:
         target_isr, elr, recovery = (leader,), (), RecoveryState.RECOVERING
@@ -110,8 +141,12 @@ def change_partition(
         target_isr, elr = (leader,), tuple(replica for replica in elr if replica != leader)
     elif not target_isr and not rules.eligible_leaders:
         target_isr = partition.isr  # kept, so that its members may lead when they are back
-    record = PartitionChangeRecord(topic_id=topic_id, partition_id=index)
-    if leader != partition.leader or _shrinks_with_epoch(partition, target_isr, rules):
+    record = PartitionChangeRecord(topic_id=topic_id, partition_id=number)
+    if (
+        leader != partition.leader
+        or _removes_replicas(partition, held.replicas)
+        or _shrinks_with_epoch(partition, target_isr, rules)
+    ):
         record.leader = leader
     if recovery != partition.recovery_state:
         record.leader_recovery_state = recovery
@@ -119,16 +154,23 @@ def change_partition(
     record.isr = _if_changed(partition.isr, target_isr)
     record.eligible_leader_replicas = _if_changed(partition.elr, elr)
     record.last_known_elr = _if_changed(partition.last_known_elr, last_known)
-    if directories is not None:
-        record.directories = _if_changed(partition.directories, directories)
-    nothing = PartitionChangeRecord(topic_id=topic_id, partition_id=index)
-    return record if record != nothing else None
+    record.replicas = _if_changed(partition.replicas, held.replicas)
+    record.adding_replicas = _if_changed(partition.adding, held.adding)
+    record.removing_replicas = _if_changed(partition.removing, held.removing)
+    if rules.names_directories and (directories or record.replicas is not None):
+        record.directories = _if_changed(
+            partition.directories,
+            tuple(directories.get(r) or partition.directory_of(r) for r in held.replicas),
+        )
+    return (
+        record if record != PartitionChangeRecord(topic_id=topic_id, partition_id=number) else None
+    )
 
 
 def broker_changes(
     image: Image,
     context: Context,
-    partitions: Iterable[tuple[TopicState, int, PartitionState]],
+    concerned: Iterable[PartitionKey],
     *,
     leaving: int | None = None,
     joining: int | None = None,
@@ -137,12 +179,12 @@ def broker_changes(
     """The changes to partitions when a broker leaves, joins, or comes back without its log."""
     gone = (leaving, lost_log)
     rules: dict[bytes, Rules] = {}
-    for topic, index, partition in partitions:
+    for topic, number, partition in found(image, concerned):
         if topic.topic_id not in rules:
             rules[topic.topic_id] = rules_for(topic, image, context)
         record = change_partition(
             topic.topic_id,
-            index,
+            number,
             partition,
             rules[topic.topic_id],
             can_lead(image, partition, excluded=gone, joining=joining),
@@ -153,33 +195,51 @@ def broker_changes(
             yield record
 
 
-def each_partition(image: Image) -> Iterator[tuple[TopicState, int, PartitionState]]:
-    for topic in image.topics:
-        for index, partition in topic.partitions.items():
-            yield topic, index, partition
+def elect(
+    topic: TopicState, number: int, election: Election, image: Image, context: Context
+) -> PartitionChangeRecord | None:
+    """The change that an election of that kind makes to a partition, if any."""
+    partition = topic.partitions[number]
+    rules = replace(rules_for(topic, image, context), election=election)
+    return change_partition(topic.topic_id, number, partition, rules, can_lead(image, partition))
+
+
+def found(
+    image: Image, keys: Iterable[PartitionKey]
+) -> Iterator[tuple[TopicState, int, PartitionState]]:
+    """The partitions of these ids and numbers, as far as they exist."""
+    for topic_id, number in keys:
+        topic = image.topics.by_id(topic_id)
+        if topic is not None and number in topic.partitions:
+            yield topic, number, topic.partitions[number]
 
 
 def _eligible(
-    partition: PartitionState, isr: Replicas, rules: Rules, lost_log: int | None
+    partition: PartitionState,
+    replicas: Replicas,
+    isr: Replicas,
+    rules: Rules,
+    lost_log: int | None,
 ) -> Replicas:
     """Below the minimum, whoever leaves the in-sync set still has all that is committed."""
     if not rules.eligible_leaders or len(isr) >= rules.min_isr:
         return ()
     candidates = dict.fromkeys((*partition.elr, *partition.isr))
-    return tuple(r for r in candidates if r not in isr and r != lost_log)
+    return tuple(r for r in candidates if r in replicas and r not in isr and r != lost_log)
 
 
 def _elect(
     partition: PartitionState,
+    replicas: Replicas,
     isr: Replicas,
     elr: Replicas,
     rules: Rules,
     acceptable: Callable[[int], bool],
 ) -> tuple[int, bool]:
     """The leader, and whether it may lack committed records."""
-    in_turn = (partition.leader, *partition.replicas)
+    in_turn = (partition.leader, *replicas)
     if rules.election is Election.PREFERRED:
-        in_turn = (partition.replicas[0], *in_turn)
+        in_turn = (replicas[0], *in_turn)
     clean = isr or elr
     for replica in in_turn:
         if replica in clean and acceptable(replica):
@@ -189,7 +249,7 @@ def _elect(
         if acceptable(last_known):
             return last_known, True
     if rules.election is Election.UNCLEAN:
-        for replica in partition.replicas:
+        for replica in replicas:
             if acceptable(replica):
                 return replica, True
     return NO_LEADER, False
@@ -204,6 +264,11 @@ def _last_known_leader(
     if not isr and partition.isr and partition.leader != NO_LEADER:
         return (partition.leader,)
     return () if leader != NO_LEADER else partition.last_known_elr
+
+
+def _removes_replicas(partition: PartitionState, replicas: Replicas) -> bool:
+    """Then a new epoch tells those who were removed, and keeps them from coming back."""
+    return replicas is not partition.replicas and not set(partition.replicas) <= set(replicas)
 
 
 def _shrinks_with_epoch(partition: PartitionState, isr: Replicas, rules: Rules) -> bool:

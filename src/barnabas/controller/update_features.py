@@ -22,6 +22,7 @@ from barnabas.wire.schema import Message
 
 _BROKER = 4
 _MIN_ISR = "min.insync.replicas"
+_DISABLED = LevelRange(0, 0)
 
 
 class UpgradeType(IntEnum):
@@ -107,21 +108,33 @@ def _upgrade_type(update: FeatureUpdateKey) -> UpgradeType:
 
 
 def _require_supported(update: FeatureUpdateKey, image: Image, context: Context) -> None:
-    nodes: list[tuple[str, Mapping[str, LevelRange]]] = [
-        (f"Local controller {context.controller_id}", features.SUPPORTED)
-    ]
-    nodes += [(f"Broker {each.broker_id}", each.features) for each in image.brokers.values()]
+    """Every broker and controller must be able to follow; one that names no levels can at 0."""
+    own = features.SUPPORTED.get(update.feature)
+    if own is None:
+        raise _invalid(update, f"Local controller {context.controller_id} does not support it.")
+    nodes = [(f"Local controller {context.controller_id}", own)]
     nodes += [
-        (f"Controller {each.controller_id}", each.features)
+        (f"Broker {each.broker_id}", each.features.get(update.feature, _DISABLED))
+        for each in image.brokers.values()
+    ]
+    nodes += [
+        (f"Controller {each.controller_id}", each.features.get(update.feature, _DISABLED))
         for each in image.controllers.values()
         if each.controller_id != context.controller_id
     ]
-    for node, supported in nodes:
-        levels = supported.get(update.feature)
-        if levels is None:
+    for node, levels in nodes:
+        if update.max_version_level in levels:
+            continue
+        if levels.max == 0:
             raise _invalid(update, f"{node} does not support this feature.")
-        if update.max_version_level not in levels:
-            raise _invalid(update, f"{node} only supports versions {levels.min}-{levels.max}.")
+        raise _invalid(update, f"{node} only supports versions {levels.min}-{levels.max}.")
+    if image.metadata_level < features.CONTROLLER_REGISTRATION_FROM:
+        return
+    for voter_id in context.voter_ids:
+        if voter_id != context.controller_id and voter_id not in image.controllers:
+            raise _invalid(
+                update, f"Controller {voter_id} has not registered, and may not support it."
+            )
 
 
 def _invalid(update: FeatureUpdateKey, reason: str) -> KafkaError:

@@ -61,6 +61,7 @@ METADATA_RELEASES: Final[Mapping[int, str]] = {
 METADATA_TRANSACTIONS_FROM: Final = 13
 CONTROLLER_REGISTRATION_FROM: Final = 15
 DIRECTORY_ASSIGNMENT_FROM: Final = 17
+ELIGIBLE_LEADERS_FROM: Final = 23
 
 # Levels whose records an older level cannot read: going back past one would lose metadata.
 _RECORDS_CHANGED_AT: Final = frozenset({8, 11, 13, 14, 15, 17, 23, 30})
@@ -76,7 +77,7 @@ _DEFAULT_FROM: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
 }
 
 _DEPENDENCIES: Final[Mapping[tuple[str, int], Mapping[str, int]]] = {
-    (ELIGIBLE_LEADER_REPLICAS_VERSION, 1): {METADATA_VERSION: 23},
+    (ELIGIBLE_LEADER_REPLICAS_VERSION, 1): {METADATA_VERSION: ELIGIBLE_LEADERS_FROM},
 }
 
 

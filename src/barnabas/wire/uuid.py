@@ -6,6 +6,7 @@ An id is plain `bytes`, since it is compared, hashed and copied far more often t
 import base64
 import binascii
 import os
+from collections.abc import Callable
 
 SIZE_BYTES = 16
 
@@ -16,13 +17,13 @@ METADATA_TOPIC_ID = ZERO[:-1] + b"\x01"
 """The id of `__cluster_metadata`, reserved so that no topic is given it."""
 
 
-def random_uuid() -> bytes:
+def random_uuid(random_bytes: Callable[[int], bytes] = os.urandom) -> bytes:
     """A new version 4 id, never reserved and never starting with `-` in its text.
 
     A leading dash would make the text look like an option on a command line.
     """
     while True:
-        drawn = bytearray(os.urandom(SIZE_BYTES))
+        drawn = bytearray(random_bytes(SIZE_BYTES))
         drawn[6] = drawn[6] & 0x0F | 0x40
         drawn[8] = drawn[8] & 0x3F | 0x80
         if not to_text(drawn).startswith("-"):

@@ -1,0 +1,156 @@
+"""One epoch as the active controller: what was decided in it, and nothing that was not."""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from barnabas.config.dynamic import Resolver
+from barnabas.config.settings import BrokerSettings
+from barnabas.controller import broker_lifecycle
+from barnabas.controller.activation import activation_records
+from barnabas.controller.apis import Decider
+from barnabas.controller.balance import Balance
+from barnabas.controller.contacts import Contacts
+from barnabas.controller.decision import Context
+from barnabas.controller.new_topic_settings import NewTopicSettings
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.frames import encode_record, record_version
+from barnabas.metadata.image import Image
+from barnabas.raft import Voters
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.metadata_records import NoOpRecord
+from barnabas.wire.schema import Message
+from barnabas.wire.uuid import random_uuid
+
+_MAX_BATCH_BYTES: Final = 8 * 1024 * 1024
+
+
+class MetadataLog(Protocol):
+    """What a controller needs of the quorum."""
+
+    @property
+    def end_offset(self) -> int: ...
+
+    @property
+    def voters(self) -> Voters: ...
+
+    @property
+    def kraft_version(self) -> int: ...
+
+    def append(self, frames: Sequence[bytes], epoch: int, now_ms: int) -> int:
+        """Write one batch; the offset of its last record.
+
+        KafkaError NOT_CONTROLLER unless this node leads in that very epoch.
+        """
+
+
+class Term:
+    """The image ahead, and everything else that dies with the leadership."""
+
+    def __init__(
+        self,
+        epoch: int,
+        log: MetadataLog,
+        ahead: Image,
+        settings: BrokerSettings,
+        *,
+        cluster_id: str,
+        clock: Callable[[], int],
+        random: random.Random,
+    ) -> None:
+        self.epoch = epoch
+        self.last_offset = -1
+        """Of the newest record appended in this term."""
+        self.is_over = False
+        """Set when an append failed: what the log has is then not what is decided on here."""
+        self._log = log
+        self._ahead = ahead
+        self._settings = settings
+        self._cluster_id = cluster_id
+        self._clock = clock
+        self._random = random
+        self._resolver = Resolver(settings, ahead.configs)
+        self._new_topic_settings = NewTopicSettings(self._resolver)
+        self._contacts = Contacts(settings["broker.session.timeout.ms"])
+        self._idle_interval_ms: int = settings["metadata.max.idle.interval.ms"]
+        self._last_append_ms = clock()
+        self._balance = Balance(self._resolver, self._last_append_ms)
+
+    def begin(self, bootstrap: Sequence[bytes], *, in_transaction: bool) -> None:
+        """Write what a new leader writes first; give every broker the time to find it."""
+        self._contacts.expect(self._ahead.brokers.values(), self._clock())
+        self._append(activation_records(self._ahead, bootstrap, self._context(), in_transaction))
+
+    def decide(self, api: Decider, request: Message) -> Message:
+        """The response to a request, true when everything up to `last_offset` is committed."""
+        decision = api.decide(request, self._ahead, self._context())
+        self._append(decision.records)
+        if decision.contact is not None:
+            self._contacts.touch(decision.contact)
+        return decision.response
+
+    def maintain(self, now_ms: int) -> None:
+        for broker_id in self._contacts.expired(now_ms):
+            self.fence(broker_id)
+        self._append(self._balance.due_elections(self._ahead, self._context(), now_ms))
+        if 0 < self._idle_interval_ms <= now_ms - self._last_append_ms:
+            self._append([NoOpRecord()])
+
+    def fence(self, broker_id: int) -> None:
+        """Take everything from a broker, unless that has been done: all in one batch."""
+        broker = self._ahead.brokers.get(broker_id)
+        if broker is not None and not broker.fenced:
+            self._append(broker_lifecycle.fence(broker, self._ahead, self._context()))
+
+    def _context(self) -> Context:
+        return Context(
+            now_ms=self._clock(),
+            next_offset=self._log.end_offset,
+            cluster_id=self._cluster_id,
+            controller_id=self._settings.node_id,
+            voter_ids=self._log.voters.ids(),
+            kraft_version=self._log.kraft_version,
+            resolver=self._resolver,
+            new_topic_settings=self._new_topic_settings,
+            contacts=self._contacts,
+            random_uuid=lambda: random_uuid(self._random.randbytes),
+            random_below=self._random.randrange,
+        )
+
+    def _append(self, records: Sequence[Message]) -> None:
+        """Write records to the log, and let them have happened in the image ahead."""
+        if not records:
+            return
+        level = self._ahead.metadata_level
+        frames = [encode_record(record, record_version(record, level)) for record in records]
+        self._last_append_ms = now_ms = self._clock()
+        try:
+            for start, end in _batches(frames):
+                self.last_offset = self._log.append(frames[start:end], self.epoch, now_ms)
+        except OSError as error:
+            self.is_over = True
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"The metadata log cannot be written ({error})."
+            ) from error
+        except KafkaError:
+            self.is_over = True
+            raise
+        delta = Delta()
+        for record in records:
+            self._ahead.apply(record, delta)
+        if delta.configs_changed:
+            self._resolver.changed(delta.configs_changed)
+            self._balance.settings_changed()
+
+
+def _batches(frames: Sequence[bytes]) -> list[tuple[int, int]]:
+    """Where to part frames so that no batch is too large; nearly always nowhere."""
+    parts = []
+    start = size_bytes = 0
+    for number, frame in enumerate(frames):
+        size_bytes += len(frame)
+        if size_bytes > _MAX_BATCH_BYTES and number > start:
+            parts.append((start, number))
+            start, size_bytes = number, len(frame)
+    parts.append((start, len(frames)))
+    return parts

@@ -1,0 +1,144 @@
+"""A quorum that commits when it is told to, and a controller on it, in time that is made up."""
+
+import random
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from tests.controller.conftest import CLUSTER_ID, settings
+from tests.simulation.clock import SimulatedLoop
+
+from barnabas.controller.controller5 import Controller
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.features import SUPPORTED
+from barnabas.metadata.frames import decode_record
+from barnabas.metadata.image import Image
+from barnabas.metadata.loader import Loader
+from barnabas.raft import Voter, Voters
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Feature
+from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.schema import Message
+
+
+class StandInQuorum:
+    """Appends to a list; `leads_in` is the epoch it leads in, None when it follows."""
+
+    kraft_version = 1
+    voters = Voters((Voter(1, b"v" * 16, ()),))
+
+    def __init__(self) -> None:
+        self.leads_in: int | None = None
+        self.batches: list[tuple[int, int, list[Message]]] = []
+        self.end_offset = 0
+        self.disk_failure: OSError | None = None
+
+    def append(self, frames: Sequence[bytes], epoch: int, now_ms: int) -> int:
+        if self.disk_failure is not None:
+            raise self.disk_failure
+        if epoch != self.leads_in:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER)
+        self.end_offset += len(frames)
+        records = [decode_record(frame) for frame in frames]
+        self.batches.append((self.end_offset - 1, epoch, records))
+        return self.end_offset - 1
+
+
+class Stage:
+    """One node's controller, quorum and committed image, and the hands that move them."""
+
+    def __init__(self, **overrides: str) -> None:
+        self.loop = SimulatedLoop()
+        self.quorum = StandInQuorum()
+        self.image = Image()
+        self.loader = Loader(self.image)
+        self.published: list[int] = []
+        self.controller = Controller(
+            self.quorum,
+            settings(**overrides),
+            cluster_id=CLUSTER_ID,
+            clock=lambda: self.loop.now_ms,
+            image=lambda: self.image,
+            random=random.Random(1),
+        )
+        self._committed = 0
+
+    def lead(self, epoch: int, bootstrap: Sequence[bytes] = ()) -> None:
+        self.quorum.leads_in = epoch
+        self.controller.activate(epoch, bootstrap)
+
+    def follow(self) -> None:
+        self.quorum.leads_in = None
+        self.controller.resign()
+
+    def commit(self) -> None:
+        """Everything appended is committed and published."""
+        while self._committed < len(self.quorum.batches):
+            last_offset, epoch, records = self.quorum.batches[self._committed]
+            self._committed += 1
+            self.loader.load(records, last_offset, epoch, Delta())
+        self.controller.published(self.quorum.end_offset - 1)
+
+    def lose_uncommitted(self) -> None:
+        """Another node leads now, and its log does not have what this one appended last."""
+        del self.quorum.batches[self._committed :]
+        last_offset = self.quorum.batches[-1][0] if self.quorum.batches else -1
+        self.quorum.end_offset = last_offset + 1
+
+    def run(self, life: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        try:
+            return self.loop.run_until_complete(life())
+        finally:
+            self.loop.close()
+
+    async def ask(self, request: Message) -> Any:
+        """The answer to a request, committed as soon as it was decided."""
+        asked = self.loop.create_task(self.controller.handle(request))
+        await self.turn()
+        self.commit()
+        return await asked
+
+    async def turn(self) -> None:
+        """Let everybody do what can be done now."""
+        turned = self.loop.create_future()
+        self.loop.call_soon(self.loop.call_soon, turned.set_result, None)
+        await turned
+
+    async def pass_ms(self, duration_ms: int) -> None:
+        passed = self.loop.create_future()
+        self.loop.call_later(duration_ms / 1000, passed.set_result, None)
+        await passed
+
+    async def join(self, *broker_ids: int) -> None:
+        """Brokers register and are let in."""
+        for broker_id in broker_ids:
+            await self.ask(registration(broker_id))
+            await self.beat(broker_id)
+
+    async def beat(self, broker_id: int, **wants: Any) -> Any:
+        return await self.ask(
+            BrokerHeartbeatRequest(
+                broker_id=broker_id,
+                broker_epoch=self.image.brokers[broker_id].epoch,
+                current_metadata_offset=self.image.offset,
+                **wants,
+            )
+        )
+
+
+def registration(broker_id: int) -> BrokerRegistrationRequest:
+    return BrokerRegistrationRequest(
+        broker_id=broker_id,
+        cluster_id=CLUSTER_ID,
+        incarnation_id=bytes([broker_id]) * 16,
+        features=[
+            Feature(name=name, min_supported_version=each.min, max_supported_version=each.max)
+            for name, each in SUPPORTED.items()
+        ],
+        log_dirs=[bytes([100 + broker_id]) * 16],
+    )
+
+
+def creation(name: str, partitions: int = 1, replicas: int = 1) -> CreateTopicsRequest:
+    topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=replicas)
+    return CreateTopicsRequest(topics=[topic])
