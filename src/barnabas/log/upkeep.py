@@ -165,6 +165,8 @@ class KeptLog:
     def truncate_to(self, offset: int) -> None:
         """Drops every batch that reaches `offset`."""
         if offset >= self.end_offset:
+            # A leader that was replaced before it wrote anything has left its epoch behind.
+            self.epochs.truncate_end(self.end_offset)
             return
         if offset < self._segments.base_offset:
             self.truncate_fully_and_start_at(offset)

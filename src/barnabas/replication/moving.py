@@ -69,6 +69,11 @@ class Move:
         """Records that were deleted meanwhile must not come back with the move."""
         self.future.advance_start(min(self.partition.log.start_offset, self.future.end_offset))
 
+    def follow_end(self) -> None:
+        """What was cut off the present log is not to be had from the future one either."""
+        self.future.truncate_to(self.partition.log.end_offset)
+        self.is_nearly_safe = False
+
     def give_up(self) -> None:
         self.future.abandon()
         folder = Path(self.future.path)
@@ -109,6 +114,16 @@ class Moves:
         move = self.under_way.pop(partition, None)
         if move is not None:
             move.give_up()
+
+    def truncated(self, partition: Partition) -> None:
+        """The replica's log was cut to be like its leader's."""
+        move = self.under_way.get(partition)
+        if move is None:
+            return
+        try:
+            move.follow_end()
+        except OSError as failure:
+            self._fail(move, failure)
 
     def is_filling(self, path: str) -> bool:
         """Whether a future log is in that folder."""
