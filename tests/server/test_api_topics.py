@@ -7,7 +7,7 @@ from tests.replication.world import World
 
 from barnabas.server.api import describe_topic_partitions, metadata
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.create_topics import CreateTopicsRequest
+from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from barnabas.wire.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -84,8 +84,11 @@ class Controller:
     def __init__(self) -> None:
         self.asked: list[CreateTopicsRequest] = []
 
-    async def handle(self, request: CreateTopicsRequest) -> None:
+    async def handle(
+        self, request: CreateTopicsRequest, *, timeout_ms: int
+    ) -> CreateTopicsResponse:
         self.asked.append(request)
+        return CreateTopicsResponse()
 
 
 def test_internal_topics_that_come_with_first_use_are_made_by_their_own_settings(
@@ -100,7 +103,7 @@ def test_internal_topics_that_come_with_first_use_are_made_by_their_own_settings
     made = {
         topic.name: (topic.num_partitions, topic.replication_factor) for topic in request.topics
     }
-    assert made == dict.fromkeys(names[:3], (50, 3)) | {"orders": (-1, -1)}
+    assert made == dict.fromkeys(names[:3], (50, 3)) | {"orders": (1, 1)}
     configs = {
         topic.name: {config.name: config.value for config in topic.configs}
         for topic in request.topics

@@ -1,17 +1,52 @@
-"""How the topics are made that the broker keeps its own state in.
+"""How topics are made on first use, those above all that the brokers keep their own state in.
 
 Their partitions are counted once and for all: who keeps the state of a group or a transaction
 follows from it. So whoever asks for them first, they are made by their own settings.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.coordinator import topics
-from barnabas.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+if TYPE_CHECKING:
+    from barnabas.server.broker import Broker
 
 Lookup = Callable[[str], Any]
 """The value of a broker's setting."""
+
+PATIENCE_MS: Final = 5_000
+"""How long a client is kept waiting for the controller, which may be about to change; after that
+it is to ask again."""
+
+
+async def create_topics(names: Collection[str], broker: "Broker") -> dict[str, str]:
+    """Have topics made by the controller; by name, why one is not there yet.
+
+    The image of this broker may take a moment longer to have them.
+    """
+    request = CreateTopicsRequest(
+        topics=[new_topic(name, broker.settings.__getitem__) for name in sorted(names)],
+        timeout_ms=PATIENCE_MS,
+    )
+    try:
+        response: CreateTopicsResponse = await broker.controller.handle(
+            request, timeout_ms=PATIENCE_MS
+        )
+    except (KafkaError, OSError) as error:
+        return dict.fromkeys(names, str(error))
+    return {
+        each.name: each.error_message or ErrorCode.of(each.error_code).name
+        for each in response.topics
+        if each.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+    }
 
 
 def new_topic(name: str, setting: Lookup) -> CreatableTopic:
@@ -43,7 +78,11 @@ def new_topic(name: str, setting: Lookup) -> CreatableTopic:
             }
             return _internal(name, "share.coordinator.state.topic", configs, setting)
         case _:
-            return CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
+            return CreatableTopic(
+                name=name,
+                num_partitions=setting("num.partitions"),
+                replication_factor=setting("default.replication.factor"),
+            )
 
 
 def _internal(name: str, prefix: str, configs: dict[str, Any], setting: Lookup) -> CreatableTopic:

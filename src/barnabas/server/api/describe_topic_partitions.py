@@ -103,9 +103,8 @@ def _describe(
 def _partition(
     index: int, partition: PartitionState, view: ListenerView
 ) -> DescribeTopicPartitionsResponsePartition:
-    error, leader, offline = view.partition(partition)
+    _, leader, offline = view.partition(partition)
     return DescribeTopicPartitionsResponsePartition(
-        error_code=error,
         partition_index=index,
         leader_id=leader,
         leader_epoch=partition.leader_epoch,

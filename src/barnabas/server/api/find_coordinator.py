@@ -9,13 +9,11 @@ from enum import IntEnum
 from typing import Any
 
 from barnabas.coordinator.runtime import Runtime
-from barnabas.coordinator.topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from barnabas.server.broker import Broker
 from barnabas.server.call import Call
-from barnabas.server.internal_topics import new_topic
+from barnabas.server.internal_topics import create_topics
 from barnabas.server.leaders import leader_of
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -37,27 +35,29 @@ class KeyType(IntEnum):
 
 
 async def handle(request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:
-    if call.api_version >= FIRST_VERSION_WITH_KEYS:
-        return FindCoordinatorResponse(
-            coordinators=[
-                await _find(key, request.key_type, call) for key in request.coordinator_keys
-            ]
-        )
-    found = await _find(request.key, request.key_type, call)
+    several = call.api_version >= FIRST_VERSION_WITH_KEYS
+    keys = request.coordinator_keys if several else [request.key]
+    try:
+        runtime = _runtime_of(request.key_type, call.broker)
+        await _require_topic(runtime.topic, call.broker)
+    except KafkaError as error:
+        found = [_none(key, error.code, error.message) for key in keys]
+    else:
+        found = [_find(key, runtime, call) for key in keys]
+    if several:
+        return FindCoordinatorResponse(coordinators=found)
+    (only,) = found
     return FindCoordinatorResponse(
-        error_code=found.error_code,
-        error_message=found.error_message,
-        node_id=found.node_id,
-        host=found.host,
-        port=found.port,
+        error_code=only.error_code,
+        error_message=only.error_message,
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
     )
 
 
-async def _find(key: str, key_type: int, call: Call) -> Coordinator:
-    try:
-        topic, index = await _place_of(key, key_type, call)
-    except KafkaError as error:
-        return _none(key, error.code, error.message)
+def _find(key: str, runtime: Runtime[Any], call: Call) -> Coordinator:
+    topic, index = runtime.topic, runtime.partition_of(key)
     leader = leader_of(topic, index, call)
     if leader is None or leader.endpoint is None:
         return _none(
@@ -74,38 +74,27 @@ async def _find(key: str, key_type: int, call: Call) -> Coordinator:
     )
 
 
-async def _place_of(key: str, key_type: int, call: Call) -> tuple[str, int]:
-    """The topic and partition that keep the state of `key`; the topic is made on first use."""
-    broker = call.broker
-    runtime: Runtime[Any]
+def _runtime_of(key_type: int, broker: Broker) -> Runtime[Any]:
+    """The coordinators whose topic keeps the state of such keys."""
     match key_type:
         case KeyType.GROUP:
-            topic, runtime = GROUPS_TOPIC, broker.groups.runtime
+            return broker.groups.runtime
         case KeyType.TRANSACTION:
-            topic, runtime = TRANSACTIONS_TOPIC, broker.transactions.runtime
-        case _:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST, f"Key type {key_type} has no coordinator here."
-            )
-    if broker.image.topics.by_name(topic) is None:
-        await _create(topic, broker)
-    return topic, runtime.partition_of(key)
+            return broker.transactions.runtime
+    raise KafkaError(ErrorCode.INVALID_REQUEST, f"Key type {key_type} has no coordinator here.")
 
 
-async def _create(topic: str, broker: Broker) -> None:
-    """KafkaError, of the one kind that clients ask again after, if that cannot be done now."""
-    request = CreateTopicsRequest(topics=[new_topic(topic, broker.settings.__getitem__)])
-    try:
-        response = await broker.controller.handle(request)
-    except KafkaError as error:
-        reason = error.message
-    else:
-        created = response.topics[0]
-        if created.error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-            return
-        reason = created.error_message
-    log.warning("%s cannot be created: %s", topic, reason)
-    raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic} cannot be created: {reason}")
+async def _require_topic(topic: str, broker: Broker) -> None:
+    """The topic is made on first use. KafkaError, of the one kind that clients ask again after,
+    if that cannot be done now."""
+    if broker.image.topics.by_name(topic) is not None:
+        return
+    reason = (await create_topics([topic], broker)).get(topic)
+    if reason is not None:
+        log.warning("%s cannot be created: %s", topic, reason)
+        raise KafkaError(
+            ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic} cannot be created: {reason}"
+        )
 
 
 def _none(key: str, code: ErrorCode, message: str) -> Coordinator:

@@ -9,13 +9,12 @@ from barnabas.controller.topic_names import is_valid
 from barnabas.metadata.states import PartitionState, TopicState
 from barnabas.server.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from barnabas.server.call import Call
-from barnabas.server.internal_topics import new_topic
+from barnabas.server.internal_topics import create_topics
 from barnabas.server.topic_view import (
     ListenerView,
     is_internal,
 )
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -149,8 +148,4 @@ async def _create_missing(request: MetadataRequest, call: Call) -> None:
     if not missing or not broker.settings["auto.create.topics.enable"]:
         return
     # Errors need no answer of their own: a topic that could not be created is still unknown.
-    await broker.controller.handle(
-        CreateTopicsRequest(
-            topics=[new_topic(name, broker.settings.__getitem__) for name in sorted(missing)]
-        )
-    )
+    await create_topics(missing, broker)

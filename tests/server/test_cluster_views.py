@@ -1,0 +1,129 @@
+"""What clients are told of a cluster of several brokers: whom they reach, and who leads what."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.replication.world import World
+
+from barnabas.server.api import describe_cluster, describe_topic_partitions, metadata
+from barnabas.server.api.find_coordinator import handle as find_coordinator
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages import metadata_records as records
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
+from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.metadata import MetadataRequest
+
+OFFSETS = "__consumer_offsets"
+
+
+def register(
+    world: World, broker_id: int, *, fenced: bool = False, listener: str = "PLAINTEXT"
+) -> None:
+    world.metadata(
+        records.RegisterBrokerRecord(
+            broker_id=broker_id,
+            broker_epoch=5,
+            end_points=[
+                records.BrokerEndpoint(name="INSIDE", host=f"in{broker_id}", port=9),
+                records.BrokerEndpoint(
+                    name=listener, host=f"host{broker_id}", port=9090 + broker_id
+                ),
+            ],
+            rack=f"r{broker_id}",
+            fenced=fenced,
+        )
+    )
+
+
+@pytest.fixture
+def cluster(world: World) -> World:
+    """Broker 1 is asked; 2 is up, 3 is fenced, 4 cannot be reached by the client's listener."""
+    register(world, 2)
+    register(world, 3, fenced=True)
+    register(world, 4, listener="OTHER")
+    return world
+
+
+def told(world: World, version: int = 12) -> Any:
+    return world.ask(metadata.handle, MetadataRequest(topics=None), version)
+
+
+def partition_of(world: World, version: int = 12) -> Any:
+    return told(world, version).topics[0].partitions[0]
+
+
+def test_clients_hear_of_the_brokers_they_reach_by_their_own_listener(cluster: World) -> None:
+    assert [(each.node_id, each.host, each.port, each.rack) for each in told(cluster).brokers] == [
+        (1, "here", 9092, "r1"),
+        (2, "host2", 9092, "r2"),
+    ]
+
+
+def test_the_cluster_is_described_with_its_fenced_brokers_to_who_asks_for_them(
+    cluster: World,
+) -> None:
+    def described(**asked: bool) -> list[tuple[int, bool]]:
+        request = DescribeClusterRequest(**asked)
+        answer = cluster.ask(describe_cluster.handle, request, 2)
+        return [(each.broker_id, each.is_fenced) for each in answer.brokers]
+
+    assert described() == [(1, False), (2, False)]
+    assert described(include_fenced_brokers=True) == [(1, False), (2, False), (3, True)]
+
+
+def test_a_partition_led_elsewhere_has_its_leader_and_the_replicas_that_are_away(
+    cluster: World,
+) -> None:
+    cluster.create_topic("orders", replicas=(1, 2, 3, 4, 5), isr=(1, 2), leader=2)
+    partition = partition_of(cluster)
+    assert (partition.error_code, partition.leader_id) == (ErrorCode.NONE, 2)
+    assert (partition.replica_nodes, partition.isr_nodes) == ([1, 2, 3, 4, 5], [1, 2])
+    assert partition.offline_replicas == [3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("leader", "version", "code"),
+    [
+        (-1, 12, ErrorCode.LEADER_NOT_AVAILABLE),
+        (5, 12, ErrorCode.LEADER_NOT_AVAILABLE),
+        (4, 12, ErrorCode.LISTENER_NOT_FOUND),
+        (4, 5, ErrorCode.LEADER_NOT_AVAILABLE),
+    ],
+)
+def test_a_partition_without_a_leader_to_reach_says_so(
+    cluster: World, leader: int, version: int, code: ErrorCode
+) -> None:
+    cluster.create_topic("orders", replicas=(3, 4), leader=leader)
+    partition = partition_of(cluster, version)
+    assert (partition.error_code, partition.leader_id) == (code, -1)
+
+
+def test_partitions_are_described_without_an_error_where_they_have_no_leader(
+    cluster: World,
+) -> None:
+    cluster.create_topic("orders", replicas=(3, 4), leader=-1)
+    request = DescribeTopicPartitionsRequest(topics=[])
+    answer = cluster.ask(describe_topic_partitions.handle, request, 0)
+    partition = answer.topics[0].partitions[0]
+    assert (partition.error_code, partition.leader_id) == (ErrorCode.NONE, -1)
+    assert partition.offline_replicas == [3, 4]
+
+
+def test_each_coordinator_is_where_the_partition_of_its_key_is_led(cluster: World) -> None:
+    cluster.create_topic(OFFSETS, 4, replicas=(1, 2))
+    cluster.lead(OFFSETS, 1, leader=2)
+    cluster.lead(OFFSETS, 2, leader=-1)
+    cluster.lead(OFFSETS, 3, leader=4)
+    runtime = SimpleNamespace(topic=OFFSETS, partition_of=int)
+    groups: Any = SimpleNamespace(runtime=runtime)
+    cluster.broker.groups = groups
+    request = FindCoordinatorRequest(coordinator_keys=["0", "1", "2", "3"])
+    found = cluster.ask(find_coordinator, request, 4).coordinators
+    assert [(each.key, each.error_code, each.node_id, each.host) for each in found] == [
+        ("0", ErrorCode.NONE, 1, "here"),
+        ("1", ErrorCode.NONE, 2, "host2"),
+        ("2", ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, ""),
+        ("3", ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, ""),
+    ]
