@@ -8,15 +8,14 @@ address then refuses connections, nobody is there. A broker that is paused or cu
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
 
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
-from barnabas.metadata.states import BrokerState, Endpoint
+from barnabas.metadata.states import BrokerState
+from barnabas.node.surroundings import hold_connection
 
 RECONNECT_S = 1.0
-CONNECT_TIMEOUT_S = 5.0
 
 log = logging.getLogger(__name__)
 
@@ -24,9 +23,15 @@ log = logging.getLogger(__name__)
 class Vigil:
     """One watch for each broker that may lead. `died` is told whose process is gone."""
 
-    def __init__(self, node_id: int, died: Callable[[int, int], None]) -> None:
+    def __init__(
+        self,
+        node_id: int,
+        died: Callable[[int, int], None],
+        hold_connection: Callable[[str, int], Awaitable[None]] = hold_connection,
+    ) -> None:
         self._node_id = node_id
         self._died = died
+        self._hold_connection = hold_connection
         self._watches: dict[int, tuple[int, asyncio.Task[None]]] = {}
         self.dead: dict[int, int] = {}
         """The epochs of brokers that were seen to die, and have not come back since."""
@@ -59,7 +64,7 @@ class Vigil:
         while True:
             began_s = asyncio.get_running_loop().time()
             try:
-                await self._hold_a_connection(endpoint)
+                await self._hold_connection(endpoint.host, endpoint.port)
                 was_reached = True
             except ConnectionRefusedError:
                 if was_reached:
@@ -76,13 +81,3 @@ class Vigil:
         )
         self.dead[broker.broker_id] = broker.epoch
         self._died(broker.broker_id, broker.epoch)
-
-    async def _hold_a_connection(self, endpoint: Endpoint) -> None:
-        """Return when it breaks; OSError if there is none to be had."""
-        async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
-        try:
-            with suppress(OSError):
-                await reader.read()  # a broker says nothing unless it is asked: this is its end
-        finally:
-            writer.close()

@@ -1,0 +1,41 @@
+"""What a node meets outside of itself. A simulation gives it another world."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from random import Random
+
+from barnabas.node.background import Threads
+from barnabas.server.broker import wall_clock_ms
+from barnabas.server.network import Network
+from barnabas.server.peers import SocketPeers
+from barnabas.wire.uuid import random_uuid
+
+CONNECT_TIMEOUT_S = 5.0
+
+
+async def hold_connection(host: str, port: int) -> None:
+    """Connect, and return when the connection breaks; OSError if there is none to be had."""
+    async with asyncio.timeout(CONNECT_TIMEOUT_S):
+        reader, writer = await asyncio.open_connection(host, port)
+    try:
+        with suppress(OSError):
+            await reader.read()  # a node says nothing unless it is asked: this is its end
+    finally:
+        writer.close()
+
+
+@dataclass(slots=True, frozen=True)
+class Surroundings:
+    """Time, chance, disks' threads, and the network in both directions."""
+
+    clock: Callable[[], int] = wall_clock_ms
+    random: Random = field(default_factory=Random)
+    threads: Callable[[asyncio.AbstractEventLoop], Threads] = Threads
+    peers: Callable[[asyncio.AbstractEventLoop, str], SocketPeers] = SocketPeers
+    network: Callable[..., Network] = Network
+    hold_connection: Callable[[str, int], Awaitable[None]] = hold_connection
+
+    def random_uuid(self) -> bytes:
+        return random_uuid(self.random.randbytes)
