@@ -19,10 +19,12 @@ from barnabas.log.checkpoints import sync_path
 from barnabas.raft.control import control_batch, snapshot_footer, snapshot_head
 from barnabas.raft.voters import Voters
 from barnabas.wire.records.batch import (
+    HEADER_BYTES,
     BatchHeader,
     CorruptBatch,
     crc_is_valid,
     iterate_batches,
+    read_header,
 )
 from barnabas.wire.records.build import Record, build_batch
 from barnabas.wire.records.control import ControlType, read_control_type
@@ -133,6 +135,17 @@ def read_snapshot(path: Path) -> Iterator[list[Record]]:
     )
     if not is_whole:
         raise CorruptBatch(f"{path} is not whole: it does not end with a footer.")
+
+
+def read_snapshot_head(path: Path) -> list[Record]:
+    """The records of the first batch alone: the header, and the voters if it tells them."""
+    with path.open("rb") as file:
+        head = file.read(HEADER_BYTES)
+        size_bytes = read_header(head).size_bytes if len(head) == HEADER_BYTES else 0
+        content = head + file.read(max(size_bytes - HEADER_BYTES, 0))
+    for position, _ in checked_batches(path, content):
+        return read_records(content, position)
+    return []
 
 
 def checked_batches(path: str | Path, content: bytes) -> Iterator[tuple[int, BatchHeader]]:

@@ -1,0 +1,84 @@
+"""Sends the requests of elections: Vote, BeginQuorumEpoch, EndQuorumEpoch."""
+
+from typing import Any
+
+from barnabas.raft import exchange
+from barnabas.raft.driver import Driver
+from barnabas.raft.messages import Announce, AnnounceEnd, Ask, Outgoing
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.peer import Peers
+from barnabas.wire.schema import Message
+
+PURPOSE = "raft"
+
+
+class Asking:
+    """At most one request to each voter at a time; who did not answer well is left to rest."""
+
+    __slots__ = ("_busy", "_driver", "_peers")
+
+    def __init__(self, driver: Driver, peers: Peers) -> None:
+        self._driver = driver
+        self._peers = peers
+        # Voters that have not answered yet, or are left to rest.
+        self._busy: set[int] = set()
+
+    def advance(self) -> None:
+        for outgoing in self._driver.raft.outstanding():
+            node_id = outgoing.voter.node_id
+            address = self._driver.addresses.of(node_id)
+            if node_id in self._busy or address is None:
+                continue
+            self._busy.add(node_id)
+            self._send(outgoing, address)
+
+    def _send(self, outgoing: Outgoing, address: exchange.Address) -> None:
+        peer = self._peers.at(address.host, address.port, PURPOSE)
+        peer.send(
+            self._request(outgoing),
+            self._driver.config.request_timeout_ms,
+            lambda answer: self._answered(outgoing, answer),
+        )
+
+    def _request(self, outgoing: Outgoing) -> Message:
+        cluster_id, endpoints = self._driver.cluster_id, self._driver.node.endpoints
+        match outgoing:
+            case Ask(request=asked):
+                return exchange.vote_request(cluster_id, asked)
+            case Announce(request=begun):
+                return exchange.begin_request(cluster_id, begun, endpoints)
+            case AnnounceEnd(request=ended):
+                return exchange.end_request(cluster_id, ended, endpoints)
+
+    def _answered(self, outgoing: Outgoing, answer: Any) -> None:
+        driver = self._driver
+        if driver.is_closed:
+            return
+        voter_id = outgoing.voter.node_id
+        is_well = not isinstance(answer, OSError) and self._take_in(outgoing, answer)
+        if is_well:
+            self._busy.discard(voter_id)
+        else:
+            driver.later(driver.config.retry_backoff_ms, lambda: self._busy.discard(voter_id))
+        driver.step()
+
+    def _take_in(self, outgoing: Outgoing, answer: Any) -> bool:
+        """Tell the consensus; whether the same need not be asked again at once."""
+        raft, now_ms = self._driver.raft, self._driver.now_ms
+        voter_id = outgoing.voter.node_id
+        is_vote = isinstance(outgoing, Ask)
+        read = exchange.read_vote_response if is_vote else exchange.read_epoch_response
+        told: Any = read(answer)
+        if told is None:
+            return False
+        self._driver.addresses.learn(
+            told.leader_id, exchange.leader_address(answer, told.leader_id)
+        )
+        match outgoing:
+            case Ask():
+                raft.vote_told(voter_id, told, now_ms)
+            case Announce():
+                raft.begin_told(voter_id, told, now_ms)
+            case AnnounceEnd():
+                raft.end_told(voter_id, told, now_ms)
+        return told.error is ErrorCode.NONE

@@ -1,0 +1,242 @@
+"""Between the consensus and the wire: Fetch and FetchSnapshot of the metadata log."""
+
+from dataclasses import dataclass
+
+from barnabas.raft.exchange import Address, leader_address, only_partition
+from barnabas.raft.messages import EpochEnd, FetchVerdict
+from barnabas.raft.metadata_log import METADATA_TOPIC
+from barnabas.raft.roles import NOBODY
+from barnabas.raft.snapshots import SnapshotId
+from barnabas.raft.voters import ReplicaKey
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages import fetch, fetch_snapshot
+from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
+from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
+from barnabas.wire.outgoing import Records
+from barnabas.wire.uuid import METADATA_TOPIC_ID
+
+_NOT_TOLD = 2**63 - 1  # a fetcher's high watermark before Fetch v18
+
+
+@dataclass(slots=True, frozen=True)
+class FetchAsked:
+    """What a replica wants to read."""
+
+    replica: ReplicaKey
+    epoch: int
+    offset: int
+    last_fetched_epoch: int
+    high_watermark: int | None = None  # the fetcher's own; None before Fetch v18 (KIP-1166)
+    max_wait_ms: int = 0
+    max_bytes: int = 0
+
+
+@dataclass(slots=True, frozen=True)
+class FetchTold:
+    """A leader's answer, or another's who says where the leader is."""
+
+    error: ErrorCode
+    leader_id: int
+    epoch: int
+    leader_address: Address | None
+    high_watermark: int
+    diverging: EpochEnd | None
+    snapshot: SnapshotId | None
+    records: memoryview
+
+
+@dataclass(slots=True, frozen=True)
+class PieceTold:
+    """A piece of a snapshot."""
+
+    error: ErrorCode
+    leader_id: int
+    epoch: int
+    leader_address: Address | None
+    snapshot: SnapshotId
+    size_bytes: int
+    position: int
+    records: memoryview
+
+
+# Fetch
+
+
+def fetch_request(cluster_id: str, asked: FetchAsked) -> FetchRequest:
+    replica = asked.replica
+    partition = fetch.FetchPartition(
+        current_leader_epoch=asked.epoch,
+        fetch_offset=asked.offset,
+        last_fetched_epoch=asked.last_fetched_epoch,
+        partition_max_bytes=asked.max_bytes,
+        replica_directory_id=replica.directory_id,
+        high_watermark=_NOT_TOLD if asked.high_watermark is None else asked.high_watermark,
+    )
+    return FetchRequest(
+        cluster_id=cluster_id,
+        replica_id=replica.node_id,
+        replica_state=fetch.ReplicaState(replica_id=replica.node_id),
+        max_wait_ms=asked.max_wait_ms,
+        max_bytes=asked.max_bytes,
+        topics=[
+            fetch.FetchTopic(
+                topic=METADATA_TOPIC, topic_id=METADATA_TOPIC_ID, partitions=[partition]
+            )
+        ],
+    )
+
+
+def read_fetch_request(request: FetchRequest) -> FetchAsked | None:
+    found = only_partition(request.topics)
+    if found is None:
+        return None
+    topic, partition = found
+    if partition.partition != 0 or not _is_metadata(topic):
+        return None
+    node_id = request.replica_state.replica_id
+    return FetchAsked(
+        replica=ReplicaKey(
+            request.replica_id if node_id == NOBODY else node_id, partition.replica_directory_id
+        ),
+        epoch=partition.current_leader_epoch,
+        offset=partition.fetch_offset,
+        last_fetched_epoch=partition.last_fetched_epoch,
+        high_watermark=None if partition.high_watermark == _NOT_TOLD else partition.high_watermark,
+        max_wait_ms=request.max_wait_ms,
+        max_bytes=request.max_bytes,
+    )
+
+
+def fetch_response(
+    verdict: FetchVerdict,
+    leader_id: int,
+    epoch: int,
+    leader: list[fetch.NodeEndpoint],
+    *,
+    start_offset: int,
+    high_watermark: int = -1,
+    records: Records = b"",
+) -> FetchResponse:
+    partition = fetch.PartitionData(
+        error_code=verdict.error,
+        high_watermark=high_watermark,
+        log_start_offset=start_offset,
+        current_leader=fetch.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=epoch),
+        records=records,
+    )
+    if verdict.diverging is not None:
+        partition.diverging_epoch = fetch.EpochEndOffset(
+            epoch=verdict.diverging.epoch, end_offset=verdict.diverging.end_offset
+        )
+    if verdict.snapshot is not None:
+        partition.snapshot_id = fetch.SnapshotId(
+            end_offset=verdict.snapshot.end_offset, epoch=verdict.snapshot.epoch
+        )
+    return FetchResponse(
+        responses=[
+            fetch.FetchableTopicResponse(
+                topic=METADATA_TOPIC, topic_id=METADATA_TOPIC_ID, partitions=[partition]
+            )
+        ],
+        node_endpoints=leader,
+    )
+
+
+def read_fetch_response(response: FetchResponse) -> FetchTold | None:
+    found = only_partition(response.responses)
+    if found is None or response.error_code:
+        return None
+    topic, partition = found
+    if partition.partition_index != 0 or not _is_metadata(topic):
+        return None
+    leader = partition.current_leader
+    diverging, snapshot = partition.diverging_epoch, partition.snapshot_id
+    return FetchTold(
+        error=ErrorCode.of(partition.error_code),
+        leader_id=leader.leader_id,
+        epoch=leader.leader_epoch,
+        leader_address=leader_address(response, leader.leader_id),
+        high_watermark=partition.high_watermark,
+        diverging=EpochEnd(diverging.epoch, diverging.end_offset) if diverging.epoch >= 0 else None,
+        snapshot=(
+            SnapshotId(snapshot.end_offset, snapshot.epoch)
+            if snapshot.epoch >= 0 and snapshot.end_offset >= 0
+            else None
+        ),
+        records=memoryview(partition.records or b""),
+    )
+
+
+def _is_metadata(topic: fetch.FetchTopic | fetch.FetchableTopicResponse) -> bool:
+    """Topics have ids from v13 on, and names before."""
+    return topic.topic_id == METADATA_TOPIC_ID or topic.topic == METADATA_TOPIC
+
+
+# FetchSnapshot
+
+
+def snapshot_request(
+    cluster_id: str,
+    replica: ReplicaKey,
+    epoch: int,
+    snapshot: SnapshotId,
+    position: int,
+    max_bytes: int,
+) -> FetchSnapshotRequest:
+    partition = fetch_snapshot.RequestPartitionSnapshot(
+        current_leader_epoch=epoch,
+        snapshot_id=_wire_id(snapshot),
+        position=position,
+        replica_directory_id=replica.directory_id,
+    )
+    topic = fetch_snapshot.RequestTopicSnapshot(name=METADATA_TOPIC, partitions=[partition])
+    return FetchSnapshotRequest(
+        cluster_id=cluster_id, replica_id=replica.node_id, max_bytes=max_bytes, topics=[topic]
+    )
+
+
+def snapshot_response(
+    error: ErrorCode,
+    leader_id: int,
+    epoch: int,
+    leader: list[fetch_snapshot.NodeEndpoint],
+    *,
+    snapshot: SnapshotId | None = None,
+    size_bytes: int = 0,
+    position: int = 0,
+    records: bytes = b"",
+) -> FetchSnapshotResponse:
+    partition = fetch_snapshot.ResponsePartitionSnapshot(
+        error_code=error,
+        snapshot_id=_wire_id(snapshot or SnapshotId(0, 0)),
+        current_leader=fetch_snapshot.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=epoch),
+        size=size_bytes,
+        position=position,
+        unaligned_records=records,
+    )
+    topic = fetch_snapshot.ResponseTopicSnapshot(name=METADATA_TOPIC, partitions=[partition])
+    return FetchSnapshotResponse(topics=[topic], node_endpoints=leader)
+
+
+def read_snapshot_response(response: FetchSnapshotResponse) -> PieceTold | None:
+    found = only_partition(response.topics)
+    if found is None or response.error_code:
+        return None
+    topic, partition = found
+    if (topic.name, partition.index) != (METADATA_TOPIC, 0):
+        return None
+    leader = partition.current_leader
+    return PieceTold(
+        error=ErrorCode.of(partition.error_code),
+        leader_id=leader.leader_id,
+        epoch=leader.leader_epoch,
+        leader_address=leader_address(response, leader.leader_id),
+        snapshot=SnapshotId(partition.snapshot_id.end_offset, partition.snapshot_id.epoch),
+        size_bytes=partition.size,
+        position=partition.position,
+        records=memoryview(partition.unaligned_records),
+    )
+
+
+def _wire_id(snapshot: SnapshotId) -> fetch_snapshot.SnapshotId:
+    return fetch_snapshot.SnapshotId(end_offset=snapshot.end_offset, epoch=snapshot.epoch)

@@ -1,0 +1,130 @@
+"""Answers Fetch: what this leader has appended, to followers as to observers.
+
+A fetch that there is nothing for yet waits: until the log grows, until the fetcher does not know
+the high watermark (KIP-1166), until this node no longer leads, or until it has waited enough.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from barnabas.log.slices import Slice
+from barnabas.raft.driver import Driver
+from barnabas.raft.fetch_exchange import FetchAsked, fetch_response, read_fetch_request
+from barnabas.raft.messages import FetchVerdict
+from barnabas.raft.roles import Leader
+from barnabas.raft.served import leader_of
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import FetchRequest, FetchResponse, NodeEndpoint
+
+LONGEST_WAIT_MS = 30_000
+MAX_BYTES = 8 * 1024 * 1024
+
+_FIRST_VERSION_WITH_ENDPOINTS = 17
+
+
+@dataclass(slots=True, eq=False)
+class _Parked:
+    """A fetch that waits."""
+
+    asked: FetchAsked
+    api_version: int
+    answered: "asyncio.Future[FetchResponse]"
+    timer: asyncio.TimerHandle | None = None
+
+    def end(self) -> bool:
+        """It waits no longer; whether somebody still wants the answer."""
+        if self.timer is not None:
+            self.timer.cancel()
+        return not self.answered.done()
+
+
+class FetchServing:
+    """The fetches of other replicas."""
+
+    __slots__ = ("_driver", "_parked")
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._parked: dict[_Parked, None] = {}
+
+    def fetch(
+        self, request: FetchRequest, api_version: int
+    ) -> "FetchResponse | asyncio.Future[FetchResponse]":
+        refused = self._driver.refuse(request.cluster_id)
+        asked = read_fetch_request(request)
+        if refused is not ErrorCode.NONE or asked is None:
+            return FetchResponse(error_code=refused or ErrorCode.INVALID_REQUEST)
+        verdict = self._verdict(asked)
+        if not verdict.is_good or self._has_news(asked) or asked.max_wait_ms == 0:
+            return self._answer(asked, verdict, api_version)
+        return self._park(asked, api_version)
+
+    def _verdict(self, asked: FetchAsked) -> FetchVerdict:
+        driver = self._driver
+        if asked.max_wait_ms < 0:
+            return FetchVerdict(ErrorCode.INVALID_REQUEST)
+        verdict = driver.raft.fetched_by(
+            asked.replica, asked.epoch, asked.offset, asked.last_fetched_epoch, driver.now_ms
+        )
+        driver.step()
+        return verdict
+
+    def _has_news(self, asked: FetchAsked) -> bool:
+        role = self._driver.raft.role
+        if not isinstance(role, Leader) or role.epoch != asked.epoch:
+            return True
+        if asked.offset < self._driver.log.end_offset:
+            return True
+        return asked.high_watermark is not None and asked.high_watermark < role.high_watermark
+
+    def _answer(self, asked: FetchAsked, verdict: FetchVerdict, api_version: int) -> FetchResponse:
+        driver = self._driver
+        records: Slice | None = None
+        if verdict.is_good:
+            max_bytes = min(max(asked.max_bytes, 1), MAX_BYTES)
+            try:
+                records = driver.log.read(asked.offset, max_bytes)
+            except OSError as error:
+                driver.fail(error)
+                verdict = FetchVerdict(ErrorCode.UNKNOWN_SERVER_ERROR)
+        leader = driver.leader_role
+        told = leader_of(driver) if api_version >= _FIRST_VERSION_WITH_ENDPOINTS else None
+        return fetch_response(
+            verdict,
+            driver.raft.leader_id,
+            driver.raft.epoch,
+            [NodeEndpoint(node_id=told.node_id, host=told.host, port=told.port)] if told else [],
+            start_offset=driver.log.start_offset,
+            high_watermark=leader.high_watermark if leader else -1,
+            records=records or b"",
+        )
+
+    def _park(self, asked: FetchAsked, api_version: int) -> "asyncio.Future[FetchResponse]":
+        loop = asyncio.get_running_loop()
+        wait_ms = min(asked.max_wait_ms, LONGEST_WAIT_MS)
+        answered: asyncio.Future[FetchResponse] = loop.create_future()
+        parked = _Parked(asked, api_version, answered)
+        parked.timer = loop.call_later(wait_ms / 1000, self._release, parked)
+        self._parked[parked] = None
+        return answered
+
+    def _release(self, parked: _Parked) -> None:
+        del self._parked[parked]
+        if parked.end():
+            verdict = self._verdict(parked.asked)
+            parked.answered.set_result(self._answer(parked.asked, verdict, parked.api_version))
+
+    def advance(self) -> None:
+        for parked in list(self._parked):
+            if parked in self._parked and self._has_news(parked.asked):
+                self._release(parked)
+
+    def close(self) -> None:
+        """Nobody waits here any longer."""
+        for parked in self._parked:
+            if parked.end():
+                unavailable = FetchVerdict(ErrorCode.BROKER_NOT_AVAILABLE)
+                parked.answered.set_result(
+                    self._answer(parked.asked, unavailable, parked.api_version)
+                )
+        self._parked.clear()

@@ -1,0 +1,69 @@
+"""Brings the metadata log to disk off the loop, whatever was appended meanwhile in one go."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from barnabas.log.flush import Flush
+from barnabas.raft.driver import Driver, as_failure
+
+
+class Background(Protocol):
+    """A few threads for what blocks."""
+
+    def run(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
+        """Do `work` in a thread, then call `done` on the loop, with what was raised if anything."""
+
+
+class Flushing:
+    """At most one flush at a time; the next takes all that came while it ran."""
+
+    __slots__ = ("_background", "_driver", "_ended", "_is_running")
+
+    def __init__(self, driver: Driver, background: Background) -> None:
+        self._driver = driver
+        self._background = background
+        self._is_running = False
+        self._ended: list[asyncio.Future[None]] = []
+
+    @property
+    def is_needed(self) -> bool:
+        log = self._driver.log
+        return log.durable_end < log.end_offset
+
+    def advance(self) -> None:
+        if self._is_running or not self.is_needed:
+            return
+        flush = self._driver.log.begin_flush()
+        self._is_running = True
+        self._background.run(flush.sync, lambda error: self._synced(flush, error))
+
+    def _synced(self, flush: Flush, error: BaseException | None) -> None:
+        self._is_running = False
+        driver = self._driver
+        if isinstance(error, Exception):
+            driver.fail(as_failure(error))
+        elif error is None:
+            self.finish(flush)
+            driver.step()
+        for ended in self._ended:
+            if not ended.done():
+                ended.set_result(None)
+        self._ended.clear()
+
+    def finish(self, flush: Flush) -> None:
+        driver = self._driver
+        driver.log.finish_flush(flush)
+        driver.raft.flushed(driver.log.durable_end, driver.now_ms)
+
+    def flush_now(self) -> None:
+        """Blocks until everything is on disk."""
+        self._driver.log.flush()
+        self._driver.raft.flushed(self._driver.log.durable_end, self._driver.now_ms)
+
+    async def idle(self) -> None:
+        """Wait for the flush that is running, if any."""
+        if self._is_running:
+            ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._ended.append(ended)
+            await ended

@@ -1,0 +1,289 @@
+"""`__cluster_metadata-0` on disk: the log, and the snapshots that stand for its beginning.
+
+It tells the consensus how far it reaches and of which epochs it is; `VoterHistory` tells who
+votes by its control records, and is kept in step with it here.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from barnabas.log import Log, LogConfig, LogDirectory
+from barnabas.log.flush import Flush
+from barnabas.log.slices import Slice
+from barnabas.raft.downloads import SnapshotDownload
+from barnabas.raft.listener import CommittedBatch
+from barnabas.raft.messages import EpochEnd
+from barnabas.raft.quorum_config import QuorumConfig
+from barnabas.raft.retention import expendable
+from barnabas.raft.snapshots import (
+    SnapshotId,
+    SnapshotWriter,
+    checked_batches,
+    list_snapshots,
+    read_snapshot,
+    read_snapshot_head,
+)
+from barnabas.raft.voter_history import BEFORE_THE_LOG, VoterHistory
+from barnabas.raft.voters import QuorumError, Voters
+from barnabas.wire.records.batch import CorruptBatch, iterate_batches, read_header
+from barnabas.wire.records.read import read_records
+from barnabas.wire.records.record import Record
+from barnabas.wire.records.validate import ValidBatch
+from barnabas.wire.uuid import METADATA_TOPIC_ID
+
+METADATA_TOPIC = "__cluster_metadata"
+FOLDER = f"{METADATA_TOPIC}-0"
+
+_READ_BYTES = 1024 * 1024
+_NO_EPOCH = -1
+
+
+class MetadataLog:
+    """This node's copy of the metadata log."""
+
+    def __init__(self, log: Log, config: QuorumConfig, static_voters: Voters | None) -> None:
+        self._log = log
+        self._config = config
+        self.folder = log.path
+        self.snapshots = list_snapshots(log.path)
+        self.history = VoterHistory(static_voters)
+        self.last_timestamp_ms = 0
+        # What was read as committed since the newest snapshot began.
+        self.bytes_since_snapshot = 0
+
+    @classmethod
+    def open(
+        cls, directory: LogDirectory, config: QuorumConfig, static_voters: Voters | None
+    ) -> "MetadataLog":
+        """Open, or begin, the metadata log in a formatted directory; who votes is read from it."""
+        log_config = LogConfig(
+            segment_bytes=config.segment_bytes,
+            segment_ms=config.segment_ms,
+            retention_ms=-1,
+            retention_bytes=-1,
+        )
+        find = directory.open_log if Path(directory.path, FOLDER).is_dir() else directory.create_log
+        log = find(METADATA_TOPIC, 0, METADATA_TOPIC_ID, log_config)
+        metadata_log = cls(log, config, static_voters)
+        metadata_log._check_gapless()
+        metadata_log._read_history()
+        return metadata_log
+
+    def _check_gapless(self) -> None:
+        newest = self.newest_snapshot or SnapshotId(0, 0)
+        covered = newest.end_offset
+        if (newest.epoch, covered) > (self._log.latest_epoch, self._log.end_offset) and covered:
+            # The snapshot came from a leader, and this node stopped before its log followed.
+            self._log.truncate_fully_and_start_at(covered)
+        if self._log.start_offset > covered:
+            raise QuorumError(
+                f"{self.folder}: the log begins at offset {self._log.start_offset}, but the newest "
+                f"snapshot ends at {covered}; restore the missing files from a copy."
+            )
+
+    def _read_history(self) -> None:
+        self.history.clear()
+        offset = 0
+        newest = self.newest_snapshot
+        if newest is not None:
+            offset = newest.end_offset
+            # The voters that formatting left are in no log yet; see `BEFORE_THE_LOG`.
+            at = offset - 1 if offset > 0 else BEFORE_THE_LOG
+            self.history.take_in(read_snapshot_head(self.path_of(newest)), at)
+        while (piece := self.read(offset, _READ_BYTES)) is not None:
+            content = piece.read()
+            for position, header in iterate_batches(content):
+                self.last_timestamp_ms = max(self.last_timestamp_ms, header.max_timestamp)
+                if header.is_control and header.base_offset >= offset:
+                    self.history.take_in(read_records(content, position))
+            offset = piece.next_offset
+
+    # What the consensus sees of it
+
+    @property
+    def start_offset(self) -> int:
+        return self._log.start_offset
+
+    @property
+    def end_offset(self) -> int:
+        return self._log.end_offset
+
+    @property
+    def durable_end(self) -> int:
+        """Up to where the log is on disk for certain."""
+        return self._log.recovery_point
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of the last record; where a snapshot is all there is, of its last."""
+        if self._log.latest_epoch != _NO_EPOCH:
+            return self._log.latest_epoch
+        newest = self.newest_snapshot
+        return newest.epoch if newest else 0
+
+    def epoch_end(self, epoch: int) -> EpochEnd:
+        """The largest epoch up to `epoch`, and where it ends here."""
+        found, end_offset = self._log.epoch_end_offset(epoch)
+        if found == _NO_EPOCH:
+            return EpochEnd(self.last_epoch, self.end_offset)
+        oldest = self.oldest_snapshot
+        if oldest and oldest.end_offset == end_offset and found == epoch:
+            # It is older than what the log has: the snapshot is what the log begins with.
+            return EpochEnd(oldest.epoch, oldest.end_offset)
+        return EpochEnd(found, end_offset)
+
+    @property
+    def oldest_snapshot(self) -> SnapshotId | None:
+        return self.snapshots[0] if self.snapshots else None
+
+    @property
+    def newest_snapshot(self) -> SnapshotId | None:
+        return self.snapshots[-1] if self.snapshots else None
+
+    # Writing
+
+    def append_as_leader(self, batch: bytearray, epoch: int, now_ms: int) -> int:
+        """Give the batch the next offsets; returns the last of them."""
+        valid = ValidBatch(read_header(batch), batch, now_ms)
+        appended = self._log.append_as_leader(valid, epoch, now_ms, from_client=False)
+        self.last_timestamp_ms = now_ms
+        if valid.header.is_control:
+            self.history.take_in(read_records(batch))
+        return appended.last_offset
+
+    def append_as_follower(self, batches: memoryview, epoch: int, now_ms: int) -> bool:
+        """Append what a leader of `epoch` sent; whether it says anything of voters.
+
+        CorruptBatch if it does not go on exactly where this log ends; what is of a later epoch
+        is left out, for it was not this leader who wrote it.
+        """
+        size_bytes = 0
+        next_offset = self.end_offset
+        control: list[Record] = []
+        for position, header in iterate_batches(batches):
+            if header.base_offset != next_offset or header.last_offset_delta < 0:
+                raise CorruptBatch(
+                    f"{FOLDER}: a batch at offset {header.base_offset} cannot follow "
+                    f"{next_offset - 1}."
+                )
+            if header.leader_epoch > epoch:
+                break
+            next_offset = header.next_offset
+            size_bytes = position + header.size_bytes
+            self.last_timestamp_ms = max(self.last_timestamp_ms, header.max_timestamp)
+            if header.is_control:
+                control += read_records(batches, position)
+        self._log.append_as_follower(batches[:size_bytes], now_ms)
+        return self.history.take_in(control)
+
+    def parting(self, leaders: EpochEnd) -> int:
+        """Where this log parts from a leader's, which has this end of an epoch."""
+        if leaders.epoch == 0:
+            return min(leaders.end_offset, self.end_offset)
+        own = self.epoch_end(leaders.epoch)
+        return min(own, leaders).end_offset if own.epoch == leaders.epoch else own.end_offset
+
+    def truncate_to(self, offset: int) -> bool:
+        """Drop every batch that reaches `offset`; whether voters went with them."""
+        self._log.truncate_to(offset)
+        return self.history.truncate(self.end_offset)
+
+    def begin_flush(self) -> Flush:
+        """What to sync in a thread; `finish_flush` then moves `durable_end`."""
+        return self._log.begin_flush()
+
+    def finish_flush(self, flush: Flush) -> None:
+        self._log.finish_flush(flush)
+
+    def flush(self) -> None:
+        """Blocks until all of it is on disk."""
+        if self.durable_end < self.end_offset:
+            self._log.flush()
+
+    # Reading
+
+    def read(self, offset: int, max_bytes: int, upto: int | None = None) -> Slice | None:
+        """Whole batches from `offset` on; None where there are none."""
+        return self._log.read(offset, max_bytes, upto=self.end_offset if upto is None else upto)
+
+    def read_committed(self, offset: int, upto: int) -> tuple[list[CommittedBatch], int]:
+        """Batches from `offset` on below `upto`, of bounded size, and where they end."""
+        piece = self.read(offset, _READ_BYTES, upto)
+        if piece is None:
+            return [], offset
+        content = piece.read()
+        self.bytes_since_snapshot += len(content)
+        batches = []
+        for position, header in checked_batches(self.folder, content):
+            offset = header.next_offset
+            frames: list[bytes] = []
+            if not header.is_control:
+                records = read_records(content, position)
+                frames = [record.value for record in records if record.value is not None]
+            batches.append(
+                CommittedBatch(
+                    header.last_offset, header.leader_epoch, header.max_timestamp, frames
+                )
+            )
+        return batches, offset
+
+    # Snapshots
+
+    def path_of(self, snapshot: SnapshotId) -> Path:
+        return Path(self.folder, snapshot.file_name)
+
+    def read_snapshot(self, snapshot: SnapshotId) -> Iterator[CommittedBatch]:
+        last_offset = snapshot.end_offset - 1
+        for records in read_snapshot(self.path_of(snapshot)):
+            frames = [r.value for r in records if r.key is None and r.value is not None]
+            timestamp_ms = records[0].timestamp
+            yield CommittedBatch(last_offset, snapshot.epoch, timestamp_ms, frames, True)
+
+    def begin_snapshot(self, end_offset: int, epoch: int, now_ms: int) -> SnapshotWriter:
+        """A writer for a snapshot of everything below `end_offset`; see `finish_snapshot`."""
+        return SnapshotWriter(
+            self.folder,
+            SnapshotId(end_offset, epoch),
+            self.history.voters_below(end_offset),
+            last_timestamp_ms=self.last_timestamp_ms,
+            now_ms=now_ms,
+        )
+
+    def finish_snapshot(self, writer: SnapshotWriter) -> None:
+        writer.finish()
+        if writer.snapshot_id not in self.snapshots:
+            self.snapshots = sorted([*self.snapshots, writer.snapshot_id])
+        self.bytes_since_snapshot = 0
+
+    def begin_download(self, snapshot: SnapshotId) -> SnapshotDownload:
+        """Where the pieces of a leader's snapshot go; see `begin_anew`."""
+        return SnapshotDownload(self.folder, snapshot)
+
+    def begin_anew(self, snapshot: SnapshotId) -> None:
+        """A downloaded snapshot stands for everything: the log goes on after it."""
+        self._log.truncate_fully_and_start_at(snapshot.end_offset)
+        for old in self.snapshots:
+            self.path_of(old).unlink(missing_ok=True)
+        self.snapshots = [snapshot]
+        self.bytes_since_snapshot = 0
+        self._read_history()
+
+    def clean(self, now_ms: int, high_watermark: int) -> None:
+        """Remove old snapshots and the part of the log that newer ones stand for."""
+        paths = {each: self.path_of(each) for each in self.snapshots}
+        sizes = {each: path.stat().st_size for each, path in paths.items()}
+        ages_ms = {each: now_ms - int(path.stat().st_mtime * 1000) for each, path in paths.items()}
+        for snapshot in expendable(
+            sizes,
+            ages_ms,
+            self._log.size_bytes,
+            self._config.retention_bytes,
+            self._config.retention_ms,
+        ):
+            paths[snapshot].unlink()
+            self.snapshots.remove(snapshot)
+        oldest = self.snapshots[0].end_offset if self.snapshots else 0
+        if oldest > self._log.start_offset:
+            self._log.advance_start(oldest)
+            self._log.delete_old_segments(now_ms, high_watermark)
+            self.history.forget_below(oldest)

@@ -1,0 +1,188 @@
+"""Answers what other members ask: Vote, BeginQuorumEpoch, EndQuorumEpoch, FetchSnapshot.
+
+No request makes it raise: what cannot be answered has the protocol's error.
+"""
+
+import os
+from dataclasses import dataclass
+
+from barnabas.raft import exchange
+from barnabas.raft.driver import Driver
+from barnabas.raft.exchange import only_partition
+from barnabas.raft.fetch_exchange import snapshot_response
+from barnabas.raft.messages import EpochTold
+from barnabas.raft.metadata_log import METADATA_TOPIC
+from barnabas.raft.roles import NOBODY
+from barnabas.raft.snapshots import SnapshotId
+from barnabas.raft.voters import Endpoint, ReplicaKey
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages import begin_quorum_epoch as begin
+from barnabas.wire.messages import end_quorum_epoch as end
+from barnabas.wire.messages import fetch_snapshot, vote
+
+_FIRST_VERSION_WITH_ENDPOINTS = 1  # of all four
+_MAX_PIECE_BYTES = 8 * 1024 * 1024
+_BEGINNING = 0
+
+
+@dataclass(slots=True, frozen=True)
+class QuorumLeader:
+    """Who leads the quorum, and where its controller listens."""
+
+    node_id: int
+    epoch: int
+    host: str
+    port: int
+
+
+def leader_of(driver: Driver) -> QuorumLeader | None:
+    """The leader, if it is known where it is."""
+    raft = driver.raft
+    if raft.leader_id == NOBODY:
+        return None
+    if raft.leader_id == driver.node.node_id:
+        address = driver.addresses.choose(driver.node.endpoints)
+    else:
+        address = driver.addresses.of(raft.leader_id)
+    if address is None:
+        return None
+    return QuorumLeader(raft.leader_id, raft.epoch, address.host, address.port)
+
+
+class Served:
+    """What this member tells those who ask."""
+
+    __slots__ = ("_driver",)
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    def vote(self, request: vote.VoteRequest, api_version: int) -> vote.VoteResponse:
+        driver = self._driver
+        refused = driver.refuse(request.cluster_id)
+        asked = exchange.read_vote_request(request)
+        if refused is not ErrorCode.NONE or asked is None:
+            return vote.VoteResponse(error_code=refused or ErrorCode.INVALID_REQUEST)
+        told = driver.raft.vote_asked(asked, driver.now_ms)
+        driver.step()
+        if driver.failure is not None:
+            # The vote is not on disk: it must not be told.
+            return vote.VoteResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+        leader = self._leader(api_version)
+        nodes = [vote.NodeEndpoint(node_id=n, host=h, port=p) for n, h, p in leader]
+        return exchange.vote_response(told, nodes)
+
+    def begin_epoch(
+        self, request: begin.BeginQuorumEpochRequest, api_version: int
+    ) -> begin.BeginQuorumEpochResponse:
+        driver = self._driver
+        refused = driver.refuse(request.cluster_id)
+        begun = exchange.read_begin_request(request)
+        if refused is not ErrorCode.NONE or begun is None:
+            return begin.BeginQuorumEpochResponse(error_code=refused or ErrorCode.INVALID_REQUEST)
+        if begun.epoch >= driver.raft.epoch:
+            self._learn(begun.leader_id, request.leader_endpoints)
+        error = driver.raft.epoch_begun(begun, driver.now_ms)
+        driver.step()
+        nodes = [
+            begin.NodeEndpoint(node_id=n, host=h, port=p) for n, h, p in self._leader(api_version)
+        ]
+        return exchange.begin_response(self._epoch_told(error), nodes)
+
+    def end_epoch(
+        self, request: end.EndQuorumEpochRequest, api_version: int
+    ) -> end.EndQuorumEpochResponse:
+        driver = self._driver
+        refused = driver.refuse(request.cluster_id)
+        ended = exchange.read_end_request(request)
+        if refused is not ErrorCode.NONE or ended is None:
+            return end.EndQuorumEpochResponse(error_code=refused or ErrorCode.INVALID_REQUEST)
+        if ended.epoch >= driver.raft.epoch:
+            self._learn(ended.leader_id, request.leader_endpoints)
+        error = driver.raft.epoch_ended(ended, driver.now_ms)
+        driver.step()
+        nodes = [
+            end.NodeEndpoint(node_id=n, host=h, port=p) for n, h, p in self._leader(api_version)
+        ]
+        return exchange.end_response(self._epoch_told(error), nodes)
+
+    def fetch_snapshot(
+        self, request: fetch_snapshot.FetchSnapshotRequest, api_version: int
+    ) -> fetch_snapshot.FetchSnapshotResponse:
+        driver = self._driver
+        refused = driver.refuse(request.cluster_id)
+        found = only_partition(request.topics)
+        if refused is not ErrorCode.NONE or found is None:
+            error = refused or ErrorCode.INVALID_REQUEST
+            return fetch_snapshot.FetchSnapshotResponse(error_code=error)
+        topic, asked = found
+        if (topic.name, asked.partition) != (METADATA_TOPIC, 0):
+            unknown = fetch_snapshot.ResponsePartitionSnapshot(
+                index=asked.partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            )
+            told = fetch_snapshot.ResponseTopicSnapshot(name=topic.name, partitions=[unknown])
+            return fetch_snapshot.FetchSnapshotResponse(topics=[told])
+        replica = ReplicaKey(request.replica_id, asked.replica_directory_id)
+        error = driver.raft.snapshot_fetched_by(replica, asked.current_leader_epoch, driver.now_ms)
+        driver.step()
+        snapshot = SnapshotId(asked.snapshot_id.end_offset, asked.snapshot_id.epoch)
+        return self._piece(error, snapshot, asked.position, request.max_bytes, api_version)
+
+    def _piece(
+        self,
+        error: ErrorCode,
+        snapshot: SnapshotId,
+        position: int,
+        max_bytes: int,
+        api_version: int,
+    ) -> fetch_snapshot.FetchSnapshotResponse:
+        log, raft = self._driver.log, self._driver.raft
+        size_bytes = 0
+        piece = b""
+        if error is ErrorCode.NONE:
+            if snapshot not in log.snapshots or snapshot.end_offset == _BEGINNING:
+                # What formatting left is for the first leader alone; the log has it as well.
+                error = ErrorCode.SNAPSHOT_NOT_FOUND
+            else:
+                size_bytes, piece = self._read(snapshot, position, max_bytes)
+                error = ErrorCode.NONE if piece else ErrorCode.POSITION_OUT_OF_RANGE
+        nodes = [
+            fetch_snapshot.NodeEndpoint(node_id=n, host=h, port=p)
+            for n, h, p in self._leader(api_version)
+        ]
+        if error is not ErrorCode.NONE:
+            return snapshot_response(error, raft.leader_id, raft.epoch, nodes)
+        return snapshot_response(
+            error,
+            raft.leader_id,
+            raft.epoch,
+            nodes,
+            snapshot=snapshot,
+            size_bytes=size_bytes,
+            position=position,
+            records=piece,
+        )
+
+    def _read(self, snapshot: SnapshotId, position: int, max_bytes: int) -> tuple[int, bytes]:
+        """The size of a snapshot and a piece of it; none beyond its ends."""
+        with self._driver.log.path_of(snapshot).open("rb") as file:
+            size_bytes = os.fstat(file.fileno()).st_size
+            if not 0 <= position < size_bytes:
+                return size_bytes, b""
+            wanted = min(max(max_bytes, 1), _MAX_PIECE_BYTES)
+            return size_bytes, os.pread(file.fileno(), wanted, position)
+
+    def _learn(
+        self, leader_id: int, endpoints: list[begin.LeaderEndpoint] | list[end.LeaderEndpoint]
+    ) -> None:
+        known = [Endpoint(each.name, each.host, each.port) for each in endpoints]
+        self._driver.addresses.learn_endpoints(leader_id, known)
+
+    def _epoch_told(self, error: ErrorCode) -> EpochTold:
+        return EpochTold(error, self._driver.raft.leader_id, self._driver.raft.epoch)
+
+    def _leader(self, api_version: int) -> list[tuple[int, str, int]]:
+        leader = leader_of(self._driver)
+        if leader is None or api_version < _FIRST_VERSION_WITH_ENDPOINTS:
+            return []
+        return [(leader.node_id, leader.host, leader.port)]
