@@ -1,5 +1,6 @@
 """AlterPartition (key 56): a leader has changed who is in sync with it.
 
+It is also what completes a reassignment: once all that shall stay are in sync, the others go.
 v2 topic ids; v3 the broker epoch of every in-sync replica.
 """
 
@@ -28,8 +29,12 @@ def decide(request: AlterPartitionRequest, image: Image, context: Context) -> De
     topics = []
     for topic in request.topics:
         outcomes = []
+        seen: set[int] = set()
         for asked in topic.partitions:
             try:
+                if asked.partition_index in seen:  # it builds on what the first has changed
+                    raise KafkaError(ErrorCode.INVALID_UPDATE_VERSION)
+                seen.add(asked.partition_index)
                 outcomes.append(_alter(request.broker_id, topic, asked, image, context, records))
             except KafkaError as error:
                 outcomes.append(

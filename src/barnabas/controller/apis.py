@@ -17,6 +17,8 @@ DECIDERS = {
     ApiKey.ALTER_CONFIGS: "alter_configs",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "incremental_alter_configs",
     ApiKey.ELECT_LEADERS: "elect_leaders",
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: "alter_partition_reassignments",
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: "list_partition_reassignments",
     ApiKey.UPDATE_FEATURES: "update_features",
     ApiKey.BROKER_REGISTRATION: "broker_registration",
     ApiKey.BROKER_HEARTBEAT: "broker_heartbeat",

@@ -6,7 +6,7 @@ hold everything committed, and may lead without loss.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
 from typing import Final, TypeVar
@@ -73,13 +73,17 @@ class Assignment:
         return Assignment(staying), in_sync
 
 
-def rules_for(topic: TopicState, image: Image, context: Context) -> Rules:
+def rules_for(
+    topic: TopicState, image: Image, context: Context, *, election: Election | None = None
+) -> Rules:
     """The rules that the topic's settings and the cluster's features make."""
     config = context.resolver.topic(topic.name)
     replication_factor = len(topic.partitions[0].replicas) if 0 in topic.partitions else 1
-    unclean = config["unclean.leader.election.enable"]
+    if election is None:
+        unclean = config["unclean.leader.election.enable"]
+        election = Election.UNCLEAN if unclean else Election.ONLINE
     return Rules(
-        Election.UNCLEAN if unclean else Election.ONLINE,
+        election,
         min(config["min.insync.replicas"], replication_factor),
         image.features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0,
         image.metadata_level < _SHRINKS_KEEP_EPOCH_FROM,
@@ -200,7 +204,7 @@ def elect(
 ) -> PartitionChangeRecord | None:
     """The change that an election of that kind makes to a partition, if any."""
     partition = topic.partitions[number]
-    rules = replace(rules_for(topic, image, context), election=election)
+    rules = rules_for(topic, image, context, election=election)
     return change_partition(topic.topic_id, number, partition, rules, can_lead(image, partition))
 
 

@@ -1,45 +1,122 @@
-"""On which brokers the replicas of new partitions go."""
+"""On which brokers the replicas of new partitions go.
 
-from collections.abc import Callable, Iterable
+Striped over the racks: the first partition goes to racks A, B and C, the next to B, C and A, and
+within a rack each takes the broker after the one that was taken last. So racks are used evenly
+before brokers are, and when a broker fails the others share what it led. All in all the layout
+is that of Kafka's placer, with starting points of its own.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import cycle, islice
+from typing import TypeVar
 
 from barnabas.metadata.states import BrokerState, Replicas
 from barnabas.wire.errors import ErrorCode, KafkaError
+
+RandomBelow = Callable[[int], int]
+T = TypeVar("T")
 
 
 def place(
     brokers: Iterable[BrokerState],
     partition_count: int,
     replication_factor: int,
-    random_below: Callable[[int], int],
+    random_below: RandomBelow,
 ) -> list[Replicas]:
     """The replicas of each partition, its first leader in front.
 
-    Leaders and followers go round the active brokers, starting with any of them; fenced brokers
-    get replicas only where the active ones are too few, and never the leadership.
+    Fenced brokers get replicas only where the active ones of their rack are too few, and never
+    the leadership; brokers that are shutting down get nothing.
     """
-    usable = [broker for broker in brokers if not _is_full(broker)]
-    active = sorted(broker.broker_id for broker in usable if broker.active)
-    resting = sorted(
-        broker.broker_id for broker in usable if broker.fenced and not broker.in_controlled_shutdown
-    )
-    if not active:
+    usable = [broker for broker in brokers if not broker.in_controlled_shutdown]
+    usable = [broker for broker in usable if not _is_full(broker)]
+    active_count = sum(not broker.fenced for broker in usable)
+    if not active_count:
         raise _unreachable(replication_factor, "all brokers are fenced or shutting down")
-    if replication_factor > len(active) + len(resting):
-        raise _unreachable(
-            replication_factor, f"only {len(active) + len(resting)} broker(s) can take replicas"
-        )
-    start = random_below(len(active))
-    return [
-        (*_around(active, start + number), *_around(resting, start + number))[:replication_factor]
-        for number in range(partition_count)
-    ]
+    if replication_factor > len(usable):
+        raise _unreachable(replication_factor, f"only {len(usable)} broker(s) can take replicas")
+    stripes = _Stripes(usable, random_below)
+    placed = []
+    for number in range(partition_count):
+        if number and number % active_count == 0 and active_count > 1:
+            stripes.shuffle()  # every leader had a turn: the same again would fail together
+        placed.append(stripes.next(replication_factor))
+    return placed
 
 
-def _around(broker_ids: list[int], start: int) -> list[int]:
-    if not broker_ids:
-        return broker_ids
-    turn = start % len(broker_ids)
-    return broker_ids[turn:] + broker_ids[:turn]
+class _Stripes:
+    """The racks, and which of them is next."""
+
+    def __init__(self, brokers: list[BrokerState], random_below: RandomBelow) -> None:
+        self._random_below = random_below
+        by_rack: dict[str, list[BrokerState]] = {}
+        for broker in sorted(brokers, key=lambda broker: broker.broker_id):
+            by_rack.setdefault(broker.rack or "", []).append(broker)
+        self._racks = [_Rack(by_rack[name], random_below) for name in sorted(by_rack)]
+        self._start = random_below(len(self._racks))
+
+    def next(self, replication_factor: int) -> Replicas:
+        """The replicas of one more partition."""
+        count = len(self._racks)
+        in_turn = [(self._start + step) % count for step in range(count)]
+        self._start = (self._start + 1) % count
+        left = [rack.in_turn() for rack in self._racks]
+        leading_rack = next(at for at in in_turn if self._racks[at].can_lead)
+        replicas = [next(left[leading_rack])]
+        # Each rack gives one before any gives a second: the leader's has given already.
+        first_round = [at for at in in_turn if at != leading_rack]
+        for at in (*first_round, *islice(cycle(in_turn), replication_factor * count)):
+            if len(replicas) == replication_factor:
+                break
+            replicas += islice(left[at], 1)
+        return tuple(replicas)
+
+    def shuffle(self) -> None:
+        _shuffle(self._racks, self._random_below)
+        for rack in self._racks:
+            rack.shuffle(self._random_below)
+
+
+class _Rack:
+    """The brokers of a rack, each kind in a circle of its own."""
+
+    def __init__(self, brokers: list[BrokerState], random_below: RandomBelow) -> None:
+        self._active = _Circle([b.broker_id for b in brokers if not b.fenced], random_below)
+        self._fenced = _Circle([b.broker_id for b in brokers if b.fenced], random_below)
+
+    @property
+    def can_lead(self) -> bool:
+        return bool(self._active.broker_ids)
+
+    def in_turn(self) -> Iterator[int]:
+        """Every broker once; a circle that nothing is taken from does not turn."""
+        yield from self._active.turn()
+        yield from self._fenced.turn()
+
+    def shuffle(self, random_below: RandomBelow) -> None:
+        _shuffle(self._active.broker_ids, random_below)
+        _shuffle(self._fenced.broker_ids, random_below)
+
+
+class _Circle:
+    """Brokers that take turns."""
+
+    def __init__(self, broker_ids: list[int], random_below: RandomBelow) -> None:
+        self.broker_ids = broker_ids
+        self._start = random_below(len(broker_ids)) if broker_ids else 0
+
+    def turn(self) -> Iterator[int]:
+        start, count = self._start, len(self.broker_ids)
+        if count:
+            self._start = (start + 1) % count
+        for step in range(count):
+            yield self.broker_ids[(start + step) % count]
+
+
+def _shuffle(items: list[T], random_below: RandomBelow) -> None:
+    for last in range(len(items) - 1, 0, -1):
+        other = random_below(last + 1)
+        items[last], items[other] = items[other], items[last]
 
 
 def _is_full(broker: BrokerState) -> bool:

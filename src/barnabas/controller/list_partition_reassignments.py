@@ -1,0 +1,52 @@
+"""ListPartitionReassignments (key 46): the moves that are under way, of some topics or of all."""
+
+from collections.abc import Iterable
+
+from barnabas.controller.decision import Context, Decision
+from barnabas.controller.elections import found
+from barnabas.metadata.image import Image
+from barnabas.metadata.partition_index import PartitionKey
+from barnabas.wire.errors import KafkaError
+from barnabas.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+
+
+def decide(request: ListPartitionReassignmentsRequest, image: Image, context: Context) -> Decision:
+    moving: dict[str, OngoingTopicReassignment] = {}
+    for topic, number, partition in found(image, _asked(request, image)):
+        if not partition.is_moving:
+            continue
+        ongoing = moving.setdefault(topic.name, OngoingTopicReassignment(name=topic.name))
+        ongoing.partitions.append(
+            OngoingPartitionReassignment(
+                partition_index=number,
+                replicas=list(partition.replicas),
+                adding_replicas=list(partition.adding),
+                removing_replicas=list(partition.removing),
+            )
+        )
+    response = ListPartitionReassignmentsResponse(error_message=None, topics=list(moving.values()))
+    return Decision([], response)
+
+
+def refuse(
+    request: ListPartitionReassignmentsRequest, error: KafkaError
+) -> ListPartitionReassignmentsResponse:
+    return ListPartitionReassignmentsResponse(
+        error_code=error.code, error_message=error.message or None
+    )
+
+
+def _asked(request: ListPartitionReassignmentsRequest, image: Image) -> Iterable[PartitionKey]:
+    if request.topics is None:
+        return image.topics.index.moving
+    return [
+        (topic.topic_id, number)
+        for asked in request.topics
+        if (topic := image.topics.by_name(asked.name)) is not None
+        for number in asked.partition_indexes
+    ]

@@ -1,0 +1,106 @@
+"""Where new partitions go: over racks first, then over brokers, to those that are away last."""
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.controller.conftest import broker
+
+from barnabas.controller.placement import place
+from barnabas.metadata.states import BrokerState, Replicas
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+
+def in_racks(**racks: list[int]) -> list[BrokerState]:
+    """Brokers by rack; a negative id is a fenced broker's."""
+    return [
+        broker(abs(number), rack=rack, fenced=number < 0)
+        for rack, numbers in racks.items()
+        for number in numbers
+    ]
+
+
+def from_the_start(_: int) -> int:
+    return 0
+
+
+def test_the_stripes_over_three_racks() -> None:
+    brokers = in_racks(a=[1, 2, 3], b=[4, 5, 6], c=[7, 8, 9])
+    assert place(brokers, 4, 3, from_the_start) == [
+        (1, 4, 7),
+        (5, 8, 2),
+        (9, 3, 6),
+        (1, 4, 7),
+    ]
+
+
+def test_without_racks_brokers_take_turns() -> None:
+    brokers = [broker(number) for number in (3, 1, 2)]
+    assert place(brokers, 3, 2, from_the_start) == [(1, 2), (2, 3), (3, 1)]
+
+
+@pytest.mark.parametrize(
+    ("brokers", "factor", "expected"),
+    [
+        # A fenced broker is taken where its rack has no other, and never leads.
+        (in_racks(a=[-1], b=[2], c=[3]), 3, {(2, 1, 3), (3, 2, 1), (3, 1, 2), (2, 3, 1)}),
+        (in_racks(a=[1, -2]), 2, {(1, 2)}),
+        (in_racks(a=[1, -2, -3]), 1, {(1,)}),
+        # More replicas than racks: a second of a rack only when every rack has one.
+        (in_racks(a=[1, 2], b=[3]), 3, {(1, 3, 2), (3, 2, 1), (3, 1, 2), (2, 3, 1)}),
+    ],
+)
+def test_who_gets_what(brokers: list[BrokerState], factor: int, expected: set[Replicas]) -> None:
+    for seed in range(20):
+        placed = place(brokers, 6, factor, random.Random(seed).randrange)
+        assert set(placed) <= expected
+
+
+@pytest.mark.parametrize(
+    ("brokers", "factor"),
+    [
+        (in_racks(a=[1, 2]), 3),
+        (in_racks(a=[-1, -2]), 1),
+        ([broker(1, in_controlled_shutdown=True)], 1),
+        ([broker(1, cordoned_log_dirs=(bytes([101]) * 16,))], 1),
+        ([], 1),
+    ],
+)
+def test_what_cannot_be_placed_is_refused(brokers: list[BrokerState], factor: int) -> None:
+    with pytest.raises(KafkaError) as refused:
+        place(brokers, 1, factor, from_the_start)
+    assert refused.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), min_size=1, max_size=8),
+    st.integers(1, 8),
+    st.integers(1, 30),
+    st.integers(),
+)
+def test_replicas_differ_leaders_are_active_and_racks_are_used_evenly(
+    kinds: list[tuple[str, bool]], factor: int, count: int, seed: int
+) -> None:
+    brokers = [broker(n, rack=rack, fenced=fenced) for n, (rack, fenced) in enumerate(kinds)]
+    fenced = {each.broker_id for each in brokers if each.fenced}
+    if len(fenced) == len(brokers) or factor > len(brokers):
+        return
+    sizes = Counter(each.rack for each in brokers)
+    placed = place(brokers, count, factor, random.Random(seed).randrange)
+    assert len(placed) == count
+    for replicas in placed:
+        assert len(set(replicas)) == len(replicas) == factor
+        assert replicas[0] not in fenced
+        per_rack = Counter(brokers[replica].rack for replica in replicas)
+        most = max(per_rack.values())
+        # A rack has two fewer than another only if it has no more brokers.
+        assert all(per_rack[rack] >= min(most - 1, size) for rack, size in sizes.items())
+
+
+def test_leaders_are_spread_evenly() -> None:
+    brokers = in_racks(a=[1, 2], b=[3, 4], c=[5, 6])
+    placed = place(brokers, 600, 3, random.Random(1).randrange)
+    leaders = Counter(replicas[0] for replicas in placed)
+    assert max(leaders.values()) - min(leaders.values()) <= 60
