@@ -54,7 +54,9 @@ class Resolver:
 
     def broker(self, name: str) -> Any:
         """The value of a broker setting in force on this node."""
-        return self._broker[name]
+        if name in self._broker:
+            return self._broker[name]
+        return broker.DYNAMIC_ONLY[name].default
 
     def at_listener(self, listener: str, name: str) -> Any:
         """The value of a broker setting in force for one listener."""

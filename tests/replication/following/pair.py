@@ -1,0 +1,211 @@
+"""Two brokers that replicate to each other without a network: real logs, real sessions."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tests.replication.world import START_MS, World, registration
+
+from barnabas.log import Log, Slice
+from barnabas.replication import Partition
+from barnabas.replication.following.fetcher import Fetcher, FetchLimits
+from barnabas.replication.following.followed import Standing
+from barnabas.replication.throttle import Side, Throttle
+from barnabas.server.api import list_offsets
+from barnabas.server.sessions import FetchSessions, SessionPartition
+from barnabas.wire.errors import KafkaError
+from barnabas.wire.messages.fetch import (
+    EpochEndOffset,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from barnabas.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+
+FETCH_VERSION = 17
+LIST_OFFSETS_VERSION = 9
+BROKER_EPOCH = 5
+TOPIC = "orders"
+
+LIMITS = FetchLimits(
+    wait_max_ms=500,
+    min_bytes=1,
+    response_max_bytes=10_000,
+    partition_max_bytes=1_000,
+    backoff_ms=1_000,
+)
+
+Answer = FetchResponse | ListOffsetsResponse
+Spoil = Callable[[FetchResponse], None]
+
+
+class Leader:
+    """Answers the fetches of followers from a broker's logs; `spoil` may falsify an answer."""
+
+    def __init__(self, world: World, *, slots: int = 100) -> None:
+        self.world = world
+        self.sessions = FetchSessions(slots)
+        self.spoil: Spoil | None = None
+        self.asked: list[FetchRequest | ListOffsetsRequest] = []
+
+    def answer(self, request: FetchRequest | ListOffsetsRequest) -> Answer:
+        self.asked.append(request)
+        if isinstance(request, ListOffsetsRequest):
+            found = self.world.ask(list_offsets.handle, request, LIST_OFFSETS_VERSION)
+            assert isinstance(found, ListOffsetsResponse)
+            return found
+        request, _ = FetchRequest.read(memoryview(request.write(FETCH_VERSION)), FETCH_VERSION)
+        context = self.sessions.context(request, FETCH_VERSION, self.world.now_ms)
+        found = [(wanted, self._read(wanted, request)) for wanted in context.partitions()]
+        response = context.answer(found, self.world.now_ms)
+        if self.spoil is not None:
+            self.spoil(response)
+        frame = bytearray(response.write(FETCH_VERSION))
+        response, _ = FetchResponse.read(memoryview(frame), FETCH_VERSION)
+        return response
+
+    def _read(self, wanted: SessionPartition, request: FetchRequest) -> PartitionData:
+        answer = PartitionData(partition_index=wanted.index, records=b"")
+        replica = request.replica_state
+        try:
+            found = self.world.partitions.get(wanted.topic_id, wanted.index).fetch_as_follower(
+                replica.replica_id,
+                replica.replica_epoch,
+                wanted.fetch_offset,
+                wanted.max_bytes,
+                leader_epoch=wanted.current_leader_epoch,
+                last_fetched_epoch=wanted.last_fetched_epoch,
+                start_offset=wanted.log_start_offset,
+                now_ms=self.world.now_ms,
+            )
+        except KafkaError as refusal:
+            answer.error_code = refusal.code
+            answer.high_watermark = -1
+            return answer
+        answer.high_watermark = found.high_watermark
+        answer.log_start_offset = found.start_offset
+        if isinstance(found.records, Slice):
+            answer.records = found.records.read()
+        if found.diverging is not None:
+            epoch, end_offset = found.diverging
+            answer.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
+        return answer
+
+
+class Pair:
+    """Brokers 1 and 2; both hear the same metadata, and each can follow the other."""
+
+    def __init__(self, folder: Path, *, slots: int = 100, limits: FetchLimits = LIMITS) -> None:
+        self.now_ms = 0
+        self.worlds = {node_id: World(folder / f"{node_id}", node_id=node_id) for node_id in (1, 2)}
+        for node_id, world in self.worlds.items():
+            world.metadata(registration(3 - node_id))
+        self.leaders = {node_id: Leader(world, slots=slots) for node_id, world in self.each()}
+        self.throttles = {
+            node_id: Throttle(Side.FOLLOWER, node_id, world.resolver)
+            for node_id, world in self.each()
+        }
+        self.fetchers = {
+            node_id: Fetcher(
+                node_id,
+                limits,
+                broker_epoch=lambda: BROKER_EPOCH,
+                clock=lambda: START_MS,
+                throttle=self.throttles[node_id],
+                truncated=world.partitions.moves.truncated,
+            )
+            for node_id, world in self.each()
+        }
+        self.leader_id = 1
+
+    def each(self) -> Iterator[tuple[int, World]]:
+        return iter(self.worlds.items())
+
+    @property
+    def follower_id(self) -> int:
+        return 3 - self.leader_id
+
+    @property
+    def leader(self) -> Leader:
+        return self.leaders[self.leader_id]
+
+    @property
+    def fetcher(self) -> Fetcher:
+        return self.fetchers[self.follower_id]
+
+    @property
+    def led(self) -> Partition:
+        return self.worlds[self.leader_id].partition(TOPIC)
+
+    @property
+    def followed(self) -> Partition:
+        return self.worlds[self.follower_id].partition(TOPIC)
+
+    def create_topic(self, partitions: int = 1, *, topic: str = TOPIC) -> None:
+        for _, world in self.each():
+            world.create_topic(topic, partitions, replicas=(1, 2), leader=self.leader_id)
+        for index in range(partitions):
+            self._follow(topic, index)
+
+    def lead(self, leader_id: int, topic: str = TOPIC, index: int = 0) -> None:
+        """A new leader epoch; the other one follows from here on."""
+        for _, world in self.each():
+            world.lead(topic, index, leader=leader_id, isr=(1, 2))
+        partition = self.worlds[leader_id].partition(topic, index)
+        self.fetchers[leader_id].remove((partition.topic_id, index))
+        self.leader_id = leader_id
+        self._follow(topic, index)
+
+    def append(self, *values: bytes, topic: str = TOPIC, index: int = 0) -> int:
+        return self.worlds[self.leader_id].append(topic, *values, index=index, acks=1)
+
+    def exchange(self) -> bool:
+        """One request and its answer; False if there is nothing to ask."""
+        fetcher = self.fetcher
+        request = fetcher.next_request(self.now_ms)
+        if request is None:
+            return False
+        fetcher.answered(self.leader.answer(request), self.now_ms)
+        return True
+
+    def settle(self, rounds: int = 60) -> None:
+        """Replicate until a round changes nothing, however long delays are."""
+        for _ in range(rounds):
+            before = self._ends()
+            if not self.exchange():
+                due_ms = self.fetcher.due_ms(self.now_ms)
+                assert due_ms is not None, "nobody is followed"
+                self.now_ms = due_ms
+            elif self._ends() == before and self._is_quiet:
+                return
+        raise AssertionError(f"not settled: {self.led!r}, {list(self.fetcher)}")
+
+    @property
+    def _is_quiet(self) -> bool:
+        standings = (followed.standing for followed in self.fetcher)
+        return not self.fetcher.has_unnamed and all(
+            standing in (Standing.FETCHING, Standing.FAILED) for standing in standings
+        )
+
+    def _ends(self) -> list[tuple[int, ...]]:
+        return [
+            (log.end_offset, log.start_offset, log.latest_epoch, followed.partition.high_watermark)
+            for followed in self.fetcher
+            for log in (followed.partition.log,)
+        ]
+
+    def _follow(self, topic: str, index: int) -> None:
+        partition = self.worlds[self.follower_id].partition(topic, index)
+        self.fetchers[self.follower_id].add(partition, partition.leader_epoch)
+
+    def close(self) -> None:
+        for _, world in self.each():
+            world.partitions.close(clean=False)
+
+
+def content(log: Log, offset: int = 0) -> bytes:
+    """The bytes of all batches that reach an offset."""
+    found = b""
+    while (records := log.read(offset, 1 << 20, upto=log.end_offset)) is not None:
+        found += records.read()
+        offset = records.next_offset
+    return found

@@ -1,0 +1,138 @@
+"""A follower ends up with its leader's log, whatever both have been through."""
+
+from collections.abc import Callable
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.replication.following.pair import Pair, content
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), st.integers(1, 4)),
+        st.tuples(st.just("lead"), st.integers(1, 2)),
+        st.tuples(st.just("exchange"), st.integers(1, 3)),
+        st.tuples(st.just("delete"), st.integers(0, 30)),
+    ),
+    max_size=30,
+)
+
+
+def take(pair: Pair, kind: str, number: int, written: list[bytes]) -> None:
+    match kind:
+        case "append":
+            values = [f"{len(written) + extra:040}".encode() for extra in range(number)]
+            pair.append(*values)
+            written += values
+        case "lead":
+            pair.lead(number)
+        case "exchange":
+            for _ in range(number):
+                pair.exchange()
+        case "delete":
+            pair.led.delete_records(min(number, pair.led.high_watermark))
+
+
+def assert_alike(pair: Pair) -> None:
+    led, followed = pair.led.log, pair.followed.log
+    assert followed.end_offset == led.end_offset
+    start_offset = followed.start_offset
+    assert start_offset >= led.start_offset
+    assert content(followed, start_offset) == content(led, start_offset)
+    for offset in range(start_offset, led.end_offset):
+        assert followed.epochs.epoch_at(offset) == led.epochs.epoch_at(offset)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(steps=STEPS)
+def test_a_follower_always_comes_to_have_its_leaders_log(
+    new_pair: Callable[..., Pair], steps: list[tuple[str, int]]
+) -> None:
+    pair = new_pair()
+    pair.create_topic()
+    written: list[bytes] = []
+    for kind, number in steps:
+        take(pair, kind, number, written)
+    pair.settle()
+    assert_alike(pair)
+    assert pair.led.high_watermark == pair.followed.high_watermark == pair.led.log.end_offset
+
+
+def test_what_only_a_former_leader_had_is_cut_off(pair: Pair) -> None:
+    pair.append(b"common")
+    pair.settle()
+    pair.append(b"lost")
+    pair.append(b"lost too")
+    pair.lead(2)
+    pair.append(b"kept")
+    pair.settle()
+    assert_alike(pair)
+    assert pair.led.log.end_offset == 2
+
+
+def test_logs_that_took_turns_to_part_are_brought_together_epoch_by_epoch(pair: Pair) -> None:
+    """The case of KIP-279: neither knows the epochs in which the other wrote alone."""
+    pair.append(b"common")
+    pair.settle()
+    for epoch in range(6):
+        pair.append(*(b"alone in %d" % epoch,) * (epoch + 1))
+        pair.lead(pair.follower_id)
+    pair.settle()
+    assert_alike(pair)
+
+
+def test_a_leader_that_wrote_nothing_leaves_no_epoch_behind(pair: Pair) -> None:
+    pair.append(b"common")
+    pair.settle()
+    pair.lead(2)
+    pair.lead(1)
+    pair.append(b"next")
+    pair.settle()
+    assert_alike(pair)
+    assert pair.followed.log.epochs.starts == pair.led.log.epochs.starts
+
+
+def test_an_empty_log_has_nothing_to_part_from(pair: Pair) -> None:
+    pair.append(b"a")
+    pair.lead(1)
+    pair.append(b"b")
+    pair.exchange()
+    [request] = pair.leader.asked
+    assert request.topics[0].partitions[0].last_fetched_epoch == -1
+    pair.settle()
+    assert_alike(pair)
+
+
+def test_who_is_before_the_leaders_start_begins_there_anew(pair: Pair) -> None:
+    pair.append(b"a")
+    pair.settle()
+    pair.append(b"b")
+    pair.append(b"c")
+    pair.append(b"d")
+    pair.led.high_watermark = 4
+    pair.led.delete_records(3)
+    pair.exchange()
+    pair.settle()
+    assert (pair.followed.log.start_offset, pair.followed.log.end_offset) == (3, 4)
+    assert pair.followed.high_watermark == 4
+
+
+def test_a_start_within_a_batch_brings_the_whole_batch(pair: Pair) -> None:
+    pair.append(b"a")
+    pair.append(b"b", b"c", b"d")
+    pair.led.high_watermark = 4
+    pair.led.delete_records(2)
+    pair.settle()
+    assert (pair.followed.log.start_offset, pair.followed.log.end_offset) == (2, 4)
+
+
+def test_who_is_beyond_the_leaders_end_without_a_common_epoch_is_cut_there(pair: Pair) -> None:
+    """An unclean leader that lost its log."""
+    pair.append(b"a")
+    pair.append(b"b")
+    pair.settle()
+    pair.led.restart_at(0)
+    pair.lead(1)
+    pair.append(b"x")
+    pair.settle()
+    assert_alike(pair)
+    assert pair.followed.log.end_offset == 1

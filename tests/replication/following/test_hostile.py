@@ -1,0 +1,204 @@
+"""Whatever a leader answers, a follower's log stays whole and its other partitions go on."""
+
+import struct
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.replication.following.pair import TOPIC, Leader, Pair, content
+
+from barnabas.wire.messages.fetch import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
+from barnabas.wire.records.batch import assign_offset, iterate_batches
+
+GOOD, BAD = 0, 1
+
+Spoil = Callable[[PartitionData], None]
+
+
+def only(spoil: Spoil, index: int = BAD) -> Callable[[FetchResponse], None]:
+    def spoil_all(response: FetchResponse) -> None:
+        for topic in response.responses:
+            for answer in topic.partitions:
+                if answer.partition_index == index:
+                    spoil(answer)
+
+    return spoil_all
+
+
+def damaged(answer: PartitionData) -> None:
+    answer.records = bytes(answer.records[:-1]) + b"\xff"  # type: ignore[index]
+
+
+def cut_short(answer: PartitionData) -> None:
+    answer.records = bytes(answer.records[:70])  # type: ignore[index]
+
+
+def garbage(answer: PartitionData) -> None:
+    answer.records = b"\x07" * 300
+
+
+def of_huge_length(answer: PartitionData) -> None:
+    records = bytearray(answer.records)  # type: ignore[arg-type]
+    struct.pack_into(">i", records, 8, 2**31 - 1)
+    answer.records = records
+
+
+def of_negative_length(answer: PartitionData) -> None:
+    records = bytearray(answer.records)  # type: ignore[arg-type]
+    struct.pack_into(">i", records, 8, -5)
+    answer.records = records
+
+
+def from_the_past(answer: PartitionData) -> None:
+    records = bytearray(answer.records)  # type: ignore[arg-type]
+    assign_offset(records, 0, -3, 0)
+    answer.records = records
+
+
+def twice_the_same(answer: PartitionData) -> None:
+    answer.records = bytes(answer.records) * 2  # type: ignore[arg-type]
+
+
+def starting_after_what_counts(answer: PartitionData) -> None:
+    answer.log_start_offset = answer.high_watermark + 10
+
+
+def starting_before_zero(answer: PartitionData) -> None:
+    answer.log_start_offset = -7
+
+
+def parting_from_nothing(answer: PartitionData) -> None:
+    answer.diverging_epoch = EpochEndOffset(epoch=0, end_offset=10**12)
+
+
+def parting_before_zero(answer: PartitionData) -> None:
+    answer.diverging_epoch = EpochEndOffset(epoch=0, end_offset=-4)
+
+
+def refused_with_an_unknown_code(answer: PartitionData) -> None:
+    answer.error_code = 29_999
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        damaged,
+        cut_short,
+        garbage,
+        of_huge_length,
+        of_negative_length,
+        from_the_past,
+        twice_the_same,
+        starting_after_what_counts,
+        starting_before_zero,
+        parting_from_nothing,
+        parting_before_zero,
+        refused_with_an_unknown_code,
+    ],
+)
+def test_nothing_false_is_appended_and_it_is_asked_again_after_a_while(
+    new_pair: Callable[..., Pair], spoil: Spoil
+) -> None:
+    pair = new_pair()
+    pair.create_topic(2)
+    for index in (GOOD, BAD):
+        pair.append(b"a" * 100, index=index)
+    pair.leader.spoil = only(spoil)
+    pair.exchange()
+    world = pair.worlds[pair.follower_id]
+    good, bad = world.partition(TOPIC, GOOD), world.partition(TOPIC, BAD)
+    assert (good.log.end_offset, bad.log.end_offset) == (1, 0)
+    assert bad.log.size_bytes == 0
+    pair.leader.spoil = None
+    pair.exchange()
+    assert bad.log.end_offset == 0
+    pair.settle()
+    assert content(bad.log) == content(pair.worlds[pair.leader_id].partition(TOPIC, BAD).log)
+
+
+def test_a_partition_said_twice_is_appended_once(pair: Pair) -> None:
+    def say_twice(response: FetchResponse) -> None:
+        response.responses = response.responses * 2
+
+    pair.append(b"a")
+    pair.leader.spoil = say_twice
+    pair.exchange()
+    assert pair.followed.log.end_offset == 1
+    assert content(pair.followed.log) == content(pair.led.log)
+
+
+def test_partitions_nobody_asked_for_change_nothing(pair: Pair) -> None:
+    def add_others(response: FetchResponse) -> None:
+        stranger = PartitionData(partition_index=7, high_watermark=3, records=b"x")
+        known = response.responses[0]
+        response.responses = [
+            FetchableTopicResponse(topic_id=b"?" * 16, partitions=[stranger]),
+            FetchableTopicResponse(
+                topic_id=known.topic_id, partitions=[stranger, *known.partitions]
+            ),
+        ]
+
+    pair.append(b"a")
+    pair.leader.spoil = add_others
+    pair.exchange()
+    assert pair.followed.log.end_offset == 1
+
+
+def test_bounds_that_cannot_be_change_nothing(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair.append(b"a")
+    pair.settle()
+
+    def out_of_range(answer: PartitionData) -> None:
+        answer.error_code = 1
+
+    pair.append(b"b")
+    pair.leader.spoil = only(out_of_range, 0)
+    pair.exchange()
+    real = Leader.answer
+
+    def lie(self: Leader, request: object) -> object:
+        answer = real(self, request)  # type: ignore[arg-type]
+        for topic in getattr(answer, "topics", []):
+            topic.partitions[0].offset = -99
+        return answer
+
+    monkeypatch.setattr(Leader, "answer", lie)
+    pair.exchange()
+    pair.exchange()
+    assert pair.followed.log.end_offset == 1
+    assert pair.fetcher.due_ms(pair.now_ms) == 1_000
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(noise=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=4))
+def test_changed_bytes_are_found_or_do_no_harm(
+    new_pair: Callable[..., Pair], noise: list[tuple[int, int]]
+) -> None:
+    """Offset and epoch stand outside the checksum; all else that is changed is found."""
+    pair = new_pair()
+    pair.create_topic()
+    for number in range(3):
+        pair.append(b"%d" % number * 30)
+
+    def change(answer: PartitionData) -> None:
+        records = bytearray(answer.records)  # type: ignore[arg-type]
+        for position, value in noise:
+            if records:
+                records[position % len(records)] = value
+        answer.records = records
+
+    pair.leader.spoil = only(change, 0)
+    for _ in range(3):
+        pair.exchange()
+    log = pair.followed.log
+    stored = content(log, log.start_offset)
+    headers = [header for _, header in iterate_batches(stored)]
+    offsets = [header.base_offset for header in headers]
+    assert offsets == sorted(set(offsets))
+    assert sum(header.size_bytes for header in headers) == len(stored) == log.size_bytes
