@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from barnabas.log.partition_metadata import write as write_partition_metadata
-from barnabas.raft.quorum import FOLDER
+from barnabas.raft.metadata_log import FOLDER
 from barnabas.raft.snapshots import SnapshotId, SnapshotWriter, read_snapshot
 from barnabas.raft.voters import Voters
 from barnabas.wire.uuid import METADATA_TOPIC_ID

@@ -74,7 +74,6 @@ def fetch_request(cluster_id: str, asked: FetchAsked) -> FetchRequest:
     )
     return FetchRequest(
         cluster_id=cluster_id,
-        replica_id=replica.node_id,
         replica_state=fetch.ReplicaState(replica_id=replica.node_id),
         max_wait_ms=asked.max_wait_ms,
         max_bytes=asked.max_bytes,

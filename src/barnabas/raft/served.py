@@ -18,7 +18,8 @@ from barnabas.raft.voters import Endpoint, ReplicaKey
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import begin_quorum_epoch as begin
 from barnabas.wire.messages import end_quorum_epoch as end
-from barnabas.wire.messages import fetch_snapshot, vote
+from barnabas.wire.messages import fetch_snapshot as wire_snapshot
+from barnabas.wire.messages import vote as wire_vote
 
 _FIRST_VERSION_WITH_ENDPOINTS = 1  # of all four
 _MAX_PIECE_BYTES = 8 * 1024 * 1024
@@ -57,19 +58,19 @@ class Served:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
 
-    def vote(self, request: vote.VoteRequest, api_version: int) -> vote.VoteResponse:
+    def vote(self, request: wire_vote.VoteRequest, api_version: int) -> wire_vote.VoteResponse:
         driver = self._driver
         refused = driver.refuse(request.cluster_id)
         asked = exchange.read_vote_request(request)
         if refused is not ErrorCode.NONE or asked is None:
-            return vote.VoteResponse(error_code=refused or ErrorCode.INVALID_REQUEST)
+            return wire_vote.VoteResponse(error_code=refused or ErrorCode.INVALID_REQUEST)
         told = driver.raft.vote_asked(asked, driver.now_ms)
         driver.step()
         if driver.failure is not None:
             # The vote is not on disk: it must not be told.
-            return vote.VoteResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+            return wire_vote.VoteResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
         leader = self._leader(api_version)
-        nodes = [vote.NodeEndpoint(node_id=n, host=h, port=p) for n, h, p in leader]
+        nodes = [wire_vote.NodeEndpoint(node_id=n, host=h, port=p) for n, h, p in leader]
         return exchange.vote_response(told, nodes)
 
     def begin_epoch(
@@ -107,21 +108,21 @@ class Served:
         return exchange.end_response(self._epoch_told(error), nodes)
 
     def fetch_snapshot(
-        self, request: fetch_snapshot.FetchSnapshotRequest, api_version: int
-    ) -> fetch_snapshot.FetchSnapshotResponse:
+        self, request: wire_snapshot.FetchSnapshotRequest, api_version: int
+    ) -> wire_snapshot.FetchSnapshotResponse:
         driver = self._driver
         refused = driver.refuse(request.cluster_id)
         found = only_partition(request.topics)
         if refused is not ErrorCode.NONE or found is None:
             error = refused or ErrorCode.INVALID_REQUEST
-            return fetch_snapshot.FetchSnapshotResponse(error_code=error)
+            return wire_snapshot.FetchSnapshotResponse(error_code=error)
         topic, asked = found
         if (topic.name, asked.partition) != (METADATA_TOPIC, 0):
-            unknown = fetch_snapshot.ResponsePartitionSnapshot(
+            unknown = wire_snapshot.ResponsePartitionSnapshot(
                 index=asked.partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             )
-            told = fetch_snapshot.ResponseTopicSnapshot(name=topic.name, partitions=[unknown])
-            return fetch_snapshot.FetchSnapshotResponse(topics=[told])
+            told = wire_snapshot.ResponseTopicSnapshot(name=topic.name, partitions=[unknown])
+            return wire_snapshot.FetchSnapshotResponse(topics=[told])
         replica = ReplicaKey(request.replica_id, asked.replica_directory_id)
         error = driver.raft.snapshot_fetched_by(replica, asked.current_leader_epoch, driver.now_ms)
         driver.step()
@@ -135,7 +136,7 @@ class Served:
         position: int,
         max_bytes: int,
         api_version: int,
-    ) -> fetch_snapshot.FetchSnapshotResponse:
+    ) -> wire_snapshot.FetchSnapshotResponse:
         log, raft = self._driver.log, self._driver.raft
         size_bytes = 0
         piece = b""
@@ -147,7 +148,7 @@ class Served:
                 size_bytes, piece = self._read(snapshot, position, max_bytes)
                 error = ErrorCode.NONE if piece else ErrorCode.POSITION_OUT_OF_RANGE
         nodes = [
-            fetch_snapshot.NodeEndpoint(node_id=n, host=h, port=p)
+            wire_snapshot.NodeEndpoint(node_id=n, host=h, port=p)
             for n, h, p in self._leader(api_version)
         ]
         if error is not ErrorCode.NONE:

@@ -1,0 +1,217 @@
+"""A quorum of several members: it elects, commits, loses leaders, and goes on."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from tests.raft.members import Cluster, simulated, until
+
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    return Cluster(tmp_path)
+
+
+def test_three_voters_elect_one_of_them(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        assert leader.told.led == [leader.quorum.epoch]
+        for member in cluster.up:
+            assert member.quorum.leader is not None
+            assert member.quorum.leader.port == leader.port
+            state = json.loads((member.folder / "quorum-state").read_text())
+            assert (state["leaderId"], state["leaderEpoch"]) == (
+                leader.node_id,
+                leader.quorum.epoch,
+            )
+            assert state["data_version"] == 0
+            assert [each["voterId"] for each in state["currentVoters"]] == [1, 2, 3]
+
+    simulated(life())
+
+
+def test_what_a_leader_appends_is_told_to_every_member_in_order(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        frames = [b"%d" % number for number in range(50)]
+        for frame in frames:
+            leader.append(frame)
+            await asyncio.sleep(0.0005)
+        await cluster.all_have(*frames)
+
+    simulated(life())
+
+
+def test_nothing_is_told_before_a_majority_has_it(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        for follower in cluster.followers_of(leader):
+            follower.disk.delay_s = 0.1
+        leader.append(b"slow")
+        await asyncio.sleep(0.08)
+        assert leader.told.frames == []
+        await cluster.all_have(b"slow")
+
+    simulated(life())
+
+
+def test_a_follower_knows_the_high_watermark_without_waiting_for_more(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        await asyncio.sleep(1)
+        begun = asyncio.get_running_loop().time()
+        leader.append(b"news")
+        await cluster.all_have(b"news")
+        assert asyncio.get_running_loop().time() - begun < 0.03
+
+    simulated(life())
+
+
+def test_after_the_leader_died_another_leads_within_a_fraction_of_a_second(
+    cluster: Cluster,
+) -> None:
+    async def life() -> None:
+        cluster.start()
+        first = await cluster.leader()
+        first.append(b"before")
+        await cluster.all_have(b"before")
+        killed_s = asyncio.get_running_loop().time()
+        first.kill()
+        second = await cluster.leader()
+        assert asyncio.get_running_loop().time() - killed_s < 0.5
+        assert second.quorum.epoch > first.told.led[-1]
+        second.append(b"after")
+        await cluster.all_have(b"before", b"after")
+        first.start()
+        await cluster.all_have(b"before", b"after")
+
+    simulated(life())
+
+
+def test_a_leader_that_stops_names_its_successor(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        first = await cluster.leader()
+        first.append(b"before")
+        await cluster.all_have(b"before")
+        begun = asyncio.get_running_loop().time()
+        await first.stop()
+        assert first.told.resigned_from == first.told.led
+        await cluster.leader()
+        assert asyncio.get_running_loop().time() - begun < 0.3
+
+    simulated(life())
+
+
+def test_what_a_cut_off_leader_appended_is_truncated_when_it_comes_back(
+    cluster: Cluster,
+) -> None:
+    async def life() -> None:
+        cluster.start()
+        old = await cluster.leader()
+        old.append(b"kept")
+        await cluster.all_have(b"kept")
+        cluster.network.cut_off(old.node_id)
+        for number in range(5):
+            old.append(b"lost %d" % number)
+        new = await cluster.leader()
+        new.append(b"new")
+        await until(lambda: new.told.frames == [b"kept", b"new"])
+        assert old.told.frames == [b"kept"]
+        cluster.network.heal()
+        await cluster.all_have(b"kept", b"new")
+        assert old.told.resigned_from
+        await until(lambda: old.quorum.end_offset == new.quorum.end_offset)
+
+    simulated(life())
+
+
+def test_a_leader_that_nobody_fetches_from_resigns(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        cluster.network.cut_off(leader.node_id)
+        await until(lambda: not leader.quorum.is_leader)
+        epoch = leader.told.led[-1]
+        with pytest.raises(KafkaError) as refused:
+            leader.quorum.append([b"late"], epoch, 1)
+        assert refused.value.code is ErrorCode.NOT_CONTROLLER
+
+    simulated(life())
+
+
+def test_a_member_that_was_away_catches_up(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        away = cluster.followers_of(leader)[0]
+        away.kill()
+        for number in range(100):
+            leader.append(b"%d" % number)
+        away.start()
+        await cluster.all_have(*(b"%d" % number for number in range(100)))
+
+    simulated(life())
+
+
+def test_all_of_them_restart_and_know_what_was_committed(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        leader.append(b"one")
+        await cluster.all_have(b"one")
+        epoch = leader.quorum.epoch
+        for member in cluster.up:
+            member.kill()
+        cluster.start()
+        for member in cluster.up:
+            assert member.told.frames == [], "nobody knows yet what is committed"
+        leader = await cluster.leader()
+        assert leader.quorum.epoch > epoch
+        await cluster.all_have(b"one")
+
+    simulated(life())
+
+
+def test_a_member_whose_disk_refuses_says_so_and_takes_no_part_any_more(
+    cluster: Cluster,
+) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        leader.disk.error = OSError(5, "the disk is gone")
+        leader.append(b"one")
+        await until(lambda: leader.told.failure is not None)
+        with pytest.raises(KafkaError):
+            leader.append(b"two")
+        leader.kill()
+        await cluster.leader()
+
+    simulated(life())
+
+
+def test_an_observer_follows_and_never_votes(cluster: Cluster) -> None:
+    async def life() -> None:
+        observer = cluster.add(7, is_controller=False)
+        cluster.start()
+        leader = await cluster.leader()
+        leader.append(b"one")
+        await cluster.all_have(b"one")
+        described = leader.quorum.describe()
+        assert [each.node_id for each in described.voter_states] == [1, 2, 3]
+        assert [each.node_id for each in described.observer_states] == [7]
+        leader.kill()
+        second = await cluster.leader()
+        second.append(b"two")
+        await cluster.all_have(b"one", b"two")
+        asked = {target for _, target, name in cluster.network.requests if name == "VoteRequest"}
+        assert observer.node_id not in asked
+
+    simulated(life())
