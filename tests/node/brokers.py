@@ -1,0 +1,396 @@
+"""Several brokers in one process, whose coordinators ask each other over a network in memory.
+
+Logs, partitions, coordinators and handlers are real; time jumps, and metadata changes at will.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from tests.simulation.clock import SimulatedLoop
+
+from barnabas.config import BrokerSettings, Resolver
+from barnabas.log import LogDirectory
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import PartitionState
+from barnabas.node.coordination import coordinate
+from barnabas.replication import Partition, Partitions
+from barnabas.server.api import (
+    add_partitions_to_txn,
+    describe_transactions,
+    end_txn,
+    init_producer_id,
+    offset_fetch,
+    produce,
+    txn_offset_commit,
+    write_txn_markers,
+)
+from barnabas.server.broker import Broker
+from barnabas.server.call import Call
+from barnabas.server.errors import error_response, failure_of
+from barnabas.server.purgatory import Purgatory
+from barnabas.server.sessions import FetchSessions
+from barnabas.server.suspended import Suspended
+from barnabas.server.timer import Timer
+from barnabas.wire.apis import ApiKey, api
+from barnabas.wire.messages import metadata_records as records
+from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsResponse
+from barnabas.wire.peer import Answered
+from barnabas.wire.schema import Message
+
+PORT = 9092
+FETCH_INTERVAL_S = 0.005
+HANDLERS: dict[ApiKey, Any] = {
+    ApiKey.PRODUCE: produce.handle,
+    ApiKey.OFFSET_FETCH: offset_fetch.handle,
+    ApiKey.INIT_PRODUCER_ID: init_producer_id.handle,
+    ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_to_txn.handle,
+    ApiKey.END_TXN: end_txn.handle,
+    ApiKey.WRITE_TXN_MARKERS: write_txn_markers.handle,
+    ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit.handle,
+    ApiKey.DESCRIBE_TRANSACTIONS: describe_transactions.handle,
+}
+UNASSIGNED = (1).to_bytes(16, "big")
+
+
+class Cluster:
+    """Brokers 1, 2, ... and the metadata that they follow, but for who is in `behind`."""
+
+    def __init__(self, folder: Path, count: int, **settings: str) -> None:
+        self.loop = SimulatedLoop()
+        asyncio.set_event_loop(self.loop)
+        self.network = Network(self)
+        self.image = Image()
+        self.behind: dict[int, list[Delta]] = {}
+        self.next_producer_id = 1_000
+        self.members: dict[int, Member] = {}
+        self._change(
+            *(_registration(broker_id) for broker_id in range(1, count + 1)),
+            records.FeatureLevelRecord(name="transaction.version", feature_level=2),
+        )
+        for broker_id in range(1, count + 1):
+            self.members[broker_id] = Member(self, broker_id, folder / str(broker_id), settings)
+        self.loop.call_later(FETCH_INTERVAL_S, self._replicate)
+
+    def close(self) -> None:
+        for member in self.members.values():
+            member.elections.end()
+            member.partitions.close(clean=False)
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        asyncio.set_event_loop(None)
+        self.loop.close()
+
+    def run(self, for_ms: int = 100) -> None:
+        """Let time pass, with all that happens meanwhile."""
+        self.loop.run_until_complete(asyncio.sleep(for_ms / 1000))
+
+    # Metadata
+
+    def create_topic(self, name: str, *leaders: int, replicas: tuple[int, ...] = ()) -> None:
+        """A topic with a partition for each of the leaders, which are its only replicas if no
+        others are named."""
+        topic_id = name.encode().ljust(16, b"\1")[:16]
+        self.metadata(
+            records.TopicRecord(name=name, topic_id=topic_id),
+            *(
+                _partition(topic_id, index, leader, replicas or (leader,))
+                for index, leader in enumerate(leaders)
+            ),
+        )
+
+    def delete_topic(self, name: str) -> None:
+        topic = self.image.topics.by_name(name)
+        assert topic is not None
+        self.metadata(records.RemoveTopicRecord(topic_id=topic.topic_id))
+
+    def lead(
+        self, name: str, index: int, leader: int, *, isr: tuple[int, ...] | None = None
+    ) -> None:
+        topic = self.image.topics.by_name(name)
+        assert topic is not None
+        self.metadata(
+            records.PartitionChangeRecord(
+                topic_id=topic.topic_id,
+                partition_id=index,
+                leader=leader,
+                isr=list(isr) if isr is not None else None,
+            )
+        )
+
+    def fence(self, broker_id: int) -> None:
+        self.metadata(
+            records.BrokerRegistrationChangeRecord(
+                broker_id=broker_id, broker_epoch=broker_id, fenced=1
+            )
+        )
+
+    def metadata(self, *changes: Message) -> None:
+        delta = self._change(*changes)
+        for member in self.members.values():
+            if member.broker_id in self.behind:
+                self.behind[member.broker_id].append(delta)
+            else:
+                member.follow(delta, self.image)
+
+    def catch_up(self, broker_id: int) -> None:
+        for delta in self.behind.pop(broker_id):
+            self.members[broker_id].follow(delta, self.image)
+
+    def _change(self, *changes: Message) -> Delta:
+        self.image = self.image.copy()
+        delta = Delta()
+        for record in changes:
+            self.image.apply(record, delta)
+        return delta
+
+    # Replication, in the place of fetchers
+
+    def _replicate(self) -> None:
+        for topic in self.image.topics:
+            for index, state in topic.partitions.items():
+                for follower in state.replicas:
+                    if state.leader in self.members and follower != state.leader:
+                        self._fetch(topic.name, index, state, follower)
+        self.loop.call_later(FETCH_INTERVAL_S, self._replicate)
+
+    def _fetch(self, topic: str, index: int, state: PartitionState, follower: int) -> None:
+        if not self.network.reaches(follower, state.leader):
+            return
+        theirs = self.members[state.leader].partition(topic, index)
+        ours = self.members[follower].partition(topic, index)
+        if not theirs.is_leader or ours.is_leader:
+            return
+        if ours.log.end_offset > theirs.log.end_offset:
+            ours.truncate_to(theirs.log.end_offset)
+        fetched = theirs.fetch_as_follower(
+            follower,
+            follower,
+            ours.log.end_offset,
+            1 << 20,
+            start_offset=ours.log.start_offset,
+            now_ms=self.loop.now_ms,
+        )
+        if fetched.records is not None:
+            ours.replicate(
+                memoryview(bytearray(fetched.records.read())),
+                leader_high_watermark=fetched.high_watermark,
+                leader_start_offset=fetched.start_offset,
+                now_ms=self.loop.now_ms,
+            )
+
+    # The controller
+
+    async def handle(self, request: Message, *, timeout_ms: int = 0) -> Any:
+        """Gives out producer ids, which is all it is asked for."""
+        self.next_producer_id += 100
+        return AllocateProducerIdsResponse(
+            producer_id_start=self.next_producer_id, producer_id_len=100
+        )
+
+
+class Member:
+    """One broker of the cluster, with its coordinators."""
+
+    def __init__(
+        self, cluster: Cluster, broker_id: int, folder: Path, settings: dict[str, str]
+    ) -> None:
+        self.broker_id = broker_id
+        self._cluster = cluster
+        loop = cluster.loop
+        LogDirectory.format(folder, "cluster", broker_id, bytes([broker_id + 100] * 16))
+        static = BrokerSettings.from_properties(
+            {
+                "node.id": str(broker_id),
+                "process.roles": "broker",
+                "controller.listener.names": "CONTROLLER",
+                "listeners": f"PLAINTEXT://:{PORT}",
+                "controller.quorum.bootstrap.servers": "localhost:9093",
+                "log.dirs": str(folder),
+                **{name.replace("_", "."): value for name, value in settings.items()},
+            }
+        )
+        resolver = Resolver(static, cluster.image.configs)
+        timer = Timer(loop)
+        purgatory = Purgatory(timer)
+        self.partitions = Partitions(
+            broker_id,
+            [LogDirectory.open(folder)],
+            resolver,
+            cluster.image,
+            waiting=purgatory,
+            background=_Foreground(),
+            ask_controller=lambda _: loop.create_future(),  # who is in sync changes at will only
+            clock=lambda: loop.now_ms,
+        )
+        controller: Any = cluster
+        self.broker = Broker(
+            node_id=broker_id,
+            cluster_id="cluster",
+            settings=static,
+            resolver=resolver,
+            image=cluster.image,
+            partitions=self.partitions,
+            controller=controller,
+            timer=timer,
+            purgatory=purgatory,
+            fetch_sessions=FetchSessions(10),
+            clock=lambda: loop.now_ms,
+        )
+        self.elections = coordinate(self.broker, cluster.network.of(broker_id))
+
+    def follow(self, delta: Delta, image: Image) -> None:
+        self.broker.image = image
+        self.partitions.apply(delta, image)
+        self.elections.follow(delta, image)
+
+    def partition(self, topic: str, index: int = 0) -> Partition:
+        return self.partitions.by_name(topic, index)
+
+    def begin(self, request: Message, version: int, answered: Callable[[Any], None]) -> None:
+        """Handle a request as the pipeline does, at the next turn of the loop."""
+        self._cluster.loop.call_soon(self._begin, request, version, answered)
+
+    def _begin(self, request: Message, version: int, answered: Callable[[Any], None]) -> None:
+        connection: Any = SimpleNamespace(listener="PLAINTEXT", host="there", principal="User:me")
+        loop = self._cluster.loop
+        key = ApiKey(type(request).API_KEY)
+        frame = memoryview(bytearray(request.write(version)))
+        received, _ = type(request).read(frame, version)
+        call = Call(version, 1, "test", connection, self.broker, loop.now_ms, 0)
+
+        def ended(response: Any, failure: BaseException | None) -> None:
+            if failure is not None:
+                code, message = failure_of(failure, key.name, call)
+                response = error_response(received, version, code, message)
+            content = response.write(version)
+            answered(api(key).response.read_exactly(memoryview(bytes(content)), version, 0))
+
+        coroutine = HANDLERS[key](received, call)
+        try:
+            awaited = coroutine.send(None)
+        except StopIteration as returned:
+            ended(returned.value, None)
+        except Exception as failure:
+            ended(None, failure)
+        else:
+            Suspended(coroutine, awaited, ended, loop)
+
+    def ask(self, request: Message, version: int, for_ms: int = 60_000) -> Any:
+        """The answer, for which time may pass."""
+        answer: asyncio.Future[Any] = self._cluster.loop.create_future()
+        self.begin(request, version, answer.set_result)
+        waiting = asyncio.wait_for(answer, for_ms / 1000)
+        return self._cluster.loop.run_until_complete(waiting)
+
+
+class Network:
+    """Carries requests between brokers, unless a test cuts or holds them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.sent: list[tuple[int, int, Message]] = []
+        """From whom, to whom, what."""
+        self.dead: set[int] = set()
+        """Brokers whose process is gone: connections are refused."""
+        self.cut_off: set[int] = set()
+        """Brokers that nothing reaches, and that reach nobody."""
+        self.held: list[Callable[[], None]] | None = None
+
+    def of(self, broker_id: int) -> "_Peers":
+        return _Peers(self, broker_id)
+
+    def reaches(self, one: int, other: int) -> bool:
+        return not {one, other} & (self.cut_off | self.dead)
+
+    def hold(self) -> None:
+        """Requests do not arrive until they are released."""
+        self.held = []
+
+    def release(self) -> None:
+        held, self.held = self.held or [], None
+        for arrive in held:
+            arrive()
+
+    def send(
+        self, sender: int, to: int, request: Message, timeout_ms: int, answered: Answered
+    ) -> None:
+        self.sent.append((sender, to, request))
+        loop = self._cluster.loop
+        outcome: asyncio.Future[Any] = loop.create_future()
+        outcome.add_done_callback(lambda done: answered(done.result()))
+
+        def settle(answer: Any) -> None:
+            if not outcome.done():
+                outcome.set_result(answer)
+
+        def come_back(response: Any) -> None:
+            if self.reaches(sender, to):
+                settle(response)
+
+        def arrive() -> None:
+            if to in self.dead:
+                settle(ConnectionRefusedError())
+            elif self.reaches(sender, to):
+                version = api(ApiKey(type(request).API_KEY)).stable_versions.max
+                self._cluster.members[to].begin(request, version, come_back)
+
+        loop.call_later(timeout_ms / 1000, settle, TimeoutError())
+        if self.held is not None:
+            self.held.append(arrive)
+        else:
+            loop.call_soon(arrive)
+
+
+class _Peers:
+    def __init__(self, network: Network, broker_id: int) -> None:
+        self._network = network
+        self._broker_id = broker_id
+
+    def at(self, host: str, port: int, purpose: str) -> "_Peer":
+        assert port == PORT
+        return _Peer(self._network, self._broker_id, int(host))
+
+
+class _Peer:
+    def __init__(self, network: Network, sender: int, to: int) -> None:
+        self._network = network
+        self._sender = sender
+        self._to = to
+
+    def send(self, request: Message, timeout_ms: int, answered: Answered) -> None:
+        self._network.send(self._sender, self._to, request, timeout_ms, answered)
+
+    def close(self) -> None:
+        """Nobody hangs up here."""
+
+
+class _Foreground:
+    def run(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
+        work()
+        done(None)
+
+
+def _registration(broker_id: int) -> Message:
+    """A host is named for its broker."""
+    return records.RegisterBrokerRecord(
+        broker_id=broker_id,
+        broker_epoch=broker_id,
+        end_points=[records.BrokerEndpoint(name="PLAINTEXT", host=str(broker_id), port=PORT)],
+        fenced=False,
+    )
+
+
+def _partition(topic_id: bytes, index: int, leader: int, replicas: tuple[int, ...]) -> Message:
+    return records.PartitionRecord(
+        partition_id=index,
+        topic_id=topic_id,
+        replicas=list(replicas),
+        isr=list(replicas),
+        leader=leader,
+        leader_epoch=0,
+        partition_epoch=0,
+        directories=[UNASSIGNED] * len(replicas),
+    )
