@@ -243,8 +243,10 @@ def test_every_record_is_fetched_once_in_order_under_any_limits(
 # Waiting
 
 
-def begin(world: World, wanted: dict[tuple[str, int], int], **fields: Any) -> Pending:
-    return world.begin(handle, request(wanted, **fields), 12)
+def begin(
+    world: World, wanted: dict[tuple[str, int], int], *, version: int = 12, **fields: Any
+) -> Pending:
+    return world.begin(handle, request(wanted, **fields), version)
 
 
 def test_a_reader_at_the_end_waits_for_the_next_record(world: World) -> None:
@@ -364,11 +366,16 @@ def test_who_waits_for_a_deleted_topic_is_told(world: World) -> None:
 
 def test_who_waits_for_a_partition_that_changes_hands_is_told(world: World) -> None:
     world.create_topic("orders", replicas=(1, 2))
-    pending = begin(world, {("orders", 0): 0})
+    knowing = begin(world, {("orders", 0): 0}, of_each={"current_leader_epoch": 0})
+    for_leaders_only = begin(world, {("orders", 0): 0}, version=10)
     world.lead("orders", leader=2)
-    pending.resume()
-    (answer,) = answers(pending.answer)
-    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    for pending, code in (
+        (knowing, ErrorCode.FENCED_LEADER_EPOCH),
+        (for_leaders_only, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    ):
+        pending.resume()
+        (answer,) = answers(pending.answer)
+        assert answer.error_code == code
 
 
 # Sessions

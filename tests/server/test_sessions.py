@@ -161,10 +161,10 @@ def test_partitions_with_records_go_to_the_end_of_the_line() -> None:
     sessions = sessions_of()
     session_id = opened(sessions, {("a", 0): 0, ("b", 0): 0, ("c", 0): 0})
     context = sessions.context(a_fetch(session_id, 1), V, 0)
-    first, second, third = context.partitions()
+    first, second, third = context.unread()
     context.answer([found(first, records=b"some"), found(second), found(third)], 0)
     context = sessions.context(a_fetch(session_id, 2), V, 0)
-    assert [p.topic for p in context.partitions()] == ["b", "c", "a"]
+    assert [p.topic for p in context.unread()] == ["b", "c", "a"]
 
 
 def test_forgotten_partitions_are_gone_and_new_ones_come_last() -> None:

@@ -138,9 +138,12 @@ class Housekeeping:
         if partition.failure is not None:
             return
         try:
-            partition.log.delete_old_segments(now_ms, partition.high_watermark)
+            deleted = partition.log.delete_old_segments(now_ms, partition.high_watermark)
         except LogDirFailure as failure:
             self._partitions.lose(partition.directory, failure)
+        else:
+            if deleted:
+                partition.let_all_look()
 
     def _may_have_expired(
         self, directory: LogDirectory, topic: str, index: int, now_ms: int

@@ -120,6 +120,11 @@ class Leadership:
             follower.caught_up_ms = follower.fetched_ms = now_ms if is_in_sync else 0
             follower.fetched_end = end_offset
 
+    @property
+    def has_outsiders(self) -> bool:
+        """Whether some follower is not in sync."""
+        return len(self.in_sync) <= len(self.followers)
+
     # The followers' progress
 
     def grew(self, old_end: int, now_ms: int) -> None:

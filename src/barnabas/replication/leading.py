@@ -127,7 +127,9 @@ class LeadingReplica(Replica):
         else:
             self._resign()
         if (self.is_leader, self.leader_epoch) != (was_leader, old_epoch):
-            self._let_all_look()
+            self.let_all_look()
+        elif self._leadership is not None and self._leadership.has_outsiders:
+            self._waiting.poke(self.log)  # they may have what it takes to be in sync
 
     # Who is in sync
 
@@ -140,6 +142,29 @@ class LeadingReplica(Replica):
     def has_followers(self) -> bool:
         """Whether others follow this replica."""
         return self._leadership is not None
+
+    def has_in_sync(self, replica_id: int) -> bool:
+        """Whether a follower is in sync, or will be if the controller agrees."""
+        return self._leadership is not None and replica_id in self._leadership.in_sync
+
+    def in_sync_followers(self) -> list[Follower]:
+        """The followers that the controller has in sync."""
+        if self._leadership is None or self.state is None:
+            return []
+        isr = self.state.isr
+        return [each for each in self._leadership.followers.values() if each.broker_id in isr]
+
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether it cannot tell yet how much counted under former leaders."""
+        return self._leadership is not None and self._leadership.epoch_start > self.high_watermark
+
+    @property
+    def low_watermark(self) -> int:
+        """Below it, nobody whose broker lives has any record left."""
+        start_offset = self.log.start_offset
+        leadership = self._leadership
+        return start_offset if leadership is None else leadership.low_watermark(start_offset)
 
     def drop_laggards(self, now_ms: int) -> None:
         """Propose to go on without the followers that have not caught up for too long."""
@@ -181,7 +206,12 @@ class LeadingReplica(Replica):
         self.failure = failure
         self.is_leader = False
         self._resign()
-        self._let_all_look()
+        self.let_all_look()
+
+    def let_all_look(self) -> None:
+        """Something is not as it was: who waits here may see it otherwise now."""
+        self._waiting.poke(self)
+        self._waiting.poke(self.log)
 
     def _lead(self, state: PartitionState, now_ms: int, *, is_new: bool) -> None:
         log = self.log
@@ -208,10 +238,6 @@ class LeadingReplica(Replica):
         self._alone = False
         self._leadership = None
         self._flush_wanted = 0
-
-    def _let_all_look(self) -> None:
-        self._waiting.poke(self)
-        self._waiting.poke(self.log)
 
     def _count_replicas(self) -> None:
         state = self.state

@@ -128,12 +128,13 @@ class Partition(LeadingReplica):
         *,
         isolation: int = READ_UNCOMMITTED,
         at_least_one: bool = True,
+        only_leader: bool = True,
         leader_epoch: int = NO_EPOCH,
         last_fetched_epoch: int = NO_EPOCH,
     ) -> FetchedPartition:
         """Whole batches from `offset` on, none of them beyond what the reader may see."""
         if not self.is_leader or (leader_epoch >= 0 and leader_epoch != self.leader_epoch):
-            raise refusals.not_served(self, leader_epoch)
+            self._require_readable(only_leader, leader_epoch)
         log = self.log
         high_watermark = self.high_watermark
         stable = log.last_stable_offset(high_watermark)
@@ -154,13 +155,22 @@ class Partition(LeadingReplica):
             aborted = log.aborted_transactions(offset, records.next_offset) if records else []
         return FetchedPartition(records, high_watermark, stable, start, aborted)
 
+    def _require_readable(self, only_leader: bool, leader_epoch: int) -> None:
+        """Refuse unless consumers may read here: from the leader, or any replica (KIP-392)."""
+        is_current = leader_epoch in (NO_EPOCH, self.leader_epoch)
+        if only_leader or self.failure is not None or not is_current:
+            raise refusals.not_served(self, leader_epoch)
+
     def epoch_end(self, epoch: int, leader_epoch: int = NO_EPOCH) -> EpochEnd:
         """Where `epoch` ended in this log; both -1 where the log cannot tell."""
         self.require_leader(leader_epoch)
         return EpochEnd(*self.log.epoch_end_offset(epoch))
 
     def delete_records(self, before_offset: int) -> int:
-        """Let go of the records before an offset; the offset at which the log now starts."""
+        """Let go of the records before an offset; the offset at which the log now starts.
+
+        Followers learn of it: once `low_watermark` is there, the records are gone everywhere.
+        """
         self.require_leader()
         if self.rules.only_compacted:
             raise KafkaError(
@@ -177,6 +187,7 @@ class Partition(LeadingReplica):
         except LogDirFailure as failure:
             self._caretaker.lose(self.directory, failure)
             raise
+        self.let_all_look()
         return self.log.start_offset
 
 

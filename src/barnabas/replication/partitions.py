@@ -24,6 +24,7 @@ from barnabas.replication.moving import Moves
 from barnabas.replication.partition import Partition
 from barnabas.replication.ports import Waiting
 from barnabas.replication.replica import Replica
+from barnabas.replication.throttle import Side, Throttle
 from barnabas.replication.topic_rules import BROKER, TOPIC, Settings, TopicRules, rules_of
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -62,6 +63,7 @@ class Partitions:
         "moves",
         "node_id",
         "replica_lag_max_ms",
+        "throttle",
         "unreported",
     )
 
@@ -89,6 +91,9 @@ class Partitions:
         self.unreported: dict[tuple[bytes, int], bytes] = {}
         """Partitions whose directory the metadata does not know yet (AssignReplicasToDirs)."""
         self.replica_lag_max_ms: int = settings.broker("replica.lag.time.max.ms")
+        self.throttle = Throttle(Side.LEADER, node_id, settings)
+        """What followers that are not in sync may cost."""
+        self.throttle.obey(image.configs)
         self._clock = clock
         self._isr_changes = IsrChanges(node_id, ask_controller, self.broker, clock)
         self._led: dict[Partition, None] = {}  # those that others follow
@@ -142,6 +147,7 @@ class Partitions:
         self.image = image
         for topic in delta.topics_deleted.values():
             self._delete(topic)
+        self.throttle.obey(delta.configs_changed)
         self._refresh_rules(delta.configs_changed)
         for (topic_id, index), state in delta.partitions_changed.items():
             self._change(topic_id, index, state)

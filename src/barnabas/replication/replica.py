@@ -102,7 +102,7 @@ class Replica:
         log = self.log
         try:
             self._begin_within(records)
-            appended = log.append_as_follower(records, now_ms)
+            appended = log.append_as_follower(records, now_ms, leader_epoch=self.leader_epoch)
         except LogDirFailure as failure:
             self._caretaker.lose(self.directory, failure)
             raise
@@ -127,6 +127,7 @@ class Replica:
         if start_offset > log.start_offset:
             log.advance_start(start_offset)
             self.high_watermark = max(self.high_watermark, start_offset)
+            self._waiting.poke(self)
 
     def truncate_to(self, offset: int) -> None:
         """Drop what the leader does not have, from `offset` on.

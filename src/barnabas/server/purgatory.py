@@ -9,11 +9,20 @@ partitions again and answers with what is there.
 
 import asyncio
 from collections.abc import Callable, Hashable, Iterable
+from typing import Protocol
 
 from barnabas.server.timer import Alarm, Timer
 
 TakeNote = Callable[[Hashable, int], bool]
 """Given the key poked and the bytes that became readable there: is it enough?"""
+
+
+class Watcher(Protocol):
+    """Who is told when a key is poked: a parked request, or who stays beyond one."""
+
+    def take_note(self, key: Hashable, readable_bytes: int, /) -> bool: ...
+
+    def finish(self, satisfied: bool) -> None: ...
 
 
 class Purgatory:
@@ -23,7 +32,7 @@ class Purgatory:
 
     def __init__(self, timer: Timer) -> None:
         self._timer = timer
-        self._watching: dict[Hashable, dict[Parked, None]] = {}  # no value is empty
+        self._watching: dict[Hashable, dict[Watcher, None]] = {}  # no value is empty
         self.sizes: dict[str, int] = {"Fetch": 0, "Produce": 0}
         """How many are parked, by operation."""
 
@@ -35,16 +44,26 @@ class Purgatory:
     ) -> "Parked":
         """Wait until `take_note` has heard enough of `keys`, or until `timeout_ms` have passed."""
         parked = Parked(self, list(keys), take_note, operation)
-        watching = self._watching
         for key in parked.keys:
-            watchers = watching.get(key)
-            if watchers is None:
-                watching[key] = {parked: None}
-            else:
-                watchers[parked] = None
+            self.watch(key, parked)
         self.sizes[operation] = self.sizes.get(operation, 0) + 1
         parked.alarm = self._timer.after(timeout_ms, parked.expire)
         return parked
+
+    def watch(self, key: Hashable, watcher: Watcher) -> None:
+        """Tell `watcher` when the key is poked, until it is unwatched."""
+        watchers = self._watching.get(key)
+        if watchers is None:
+            self._watching[key] = {watcher: None}
+        else:
+            watchers[watcher] = None
+
+    def unwatch(self, key: Hashable, watcher: Watcher) -> None:
+        watchers = self._watching.get(key)
+        if watchers is not None:
+            watchers.pop(watcher, None)
+            if not watchers:
+                del self._watching[key]
 
     def poke(self, key: Hashable, readable_bytes: int = 0) -> None:
         """The key moved on: so many more bytes can be read, more is promised, or it is no longer
@@ -52,24 +71,19 @@ class Purgatory:
         watchers = self._watching.get(key)
         if watchers is None:
             return
-        for parked in tuple(watchers):
-            if parked.take_note(key, readable_bytes):
-                parked.finish(True)
+        for watcher in tuple(watchers):
+            if watcher.take_note(key, readable_bytes):
+                watcher.finish(True)
 
     def release_all(self) -> None:
         """The broker stops: nobody waits any longer."""
-        for parked in {parked for watchers in self._watching.values() for parked in watchers}:
-            parked.finish(False)
+        for watcher in {watcher for watchers in self._watching.values() for watcher in watchers}:
+            watcher.finish(False)
 
     def leave(self, parked: "Parked") -> None:
         """Forget a parked request, under every key it watches."""
-        watching = self._watching
         for key in parked.keys:
-            watchers = watching.get(key)
-            if watchers is not None:
-                watchers.pop(parked, None)
-                if not watchers:
-                    del watching[key]
+            self.unwatch(key, parked)
         self.sizes[parked.operation] -= 1
         if parked.alarm is not None:
             self._timer.cancel(parked.alarm)

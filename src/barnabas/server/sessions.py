@@ -5,16 +5,17 @@ partitions whose position moved and those to forget, and are answered with the p
 have something new. A pure cache: no clock, no partition and no socket of its own.
 
     context = sessions.context(request, version, now_ms)
-    for wanted in context.partitions(): ...
+    for wanted in context.unread(): ...
     return context.answer(answers, now_ms)
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from enum import Enum
 from random import Random
 from typing import TYPE_CHECKING
 
+from barnabas.server.stirred import Stirred
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -146,6 +147,7 @@ class FetchSessions:
     def _remove(self, session_id: int) -> None:
         session = self._by_id.pop(session_id, None)
         if session is not None:
+            session.stirred.close()
             self.partition_count -= session.counted_size
             self._unrank(session)
 
@@ -223,15 +225,24 @@ class FetchContext:
         return cls(ContextKind.REFUSED, None, {}, None, 0, None, error)
 
     def partitions(self) -> Collection["SessionPartition"]:
-        """Every partition of the fetch; those that were answered with records come last."""
+        """Every partition of the fetch."""
         return self._partitions.values()
+
+    @property
+    def stirred(self) -> Stirred | None:
+        """What moves among the partitions of the session that this fetch goes on with."""
+        return self._session.stirred if self._session is not None else None
+
+    def unread(self) -> Collection["SessionPartition"]:
+        """The partitions that this fetch must read now: of a session those that may have news."""
+        return self._session.stirred.take() if self._session is not None else self.partitions()
 
     def answer(
         self, answers: Iterable[tuple["SessionPartition", PartitionData]], now_ms: int
     ) -> FetchResponse:
         """The response, and the session's memory of what was answered.
 
-        `answers` may leave out partitions of which `is_news` was false.
+        `answers` may leave out partitions that have no news.
         """
         match self.kind:
             case ContextKind.REFUSED:
@@ -267,17 +278,20 @@ class FetchContext:
             return FetchResponse(
                 error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.session_id
             )
-        partitions = session.partitions
-        changed = []
+        changed, with_records = [], []
         for wanted, answered in answers:
             has_records = bool(answered.records)
             if has_records or wanted.must_hear(answered):
                 wanted.remember(answered)
                 changed.append((wanted, answered))
-                # Next time those that got nothing come first: one busy partition cannot
-                # keep the others out of a full response.
-                if has_records and partitions.pop(wanted.key, None) is not None:
-                    partitions[wanted.key] = wanted
+            if has_records:
+                with_records.append(wanted)
+            elif not wanted.is_at_rest:
+                session.stirred.stir(wanted)
+        # Next time those that got nothing come first: one busy partition cannot keep the others
+        # out of a full response.
+        for wanted in with_records:
+            session.stirred.stir(wanted)
         return FetchResponse(session_id=session.session_id, responses=_by_topic(changed))
 
 
@@ -290,6 +304,7 @@ class SessionPartition:
         "current_leader_epoch",
         "fetch_offset",
         "index",
+        "is_at_rest",
         "key",
         "last_fetched_epoch",
         "log_start_offset",
@@ -297,6 +312,7 @@ class SessionPartition:
         "partition",
         "topic",
         "topic_id",
+        "watched",
     )
 
     def __init__(self, key: PartitionKey, topic: FetchTopic, wanted: FetchPartition) -> None:
@@ -308,6 +324,9 @@ class SessionPartition:
         self.answered_start_offset = _NEVER_ANSWERED
         self.partition: Partition | None = None
         """Free for the handler, so that a session looks its partitions up once."""
+        self.is_at_rest = False
+        """Whether it was read to its end; a session need not look at it before it is stirred."""
+        self.watched: tuple[Hashable, ...] = ()
         self.ask(wanted)
 
     def ask(self, wanted: FetchPartition) -> None:
@@ -334,8 +353,9 @@ class SessionPartition:
         )
 
     def remember(self, answered: PartitionData) -> None:
-        failed = answered.error_code != ErrorCode.NONE
-        # After an error the next good answer is news, even with the same watermark.
+        failed = answered.error_code != ErrorCode.NONE or answered.diverging_epoch.epoch != -1
+        # After an error, or what sent it back, the next good answer is news, even with the same
+        # watermark.
         self.answered_high_watermark = _NEVER_ANSWERED if failed else answered.high_watermark
         self.answered_start_offset = answered.log_start_offset
 
@@ -352,6 +372,7 @@ class FetchSession:
         "partitions",
         "privileged",
         "session_id",
+        "stirred",
         "uses_topic_ids",
     )
 
@@ -365,6 +386,7 @@ class FetchSession:
     ) -> None:
         self.session_id = session_id
         self.partitions = partitions
+        self.stirred = Stirred(partitions.values())
         self.privileged = privileged
         self.uses_topic_ids = uses_topic_ids
         self.epoch = _next_epoch(INITIAL_EPOCH)
@@ -386,13 +408,16 @@ class FetchSession:
                 key = (name, wanted.partition)
                 known = partitions.get(key)
                 if known is None:
-                    partitions[key] = SessionPartition(key, topic, wanted)
+                    known = partitions[key] = SessionPartition(key, topic, wanted)
                 else:
                     known.ask(wanted)
+                self.stirred.stir(known)
         for forgotten in request.forgotten_topics_data:
             name = forgotten.topic_id if by_id else forgotten.topic
             for index in forgotten.partitions:
-                partitions.pop((name, index), None)
+                known = partitions.pop((name, index), None)
+                if known is not None:
+                    self.stirred.forget(known)
 
 
 def _wanted(request: FetchRequest, version: int) -> dict[PartitionKey, SessionPartition]:

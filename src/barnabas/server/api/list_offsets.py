@@ -1,6 +1,7 @@
 """ListOffsets (key 2): find an offset by timestamp, or the ends of a partition.
 
-v1 one offset per partition; v2 isolation level; v4 leader epochs; v7 max timestamp (-3);
+v1 one offset per partition; v2 isolation level; v4 leader epochs; v5 says when a new leader does
+not know how much counts; v7 max timestamp (-3);
 v8 earliest local (-4); v9 latest tiered (-5); v10 a timeout for remote storage;
 v11 earliest pending upload (-6).
 """
@@ -47,6 +48,7 @@ FIRST_VERSION_OF = {
 }
 
 FIRST_WITH_EPOCHS = 4
+FIRST_WITH_NOT_AVAILABLE = 5
 
 _NOWHERE = TimestampOffset(-1, -1, NO_EPOCH)
 
@@ -96,28 +98,48 @@ def _find(
 ) -> TimestampOffset:
     log = partition.log
     end = log.end_offset
+    is_unsure = False
     if request.replica_id == CONSUMER:
         end = partition.readable_end(request.isolation_level)
+        is_unsure = partition.is_catching_up
     if timestamp >= 0:
-        return _readable(log.offset_for_timestamp(timestamp), end)
+        found = log.offset_for_timestamp(timestamp)
+        return _readable(found, end, is_unsure, version)
     if version < FIRST_VERSION_OF.get(timestamp, version + 1):  # type: ignore[call-overload]
         raise KafkaError(
             ErrorCode.UNSUPPORTED_VERSION,
             f"ListOffsets v{version} has no timestamp {timestamp}.",
         )
     match timestamp:
+        case Special.LATEST if is_unsure:
+            raise _not_available(version)
         case Special.LATEST:
             return TimestampOffset(-1, end, partition.leader_epoch)
         case Special.EARLIEST | Special.EARLIEST_LOCAL:
             return TimestampOffset(-1, log.start_offset, log.epochs.epoch_at(log.start_offset))
         case Special.MAX_TIMESTAMP:
-            return _readable(log.offset_of_max_timestamp(), end)
+            return _readable(log.offset_of_max_timestamp(), end, is_unsure, version)
         case _:
             return _NOWHERE  # nothing is kept in remote storage
 
 
-def _readable(found: TimestampOffset | None, end: int) -> TimestampOffset:
-    return found if found is not None and found.offset < end else _NOWHERE
+def _readable(
+    found: TimestampOffset | None, end: int, is_unsure: bool, version: int
+) -> TimestampOffset:
+    if found is not None and found.offset < end:
+        return found
+    if is_unsure:
+        raise _not_available(version)
+    return _NOWHERE
+
+
+def _not_available(version: int) -> KafkaError:
+    """A new leader may not know yet of what counted under the one before."""
+    knows = version >= FIRST_WITH_NOT_AVAILABLE
+    return KafkaError(
+        ErrorCode.OFFSET_NOT_AVAILABLE if knows else ErrorCode.LEADER_NOT_AVAILABLE,
+        "The new leader does not know yet how much counts: try again.",
+    )
 
 
 def _refused(wanted: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:
