@@ -1,0 +1,141 @@
+"""What a node keeps: a log in memory of which only a part survives a crash, and its state."""
+
+from bisect import bisect_right
+from random import Random
+from typing import NamedTuple
+
+from barnabas.raft.effects import QuorumState
+from barnabas.raft.messages import EpochEnd
+from barnabas.raft.snapshots import SnapshotId
+from barnabas.raft.voters import Voters
+
+
+class Record(NamedTuple):
+    """A record; of a voters record, `content` is who votes."""
+
+    epoch: int
+    content: str | Voters
+
+
+class Snapshot(NamedTuple):
+    id: SnapshotId
+    voters: Voters
+    voters_offset: int
+
+
+class MemoryLog:
+    """A `LogView` that can be written, and cut where it was not yet durable."""
+
+    def __init__(self, voters: Voters) -> None:
+        self._records: list[Record] = []
+        self._static = voters
+        # Where each epoch that has records, or is the snapshot's, begins.
+        self._epochs: list[tuple[int, int]] = []
+        self._voters: list[tuple[int, Voters]] = []
+        self.snapshot: Snapshot | None = None
+        self.start_offset = 0
+        self.durable_end = 0
+        # Counts truncations: a flush that began before one says nothing after it.
+        self.truncations = 0
+
+    @property
+    def end_offset(self) -> int:
+        return self.start_offset + len(self._records)
+
+    @property
+    def last_epoch(self) -> int:
+        return self._epochs[-1][0] if self._epochs else 0
+
+    @property
+    def newest_snapshot(self) -> SnapshotId | None:
+        return self.snapshot.id if self.snapshot else None
+
+    oldest_snapshot = newest_snapshot
+
+    def epoch_end(self, epoch: int) -> EpochEnd:
+        place = bisect_right(self._epochs, (epoch, self.end_offset + 1))
+        if place == 0:
+            return EpochEnd(0, self.start_offset)
+        ends = self._epochs[place][1] if place < len(self._epochs) else self.end_offset
+        return EpochEnd(self._epochs[place - 1][0], ends)
+
+    def newest_voters(self) -> tuple[Voters, int]:
+        """Who votes, and the offset of the record that says so."""
+        if self._voters:
+            offset, voters = self._voters[-1]
+            return voters, offset
+        if self.snapshot is not None:
+            return self.snapshot.voters, self.snapshot.voters_offset
+        return self._static, -1
+
+    def at(self, offset: int) -> Record:
+        return self._records[offset - self.start_offset]
+
+    def read(self, offset: int, limit: int) -> list[Record]:
+        begin = offset - self.start_offset
+        return self._records[begin : begin + limit]
+
+    def append(self, record: Record) -> None:
+        if record.epoch != self.last_epoch:
+            self._epochs.append((record.epoch, self.end_offset))
+        if isinstance(record.content, Voters):
+            self._voters.append((self.end_offset, record.content))
+        self._records.append(record)
+
+    def truncate(self, end_offset: int) -> None:
+        del self._records[end_offset - self.start_offset :]
+        while self._epochs and self._epochs[-1][1] >= end_offset > self.start_offset:
+            self._epochs.pop()
+        if end_offset == self.start_offset:
+            self._epochs = [(self.snapshot.id.epoch, self.start_offset)] if self.snapshot else []
+        while self._voters and self._voters[-1][0] >= end_offset:
+            self._voters.pop()
+        self.durable_end = min(self.durable_end, end_offset)
+        self.truncations += 1
+
+    def truncation_point(self, diverging: EpochEnd) -> int:
+        """Where this log and one that has `diverging` may still agree."""
+        own = self.epoch_end(diverging.epoch)
+        if own.epoch == diverging.epoch:
+            return min(own.end_offset, diverging.end_offset)
+        return own.end_offset
+
+    def take_snapshot(self, end_offset: int) -> None:
+        """Let a snapshot stand for everything below `end_offset`."""
+        epoch = self.at(end_offset - 1).epoch
+        voters, voters_offset = self._static, -1
+        if self.snapshot is not None:
+            voters, voters_offset = self.snapshot.voters, self.snapshot.voters_offset
+        for offset, logged in self._voters:
+            if offset < end_offset:
+                voters, voters_offset = logged, offset
+        self.snapshot = Snapshot(SnapshotId(end_offset, epoch), voters, voters_offset)
+        del self._records[: end_offset - self.start_offset]
+        self._epochs = [(epoch, end_offset)] + [
+            (each, start) for each, start in self._epochs if start >= end_offset
+        ]
+        self._voters = [each for each in self._voters if each[0] >= end_offset]
+        self.start_offset = end_offset
+
+    def replace(self, snapshot: Snapshot) -> None:
+        """Begin again after a snapshot that was fetched."""
+        self.snapshot = snapshot
+        self._records.clear()
+        self._voters.clear()
+        self.start_offset = self.durable_end = snapshot.id.end_offset
+        self._epochs = [(snapshot.id.epoch, self.start_offset)]
+        self.truncations += 1
+
+    def crash(self, random: Random) -> None:
+        """Lose some of what was not durable."""
+        self.truncate(random.randint(self.durable_end, self.end_offset))
+        self.durable_end = self.end_offset
+
+
+class Disk:
+    """What outlives a process."""
+
+    def __init__(self, voters: Voters) -> None:
+        self.state = QuorumState()
+        self.log = MemoryLog(voters)
+        self.max_flush_ms = 4

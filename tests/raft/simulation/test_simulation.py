@@ -1,0 +1,16 @@
+"""Some seeds of the simulation; `python -m tests.raft.simulation --seeds 1000` runs more."""
+
+import os
+
+import pytest
+
+from tests.raft.simulation.run import run
+
+SEEDS = int(os.environ.get("SIMULATION_SEEDS", "100"))
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_a_quorum_keeps_its_promises_whatever_goes_wrong(batch: int) -> None:
+    for seed in range(batch, SEEDS, 4):
+        outcome = run(seed)
+        assert outcome.failure is None, f"seed {seed}: {outcome.failure}\n{outcome.where}"
