@@ -3,7 +3,6 @@
 import os
 
 import pytest
-
 from tests.raft.simulation.run import run
 
 SEEDS = int(os.environ.get("SIMULATION_SEEDS", "100"))
