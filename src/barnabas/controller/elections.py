@@ -108,7 +108,8 @@ def can_lead(
         return (
             broker is not None
             and broker_id not in excluded
-            and (broker.active or broker_id == joining)
+            and (not broker.fenced or broker_id == joining)
+            and not broker.in_controlled_shutdown
             and broker.has_online(partition.directory_of(broker_id))
         )
 
