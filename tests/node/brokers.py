@@ -23,6 +23,7 @@ from barnabas.server.api import (
     describe_transactions,
     end_txn,
     init_producer_id,
+    offset_commit,
     offset_fetch,
     produce,
     txn_offset_commit,
@@ -45,6 +46,7 @@ PORT = 9092
 FETCH_INTERVAL_S = 0.005
 HANDLERS: dict[ApiKey, Any] = {
     ApiKey.PRODUCE: produce.handle,
+    ApiKey.OFFSET_COMMIT: offset_commit.handle,
     ApiKey.OFFSET_FETCH: offset_fetch.handle,
     ApiKey.INIT_PRODUCER_ID: init_producer_id.handle,
     ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_to_txn.handle,
@@ -243,6 +245,8 @@ class Member:
 
     def follow(self, delta: Delta, image: Image) -> None:
         self.broker.image = image
+        self.broker.resolver.configs = image.configs
+        self.broker.resolver.changed(delta.configs_changed)
         self.partitions.apply(delta, image)
         self.elections.follow(delta, image)
 

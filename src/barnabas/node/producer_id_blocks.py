@@ -10,7 +10,8 @@ from barnabas.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsResponse,
 )
 
-TIMEOUT_MS = 30_000
+TIMEOUT_MS = 5_000
+"""Producers that wait are then told to ask again, before they lose their patience."""
 
 
 class ControllerBlocks:
