@@ -1,10 +1,11 @@
 """Sends the requests of elections: Vote, BeginQuorumEpoch, EndQuorumEpoch."""
 
+import errno
 from typing import Any
 
 from barnabas.raft import exchange
 from barnabas.raft.driver import Driver
-from barnabas.raft.messages import Announce, AnnounceEnd, Ask, Outgoing
+from barnabas.raft.messages import Announce, AnnounceEnd, Ask, Outgoing, VoteTold
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.peer import Peers
 from barnabas.wire.schema import Message
@@ -55,12 +56,24 @@ class Asking:
         if driver.is_closed:
             return
         voter_id = outgoing.voter.node_id
-        is_well = not isinstance(answer, OSError) and self._take_in(outgoing, answer)
+        if isinstance(answer, OSError):
+            is_well = self._does_without_pre_vote(outgoing, answer)
+        else:
+            is_well = self._take_in(outgoing, answer)
         if is_well:
             self._busy.discard(voter_id)
         else:
             driver.later(driver.config.retry_backoff_ms, lambda: self._busy.discard(voter_id))
         driver.step()
+
+    def _does_without_pre_vote(self, outgoing: Outgoing, error: OSError) -> bool:
+        """A voter older than KIP-996 is asked for its vote itself."""
+        if not isinstance(outgoing, Ask) or error.errno != errno.EPROTONOSUPPORT:
+            return False
+        raft = self._driver.raft
+        told = VoteTold(ErrorCode.UNSUPPORTED_VERSION, raft.leader_id, raft.epoch, False)
+        raft.vote_told(outgoing.voter.node_id, told, self._driver.now_ms)
+        return True
 
     def _take_in(self, outgoing: Outgoing, answer: Any) -> bool:
         """Tell the consensus; whether the same need not be asked again at once."""

@@ -42,10 +42,12 @@ def leader_change(change: LeaderChange) -> ControlRecord:
 def voter_records(voters: Voters) -> list[ControlRecord]:
     """That voters are kept in the log, and who they are."""
     version = KRaftVersionRecord(k_raft_version=MAX_KRAFT_VERSION)
-    return [
-        (ControlType.KRAFT_VERSION, version.write(_VERSION)),
-        (ControlType.KRAFT_VOTERS, voters.to_record().write(_VERSION)),
-    ]
+    return [(ControlType.KRAFT_VERSION, version.write(_VERSION)), new_voters(voters)]
+
+
+def new_voters(voters: Voters) -> ControlRecord:
+    """Who the voters are from here on."""
+    return ControlType.KRAFT_VOTERS, voters.to_record().write(_VERSION)
 
 
 def snapshot_head(voters: Voters | None, last_timestamp_ms: int) -> list[ControlRecord]:

@@ -1,0 +1,304 @@
+"""Voters come and go while the quorum works (KIP-853)."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from tests.raft.members import CLUSTER, Cluster, Member, simulated, until
+
+from barnabas.raft.quorum_config import QuorumConfig
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages import add_raft_voter as add
+from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
+from barnabas.wire.messages.remove_raft_voter import (
+    RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse,
+)
+from barnabas.wire.uuid import ZERO
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    return Cluster(tmp_path, dynamic=True)
+
+
+def adding(member: Member, **changes: object) -> AddRaftVoterRequest:
+    listener = add.Listener(name="CONTROLLER", host="localhost", port=member.port)
+    fields: dict[str, object] = {
+        "cluster_id": CLUSTER,
+        "timeout_ms": 1000,
+        "voter_id": member.node_id,
+        "voter_directory_id": member.directory_id,
+        "listeners": [listener],
+    }
+    return AddRaftVoterRequest(**(fields | changes))
+
+
+def removing(member: Member, **changes: object) -> RemoveRaftVoterRequest:
+    fields: dict[str, object] = {
+        "cluster_id": CLUSTER,
+        "voter_id": member.node_id,
+        "voter_directory_id": member.directory_id,
+    }
+    return RemoveRaftVoterRequest(**(fields | changes))
+
+
+async def added(leader: Member, member: Member) -> AddRaftVoterResponse:
+    """Ask until the new voter has caught up."""
+    while True:
+        answer = await leader.quorum.add_voter(adding(member))
+        if answer.error_code != ErrorCode.REQUEST_TIMED_OUT:
+            return answer
+        await asyncio.sleep(0.05)
+
+
+def test_dynamic_voters_elect_and_keep_their_votes_in_version_1(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        leader.append(b"one")
+        await cluster.all_have(b"one")
+        assert leader.quorum.kraft_version == 1
+        assert leader.quorum.voters.ids() == [1, 2, 3]
+        state = json.loads((leader.folder / "quorum-state").read_text())
+        assert state["data_version"] == 1
+
+    simulated(life())
+
+
+def test_an_observer_becomes_a_voter_that_can_lead(cluster: Cluster) -> None:
+    async def life() -> None:
+        new = cluster.add(4)
+        cluster.start()
+        leader = await cluster.leader()
+        leader.append(b"one")
+        await cluster.all_have(b"one")
+        answer = await added(leader, new)
+        assert answer.error_code == ErrorCode.NONE
+        await until(lambda: all(m.quorum.voters.ids() == [1, 2, 3, 4] for m in cluster.up))
+        leader.kill()
+        second = await cluster.leader()
+        second.append(b"two")
+        await cluster.all_have(b"one", b"two")
+        asked = {target for _, target, name in cluster.network.requests if name == "VoteRequest"}
+        assert new.node_id in asked
+
+    simulated(life())
+
+
+def test_a_voter_that_was_removed_observes(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        gone = cluster.followers_of(leader)[0]
+        answer = await leader.quorum.remove_voter(removing(gone))
+        assert answer.error_code == ErrorCode.NONE
+        assert gone.node_id not in leader.quorum.voters.ids()
+        leader.append(b"after")
+        await cluster.all_have(b"after")
+        described = leader.quorum.describe()
+        assert [each.node_id for each in described.observer_states] == [gone.node_id]
+
+    simulated(life())
+
+
+def test_a_leader_that_was_removed_hands_over(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        answer = await leader.quorum.remove_voter(removing(leader))
+        assert answer.error_code == ErrorCode.NONE
+        await until(lambda: not leader.quorum.is_leader)
+        second = await cluster.leader()
+        assert second is not leader
+        second.append(b"after")
+        await cluster.all_have(b"after")
+
+    simulated(life())
+
+
+def test_a_voter_with_a_new_address_is_updated(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        moved = cluster.followers_of(leader)[0]
+        moved.kill()
+        moved.port += 100
+        moved.start()
+        await until(lambda: leader.quorum.voters.get(moved.node_id) == moved.voter)
+        leader.append(b"found")
+        await cluster.all_have(b"found")
+
+    simulated(life())
+
+
+def test_a_controller_joins_by_itself_where_that_is_wanted(tmp_path: Path) -> None:
+    async def life() -> None:
+        cluster = Cluster(tmp_path, dynamic=True)
+        cluster.add(4, config=QuorumConfig(auto_join=True))
+        cluster.start()
+        leader = await cluster.leader()
+        await until(lambda: leader.quorum.voters.ids() == [1, 2, 3, 4])
+
+    simulated(life())
+
+
+def test_a_controller_with_a_new_disk_replaces_the_voter_it_was(tmp_path: Path) -> None:
+    async def life() -> None:
+        cluster = Cluster(tmp_path, dynamic=True, config=QuorumConfig(auto_join=True))
+        cluster.start()
+        leader = await cluster.leader()
+        leader.append(b"kept")
+        await cluster.all_have(b"kept")
+        replaced = cluster.followers_of(leader)[0]
+        replaced.kill()
+        replaced.path = tmp_path / "another"
+        replaced.directory_id = b"n" * 16
+        replaced.format()
+        replaced.start()
+        await until(lambda: leader.quorum.voters.includes(replaced.voter.key))
+        assert leader.quorum.voters.ids() == [1, 2, 3]
+        await cluster.all_have(b"kept")
+
+    simulated(life())
+
+
+def test_a_quorum_grows_from_one(tmp_path: Path) -> None:
+    async def life() -> None:
+        cluster = Cluster(tmp_path, voters=1, dynamic=True)
+        cluster.start()
+        (leader,) = cluster.up
+        assert leader.told.led == [1]
+        leader.append(b"alone")
+        for node_id in (2, 3):
+            new = cluster.add(node_id)
+            new.start()
+            assert (await added(leader, new)).error_code == ErrorCode.NONE
+        await cluster.all_have(b"alone")
+        leader.kill()
+        second = await cluster.leader()
+        second.append(b"together")
+        await cluster.all_have(b"alone", b"together")
+
+    simulated(life())
+
+
+def test_voters_change_one_at_a_time(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        one, other = cluster.followers_of(leader)
+        first, second = await asyncio.gather(
+            leader.quorum.remove_voter(removing(one)), leader.quorum.remove_voter(removing(other))
+        )
+        assert first.error_code == ErrorCode.NONE
+        assert second.error_code == ErrorCode.REQUEST_TIMED_OUT
+
+    simulated(life())
+
+
+def test_a_change_that_no_majority_takes_times_out(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        one, other = cluster.followers_of(leader)
+        cluster.network.cut_off(one.node_id)
+        cluster.network.cut_off(other.node_id)
+        answer = await leader.quorum.remove_voter(removing(one))
+        assert answer.error_code in (
+            ErrorCode.REQUEST_TIMED_OUT,
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        )
+        cluster.network.heal()
+        await cluster.leader()
+
+    simulated(life())
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"cluster_id": "another"}, ErrorCode.INCONSISTENT_CLUSTER_ID),
+        ({"voter_id": -1}, ErrorCode.INVALID_REQUEST),
+        ({"voter_directory_id": ZERO}, ErrorCode.INVALID_REQUEST),
+        ({"listeners": []}, ErrorCode.INVALID_REQUEST),
+        ({"voter_id": 1}, ErrorCode.DUPLICATE_VOTER),
+        ({}, ErrorCode.REQUEST_TIMED_OUT),
+    ],
+)
+def test_a_voter_that_cannot_be_added_is_refused(
+    cluster: Cluster, changes: dict[str, object], code: ErrorCode
+) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        stranger = cluster.add(9)  # it is not up
+        answer = await leader.quorum.add_voter(adding(stranger, **changes))
+        assert answer.error_code == code
+        assert answer.error_message
+
+    simulated(life())
+
+
+def test_only_the_leader_changes_voters(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        follower = cluster.followers_of(await cluster.leader())[0]
+        refused: list[AddRaftVoterResponse | RemoveRaftVoterResponse] = [
+            await follower.quorum.add_voter(adding(follower)),
+            await follower.quorum.remove_voter(removing(follower)),
+        ]
+        assert {each.error_code for each in refused} == {ErrorCode.NOT_LEADER_OR_FOLLOWER}
+
+    simulated(life())
+
+
+def test_a_voter_is_not_removed_by_another_directory(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        answer = await leader.quorum.remove_voter(removing(leader, voter_directory_id=b"x" * 16))
+        assert answer.error_code == ErrorCode.VOTER_NOT_FOUND
+
+    simulated(life())
+
+
+def test_static_voters_do_not_change(tmp_path: Path) -> None:
+    async def life() -> None:
+        cluster = Cluster(tmp_path)
+        cluster.start()
+        leader = await cluster.leader()
+        answer = await leader.quorum.remove_voter(removing(leader))
+        assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
+
+    simulated(life())
+
+
+def test_the_only_voter_is_not_removed(tmp_path: Path) -> None:
+    async def life() -> None:
+        cluster = Cluster(tmp_path, voters=1, dynamic=True)
+        cluster.start()
+        answer = await cluster[1].quorum.remove_voter(removing(cluster[1]))
+        assert answer.error_code == ErrorCode.INVALID_REQUEST
+
+    simulated(life())
+
+
+def test_voters_that_were_not_committed_are_forgotten_with_what_is_truncated(
+    cluster: Cluster,
+) -> None:
+    async def life() -> None:
+        cluster.start()
+        old = await cluster.leader()
+        one, _ = cluster.followers_of(old)
+        cluster.network.cut_off(old.node_id)
+        removal = asyncio.ensure_future(old.quorum.remove_voter(removing(one)))
+        await asyncio.sleep(0.1)
+        assert old.quorum.voters.ids() != [1, 2, 3]
+        await cluster.leader()
+        cluster.network.heal()
+        await until(lambda: old.quorum.voters.ids() == [1, 2, 3])
+        assert (await removal).error_code != ErrorCode.NONE
+
+    simulated(life())
