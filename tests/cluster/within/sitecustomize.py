@@ -1,0 +1,52 @@
+"""Run by Python at its start where a test put this folder on PYTHONPATH: faults from within.
+
+NODE_HOSTS names a hosts file that is looked at before the system's names are.
+NODE_DISK names a file of one float: for so many seconds each flush of a file waits.
+"""
+
+import mmap
+import os
+import socket
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+WRITES_PER_FLUSH = 50
+"""A write that a slow disk holds up is held up so many times shorter than a flush."""
+
+
+def know_hosts(file: Path) -> None:
+    lines = [line.split() for line in file.read_text().splitlines()]
+    addresses = {name: address for address, name in lines}
+    resolve = socket.getaddrinfo
+
+    def resolve_here(host: Any, *rest: Any, **named: Any) -> Any:
+        return resolve(addresses.get(host, host), *rest, **named)
+
+    socket.getaddrinfo = resolve_here
+
+
+def slow_down(file: Path) -> None:
+    with file.open("r+b") as opened:
+        delay_s = mmap.mmap(opened.fileno(), 8)
+
+    def delayed(call: Callable[..., Any], share: float) -> Callable[..., Any]:
+        def wait_and_call(*given: Any) -> Any:
+            if wait_s := struct.unpack("d", delay_s[:8])[0]:
+                time.sleep(wait_s * share)
+            return call(*given)
+
+        return wait_and_call
+
+    for name in "fsync", "fdatasync":
+        setattr(os, name, delayed(getattr(os, name), 1))
+    for name in "pwrite", "pwritev":
+        setattr(os, name, delayed(getattr(os, name), 1 / WRITES_PER_FLUSH))
+
+
+if hosts := os.environ.get("NODE_HOSTS"):
+    know_hosts(Path(hosts))
+if disk := os.environ.get("NODE_DISK"):
+    slow_down(Path(disk))
