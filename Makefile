@@ -11,13 +11,19 @@ DATA ?= data
 # What is compiled at install: a change in one of them installs anew.
 COMPILED := $(addprefix src/barnabas/wire/records/,_loops.py _encoding.py)
 
-.PHONY: run test check format conformance bench clean
+.PHONY: run test chaos check format conformance bench clean
 
 run: .venv/.installed
 	$(BIN)/barnabas up --port $(PORT) --dir $(DATA)
 
 test: .venv/.installed
 	$(BIN)/python -m pytest -m "not peer"
+
+# Three nodes under faults for minutes; the seed decides what happens.
+SEED ?= 1
+MINUTES ?= 10
+chaos: .venv/.installed
+	$(BIN)/python -m tests.cluster.chaos --seed $(SEED) --minutes $(MINUTES)
 
 check: .venv/.installed
 	$(BIN)/ruff format --check src tests bench setup.py

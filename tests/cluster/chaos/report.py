@@ -1,0 +1,82 @@
+"""The course of a run, to read: what happened when, and what the clients felt of it."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from tests.cluster.chaos.writers import Outcome, TransactionalWriter, Writer
+
+SILENCE_S = 0.5
+"""A partition without an acknowledgement for longer than this was not available."""
+BAR = 40
+
+
+@dataclass(slots=True)
+class Timeline:
+    """What happened, in seconds since the beginning."""
+
+    began_s: float = field(default_factory=time.monotonic)
+    events: list[tuple[float, str]] = field(default_factory=list)
+
+    def note(self, event: str) -> None:
+        self.events.append((time.monotonic() - self.began_s, event))
+        print(f"{self.events[-1][0]:7.1f} s  {event}", flush=True)
+
+
+def report(
+    title: str, timeline: Timeline, writers: Sequence[Writer], findings: Sequence[str]
+) -> str:
+    silences = sorted(silent(timeline, writers), key=lambda each: each[0])
+    lines = [f"# {title}", ""]
+    lines += ["Everything holds." if not findings else f"{len(findings)} promises are broken:", ""]
+    lines += [f"- {finding}" for finding in findings]
+    lines += ["", "## Clients", "", *clients(writers), "", "## Course", ""]
+    happened = [(at_s, event) for at_s, event in timeline.events]
+    happened += [
+        (at_s, f"  {topic}-{partition}: nothing acknowledged for {length_s:.1f} s")
+        for at_s, topic, partition, length_s in silences
+    ]
+    lines += [f"    {at_s:7.1f} s  {event}" for at_s, event in sorted(happened)]
+    lines += ["", "## Acknowledged in each second", "", *throughput(timeline, writers), ""]
+    return "\n".join(lines)
+
+
+def silent(timeline: Timeline, writers: Sequence[Writer]) -> list[tuple[float, str, int, float]]:
+    """When, where and for how long nothing was acknowledged."""
+    times: dict[tuple[str, int], list[float]] = {}
+    for writer in writers:
+        for each in writer.acknowledged:
+            times.setdefault((writer.topic, each.partition), []).append(each.at_s)
+    found = []
+    for (topic, partition), acknowledged in times.items():
+        ordered = sorted(acknowledged)
+        for before, after in pairwise(ordered):
+            if after - before > SILENCE_S:
+                found.append((before - timeline.began_s, topic, partition, after - before))
+    return found
+
+
+def clients(writers: Sequence[Writer]) -> list[str]:
+    lines = []
+    for writer in writers:
+        line = f"- {writer.name} on {writer.topic}: {len(writer.acknowledged):,} acknowledged"
+        if isinstance(writer, TransactionalWriter):
+            counts = Counter(each.outcome for each in writer.transactions)
+            line += "; transactions " + ", ".join(
+                f"{outcome.value} {counts[outcome]:,}" for outcome in Outcome
+            )
+        lines.append(line)
+    return lines
+
+
+def throughput(timeline: Timeline, writers: Sequence[Writer]) -> list[str]:
+    seconds = Counter(
+        int(each.at_s - timeline.began_s) for writer in writers for each in writer.acknowledged
+    )
+    most = max(seconds.values(), default=1)
+    return [
+        f"    {second:5} s {seconds[second]:7,} {'#' * round(BAR * seconds[second] / most)}"
+        for second in range(max(seconds, default=0) + 1)
+    ]
