@@ -1,0 +1,121 @@
+"""What tests of mixed clusters do to a cluster, whoever runs its nodes."""
+
+import json
+import time
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from tests.cluster.chaos.verify import records_on_disk
+from tests.cluster.cluster import Cluster
+from tests.cluster.node import Node
+from tests.conformance.brokers import peer, wait_until
+
+DEADLINE_S = 60
+PATIENT = {
+    "reconnect.backoff.ms": 20,
+    "reconnect.backoff.max.ms": 250,
+    "retry.backoff.ms": 50,
+    "metadata.recovery.strategy": "none",
+    "log_level": 0,
+}
+
+
+def write(
+    cluster: Cluster, topic: str, count: int, *, partitions: int, transactional_id: str = ""
+) -> dict[int, list[bytes]]:
+    """So many records to each partition, in one transaction if there is an id for it."""
+    producer = Producer(
+        PATIENT
+        | {
+            "bootstrap.servers": cluster.bootstrap,
+            "enable.idempotence": True,
+            "acks": "all",
+            "delivery.timeout.ms": DEADLINE_S * 1000,
+            **({"transactional.id": transactional_id} if transactional_id else {}),
+        }
+    )
+    if transactional_id:
+        producer.init_transactions(DEADLINE_S)
+        producer.begin_transaction()
+    written: dict[int, list[bytes]] = {index: [] for index in range(partitions)}
+    failures: list[KafkaError] = []
+
+    def on_delivery(error: KafkaError | None, _: Message) -> None:
+        if error:
+            failures.append(error)
+
+    begun = time.time_ns()
+    for number in range(count):
+        for index, values in written.items():
+            values.append(b"%d %d " % (begun, number) + bytes(100))
+            producer.produce(topic, values[-1], partition=index, on_delivery=on_delivery)
+        producer.poll(0)
+    if transactional_id:
+        producer.commit_transaction(DEADLINE_S)
+    assert producer.flush(DEADLINE_S) == 0
+    assert not failures, failures
+    return written
+
+
+def read(cluster: Cluster, topic: str, *, partitions: int) -> dict[int, list[bytes]]:
+    """All that is committed."""
+    consumer = Consumer(
+        PATIENT
+        | {
+            "bootstrap.servers": cluster.bootstrap,
+            "group.id": "not-joined",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "error",
+        }
+    )
+    consumer.assign([TopicPartition(topic, index, 0) for index in range(partitions)])
+    found: dict[int, list[bytes]] = {index: [] for index in range(partitions)}
+    at_end: set[int | None] = set()
+    deadline_s = time.monotonic() + DEADLINE_S
+    while len(at_end) < partitions:
+        assert time.monotonic() < deadline_s, f"{topic} was not read in {DEADLINE_S} s"
+        for message in consumer.consume(1_000, timeout=0.2):
+            index, value, error = message.partition(), message.value(), message.error()
+            if error and error.code() == KafkaError._PARTITION_EOF:
+                at_end.add(index)
+            elif not error and index is not None and value is not None:
+                found[index].append(value)
+    consumer.close()
+    return found
+
+
+def cluster_tool(cluster: Cluster, name: str, *arguments: str) -> str:
+    return peer("tool", name, "--bootstrap-server", cluster.bootstrap, *arguments)
+
+
+def elect_preferred(cluster: Cluster, topic: str, partition: int) -> None:
+    place = ("--topic", topic, "--partition", str(partition))
+    cluster_tool(cluster, "leader-election", "--election-type", "preferred", *place)
+
+
+def reassign(cluster: Cluster, topic: str, replicas: dict[int, list[int]], plan: Path) -> None:
+    """Move partitions with Kafka's tool, and wait until it says that they have moved."""
+    partitions = [
+        {"topic": topic, "partition": index, "replicas": wanted}
+        for index, wanted in replicas.items()
+    ]
+    plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
+    file = ("--reassignment-json-file", str(plan))
+    cluster_tool(cluster, "reassign-partitions", "--execute", *file)
+
+    def is_complete() -> bool:
+        said = cluster_tool(cluster, "reassign-partitions", "--verify", *file)
+        return said.count("is completed") == len(replicas)
+
+    wait_until(is_complete, f"{topic} has moved", DEADLINE_S)
+
+
+def assert_equal_copies(nodes: list[Node], topic: str, partition: int) -> None:
+    """Byte for byte, as soon as the followers have what the leader has."""
+    folders = [node.data / f"{topic}-{partition}" for node in nodes]
+    wait_until(
+        lambda: len({records_on_disk(folder) for folder in folders}) == 1,
+        f"{topic}-{partition} is the same on {[node.node_id for node in nodes]}",
+    )
