@@ -1,34 +1,19 @@
 """A controller on a directory of its own, and an image to decide on."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from barnabas.config import BrokerSettings
 from barnabas.config.dynamic import Resolver
-from barnabas.controller import Controller
 from barnabas.controller.contacts import Contacts
 from barnabas.controller.decision import Context, Decision
 from barnabas.controller.new_topic_settings import NewTopicSettings
-from barnabas.log import LogDirectory
 from barnabas.metadata import features
 from barnabas.metadata.delta import Delta
-from barnabas.metadata.frames import encode_record
 from barnabas.metadata.image import Image
 from barnabas.metadata.snapshot import broker_record
 from barnabas.metadata.states import BrokerState
-from barnabas.raft import (
-    Endpoint,
-    Quorum,
-    QuorumConfig,
-    Voter,
-    Voters,
-    format_metadata,
-    read_bootstrap,
-)
 from barnabas.wire.messages.metadata_records import FeatureLevelRecord
 from barnabas.wire.schema import Message
 from barnabas.wire.uuid import random_uuid
@@ -117,54 +102,3 @@ class World:
 @pytest.fixture
 def one_broker() -> World:
     return World(broker(1))
-
-
-class Home:
-    """A formatted directory on which controllers are started one after the other."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.node = Voter(1, DIRECTORY_ID, (Endpoint("CONTROLLER", "127.0.0.1", 9093),))
-        self.now_ms = NOW_MS
-        self.settings = settings()
-        self.quorum_config = QuorumConfig()
-        self.directory: LogDirectory | None = None
-        LogDirectory.format(path, CLUSTER_ID, 1, DIRECTORY_ID)
-        frames = [
-            encode_record(FeatureLevelRecord(name=name, feature_level=level), 0)
-            for name, level in features.default_levels().items()
-            if name != features.KRAFT_VERSION
-        ]
-        format_metadata(str(path), frames, Voters([self.node]), NOW_MS)
-
-    @property
-    def folder(self) -> Path:
-        return self.path / "__cluster_metadata-0"
-
-    def run(
-        self, life: Callable[[Controller], Awaitable[Any]], *, clean: bool = True
-    ) -> Controller:
-        """Start a controller, let `life` happen, stop it."""
-        self.directory = LogDirectory.open(self.path)
-        quorum = Quorum.open(self.directory, self.node, config=self.quorum_config)
-        controller = Controller(
-            quorum, self.settings, cluster_id=CLUSTER_ID, clock=lambda: self.now_ms
-        )
-        controller.start(read_bootstrap(str(self.path)))
-
-        async def whole_life() -> None:
-            try:
-                await life(controller)
-            finally:
-                await controller.close()
-
-        try:
-            asyncio.run(whole_life())
-        finally:
-            self.directory.close(clean=clean)
-        return controller
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "log")

@@ -7,7 +7,7 @@ from typing import Any
 from tests.controller.conftest import CLUSTER_ID, settings
 from tests.simulation.clock import SimulatedLoop
 
-from barnabas.controller.controller5 import Controller
+from barnabas.controller.controller import Controller
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.features import SUPPORTED
 from barnabas.metadata.frames import decode_record

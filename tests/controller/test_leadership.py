@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.controller.stand_in import Stage, creation, registration
 
-from barnabas.controller import controller5 as module
+from barnabas.controller import controller as module
 from barnabas.metadata.features import default_levels
 from barnabas.metadata.states import NO_LEADER
 from barnabas.wire.errors import ErrorCode

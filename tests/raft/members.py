@@ -12,7 +12,7 @@ from barnabas.log import LogDirectory
 from barnabas.raft.bootstrap import format_metadata
 from barnabas.raft.listener import CommittedBatch
 from barnabas.raft.metadata_log import FOLDER
-from barnabas.raft.quorum5 import Quorum
+from barnabas.raft.quorum import Quorum
 from barnabas.raft.quorum_config import QuorumConfig
 from barnabas.raft.voters import Endpoint, Voter, Voters
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest

@@ -1,5 +1,5 @@
 """The control plane: decides on a command, and answers with metadata records."""
 
-from barnabas.controller.controller import Controller, ControllerFailed
+from barnabas.controller.controller import Controller
 
-__all__ = ["Controller", "ControllerFailed"]
+__all__ = ["Controller"]

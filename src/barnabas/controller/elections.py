@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Any, Final, NamedTuple
 
 from barnabas.controller.decision import Context
 from barnabas.metadata.features import (
@@ -20,6 +20,7 @@ from barnabas.metadata.image import Image
 from barnabas.metadata.partition_index import PartitionKey
 from barnabas.metadata.states import (
     NO_LEADER,
+    Directories,
     PartitionState,
     RecoveryState,
     Replicas,
@@ -31,8 +32,6 @@ from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 _SHRINKS_KEEP_EPOCH_FROM: Final = 12
 
 _AS_BEFORE: Final[Mapping[int, bytes]] = MappingProxyType({})
-
-T = TypeVar("T")
 
 
 class Election(Enum):
@@ -54,18 +53,23 @@ class Rules:
     names_directories: bool = True
 
 
-@dataclass(slots=True, frozen=True)
-class Assignment:
+class Assignment(NamedTuple):
     """Who holds a partition, and which of them are only coming or still going."""
 
     replicas: Replicas
     adding: Replicas = ()
     removing: Replicas = ()
 
+    @classmethod
+    def of(cls, partition: PartitionState) -> "Assignment":
+        return cls(partition.replicas, partition.adding, partition.removing)
+
+    @property
+    def is_moving(self) -> bool:
+        return bool(self.adding or self.removing)
+
     def completed(self, isr: Replicas) -> tuple["Assignment", Replicas]:
         """The assignment and in-sync set once all that shall stay are in sync; before, as it is."""
-        if not self.adding and not self.removing:
-            return self, isr
         staying = tuple(replica for replica in self.replicas if replica not in self.removing)
         in_sync = tuple(replica for replica in isr if replica not in self.removing)
         if not staying or not set(staying) <= set(in_sync):
@@ -134,9 +138,10 @@ def change_partition(
     `assignment` is who shall hold it; `lost_log` a broker that stopped uncleanly and may have
     lost what it once had; `directories` where replicas are that are new or have moved.
     """
-    wanted = assignment or Assignment(partition.replicas, partition.adding, partition.removing)
+    held = assignment or Assignment.of(partition)
     target_isr = partition.isr if isr is None else isr
-    held, target_isr = wanted.completed(target_isr)
+    if held.is_moving:
+        held, target_isr = held.completed(target_isr)
     elr = _eligible(partition, held.replicas, target_isr, rules, lost_log)
     leader, unclean = _elect(partition, held.replicas, target_isr, elr, rules, acceptable)
     recovery = partition.recovery_state if recovery_state is None else recovery_state
@@ -146,30 +151,33 @@ def change_partition(
         target_isr, elr = (leader,), tuple(replica for replica in elr if replica != leader)
     elif not target_isr and not rules.eligible_leaders:
         target_isr = partition.isr  # kept, so that its members may lead when they are back
-    record = PartitionChangeRecord(topic_id=topic_id, partition_id=number)
+    changes: dict[str, Any] = {}
     if (
         leader != partition.leader
         or _removes_replicas(partition, held.replicas)
         or _shrinks_with_epoch(partition, target_isr, rules)
     ):
-        record.leader = leader
+        changes["leader"] = leader
     if recovery != partition.recovery_state:
-        record.leader_recovery_state = recovery
-    last_known = _last_known_leader(partition, leader, target_isr, rules)
-    record.isr = _if_changed(partition.isr, target_isr)
-    record.eligible_leader_replicas = _if_changed(partition.elr, elr)
-    record.last_known_elr = _if_changed(partition.last_known_elr, last_known)
-    record.replicas = _if_changed(partition.replicas, held.replicas)
-    record.adding_replicas = _if_changed(partition.adding, held.adding)
-    record.removing_replicas = _if_changed(partition.removing, held.removing)
-    if rules.names_directories and (directories or record.replicas is not None):
-        record.directories = _if_changed(
-            partition.directories,
-            tuple(directories.get(r) or partition.directory_of(r) for r in held.replicas),
-        )
-    return (
-        record if record != PartitionChangeRecord(topic_id=topic_id, partition_id=number) else None
-    )
+        changes["leader_recovery_state"] = recovery
+    for name, before, after in (
+        ("isr", partition.isr, target_isr),
+        ("eligible_leader_replicas", partition.elr, elr),
+        (
+            "last_known_elr",
+            partition.last_known_elr,
+            _last_known_leader(partition, leader, target_isr, rules),
+        ),
+        ("replicas", partition.replicas, held.replicas),
+        ("adding_replicas", partition.adding, held.adding),
+        ("removing_replicas", partition.removing, held.removing),
+        ("directories", partition.directories, _directories(partition, held, rules, directories)),
+    ):
+        if before != after:
+            changes[name] = list(after)
+    if not changes:
+        return None
+    return PartitionChangeRecord(topic_id=topic_id, partition_id=number, **changes)
 
 
 def broker_changes(
@@ -271,6 +279,14 @@ def _last_known_leader(
     return () if leader != NO_LEADER else partition.last_known_elr
 
 
+def _directories(
+    partition: PartitionState, held: Assignment, rules: Rules, changed: Mapping[int, bytes]
+) -> Directories:
+    if not rules.names_directories or not (changed or held.replicas != partition.replicas):
+        return partition.directories
+    return tuple(changed.get(r) or partition.directory_of(r) for r in held.replicas)
+
+
 def _removes_replicas(partition: PartitionState, replicas: Replicas) -> bool:
     """Then a new epoch tells those who were removed, and keeps them from coming back."""
     return replicas is not partition.replicas and not set(partition.replicas) <= set(replicas)
@@ -278,7 +294,3 @@ def _removes_replicas(partition: PartitionState, replicas: Replicas) -> bool:
 
 def _shrinks_with_epoch(partition: PartitionState, isr: Replicas, rules: Rules) -> bool:
     return rules.shrinking_starts_epoch and not set(partition.isr) <= set(isr)
-
-
-def _if_changed(before: tuple[T, ...], after: tuple[T, ...]) -> list[T] | None:
-    return list(after) if after != before else None

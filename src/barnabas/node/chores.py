@@ -3,45 +3,47 @@
 import asyncio
 from collections.abc import Callable
 
-from barnabas.controller import Controller
 from barnabas.node.errors import Fatal
 from barnabas.replication import Partitions
 
-MAINTENANCE_INTERVAL_S = 0.5
+OFTEN_S = 0.1
+NOW_AND_THEN_S = 0.5
+
+Chore = Callable[[int], None]
+"""Given the time."""
 
 
 class Chores:
-    """Housekeeping of the partitions in slices, and upkeep of the metadata log."""
+    """Calls others as long as the node runs: at fixed times, or when they ask to be called."""
 
-    def __init__(
-        self,
-        partitions: Partitions,
-        controller: Controller,
-        clock: Callable[[], int],
-        fatal: Fatal,
-    ) -> None:
-        self._partitions = partitions
-        self._controller = controller
-        self._clock = clock
+    def __init__(self, fatal: Fatal, clock: Callable[[], int]) -> None:
         self._fatal = fatal
+        self._clock = clock
         self._loop = asyncio.get_running_loop()
-        self._handles: dict[str, asyncio.TimerHandle] = {}
+        self._handles: dict[object, asyncio.TimerHandle] = {}
 
-    def begin(self) -> None:
-        self._keep_house()
-        self._maintain()
+    def often(self, chore: Chore) -> None:
+        """Ten times a second."""
+        self._repeat(chore, OFTEN_S)
+
+    def now_and_then(self, chore: Chore) -> None:
+        self._repeat(chore, NOW_AND_THEN_S)
+
+    def keep_house(self, partitions: Partitions) -> None:
+        """Housekeeping of the partitions in slices, until no disk is left to keep."""
+        pause_ms = partitions.housekeeping(self._clock())
+        if not partitions.disks.working():
+            self._fatal.declare("Every log directory has failed; see the log for the reasons.")
+            return
+        self._later(partitions, pause_ms / 1000, lambda: self.keep_house(partitions))
 
     def stop(self) -> None:
         for handle in self._handles.values():
             handle.cancel()
 
-    def _keep_house(self) -> None:
-        pause_ms = self._partitions.housekeeping(self._clock())
-        if not self._partitions.disks.working():
-            self._fatal.declare("Every log directory has failed; see the log for the reasons.")
-            return
-        self._handles["house"] = self._loop.call_later(pause_ms / 1000, self._keep_house)
+    def _repeat(self, chore: Chore, interval_s: float) -> None:
+        chore(self._clock())
+        self._later(chore, interval_s, lambda: self._repeat(chore, interval_s))
 
-    def _maintain(self) -> None:
-        self._controller.maintain(self._clock())
-        self._handles["metadata"] = self._loop.call_later(MAINTENANCE_INTERVAL_S, self._maintain)
+    def _later(self, key: object, delay_s: float, then: Callable[[], None]) -> None:
+        self._handles[key] = self._loop.call_later(delay_s, then)

@@ -71,7 +71,7 @@ class ControllerSide:
             for each in self._settings.controller_listeners
         ]
 
-    def take_part(self, quorum: Quorum) -> Controller:
+    def take_part(self, quorum: Quorum) -> ControllerNode:
         """Answer other nodes from now on: voters, brokers, and who asks a controller."""
         self.controller = Controller(
             quorum,
@@ -84,7 +84,7 @@ class ControllerSide:
         self._node.quorum = quorum
         self._node.controller = self.controller
         self._network.open()
-        return self.controller
+        return self._node
 
     # What the quorum tells
 

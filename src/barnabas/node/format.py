@@ -1,12 +1,12 @@
 """Preparing log directories for a node's first start, and looking at what they are."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
 
-from barnabas.config import BrokerSettings
+from barnabas.config import BrokerSettings, Listener
 from barnabas.config.addresses import parse_voter
 from barnabas.log import LogDirectory, MetaProperties, NotFormatted, meta_properties
 from barnabas.metadata.features import (
@@ -130,14 +130,14 @@ def format_new_directories(settings: BrokerSettings) -> None:
     format_storage(settings, cluster_id=cluster_id, quorum=quorum, ignore_formatted=True)
 
 
-def own_voter(settings: BrokerSettings, directory_id: bytes) -> Voter:
+def own_voter(node_id: int, listeners: Sequence[Listener], directory_id: bytes) -> Voter:
     """This node as a voter of the quorum."""
     return Voter(
-        settings.node_id,
+        node_id,
         directory_id,
         tuple(
             Endpoint(listener.name, listener.host or "localhost", listener.port)
-            for listener in settings.controller_listeners
+            for listener in listeners
         ),
     )
 
@@ -286,5 +286,7 @@ def _first_voters(
         case Voters():
             return quorum
         case Beginning.ALONE:
-            return Voters([own_voter(settings, directory_id)])
+            return Voters(
+                [own_voter(settings.node_id, settings.controller_listeners, directory_id)]
+            )
     return None

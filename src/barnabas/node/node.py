@@ -1,130 +1,126 @@
-"""One node: a broker and its controller in one process and on one event loop.
+"""One process of a cluster: a controller, a broker, or both on one event loop.
 
-It is started in the order in which the parts need each other (directories, metadata log, the
-controller and its image, recovery of the logs, listeners, registration) and stopped in reverse.
+It is started in the order in which the parts need each other (directories, the controller's
+listener, the metadata log, recovery of the logs, the clients' listeners, a place in the cluster)
+and stopped in reverse.
 """
 
 import asyncio
 import errno
-import gc
 import logging
-import socket
+from collections.abc import Iterable, Sequence
 
 from barnabas.config import BrokerSettings, Listener, Resolver, SecurityProtocol
-from barnabas.controller import Controller
-from barnabas.log import LogDirectory
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
-from barnabas.node import registration
-from barnabas.node.background import Threads
+from barnabas.node.broker_side import BrokerSide
 from barnabas.node.chores import Chores
-from barnabas.node.coordination import coordinate
+from barnabas.node.cluster_metadata import ClusterMetadata
+from barnabas.node.controller_channel import ControllerChannel
+from barnabas.node.controller_side import ControllerSide
 from barnabas.node.errors import Fatal, NodeError
-from barnabas.node.format import own_voter
-from barnabas.node.presence import Presence
+from barnabas.node.metadata_snapshots import MetadataSnapshots
+from barnabas.node.quorum import open_quorum
 from barnabas.node.storage import Storage
-from barnabas.raft import Quorum, QuorumConfig, QuorumError, Voter, Voters, read_bootstrap
-from barnabas.replication import Partitions, rules_of
-from barnabas.server.broker import Broker, wall_clock_ms
-from barnabas.server.http import HttpEndpoint
-from barnabas.server.network import Network, NetworkSettings
-from barnabas.server.peers import SocketPeers
-from barnabas.server.purgatory import Purgatory
-from barnabas.server.sessions import FetchSessions
-from barnabas.server.timer import Timer
+from barnabas.node.surroundings import Surroundings
+from barnabas.raft import CommittedBatch, QuorumError, read_bootstrap
+from barnabas.replication import rules_of
+from barnabas.server.broker import Broker
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.records._loops import COMPILED
-from barnabas.wire.uuid import ZERO, random_uuid
-
-DRAIN_MS = 10_000
-"""How long a stop waits for requests that are under way."""
 
 log = logging.getLogger(__name__)
 
 
 class Node:
-    """A running broker and controller. Build it with `Node.start`."""
+    """A running process. Build it with `Node.start`."""
 
     def __init__(
-        self,
-        settings: BrokerSettings,
-        storage: Storage,
-        controller: Controller,
-        resolver: Resolver,
-        threads: Threads,
-        fatal: Fatal,
+        self, settings: BrokerSettings, storage: Storage, surroundings: Surroundings
     ) -> None:
         loop = asyncio.get_running_loop()
+        self._surroundings = surroundings
         self.settings = settings
-        self.listeners: list[Listener] = []
-        self.metrics_address: str | None = None
         self._storage = storage
-        self._controller = controller
-        self._threads = threads
-        self._fatal = fatal
-        timer = Timer(loop)
-        purgatory = Purgatory(timer)
-        self._partitions = Partitions(
+        self._fatal = Fatal()
+        self._threads = surroundings.threads(loop)
+        self._peers = surroundings.peers(loop, f"node-{settings.node_id}")
+        self._metadata = ClusterMetadata()
+        self._resolver = Resolver(settings, self._metadata.image.configs)
+        self._incarnation_id = surroundings.random_uuid()
+        self._controller_side = self._build_controller() if settings.is_controller else None
+        self._controller_listeners = (
+            self._controller_side.listen() if self._controller_side is not None else []
+        )
+        self._quorum = open_quorum(
+            settings,
+            storage.metadata,
+            self._controller_listeners,
+            peers=self._peers,
+            background=self._threads,
+            surroundings=surroundings,
+        )
+        self._channel = ControllerChannel(
             settings.node_id,
-            storage.directories,
-            resolver,
-            controller.image,
-            waiting=purgatory,
-            background=threads,
-            ask_controller=lambda request: asyncio.ensure_future(controller.handle(request)),
-            clock=wall_clock_ms,
-            lost_paths=storage.lost_paths,
+            self._quorum,
+            self._controller_side.take_part(self._quorum) if self._controller_side else None,
+            self._peers,
         )
-        self.broker = Broker(
-            node_id=settings.node_id,
-            cluster_id=storage.meta.cluster_id,
-            settings=settings,
-            resolver=resolver,
-            image=controller.image,
-            partitions=self._partitions,
-            controller=controller,
-            timer=timer,
-            purgatory=purgatory,
-            fetch_sessions=FetchSessions(settings["max.incremental.fetch.session.cache.slots"]),
+        self._snapshots = MetadataSnapshots(
+            settings,
+            self._quorum,
+            lambda: self._metadata.image,
+            threads=self._threads,
+            clock=surroundings.clock,
+            failed=self.failed,
         )
-        self._peers = SocketPeers(loop, f"broker-{settings.node_id}")
-        self._elections = coordinate(self.broker, self._peers)
-        self._network = Network(self.broker, NetworkSettings.of(resolver.broker_config), loop)
-        self._metrics = HttpEndpoint(self.broker)
-        self._presence = Presence(settings, controller, lambda: controller.image, self._partitions)
-        self._chores = Chores(self._partitions, controller, self.broker.clock, fatal)
+        self._broker_side: BrokerSide | None = None
+        self._metadata.follow(self._follow)
+        self._chores = Chores(self._fatal, surroundings.clock)
 
     @classmethod
-    async def start(cls, settings: BrokerSettings) -> "Node":
-        """Serve clients; NodeError says why that cannot be."""
+    async def start(
+        cls, settings: BrokerSettings, surroundings: Surroundings | None = None
+    ) -> "Node":
+        """Take part in the cluster; NodeError says why that cannot be."""
         _require_supported(settings)
         for warning in settings.warnings:
             log.warning("%s", warning)
         if not COMPILED:
             log.warning("the loops over records are not compiled: install a C compiler, reinstall")
-        threads, fatal = Threads(asyncio.get_running_loop()), Fatal()
         storage = Storage(settings)
         try:
-            controller = _start_controller(settings, storage.metadata, fatal)
-            resolver = Resolver(settings, controller.image.configs)
-            await storage.recover(threads, lambda topic: rules_of(topic, resolver).log)
-            node = cls(settings, storage, controller, resolver, threads, fatal)
+            node = cls(settings, storage, surroundings or Surroundings())
             await node._open()
         except (NodeError, OSError, KafkaError, QuorumError) as error:
             storage.abandon()
             raise NodeError(_reason(error)) from error
-        # What is loaded by now lives as long as the process: collections need not look at it.
-        gc.collect()
-        gc.freeze()
+        except asyncio.CancelledError:
+            storage.abandon()
+            raise
         return node
+
+    @property
+    def broker(self) -> Broker:
+        assert self._broker_side is not None, "this node is a controller only"
+        return self._broker_side.broker
+
+    @property
+    def listeners(self) -> list[Listener]:
+        """Where clients, or for a controller other nodes, connect."""
+        return self._broker_side.listeners if self._broker_side else self._controller_listeners
 
     @property
     def address(self) -> str:
         """Where clients connect."""
         return str(self.listeners[0]).partition("://")[2]
 
+    @property
+    def metrics_address(self) -> str | None:
+        return self._broker_side.metrics_address if self._broker_side else None
+
     async def run_until(self, stop: asyncio.Event) -> None:
-        """Serve until told to stop, or until no log directory is left to serve from."""
+        """Serve until told to stop, or until something happens after which that is impossible."""
         waiting = [asyncio.create_task(each) for each in (stop.wait(), self._fatal.wait())]
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         for task in waiting:
@@ -133,97 +129,125 @@ class Node:
             raise NodeError(self._fatal.reason)
 
     async def stop(self) -> None:
-        """Answer what is under way, bring all to disk, leave the mark of a clean stop."""
+        """Hand over, answer what is under way, bring all to disk, leave the clean stop's mark."""
         self._chores.stop()
-        await self._presence.leave()
-        self.broker.purgatory.release_all()
-        self._elections.end()
+        if self._broker_side is not None:
+            await self._broker_side.leave()
+        await self._snapshots.close()
+        await self._quorum.stop()
+        if self._controller_side is not None:
+            await self._controller_side.close()
         self._peers.close()
-        await self._network.drain(DRAIN_MS)
-        await self._metrics.close()
-        await self._controller.close()
         await self._threads.close()
-        is_clean = self._partitions.close(clean=True, broker_epoch=self._presence.epoch)
+        is_clean = self._broker_side.close() if self._broker_side is not None else True
         is_clean = self._storage.close_metadata() and is_clean
-        self.broker.timer.close()
         log.info("stopped cleanly" if is_clean else "stopped; the next start will recover")
 
+    # Starting
+
+    def _build_controller(self) -> ControllerSide:
+        return ControllerSide(
+            self.settings,
+            self._metadata,
+            self._resolver,
+            cluster_id=self._storage.meta.cluster_id,
+            bootstrap=read_bootstrap(self._storage.metadata.path),
+            incarnation_id=self._incarnation_id,
+            surroundings=self._surroundings,
+        )
+
     async def _open(self) -> None:
-        """Open the listeners, register, and from then on do the chores."""
-        self._controller.subscribe(self._follow)
-        self._listen()
-        await self._register()
-        self._elections.begin(self.broker.image)
-        self._network.open()
-        await self._serve_metrics()
-        self._chores.begin()
+        self._quorum.start(self)
+        self._require_no_failure()
+        if self._controller_side is not None:
+            self._controller_side.register(self._channel, self._controller_listeners)
+            self._chores.often(self._controller_side.maintain)
+        self._chores.now_and_then(self._snapshots.maintain)
+        if self.settings.is_broker:
+            await self._open_broker()
         log.info(
             "node %d of cluster %s serves %s",
             self.settings.node_id,
-            self.broker.cluster_id,
+            self._storage.meta.cluster_id,
             ", ".join(map(str, self.listeners)),
         )
 
-    async def _serve_metrics(self) -> None:
-        address = self.settings["barnabas.metrics.listener"]
-        if address:
-            host, _, port = address.rpartition(":")
-            bound_port = await self._metrics.start(host.strip("[]"), int(port))
-            self.metrics_address = f"{host}:{bound_port}"
-
-    def _listen(self) -> None:
-        """Take the clients' addresses, and note what to tell clients of them.
-
-        Nobody is served before the broker is registered: a client would learn of no broker.
-        """
-        controllers = {each.name for each in self.settings.controller_listeners}
-        bound = {
-            each.name: self._network.listen(each.name, each.host, each.port).port
-            for each in self.settings.listeners
-            if each.name not in controllers
-        }
-        self.listeners = [
-            each._replace(host=each.host or socket.getfqdn(), port=each.port or bound[each.name])
-            for each in self.settings.advertised_listeners
-        ]
-
-    async def _register(self) -> None:
-        storage, incarnation_id = self._storage, random_uuid()
-        request = registration.controller_request(
-            self.settings, self.settings.controller_listeners, incarnation_id
+    async def _open_broker(self) -> None:
+        await self._storage.recover(
+            self._threads, lambda topic: rules_of(topic, self._resolver).log
         )
-        await self._controller.handle(request)
-        await self._presence.register(
-            registration.broker_request(
-                self.settings,
-                self.listeners,
-                cluster_id=self.broker.cluster_id,
-                incarnation_id=incarnation_id,
-                directory_ids=[each.directory_id for each in storage.directories],
-                previous_epoch=storage.previous_broker_epoch,
-            )
+        side = self._broker_side = BrokerSide(
+            self.settings,
+            self._storage,
+            self._metadata,
+            self._resolver,
+            self._channel,
+            self._peers,
+            self._threads,
+            self._surroundings,
         )
-        await self._presence.begin()
+        side.listen()
+        joining = asyncio.create_task(side.join(self._incarnation_id))
+        failing = asyncio.create_task(self._fatal.wait())
+        await asyncio.wait([joining, failing], return_when=asyncio.FIRST_COMPLETED)
+        failing.cancel()
+        self._require_no_failure()
+        await joining
+        await side.serve()
+        self._chores.keep_house(side.partitions)
+
+    def _require_no_failure(self) -> None:
+        if self._fatal.reason:
+            raise NodeError(self._fatal.reason)
+
+    # What the quorum tells (barnabas.raft.QuorumListener)
+
+    def committed(self, batches: Sequence[CommittedBatch]) -> None:
+        try:
+            self._metadata.take(batches)
+        except NodeError as error:
+            self._fatal.declare(str(error))
+            return
+        if self._controller_side is not None:
+            self._controller_side.published(batches[-1].last_offset)
+
+    def reset(self, batches: Iterable[CommittedBatch]) -> None:
+        try:
+            self._metadata.replace(batches)
+        except NodeError as error:
+            self._fatal.declare(str(error))
+
+    def leads(self, epoch: int) -> None:
+        if self._controller_side is not None:
+            self._controller_side.leads(epoch)
+
+    def resigned(self, epoch: int) -> None:
+        if self._controller_side is not None:
+            self._controller_side.resigned()
+
+    def leader_changed(self, leader_id: int | None, epoch: int) -> None:
+        if leader_id is not None:
+            log.info("node %d is the active controller, in epoch %d", leader_id, epoch)
+
+    def failed(self, error: OSError) -> None:
+        self._fatal.declare(
+            f"The metadata log cannot be written ({error}). Free or replace the disk, then "
+            "restart this node."
+        )
 
     def _follow(self, delta: Delta, image: Image) -> None:
-        """The metadata changed: settings first, for the partitions obey them."""
+        """The metadata changed: settings first, for all others obey them."""
+        self._resolver.configs = image.configs
         if delta.configs_changed:
-            self.broker.resolver.changed(delta.configs_changed)
-            self._network.settings = NetworkSettings.of(self.broker.resolver.broker_config)
-        self.broker.image = image
-        self._partitions.apply(delta, image)
-        self._elections.follow(delta, image)
-        for topic in delta.topics_deleted.values():
-            self.broker.metrics.forget_topic(topic.name)
+            self._resolver.changed(delta.configs_changed)
+        if self._broker_side is not None:
+            self._broker_side.follow(delta, image)
+        if self._controller_side is not None:
+            self._controller_side.follow(delta, image)
 
 
 def _require_supported(settings: BrokerSettings) -> None:
     """What this version cannot run is refused at once, with the reason."""
-    if not (settings.is_broker and settings.is_controller):
-        raise NodeError(
-            "This version runs nodes that are broker and controller in one: "
-            "set process.roles=broker,controller."
-        )
     for listener in settings.listeners:
         if listener.security_protocol is not SecurityProtocol.PLAINTEXT:
             raise NodeError(
@@ -240,30 +264,3 @@ def _reason(error: Exception) -> str:
         case OSError(strerror=str(reason)) | KafkaError(message=str(reason)) if reason:
             return reason
     return str(error)
-
-
-def _start_controller(
-    settings: BrokerSettings, directory: LogDirectory, fatal: Fatal
-) -> Controller:
-    """Lead the metadata quorum, with the image loaded."""
-    static = Voters(Voter(each.node_id, ZERO, ()) for each in settings.voters)
-    quorum = Quorum.open(
-        directory,
-        own_voter(settings, directory.directory_id),
-        static_voters=static if len(static) else None,
-        config=QuorumConfig(
-            segment_bytes=settings["metadata.log.segment.bytes"],
-            segment_ms=settings["metadata.log.segment.ms"],
-            retention_bytes=settings["metadata.max.retention.bytes"],
-            retention_ms=settings["metadata.max.retention.ms"],
-        ),
-    )
-    controller = Controller(
-        quorum,
-        settings,
-        cluster_id=directory.meta.cluster_id,
-        clock=wall_clock_ms,
-        on_failure=lambda failure: fatal.declare(str(failure)),
-    )
-    controller.start(read_bootstrap(directory.path))
-    return controller

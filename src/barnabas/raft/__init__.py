@@ -1,17 +1,16 @@
 """KRaft: consensus on the metadata log.
 
-`core` is the state machine, with no clock, socket or file of its own. `Quorum` gives it Kafka's
-files: the log in `__cluster_metadata-0`, the snapshots beside it, and `quorum-state`.
+`core` is the state machine, with no clock, socket or file of its own. `Quorum` gives it time, the
+other members, and Kafka's files: the log in `__cluster_metadata-0`, the snapshots beside it, and
+`quorum-state`.
 """
 
 from barnabas.raft.bootstrap import format_metadata, read_bootstrap
-from barnabas.raft.quorum import (
-    METADATA_TOPIC,
-    CommittedBatch,
-    Quorum,
-    QuorumConfig,
-    QuorumDescription,
-)
+from barnabas.raft.describing import QuorumDescription
+from barnabas.raft.listener import CommittedBatch, QuorumListener
+from barnabas.raft.metadata_log import METADATA_TOPIC
+from barnabas.raft.quorum import Quorum
+from barnabas.raft.quorum_config import QuorumConfig
 from barnabas.raft.snapshots import SnapshotId, SnapshotWriter
 from barnabas.raft.voters import Endpoint, QuorumError, Voter, Voters
 
@@ -23,6 +22,7 @@ __all__ = [
     "QuorumConfig",
     "QuorumDescription",
     "QuorumError",
+    "QuorumListener",
     "SnapshotId",
     "SnapshotWriter",
     "Voter",
