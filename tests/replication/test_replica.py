@@ -36,13 +36,23 @@ def replicate(
     )
 
 
-def test_the_leaders_batches_keep_their_offsets_and_epochs(follower: Partition) -> None:
+def test_the_leaders_batches_keep_their_offsets_and_epochs(
+    follower: Partition, world: World
+) -> None:
+    for _ in range(3):
+        world.lead("orders", leader=LEADER)
     replicate(follower, from_leader(0, b"a", b"b", epoch=3))
     records = follower.log.read(0, 1 << 20, upto=2)
     assert records is not None
     [(_, header)] = iterate_batches(records.read())
     assert (header.base_offset, header.last_offset, header.leader_epoch) == (0, 1, 3)
     assert follower.log.latest_epoch == 3
+
+
+def test_batches_of_a_later_epoch_than_the_leaders_cannot_be_its_own(follower: Partition) -> None:
+    batches = bytes(from_leader(0, b"a")) + bytes(from_leader(1, b"b", epoch=1))
+    replicate(follower, memoryview(batches))
+    assert follower.log.end_offset == 1
 
 
 def test_what_counts_at_the_leader_counts_here_as_far_as_the_log_reaches(

@@ -4,41 +4,60 @@ from collections.abc import Iterator, Sequence
 
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import (
+    CRC_END,
+    HEADER_BYTES,
+    LENGTH_END,
     BatchHeader,
     CorruptBatch,
-    Readable,
-    crc_is_valid,
-    iterate_batches,
+    read_header,
 )
+from barnabas.wire.records.checksum import crc32c
+
+ANY_EPOCH = 2**31 - 1
+
+_MAX_BASE_OFFSET = 2**63 - 2**32  # no offset after it can leave 64 bits
 
 
-def check(batches: Readable, end_offset: int, name: str) -> list[tuple[int, BatchHeader]]:
-    """The whole batches, all valid and in order from `end_offset` on, with their positions."""
+def check(
+    batches: memoryview, end_offset: int, name: str, leader_epoch: int = ANY_EPOCH
+) -> list[BatchHeader]:
+    """The whole batches one after the other, all valid and in order from `end_offset` on.
+
+    A batch of a later epoch than the leader's own cannot come from it: it is left out, with all
+    that follows. The epoch is not covered by the checksum.
+    """
     found = []
-    for position, header in iterate_batches(batches):
-        if not crc_is_valid(batches, position, header):
-            raise CorruptBatch(f"{name}: the batch at offset {header.base_offset} is damaged.")
-        if header.base_offset < end_offset or header.last_offset_delta < 0:
+    position, size_bytes = 0, len(batches)
+    while size_bytes - position >= HEADER_BYTES:
+        header = read_header(batches, position)
+        end = position + header.length + LENGTH_END
+        if end > size_bytes or header.leader_epoch > leader_epoch:
+            break
+        base_offset, last_offset_delta = header.base_offset, header.last_offset_delta
+        if crc32c(batches[position + CRC_END : end]) != header.crc:
+            raise CorruptBatch(f"{name}: the batch at offset {base_offset} is damaged.")
+        if not end_offset <= base_offset <= _MAX_BASE_OFFSET or last_offset_delta < 0:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"{name}: a batch of offsets {header.base_offset} to {header.last_offset} cannot "
-                f"follow offset {end_offset - 1}.",
+                f"{name}: a batch of offsets {base_offset} to {base_offset + last_offset_delta} "
+                f"cannot follow offset {end_offset - 1}.",
             )
-        found.append((position, header))
-        end_offset = header.next_offset
+        found.append(header)
+        end_offset = base_offset + last_offset_delta + 1
+        position = end
     return found
 
 
 def group(
-    found: Sequence[tuple[int, BatchHeader]], max_bytes: int
-) -> Iterator[tuple[int, int, list[BatchHeader]]]:
+    found: Sequence[BatchHeader], max_bytes: int
+) -> Iterator[tuple[int, int, Sequence[BatchHeader]]]:
     """Start, end and headers of stretches of at most `max_bytes`, each for one write."""
-    headers: list[BatchHeader] = []
-    start = 0
-    for position, header in found:
-        if headers and position + header.size_bytes - start > max_bytes:
-            yield start, position, headers
-            headers, start = [], position
-        headers.append(header)
-    if headers:
-        yield start, position + header.size_bytes, headers
+    first, start, end = 0, 0, 0
+    for number, header in enumerate(found):
+        size_bytes = header.length + LENGTH_END
+        if number > first and end + size_bytes - start > max_bytes:
+            yield start, end, found[first:number]
+            first, start = number, end
+        end += size_bytes
+    if found:
+        yield start, end, found[first:]

@@ -4,6 +4,7 @@ Everything runs on the one thread that owns the log, except `Flush.sync`. Time i
 caller.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from barnabas.log import following, timestamps
@@ -17,6 +18,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import (
     APPEND_TIME_BIT,
     CONTROL_BIT,
+    LENGTH_END,
     NO_TIMESTAMP,
     BatchHeader,
     Readable,
@@ -96,21 +98,23 @@ class Log(KeptLog):
         append_time_ms = max_timestamp if header.attributes & APPEND_TIME_BIT else NO_TIMESTAMP
         return Appended(first_offset, last_offset, False, append_time_ms)
 
-    def append_as_follower(self, batches: Readable, now_ms: int) -> Appended:
-        """Writes whole batches with the offsets and epochs the leader gave them."""
+    def append_as_follower(
+        self, batches: Readable, now_ms: int, *, leader_epoch: int = following.ANY_EPOCH
+    ) -> Appended:
+        """Writes whole batches with the offsets and epochs the leader of an epoch gave them."""
         first_offset = self.end_offset
         with memoryview(batches) as view:
-            found = following.check(view, self.end_offset, self.name)
+            found = following.check(view, first_offset, self.name, leader_epoch)
             for start, end, headers in following.group(found, self.config.segment_bytes):
                 self._append_group(view[start:end], headers, now_ms)
         if found:
-            first_offset = found[0][1].base_offset
+            first_offset = found[0].base_offset
             if self._unflushed_since_ms < 0:
                 self._unflushed_since_ms = now_ms
         return Appended(first_offset, self.end_offset - 1, False, NO_TIMESTAMP)
 
     @on_disk
-    def _append_group(self, view: memoryview, headers: list[BatchHeader], now_ms: int) -> None:
+    def _append_group(self, view: memoryview, headers: Sequence[BatchHeader], now_ms: int) -> None:
         first, last_offset = headers[0], headers[-1].last_offset
         active = self._segments.active
         if must_roll(
@@ -120,15 +124,15 @@ class Log(KeptLog):
         active.append(view, len(view))
         position = 0
         for header in headers:
+            first_offset = header.base_offset
             if header.leader_epoch > self.epochs.latest:
-                self.epochs.assign(header.leader_epoch, header.base_offset)
-            size_bytes = header.size_bytes
+                self.epochs.assign(header.leader_epoch, first_offset)
+            size_bytes = header.length + LENGTH_END
             marker = None
-            if header.producer_id >= 0 and header.attributes & CONTROL_BIT:
+            if header.attributes & CONTROL_BIT and header.producer_id >= 0:
                 marker = end_marker(view[position : position + size_bytes])
-            first_offset, last_offset = header.base_offset, header.last_offset
-            timestamp = header.max_timestamp
-            self._count(header, size_bytes, first_offset, last_offset, timestamp, marker)
+            last_offset = first_offset + header.last_offset_delta
+            self._count(header, size_bytes, first_offset, last_offset, header.max_timestamp, marker)
             position += size_bytes
 
     def _count(

@@ -171,20 +171,17 @@ class Pair:
         """Replicate until a round changes nothing, however long delays are."""
         for _ in range(rounds):
             before = self._ends()
-            if not self.exchange():
-                due_ms = self.fetcher.due_ms(self.now_ms)
-                assert due_ms is not None, "nobody is followed"
-                self.now_ms = due_ms
-            elif self._ends() == before and self._is_quiet:
+            if self.exchange() and (self._ends() != before or self.fetcher.has_unnamed):
+                continue
+            if self._is_quiet:
                 return
+            self.now_ms = self.fetcher.due_ms(self.now_ms) or self.now_ms
         raise AssertionError(f"not settled: {self.led!r}, {list(self.fetcher)}")
 
     @property
     def _is_quiet(self) -> bool:
-        standings = (followed.standing for followed in self.fetcher)
-        return not self.fetcher.has_unnamed and all(
-            standing in (Standing.FETCHING, Standing.FAILED) for standing in standings
-        )
+        quiet = (Standing.FETCHING, Standing.FAILED)
+        return all(followed.standing in quiet for followed in self.fetcher)
 
     def _ends(self) -> list[tuple[int, ...]]:
         return [

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from tests.replication.following.pair import BROKER_EPOCH, LIMITS, TOPIC, Pair
@@ -162,7 +163,7 @@ def test_a_leader_that_does_not_know_it_yet_is_asked_again_soon_and_then_less_of
             due_ms = pair.fetcher.due_ms(pair.now_ms)
             assert due_ms is not None
             pair.now_ms = due_ms
-    waits_ms = [later - earlier for earlier, later in zip(asked_ms, asked_ms[1:], strict=False)]
+    waits_ms = [later - earlier for earlier, later in pairwise(asked_ms)]
     assert waits_ms == [10, 20, 40, 80, 160, 320, 640, 1_000, 1_000]
     pair.leader.spoil = None
     pair.append(b"a")
