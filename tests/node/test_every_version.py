@@ -11,7 +11,8 @@ from barnabas.cli.up import single_node_properties
 from barnabas.config import BrokerSettings
 from barnabas.node import Node
 from barnabas.node.format import format_new_directories
-from barnabas.server.api import HANDLERS, served_versions
+from barnabas.server.api import HANDLERS
+from barnabas.server.handlers import served_versions
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest

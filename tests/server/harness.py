@@ -8,10 +8,11 @@ from struct import Struct
 from typing import Any
 
 from barnabas.metadata.image import Image
-from barnabas.server.api import Handler
+from barnabas.server.api import HANDLERS
 from barnabas.server.broker import Broker
 from barnabas.server.call import Call
 from barnabas.server.connection import Connection
+from barnabas.server.handlers import Handler
 from barnabas.server.network import Network, NetworkSettings
 from barnabas.server.purgatory import Parked, Purgatory
 from barnabas.server.routes import Routes
@@ -72,9 +73,9 @@ def a_broker() -> Broker:
 
 
 class Server:
-    """A network that answers with the given handlers (with the broker's own where None)."""
+    """A network that answers with the given handlers, if not with the broker's own."""
 
-    def __init__(self, handlers: Mapping[ApiKey, Handler] | None = None, **settings: Any) -> None:
+    def __init__(self, handlers: Mapping[ApiKey, Handler] = HANDLERS, **settings: Any) -> None:
         self.broker = a_broker()
         self.network = Network(
             self.broker,

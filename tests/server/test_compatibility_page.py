@@ -1,9 +1,11 @@
-"""docs/compatibility.md says of every API exactly what the broker advertises."""
+"""docs/compatibility.md says of every API exactly what brokers and controllers advertise."""
 
 import re
 from pathlib import Path
 
-from barnabas.server.api import HANDLERS, served_versions
+from barnabas.server import api, controller_api
+from barnabas.server.handlers import served_versions
+from barnabas.wire import apis
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.schema import VersionRange
 
@@ -16,12 +18,21 @@ def test_the_page_has_one_row_for_every_api_key() -> None:
 
 
 def test_the_page_says_served_of_exactly_the_versions_that_are_advertised() -> None:
-    claimed = {
-        ApiKey(int(key)): versions
-        for key, _, versions, state in ROW.findall(PAGE.read_text())
-        if state == "served"
-    }
-    assert claimed == {key: _text(served_versions(key)) for key in HANDLERS}
+    assert claimed("served") == {key: _text(served_versions(key)) for key in api.HANDLERS}
+
+
+def test_the_page_says_what_controllers_serve() -> None:
+    theirs_alone = set(controller_api.HANDLERS) - set(api.HANDLERS)
+    told = {key: _text(served_versions(key)) for key in theirs_alone}
+    assert claimed("served by controllers") == told
+    (both,) = re.findall(r"in the same\nversions: ([^.]*)\.", PAGE.read_text())
+    names = {name.split()[0] for name in re.split(r",\s+", both)}
+    assert names == {apis.api(key).name for key in set(controller_api.HANDLERS) - theirs_alone}
+
+
+def claimed(state: str) -> dict[ApiKey, str]:
+    rows = ROW.findall(PAGE.read_text())
+    return {ApiKey(int(key)): versions for key, _, versions, told in rows if told == state}
 
 
 def _text(versions: VersionRange) -> str:

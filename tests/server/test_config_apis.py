@@ -237,7 +237,7 @@ def test_an_unknown_type_cannot_be_listed(broker: SimpleNamespace) -> None:
 class Forwarding:
     """A controller that agrees to everything."""
 
-    async def handle(self, request: Any) -> Any:
+    async def forward(self, request: Any, _: Any) -> Any:
         is_incremental = isinstance(request, incremental.IncrementalAlterConfigsRequest)
         kind = incremental if is_incremental else replacing
         return SimpleNamespace(

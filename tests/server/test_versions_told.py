@@ -7,7 +7,8 @@ import pytest
 from tests.server.harness import Server, on_a_loop
 
 from barnabas.metadata.features import METADATA_VERSION
-from barnabas.server.api import HANDLERS, served_versions
+from barnabas.server.api import HANDLERS
+from barnabas.server.handlers import served_versions
 from barnabas.server.metrics import Metrics
 from barnabas.server.routes import Routes
 from barnabas.wire.apis import ApiKey, api
@@ -54,7 +55,7 @@ def test_a_version_that_may_still_change_is_not_told() -> None:
 
 def test_a_version_that_may_still_change_is_not_served() -> None:
     with pytest.raises(ProtocolViolation):
-        Routes(Metrics()).find(ApiKey.INIT_PRODUCER_ID << 16 | 6)
+        Routes(Metrics(), HANDLERS).find(ApiKey.INIT_PRODUCER_ID << 16 | 6)
 
 
 def test_features_are_told_as_supported_and_as_finalized() -> None:

@@ -23,7 +23,7 @@ from barnabas.log import Log, LogDirectory
 from barnabas.metadata.delta import Delta
 from barnabas.node.coordination import coordinate
 from barnabas.replication import Partition, Partitions
-from barnabas.server.api import handler
+from barnabas.server.api import HANDLERS
 from barnabas.server.broker import Broker
 from barnabas.server.call import Call
 from barnabas.server.errors import error_response, failure_of
@@ -161,7 +161,7 @@ class Node:
                 response = error_response(request, version, code, message)
             answer(response)
 
-        coroutine = handler(key)(request, call)
+        coroutine = HANDLERS[key](request, call)
         try:
             awaited = coroutine.send(None)
         except StopIteration as returned:

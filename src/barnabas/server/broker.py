@@ -3,21 +3,26 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from barnabas.server.api import HANDLERS
+from barnabas.server.handlers import Handlers
+from barnabas.server.internal_topics import FirstUse
 from barnabas.server.metrics import Metrics
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.sessions import FetchSessions
 from barnabas.server.timer import Timer
+from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
     from barnabas.config import BrokerSettings
     from barnabas.config.dynamic import Resolver
-    from barnabas.controller import Controller
     from barnabas.coordinator.groups.coordinator import GroupCoordinator
     from barnabas.coordinator.transactions.coordinator import TransactionCoordinator
     from barnabas.metadata.image import Image
     from barnabas.replication import Partitions
+    from barnabas.server.call import Call
+    from barnabas.server.controller_node import Quorum
     from barnabas.server.verifications import Verifications
 
 
@@ -25,9 +30,26 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+class Controller(Protocol):
+    """The active controller, wherever it is."""
+
+    @property
+    def quorum(self) -> "Quorum":
+        """This node's part in the quorum."""
+
+    async def handle(self, request: Message, *, timeout_ms: int = 0) -> Any:
+        """The answer to what this broker asks; a failure has the shape of the API's answers."""
+
+    async def forward(self, request: Message, call: "Call") -> Any:
+        """The answer to what a client asks, by `call`."""
+
+
 @dataclass(slots=True)
 class Broker:
     """Everything a handler needs; the node builds it once and swaps `image` as metadata moves."""
+
+    handlers: ClassVar[Handlers] = HANDLERS
+    """What its listeners serve."""
 
     node_id: int
     cluster_id: str
@@ -35,10 +57,11 @@ class Broker:
     resolver: "Resolver"
     image: "Image"
     partitions: "Partitions"
-    controller: "Controller"
+    controller: Controller
     timer: Timer
     purgatory: Purgatory
     fetch_sessions: FetchSessions
+    first_use: FirstUse = field(default_factory=FirstUse)
     metrics: Metrics = field(default_factory=Metrics)
     clock: Callable[[], int] = wall_clock_ms
     groups: "GroupCoordinator" = field(init=False)

@@ -1,10 +1,11 @@
-"""One request as its handler sees it: who sent it, when, and the broker it is asked of."""
+"""One request as its handler sees it: who sent it, when, and the node it is asked of."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from barnabas.server.broker import Broker
     from barnabas.server.connection import Connection
+    from barnabas.server.controller_node import ControllerNode
 
 
 class Call:
@@ -26,7 +27,7 @@ class Call:
         correlation_id: int,
         client_id: str | None,
         connection: "Connection",
-        broker: "Broker",
+        node: "Broker | ControllerNode",
         now_ms: int,
         received_ns: int,
     ) -> None:
@@ -34,11 +35,28 @@ class Call:
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.connection = connection
-        self.broker = broker
+        self.broker = cast("Broker", node)
         self.now_ms = now_ms
         """Wall clock at the wake-up that brought the request; it may since have been parked."""
         self.received_ns = received_ns
         """The same moment on a monotonic clock that only differences make sense of."""
+
+    def asked_of(self, node: "ControllerNode") -> "Call":
+        """The same call of the same client, passed on within this process."""
+        return Call(
+            self.api_version,
+            self.correlation_id,
+            self.client_id,
+            self.connection,
+            node,
+            self.now_ms,
+            self.received_ns,
+        )
+
+    @property
+    def controller_node(self) -> "ControllerNode":
+        """Whom the request is asked of, for handlers of a controller's listener."""
+        return cast("ControllerNode", self.broker)
 
     @property
     def listener(self) -> str:

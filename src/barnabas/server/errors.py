@@ -68,8 +68,14 @@ _SAID_AT_THE_TOP_FROM = {
     ApiKey.LEAVE_GROUP: 0,
     ApiKey.OFFSET_DELETE: 0,
     ApiKey.DESCRIBE_LOG_DIRS: 0,
+    ApiKey.VOTE: 0,
+    ApiKey.BEGIN_QUORUM_EPOCH: 0,
+    ApiKey.END_QUORUM_EPOCH: 0,
     ApiKey.DESCRIBE_QUORUM: 0,
+    ApiKey.ALTER_PARTITION: 0,
     ApiKey.UPDATE_FEATURES: 0,
+    ApiKey.FETCH_SNAPSHOT: 0,
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: 0,
 }
 """From these versions on the top says it all, though the rest of the answer has error codes too."""
 
@@ -164,6 +170,20 @@ def _flattened(request: Message) -> Struct:
 
     directories = request.dirs  # type: ignore[attr-defined]
     return AlterReplicaLogDir(topics=list(chain.from_iterable(d.topics for d in directories)))
+
+
+_LEADERS_ALONE_KNOW = frozenset(
+    {ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER}
+)
+
+
+def is_from_a_standby(response: Message) -> bool:
+    """Whether a controller says that another one is active, to be asked instead."""
+    counts: defaultdict[int, int] = defaultdict(int)
+    error_counter(type(response), counts)(response)
+    is_for_leaders = response.API_KEY in _LEADERS_ALONE_KNOW
+    elsewhere = ErrorCode.NOT_LEADER_OR_FOLLOWER if is_for_leaders else ErrorCode.NOT_CONTROLLER
+    return ErrorCode.NOT_CONTROLLER in counts or elsewhere in counts
 
 
 ErrorCounter = Callable[[Any], None]

@@ -1,4 +1,4 @@
-"""All client connections of a broker, and the bounds they share."""
+"""All connections to the listeners of a broker, or of a controller, and the bounds they share."""
 
 import asyncio
 import logging
@@ -19,6 +19,7 @@ from barnabas.server.routes import Routes
 
 if TYPE_CHECKING:
     from barnabas.server.broker import Broker
+    from barnabas.server.controller_node import ControllerNode
 
 log = logging.getLogger(__name__)
 
@@ -86,24 +87,24 @@ class Network:
 
     def __init__(
         self,
-        broker: "Broker",
+        node: "Broker | ControllerNode",
         settings: NetworkSettings,
         loop: asyncio.AbstractEventLoop,
         routes: Routes | None = None,
     ) -> None:
         self.loop = loop
         self._settings = settings
-        self.clock = broker.clock
+        self.clock = node.clock
         self.buffers = Buffers(settings.receiving_limit_bytes)
-        self.pipeline = Pipeline(broker, loop, routes)
-        self._purgatory = broker.purgatory
+        self.pipeline = Pipeline(node, loop, routes)
+        self._purgatory = node.purgatory
         self._connections: OrderedDict[Connection, None] = OrderedDict()  # idle longest first
         self.touch = self._connections.move_to_end
         """To be called with a connection that is not idle."""
         self._per_host: dict[str, int] = {}
         self._listeners: list[Listener] = []
         self._sweep_handle: asyncio.TimerHandle | None = None
-        broker.metrics.register(self)
+        node.metrics.register(self)
 
     def __len__(self) -> int:
         return len(self._connections)

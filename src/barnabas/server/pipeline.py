@@ -23,6 +23,7 @@ from barnabas.wire.schema import Message
 if TYPE_CHECKING:
     from barnabas.server.broker import Broker
     from barnabas.server.connection import Connection
+    from barnabas.server.controller_node import ControllerNode
 
 log = logging.getLogger(__name__)
 
@@ -31,16 +32,19 @@ _HEAD = Struct(">iih")
 
 
 class Pipeline:
-    """Handles the frames of every connection of a broker."""
+    """Handles the frames of every connection of a node's listeners."""
 
-    __slots__ = ("_broker", "_loop", "_routes")
+    __slots__ = ("_loop", "_node", "_routes")
 
     def __init__(
-        self, broker: "Broker", loop: asyncio.AbstractEventLoop, routes: Routes | None = None
+        self,
+        node: "Broker | ControllerNode",
+        loop: asyncio.AbstractEventLoop,
+        routes: Routes | None = None,
     ) -> None:
-        self._broker = broker
+        self._node = node
         self._loop = loop
-        self._routes = routes or Routes(broker.metrics)
+        self._routes = routes or Routes(node.metrics, node.handlers)
 
     def handle(self, connection: "Connection", frame: memoryview) -> None:
         """Answer one frame, or begin to. ProtocolViolation if there is no making sense of it."""
@@ -71,7 +75,7 @@ class Pipeline:
             correlation_id,
             client_id,
             connection,
-            self._broker,
+            self._node,
             connection.received_ms,
             received_ns,
         )

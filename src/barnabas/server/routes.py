@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from struct import Struct
 from typing import Any
 
-from barnabas.server.api import HANDLERS, Handler, handler, served_versions
 from barnabas.server.call import Call
 from barnabas.server.errors import ErrorCounter, error_counter
+from barnabas.server.handlers import Handler, served_versions
 from barnabas.server.metrics import Metrics, RequestMetrics
 from barnabas.wire.apis import ApiKey, api, request_header_version, response_header_version
 from barnabas.wire.errors import ErrorCode, ProtocolViolation
@@ -77,11 +77,11 @@ class Route:
 
 
 class Routes:
-    """The routes asked for so far. `handlers` takes the place of those in `server.api`."""
+    """The routes asked for so far, of all that a listener's handlers serve."""
 
     __slots__ = ("_found", "_handlers", "_metrics", "_unspoken_api_versions", "get")
 
-    def __init__(self, metrics: Metrics, handlers: Mapping[ApiKey, Handler] | None = None) -> None:
+    def __init__(self, metrics: Metrics, handlers: Mapping[ApiKey, Handler]) -> None:
         self._metrics = metrics
         self._handlers = handlers
         self._unspoken_api_versions: Route | None = None
@@ -96,10 +96,10 @@ class Routes:
         version too new is answered with those to use instead (KIP-511).
         """
         key, version = _KEY_AND_VERSION.unpack(_SIZE.pack(code))
-        if key not in (self._handlers or HANDLERS):
+        if key not in self._handlers:
             raise ProtocolViolation(f"API key {key} is not served here")
         api_key = ApiKey(key)
-        versions = self._versions(api_key)
+        versions = served_versions(api_key)
         if version in versions:
             route = self._open(api_key, version)
             self._found[code] = route
@@ -110,12 +110,8 @@ class Routes:
             return self._unspoken_api_versions
         raise ProtocolViolation(f"{api(key).name} v{version} is not served here, only {versions}")
 
-    def _versions(self, key: ApiKey) -> VersionRange:
-        return served_versions(key) if self._handlers is None else api(key).versions
-
     def _open(self, key: ApiKey, version: int) -> Route:
-        handle = handler(key) if self._handlers is None else self._handlers[key]
-        return Route(key, version, handle, self._metrics.request(api(key).name))
+        return Route(key, version, self._handlers[key], self._metrics.request(api(key).name))
 
     def _refuse_api_versions(self, versions: VersionRange) -> Route:
         """Answers version 0 to whatever was asked, without reading it."""

@@ -8,6 +8,7 @@ from barnabas.metadata.image import Image
 from barnabas.metadata.states import (
     NO_LEADER,
     BrokerState,
+    ControllerState,
     Endpoint,
     PartitionState,
     TopicState,
@@ -54,8 +55,8 @@ class ListenerView:
         return PartitionView(error, NO_LEADER, offline)
 
 
-def endpoint_of(broker: BrokerState, listener: str) -> Endpoint | None:
-    return next((endpoint for endpoint in broker.endpoints if endpoint.name == listener), None)
+def endpoint_of(node: BrokerState | ControllerState, listener: str) -> Endpoint | None:
+    return next((endpoint for endpoint in node.endpoints if endpoint.name == listener), None)
 
 
 def is_internal(topic: TopicState) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 
 from tests.server.harness import Server
 
-from barnabas.server.api import Handler
 from barnabas.server.call import Call
+from barnabas.server.handlers import Handler
 from barnabas.server.peers import SocketPeers
 from barnabas.server.peers.peer import SocketPeer
 from barnabas.wire.apis import ApiKey, api

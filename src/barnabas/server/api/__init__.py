@@ -1,71 +1,59 @@
 """One file per API of the protocol."""
 
-import importlib
-from collections.abc import Callable, Coroutine
-from typing import Any
+from barnabas.server.handlers import Handlers
+from barnabas.wire.apis import ApiKey
 
-from barnabas.wire.apis import ApiKey, api
-from barnabas.wire.schema import VersionRange
-
-Handler = Callable[[Any, Any], Coroutine[Any, None, Any]]
-"""`async def handle(request, call: Call) -> response`; None for no answer (acks=0).
-
-It may await futures only. Views into the request (`records`) hold until its first await.
-"""
-
-HANDLERS: dict[ApiKey, str] = {
-    ApiKey.PRODUCE: "produce",
-    ApiKey.FETCH: "fetch",
-    ApiKey.LIST_OFFSETS: "list_offsets",
-    ApiKey.METADATA: "metadata",
-    ApiKey.OFFSET_COMMIT: "offset_commit",
-    ApiKey.OFFSET_FETCH: "offset_fetch",
-    ApiKey.FIND_COORDINATOR: "find_coordinator",
-    ApiKey.JOIN_GROUP: "join_group",
-    ApiKey.HEARTBEAT: "heartbeat",
-    ApiKey.LEAVE_GROUP: "leave_group",
-    ApiKey.SYNC_GROUP: "sync_group",
-    ApiKey.DESCRIBE_GROUPS: "describe_groups",
-    ApiKey.LIST_GROUPS: "list_groups",
-    ApiKey.API_VERSIONS: "api_versions",
-    ApiKey.CREATE_TOPICS: "create_topics",
-    ApiKey.DELETE_TOPICS: "delete_topics",
-    ApiKey.DELETE_RECORDS: "delete_records",
-    ApiKey.INIT_PRODUCER_ID: "init_producer_id",
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: "offset_for_leader_epoch",
-    ApiKey.ADD_PARTITIONS_TO_TXN: "add_partitions_to_txn",
-    ApiKey.ADD_OFFSETS_TO_TXN: "add_offsets_to_txn",
-    ApiKey.END_TXN: "end_txn",
-    ApiKey.WRITE_TXN_MARKERS: "write_txn_markers",
-    ApiKey.TXN_OFFSET_COMMIT: "txn_offset_commit",
-    ApiKey.DESCRIBE_CONFIGS: "describe_configs",
-    ApiKey.ALTER_CONFIGS: "alter_configs",
-    ApiKey.ALTER_REPLICA_LOG_DIRS: "alter_replica_log_dirs",
-    ApiKey.DESCRIBE_LOG_DIRS: "describe_log_dirs",
-    ApiKey.CREATE_PARTITIONS: "create_partitions",
-    ApiKey.DELETE_GROUPS: "delete_groups",
-    ApiKey.ELECT_LEADERS: "elect_leaders",
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: "incremental_alter_configs",
-    ApiKey.OFFSET_DELETE: "offset_delete",
-    ApiKey.DESCRIBE_QUORUM: "describe_quorum",
-    ApiKey.UPDATE_FEATURES: "update_features",
-    ApiKey.DESCRIBE_CLUSTER: "describe_cluster",
-    ApiKey.DESCRIBE_PRODUCERS: "describe_producers",
-    ApiKey.DESCRIBE_TRANSACTIONS: "describe_transactions",
-    ApiKey.LIST_TRANSACTIONS: "list_transactions",
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: "consumer_group_heartbeat",
-    ApiKey.CONSUMER_GROUP_DESCRIBE: "consumer_group_describe",
-    ApiKey.LIST_CONFIG_RESOURCES: "list_config_resources",
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: "describe_topic_partitions",
-}
-"""What this broker serves, and the module that does it, imported on the first request."""
-
-
-def handler(key: ApiKey) -> Handler:
-    handle: Handler = importlib.import_module(f"{__name__}.{HANDLERS[key]}").handle
-    return handle
-
-
-def served_versions(key: ApiKey) -> VersionRange:
-    """All that are declared, but for a last one that may still change: Kafka hides those too."""
-    return api(key).stable_versions
+HANDLERS = Handlers(
+    __name__,
+    {
+        ApiKey.PRODUCE: "produce",
+        ApiKey.FETCH: "fetch",
+        ApiKey.LIST_OFFSETS: "list_offsets",
+        ApiKey.METADATA: "metadata",
+        ApiKey.OFFSET_COMMIT: "offset_commit",
+        ApiKey.OFFSET_FETCH: "offset_fetch",
+        ApiKey.FIND_COORDINATOR: "find_coordinator",
+        ApiKey.JOIN_GROUP: "join_group",
+        ApiKey.HEARTBEAT: "heartbeat",
+        ApiKey.LEAVE_GROUP: "leave_group",
+        ApiKey.SYNC_GROUP: "sync_group",
+        ApiKey.DESCRIBE_GROUPS: "describe_groups",
+        ApiKey.LIST_GROUPS: "list_groups",
+        ApiKey.API_VERSIONS: "api_versions",
+        ApiKey.CREATE_TOPICS: "create_topics",
+        ApiKey.DELETE_TOPICS: "delete_topics",
+        ApiKey.DELETE_RECORDS: "delete_records",
+        ApiKey.INIT_PRODUCER_ID: "init_producer_id",
+        ApiKey.OFFSET_FOR_LEADER_EPOCH: "offset_for_leader_epoch",
+        ApiKey.ADD_PARTITIONS_TO_TXN: "add_partitions_to_txn",
+        ApiKey.ADD_OFFSETS_TO_TXN: "add_offsets_to_txn",
+        ApiKey.END_TXN: "end_txn",
+        ApiKey.WRITE_TXN_MARKERS: "write_txn_markers",
+        ApiKey.TXN_OFFSET_COMMIT: "txn_offset_commit",
+        ApiKey.DESCRIBE_CONFIGS: "describe_configs",
+        ApiKey.ALTER_CONFIGS: "alter_configs",
+        ApiKey.ALTER_REPLICA_LOG_DIRS: "alter_replica_log_dirs",
+        ApiKey.DESCRIBE_LOG_DIRS: "describe_log_dirs",
+        ApiKey.CREATE_PARTITIONS: "create_partitions",
+        ApiKey.DELETE_GROUPS: "delete_groups",
+        ApiKey.ELECT_LEADERS: "elect_leaders",
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: "incremental_alter_configs",
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: "alter_partition_reassignments",
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: "list_partition_reassignments",
+        ApiKey.OFFSET_DELETE: "offset_delete",
+        ApiKey.DESCRIBE_QUORUM: "describe_quorum",
+        ApiKey.UPDATE_FEATURES: "update_features",
+        ApiKey.DESCRIBE_CLUSTER: "describe_cluster",
+        ApiKey.DESCRIBE_PRODUCERS: "describe_producers",
+        ApiKey.UNREGISTER_BROKER: "unregister_broker",
+        ApiKey.DESCRIBE_TRANSACTIONS: "describe_transactions",
+        ApiKey.LIST_TRANSACTIONS: "list_transactions",
+        ApiKey.CONSUMER_GROUP_HEARTBEAT: "consumer_group_heartbeat",
+        ApiKey.CONSUMER_GROUP_DESCRIBE: "consumer_group_describe",
+        ApiKey.LIST_CONFIG_RESOURCES: "list_config_resources",
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS: "describe_topic_partitions",
+        ApiKey.ADD_RAFT_VOTER: "add_raft_voter",
+        ApiKey.REMOVE_RAFT_VOTER: "remove_raft_voter",
+    },
+)
+"""What a broker's listener serves."""

@@ -25,7 +25,7 @@ async def handle(request: AlterConfigsRequest, call: Call) -> AlterConfigsRespon
             answered.append(_refused(resource, error))
     if forwarded:
         asked = AlterConfigsRequest(resources=forwarded, validate_only=request.validate_only)
-        answered += (await call.broker.controller.handle(asked)).responses
+        answered += (await call.broker.controller.forward(asked, call)).responses
     return AlterConfigsResponse(responses=answered)
 
 

@@ -8,10 +8,11 @@ A version newer than these is answered before it gets here (KIP-511, see `server
 
 import re
 from functools import cache
+from typing import TYPE_CHECKING
 
 from barnabas.metadata.features import KRAFT_VERSION, SUPPORTED
-from barnabas.server.api import HANDLERS, served_versions
 from barnabas.server.call import Call
+from barnabas.server.handlers import Handlers, served_versions
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.api_versions import (
@@ -21,6 +22,10 @@ from barnabas.wire.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+
+if TYPE_CHECKING:
+    from barnabas.server.broker import Broker
+    from barnabas.server.controller_node import ControllerNode
 
 FIRST_VERSION_WITH_SOFTWARE = 3
 FIRST_VERSION_WITH_LEVEL_ZERO = 4
@@ -33,14 +38,22 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 async def handle(request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
+    broker = call.broker
+    return answer(request, call, broker, broker.controller.quorum.kraft_version)
+
+
+def answer(
+    request: ApiVersionsRequest, call: Call, node: "Broker | ControllerNode", kraft_version: int
+) -> ApiVersionsResponse:
+    """What any node tells of itself."""
     if call.api_version >= FIRST_VERSION_WITH_SOFTWARE:
         _note_software(request, call)
-    _refuse_strays(request, call)
-    image = call.broker.image
+    _refuse_strays(request, node)
+    image = node.image
     # The quorum keeps its own version, in control records that build no image.
-    levels = image.features | {KRAFT_VERSION: call.broker.controller.quorum.kraft_version}
+    levels = image.features | {KRAFT_VERSION: kraft_version}
     return ApiVersionsResponse(
-        api_keys=_served(),
+        api_keys=_served(node.handlers),
         supported_features=_supported_features(call.api_version),
         finalized_features_epoch=image.offset,
         finalized_features=[
@@ -60,25 +73,24 @@ def _note_software(request: ApiVersionsRequest, call: Call) -> None:
     call.connection.software = software
 
 
-def _refuse_strays(request: ApiVersionsRequest, call: Call) -> None:
+def _refuse_strays(request: ApiVersionsRequest, node: "Broker | ControllerNode") -> None:
     """A client that meant to reach another cluster or node has to find its way anew."""
-    broker = call.broker
-    if request.cluster_id not in (None, broker.cluster_id):
+    if request.cluster_id not in (None, node.cluster_id):
         raise KafkaError(
             ErrorCode.REBOOTSTRAP_REQUIRED,
-            f"This is cluster {broker.cluster_id}, not {request.cluster_id}.",
+            f"This is cluster {node.cluster_id}, not {request.cluster_id}.",
         )
-    if request.node_id not in (ANY_NODE, broker.node_id):
+    if request.node_id not in (ANY_NODE, node.node_id):
         raise KafkaError(
             ErrorCode.REBOOTSTRAP_REQUIRED,
-            f"This is node {broker.node_id}, not {request.node_id}.",
+            f"This is node {node.node_id}, not {request.node_id}.",
         )
 
 
 @cache
-def _served() -> list[ApiVersion]:
+def _served(handlers: Handlers) -> list[ApiVersion]:
     told = []
-    for key in sorted(HANDLERS):
+    for key in sorted(handlers):
         versions = served_versions(key)
         lowest = LOWEST_PRODUCE_TOLD if key is ApiKey.PRODUCE else versions.min
         told.append(ApiVersion(api_key=key, min_version=lowest, max_version=versions.max))

@@ -11,7 +11,5 @@ from barnabas.wire.messages.create_partitions import (
 
 
 async def handle(request: CreatePartitionsRequest, call: Call) -> CreatePartitionsResponse:
-    response: CreatePartitionsResponse = await call.broker.controller.handle(
-        request, timeout_ms=request.timeout_ms
-    )
+    response: CreatePartitionsResponse = await call.broker.controller.forward(request, call)
     return response

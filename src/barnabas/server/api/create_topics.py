@@ -9,7 +9,5 @@ from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopi
 
 
 async def handle(request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
-    response: CreateTopicsResponse = await call.broker.controller.handle(
-        request, timeout_ms=request.timeout_ms
-    )
+    response: CreateTopicsResponse = await call.broker.controller.forward(request, call)
     return response

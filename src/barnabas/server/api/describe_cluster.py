@@ -17,18 +17,11 @@ BROKERS = 1
 CONTROLLERS = 2
 
 
+_OF = {BROKERS: "a broker", CONTROLLERS: "a controller"}
+
+
 async def handle(request: DescribeClusterRequest, call: Call) -> DescribeClusterResponse:
-    if request.endpoint_type not in (BROKERS, CONTROLLERS):
-        raise KafkaError(
-            ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            f"There is no endpoint type {request.endpoint_type}: ask for {BROKERS} (brokers) "
-            f"or {CONTROLLERS} (controllers).",
-        )
-    if request.endpoint_type == CONTROLLERS:
-        raise KafkaError(
-            ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-            "This is a broker's listener: ask a controller's listener for the controllers.",
-        )
+    require_endpoint_type(request.endpoint_type, BROKERS)
     response = DescribeClusterResponse(
         cluster_id=call.broker.cluster_id,
         controller_id=call.broker.node_id,
@@ -48,3 +41,19 @@ async def handle(request: DescribeClusterRequest, call: Call) -> DescribeCluster
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
     return response
+
+
+def require_endpoint_type(asked: int, served: int) -> None:
+    """Each kind of listener tells of its own kind (KIP-919)."""
+    if asked not in _OF:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            f"There is no endpoint type {asked}: ask for {BROKERS} (brokers) "
+            f"or {CONTROLLERS} (controllers).",
+        )
+    if asked != served:
+        raise KafkaError(
+            ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            f"This is {_OF[served]}'s listener: ask {_OF[asked]}'s listener for endpoints of "
+            f"type {asked}.",
+        )

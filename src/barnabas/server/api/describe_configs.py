@@ -18,6 +18,7 @@ from barnabas.config.loggers import logger_levels
 from barnabas.controller.topic_names import require_valid
 from barnabas.server.broker import Broker
 from barnabas.server.call import Call
+from barnabas.server.controller_node import ControllerNode
 from barnabas.server.this_broker import require_this_broker
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_configs import (
@@ -31,6 +32,13 @@ from barnabas.wire.messages.describe_configs import (
 
 
 async def handle(request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
+    return describe(request, call.broker)
+
+
+def describe(
+    request: DescribeConfigsRequest, node: Broker | ControllerNode
+) -> DescribeConfigsResponse:
+    """What a node knows of settings: its own, and all that metadata holds."""
     for resource in request.resources:
         if resource.resource_type not in _RESOURCE_TYPES:
             raise KafkaError(
@@ -38,7 +46,7 @@ async def handle(request: DescribeConfigsRequest, call: Call) -> DescribeConfigs
                 f"{resource.resource_type} is not a type of resource that has settings",
             )
     return DescribeConfigsResponse(
-        results=[_result(resource, request, call.broker) for resource in request.resources]
+        results=[_result(resource, request, node) for resource in request.resources]
     )
 
 
@@ -46,7 +54,9 @@ _RESOURCE_TYPES = frozenset(ResourceType)
 
 
 def _result(
-    resource: DescribeConfigsResource, request: DescribeConfigsRequest, broker: Broker
+    resource: DescribeConfigsResource,
+    request: DescribeConfigsRequest,
+    node: Broker | ControllerNode,
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(
         error_message="",
@@ -56,7 +66,7 @@ def _result(
     # No keys at all and an empty list of keys both ask for every setting.
     names = frozenset(resource.configuration_keys or ()) or None
     try:
-        described = _describe(resource, names, broker)
+        described = _describe(resource, names, node)
     except KafkaError as error:
         result.error_code, result.error_message = error.code, error.message
         return result
@@ -65,32 +75,32 @@ def _result(
 
 
 def _describe(
-    resource: DescribeConfigsResource, names: frozenset[str] | None, broker: Broker
+    resource: DescribeConfigsResource, names: frozenset[str] | None, node: Broker | ControllerNode
 ) -> list[Described]:
     name = resource.resource_name
     match resource.resource_type:
         case ResourceType.TOPIC:
-            _require_topic(name, broker)
-            return describe_topic(broker.resolver, name, names)
+            _require_topic(name, node)
+            return describe_topic(node.resolver, name, names)
         case ResourceType.BROKER:
             if not name:
-                return describe_cluster(broker.resolver, names)
-            require_this_broker(name, broker.node_id, or_else=" or empty string,")
-            return describe_broker(broker.resolver, names)
+                return describe_cluster(node.resolver, names)
+            require_this_broker(name, node.node_id, or_else=" or empty string,")
+            return describe_broker(node.resolver, names)
         case ResourceType.BROKER_LOGGER:
             _require_name(name, "Broker id")
-            require_this_broker(name, broker.node_id)
+            require_this_broker(name, node.node_id)
             return _describe_loggers(names)
         case ResourceType.CLIENT_METRICS:
             _require_name(name, "Client metrics subscription name")
-            return describe_client_metrics(broker.resolver, name, names)
+            return describe_client_metrics(node.resolver, name, names)
         case _:
             _require_name(name, "Group name")
-            return describe_group(broker.resolver, name, names)
+            return describe_group(node.resolver, name, names)
 
 
-def _require_topic(name: str, broker: Broker) -> None:
-    if broker.image.topics.by_name(name) is not None:
+def _require_topic(name: str, node: Broker | ControllerNode) -> None:
+    if node.image.topics.by_name(name) is not None:
         return
     require_valid(name)
     raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -8,7 +8,5 @@ from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeade
 
 
 async def handle(request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
-    response: ElectLeadersResponse = await call.broker.controller.handle(
-        request, timeout_ms=request.timeout_ms
-    )
+    response: ElectLeadersResponse = await call.broker.controller.forward(request, call)
     return response

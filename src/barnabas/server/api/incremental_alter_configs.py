@@ -28,23 +28,24 @@ async def handle(
         if refusal is not None:
             answered.append(_answer(resource, refusal))
         elif resource.resource_type == _LOGGERS:
-            answered.append(_alter_loggers(resource, node_id, request.validate_only))
+            answered.append(alter_loggers(resource, node_id, request.validate_only))
         else:
             forwarded.append(resource)
     if forwarded:
         asked = IncrementalAlterConfigsRequest(
             resources=forwarded, validate_only=request.validate_only
         )
-        answered += (await call.broker.controller.handle(asked)).responses
+        answered += (await call.broker.controller.forward(asked, call)).responses
     return IncrementalAlterConfigsResponse(responses=answered)
 
 
 _LOGGERS = ResourceType.BROKER_LOGGER
 
 
-def _alter_loggers(
+def alter_loggers(
     resource: AlterConfigsResource, node_id: int, validate_only: bool
 ) -> AlterConfigsResourceResponse:
+    """Change the levels of this node's loggers."""
     try:
         levels = _levels(resource, node_id)
         validate_logger_levels(levels)

@@ -8,7 +8,5 @@ from barnabas.wire.messages.update_features import UpdateFeaturesRequest, Update
 
 
 async def handle(request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
-    response: UpdateFeaturesResponse = await call.broker.controller.handle(
-        request, timeout_ms=request.timeout_ms
-    )
+    response: UpdateFeaturesResponse = await call.broker.controller.forward(request, call)
     return response

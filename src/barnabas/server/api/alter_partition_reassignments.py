@@ -1,0 +1,19 @@
+"""AlterPartitionReassignments (key 45): other replicas for partitions; decided by the controller.
+
+v1 may forbid to change the replication factor (KIP-860).
+"""
+
+from barnabas.server.call import Call
+from barnabas.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+
+
+async def handle(
+    request: AlterPartitionReassignmentsRequest, call: Call
+) -> AlterPartitionReassignmentsResponse:
+    response: AlterPartitionReassignmentsResponse = await call.broker.controller.forward(
+        request, call
+    )
+    return response

@@ -1,0 +1,12 @@
+"""UnregisterBroker (key 64): forget a broker that will not come back; decided by the controller."""
+
+from barnabas.server.call import Call
+from barnabas.wire.messages.unregister_broker import (
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
+
+
+async def handle(request: UnregisterBrokerRequest, call: Call) -> UnregisterBrokerResponse:
+    response: UnregisterBrokerResponse = await call.broker.controller.forward(request, call)
+    return response

@@ -1,0 +1,11 @@
+"""Every API that is a question to the controller and nothing else."""
+
+from typing import Any
+
+from barnabas.server.call import Call
+from barnabas.wire.schema import Message
+
+
+async def handle(request: Message, call: Call) -> Any:
+    timeout_ms = getattr(request, "timeout_ms", 0)
+    return await call.controller_node.controller.handle(request, timeout_ms=timeout_ms)

@@ -1,0 +1,35 @@
+"""DescribeCluster (key 60) on a controller's listener: the controllers (KIP-919).
+
+v1 asks for brokers or controllers.
+"""
+
+from barnabas.server.api.describe_cluster import CONTROLLERS, require_endpoint_type
+from barnabas.server.authorized_operations import CLUSTER_OPERATIONS
+from barnabas.server.call import Call
+from barnabas.server.topic_view import endpoint_of
+from barnabas.wire.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+NOBODY = -1
+
+
+async def handle(request: DescribeClusterRequest, call: Call) -> DescribeClusterResponse:
+    require_endpoint_type(request.endpoint_type, CONTROLLERS)
+    node = call.controller_node
+    leader = node.quorum.leader
+    response = DescribeClusterResponse(
+        endpoint_type=CONTROLLERS,
+        cluster_id=node.cluster_id,
+        controller_id=leader.node_id if leader is not None else NOBODY,
+        brokers=[
+            DescribeClusterBroker(broker_id=controller_id, host=endpoint.host, port=endpoint.port)
+            for controller_id, controller in sorted(node.image.controllers.items())
+            if (endpoint := endpoint_of(controller, call.listener))
+        ],
+    )
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return response

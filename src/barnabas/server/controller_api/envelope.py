@@ -1,0 +1,81 @@
+"""Envelope (key 58): what a client asked of a broker, passed on to the controller (KIP-590).
+
+The answer holds the bytes of the answer to the client, or says that another controller is active.
+"""
+
+from barnabas.server.call import Call
+from barnabas.server.controller_api import FORWARDABLE, HANDLERS
+from barnabas.server.envelopes import read_client_host, read_principal, write_answer
+from barnabas.server.errors import error_response, failure_of, is_from_a_standby
+from barnabas.server.handlers import served_versions
+from barnabas.wire.apis import ApiKey, api
+from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
+from barnabas.wire.headers import RequestHeader, read_request_header
+from barnabas.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from barnabas.wire.schema import Message
+
+
+async def handle(request: EnvelopeRequest, call: Call) -> EnvelopeResponse:
+    principal = read_principal(request.request_principal)
+    host = read_client_host(request.client_host_address)
+    header, forwarded = _open(request.request_data)
+    response = await _answer(forwarded, ForwardedCall(call, header, principal, host))
+    if is_from_a_standby(response):
+        # The broker that passed it on looks for the active controller, not the client.
+        raise KafkaError(ErrorCode.NOT_CONTROLLER, "This is not the active controller.")
+    return EnvelopeResponse(response_data=write_answer(response, header))
+
+
+class ForwardedCall(Call):
+    """A call that a broker passed on: its client is who asked the broker."""
+
+    __slots__ = ("_host", "_principal")
+
+    def __init__(self, call: Call, header: RequestHeader, principal: str, host: str) -> None:
+        super().__init__(
+            header.api_version,
+            header.correlation_id,
+            header.client_id,
+            call.connection,
+            call.controller_node,
+            call.now_ms,
+            call.received_ns,
+        )
+        self._principal = principal
+        self._host = host
+
+    @property
+    def host(self) -> str:
+        return self._host
+
+    @property
+    def principal(self) -> str:
+        return self._principal
+
+
+def _open(content: bytes) -> tuple[RequestHeader, Message]:
+    """The client's request; UNSUPPORTED_VERSION also where it cannot be read, as Kafka says."""
+    try:
+        header, body = read_request_header(content)
+        if header.api_version not in served_versions(ApiKey(header.api_key)):
+            raise ProtocolViolation(f"version {header.api_version} is not served here")
+        if header.api_key not in FORWARDABLE:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, f"{api(header.api_key).name} is not to be forwarded."
+            )
+        request = api(header.api_key).request.read_exactly(content, header.api_version, body)
+    except (ProtocolViolation, ValueError) as violation:
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, str(violation)) from violation
+    return header, request
+
+
+async def _answer(request: Message, call: ForwardedCall) -> Message:
+    key = ApiKey(request.API_KEY)
+    try:
+        response: Message = await HANDLERS[key](request, call)
+    except Exception as failure:
+        code, message = failure_of(failure, api(key).name, call)
+        refusal = error_response(request, call.api_version, code, message)
+        assert refusal is not None, "only a producer may want no answer"
+        return refusal
+    return response
