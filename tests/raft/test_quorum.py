@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.raft.members import Cluster, simulated, until
+from tests.raft.cluster import Cluster, simulated, until
 
 from barnabas.wire.errors import ErrorCode, KafkaError
 

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.raft.members import CLUSTER, Cluster, Member, simulated, until
+from tests.raft.cluster import CLUSTER, Cluster, Member, simulated, until
 
 from barnabas.raft.quorum_config import QuorumConfig
 from barnabas.wire.errors import ErrorCode
