@@ -177,6 +177,7 @@ class LocalCluster:
     def __init__(self, nodes: Sequence[LocalNode]) -> None:
         self._nodes = nodes
         self._processes: dict[int, asyncio.subprocess.Process] = {}
+        self._watched = list(nodes)
         self._echoing: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -206,16 +207,25 @@ class LocalCluster:
         finally:
             asking.close()
 
-    async def first_end(self) -> int:
-        """Wait until one of them has ended by itself; its node id."""
+    @property
+    def running(self) -> bool:
+        """Whether there is a node left to watch over."""
+        return bool(self._watched)
+
+    async def next_end(self) -> LocalNode:
+        """Wait until another of them has ended by itself."""
         waiting = {
-            asyncio.create_task(process.wait()): node_id
-            for node_id, process in self._processes.items()
+            asyncio.create_task(self._processes[node.node_id].wait()): node
+            for node in self._watched
         }
-        ended, others = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for each in others:
-            each.cancel()
-        return waiting[ended.pop()]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ended = [node for each, node in waiting.items() if each.done()]
+            for each in waiting:
+                each.cancel()
+        self._watched.remove(ended[0])
+        return ended[0]
 
     async def stop(self) -> None:
         """One after the other, so that each can hand over to those that are left."""

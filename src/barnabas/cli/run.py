@@ -64,23 +64,30 @@ async def _watch_over(nodes: Sequence[LocalNode], greeting: str) -> None:
     cluster = LocalCluster(nodes)
     stop = _told_to_stop(cluster.abort)
     await cluster.start()
+    stopping = asyncio.create_task(stop.wait())
     try:
-        ended = asyncio.create_task(cluster.first_end())
         ready = asyncio.create_task(cluster.ready())
-        stopping = asyncio.create_task(stop.wait())
-        await asyncio.wait([ended, ready, stopping], return_when=asyncio.FIRST_COMPLETED)
-        if ready.done():
-            click.echo(greeting)
-            await asyncio.wait([ended, stopping], return_when=asyncio.FIRST_COMPLETED)
-        for task in (ready, stopping):
-            task.cancel()
-        if ended.done() and not stop.is_set():
-            raise NodeError(
-                f"Node {ended.result()} has ended by itself, see its lines above; the others were "
-                "stopped."
-            )
-        ended.cancel()
+        while cluster.running and not stop.is_set():
+            ended = asyncio.create_task(cluster.next_end())
+            waiting = [ended, stopping] if ready.done() else [ended, stopping, ready]
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            if ready in waiting and ready.done():
+                click.echo(greeting)
+            if ended.done() and not ready.done():
+                raise NodeError(
+                    f"Node {ended.result().node_id} did not start; see its lines above."
+                )
+            if ended.done() and not stop.is_set():
+                node = ended.result()
+                click.echo(
+                    f"Node {node.node_id} has ended, the others go on. "
+                    f"Start it again with: barnabas start {node.file}",
+                    err=True,
+                )
+            ended.cancel()
+        ready.cancel()
     finally:
+        stopping.cancel()
         await cluster.stop()
 
 
