@@ -38,7 +38,7 @@ class Timers:
         alarm = self._alarms.get(key)
         if alarm is not None:
             self._clockwork.cancel(alarm)
-        self._alarms[key] = self._clockwork.after(delay_ms, lambda: self._ring(key, decide))
+        self._set(key, delay_ms, decide, is_first=True)
 
     def cancel(self, key: Hashable) -> None:
         alarm = self._alarms.pop(key, None)
@@ -50,13 +50,21 @@ class Timers:
             self._clockwork.cancel(alarm)
         self._alarms.clear()
 
-    def _ring(self, key: Hashable, decide: Callable[[], Decision[None]]) -> None:
+    def _set(
+        self, key: Hashable, delay_ms: int, decide: Callable[[], Decision[None]], *, is_first: bool
+    ) -> None:
+        self._alarms[key] = self._clockwork.after(
+            delay_ms, lambda: self._ring(key, decide, is_first)
+        )
+
+    def _ring(self, key: Hashable, decide: Callable[[], Decision[None]], is_first: bool) -> None:
         del self._alarms[key]
 
         def retry(answer: Answer[None]) -> None:
             if answer.error is None or key in self._alarms or not self._shard.is_active:
                 return
-            log.warning("%s: %s is tried again: %s", self._shard, key, answer.error)
-            self.set(key, RETRY_MS, decide)
+            if is_first:  # a partition that commits nothing has many that try
+                log.warning("%s: %s is tried again: %s", self._shard, key, answer.error)
+            self._set(key, RETRY_MS, decide, is_first=False)
 
         self._shard.write(lambda _: decide()).then(retry)

@@ -4,11 +4,12 @@ Their partitions are counted once and for all: who keeps the state of a group or
 follows from it. So whoever asks for them first, they are made by their own settings.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.coordinator import topics
-from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.coordinator.answer import Answer
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -27,21 +28,40 @@ PATIENCE_MS: Final = 5_000
 it is to ask again."""
 
 
-async def create_topics(names: Collection[str], broker: "Broker") -> dict[str, str]:
-    """Have topics made by the controller; by name, why one is not there yet.
+class FirstUse:
+    """Has topics made that somebody asks for. Who asks for one that is being made waits for it."""
 
-    The image of this broker may take a moment longer to have them.
-    """
+    __slots__ = ("_under_way",)
+
+    def __init__(self) -> None:
+        self._under_way: dict[str, Answer[str]] = {}
+
+    async def create(self, names: Collection[str], broker: "Broker") -> dict[str, str]:
+        """Have the controller make them; by name, why one is not there yet.
+
+        The image of this broker may take a moment longer to have them.
+        """
+        wanted = sorted(names)
+        new = [name for name in wanted if name not in self._under_way]
+        answers = {name: self._under_way.setdefault(name, Answer()) for name in wanted}
+        if new:
+            reasons = await _create(new, broker)
+            for name in new:
+                self._under_way.pop(name).complete(reasons.get(name, ""))
+        return {name: reason for name, answer in answers.items() if (reason := await answer)}
+
+
+async def _create(names: Sequence[str], broker: "Broker") -> dict[str, str]:
     request = CreateTopicsRequest(
-        topics=[new_topic(name, broker.settings.__getitem__) for name in sorted(names)],
+        topics=[new_topic(name, broker.settings.__getitem__) for name in names],
         timeout_ms=PATIENCE_MS,
     )
     try:
         response: CreateTopicsResponse = await broker.controller.handle(
             request, timeout_ms=PATIENCE_MS
         )
-    except (KafkaError, OSError) as error:
-        return dict.fromkeys(names, str(error))
+    except Exception as failure:  # whoever waits must hear of it
+        return dict.fromkeys(names, str(failure))
     return {
         each.name: each.error_message or ErrorCode.of(each.error_code).name
         for each in response.topics

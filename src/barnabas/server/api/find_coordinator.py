@@ -11,7 +11,6 @@ from typing import Any
 from barnabas.coordinator.runtime import Runtime
 from barnabas.server.broker import Broker
 from barnabas.server.call import Call
-from barnabas.server.internal_topics import create_topics
 from barnabas.server.leaders import leader_of
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.find_coordinator import (
@@ -89,8 +88,7 @@ async def _require_topic(topic: str, broker: Broker) -> None:
     if that cannot be done now."""
     if broker.image.topics.by_name(topic) is not None:
         return
-    reason = (await create_topics([topic], broker)).get(topic)
-    if reason is not None:
+    for reason in (await broker.first_use.create([topic], broker)).values():
         log.warning("%s cannot be created: %s", topic, reason)
         raise KafkaError(
             ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic} cannot be created: {reason}"

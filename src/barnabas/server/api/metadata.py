@@ -9,7 +9,6 @@ from barnabas.controller.topic_names import is_valid
 from barnabas.metadata.states import PartitionState, TopicState
 from barnabas.server.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from barnabas.server.call import Call
-from barnabas.server.internal_topics import create_topics
 from barnabas.server.topic_view import (
     ListenerView,
     is_internal,
@@ -148,4 +147,4 @@ async def _create_missing(request: MetadataRequest, call: Call) -> None:
     if not missing or not broker.settings["auto.create.topics.enable"]:
         return
     # Errors need no answer of their own: a topic that could not be created is still unknown.
-    await create_topics(missing, broker)
+    await broker.first_use.create(missing, broker)
