@@ -1,439 +1,115 @@
-"""Several members of a quorum in one process: real files, a network and a clock that obey."""
+"""Members of a quorum to be stepped by hand."""
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from random import Random
-from typing import Any
 
-from tests.simulation.clock import SimulatedLoop
+from tests.raft.simulation.disk import MemoryLog, Record
 
-from barnabas.log import LogDirectory
-from barnabas.raft.bootstrap import format_metadata
-from barnabas.raft.listener import CommittedBatch
-from barnabas.raft.metadata_log import FOLDER
-from barnabas.raft.quorum import Quorum
-from barnabas.raft.quorum_config import QuorumConfig
-from barnabas.raft.voters import Endpoint, Voter, Voters
-from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
-from barnabas.wire.messages.api_versions import (
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-    SupportedFeatureKey,
-)
-from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
-from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
-from barnabas.wire.messages.fetch import FetchRequest
-from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
-from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
-from barnabas.wire.messages.update_raft_voter import UpdateRaftVoterRequest
-from barnabas.wire.messages.vote import VoteRequest
-from barnabas.wire.outgoing import Outgoing
-from barnabas.wire.peer import Answered
-from barnabas.wire.schema import Message
-from barnabas.wire.uuid import ZERO
+from barnabas.raft.core import Raft, Timeouts
+from barnabas.raft.effects import QuorumState
+from barnabas.raft.messages import Ask, VoteAsked, VoteTold
+from barnabas.raft.roles import NOBODY
+from barnabas.raft.voters import ReplicaKey, Voter, Voters
+from barnabas.wire.errors import ErrorCode
 
-CLUSTER = "cluster"
-DELAY_S = 0.001
-FLUSH_S = 0.002
-LIMIT_S = 60.0
+TIMEOUTS = Timeouts(election_ms=1000, fetch_ms=2000, backoff_max_ms=1000)
+ELECTION_MS = 2 * TIMEOUTS.election_ms  # the longest that an election timeout can be
+NONE = ErrorCode.NONE
 
 
-class Told:
-    """What a member's listener was told."""
-
-    def __init__(self) -> None:
-        self.frames: list[bytes] = []
-        self.next_offset = 0
-        self.resets = 0
-        self.led: list[int] = []
-        self.resigned_from: list[int] = []
-        self.leaders: list[tuple[int | None, int]] = []
-        self.failure: OSError | None = None
-        self.on_lead: Callable[[int], None] = lambda epoch: None
-
-    def committed(self, batches: Sequence[CommittedBatch]) -> None:
-        for batch in batches:
-            assert batch.last_offset >= self.next_offset, "a batch is told once, in order"
-            self.next_offset = batch.last_offset + 1
-            self.frames += batch.frames
-
-    def reset(self, batches: Iterable[CommittedBatch]) -> None:
-        self.frames = []
-        self.resets += 1
-        for batch in batches:
-            self.frames += batch.frames
-            self.next_offset = batch.last_offset + 1
-
-    def leads(self, epoch: int) -> None:
-        self.led.append(epoch)
-        self.on_lead(epoch)
-
-    def resigned(self, epoch: int) -> None:
-        self.resigned_from.append(epoch)
-
-    def leader_changed(self, leader_id: int | None, epoch: int) -> None:
-        self.leaders.append((leader_id, epoch))
-
-    def failed(self, error: OSError) -> None:
-        self.failure = error
+def key(node_id: int) -> ReplicaKey:
+    return ReplicaKey(node_id, bytes([node_id % 256]) * 16)
 
 
-class Disk:
-    """Syncs after a while, on the loop; or refuses."""
-
-    def __init__(self) -> None:
-        self.error: OSError | None = None
-        self.delay_s = FLUSH_S
-
-    def run(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
-        def do() -> None:
-            try:
-                if self.error is not None:
-                    raise self.error
-                work()
-            except Exception as error:
-                done(error)
-            else:
-                done(None)
-
-        asyncio.get_running_loop().call_later(self.delay_s, do)
+def voters_of(*node_ids: int) -> Voters:
+    return Voters(Voter(each, key(each).directory_id, ()) for each in node_ids)
 
 
-class Network:
-    """Carries requests between members, encoded as on the wire; any way may be cut."""
-
-    def __init__(self) -> None:
-        self.members: dict[int, Member] = {}
-        self.cut: set[tuple[int, int]] = set()
-        self.cut_off_ids: set[int] = set()
-        self.requests: list[tuple[int, int, str]] = []
-        self.waiting: dict[_Sent, None] = {}
-
-    def cut_off(self, node_id: int) -> None:
-        self.cut_off_ids.add(node_id)
-        for other in self.members:
-            self.cut |= {(node_id, other), (other, node_id)}
-
-    def heal(self) -> None:
-        self.cut.clear()
-        self.cut_off_ids.clear()
-
-    def member_at(self, port: int) -> "Member | None":
-        for member in self.members.values():
-            if member.is_up and member.port == port:
-                return member
-        return None
-
-    def broken(self, node_id: int) -> None:
-        """Everybody who waits for an answer of this member finds its connection closed."""
-        for sent in [each for each in self.waiting if each.target == node_id]:
-            sent.answer(ConnectionResetError("it went away"))
-
-
-class _Sent:
-    """A request on its way; it is answered once, unless who sent it is gone."""
-
-    def __init__(self, network: Network, source: "Member", port: int, answered: Answered) -> None:
-        self._network = network
-        self._source = source
-        self._life = source.life
-        self._answered: Answered | None = answered
-        self.port = port
-        self.target: int | None = None
-        network.waiting[self] = None
-
-    def answer(self, answer: Any) -> None:
-        answered, self._answered = self._answered, None
-        self._network.waiting.pop(self, None)
-        if answered is not None and self._source.is_up and self._source.life == self._life:
-            answered(answer)
-
-    async def carry(self, request: Message, timeout_ms: int) -> None:
-        loop = asyncio.get_running_loop()
-        timer = loop.call_later(timeout_ms / 1000, self.answer, TimeoutError("no answer"))
-        await asyncio.sleep(DELAY_S)
-        network, source_id = self._network, self._source.node_id
-        member = network.member_at(self.port)
-        if member is None:
-            self.answer(ConnectionRefusedError("nobody listens"))
-        elif (source_id, member.node_id) not in network.cut:
-            self.target = member.node_id
-            network.requests.append((source_id, member.node_id, type(request).__name__))
-            answer = await member.serve(request)
-            await asyncio.sleep(DELAY_S)
-            if (member.node_id, source_id) not in network.cut:
-                self.answer(answer)
-        if self._answered is None:
-            timer.cancel()
-
-
-class _Peer:
-    def __init__(self, network: Network, source: "Member", port: int) -> None:
-        self._network = network
-        self._source = source
-        self._port = port
-
-    def send(self, request: Message, timeout_ms: int, answered: Answered) -> None:
-        sent = _Sent(self._network, self._source, self._port, answered)
-        task = asyncio.get_running_loop().create_task(sent.carry(request, timeout_ms))
-        self._source.tasks.add(task)
-        task.add_done_callback(self._source.tasks.discard)
-
-    def close(self) -> None:
-        pass
-
-
-class _Peers:
-    def __init__(self, network: Network, source: "Member") -> None:
-        self._network = network
-        self._source = source
-
-    def at(self, host: str, port: int, purpose: str) -> _Peer:
-        return _Peer(self._network, self._source, port)
+def log_of(*epochs: int) -> MemoryLog:
+    """A durable log with one record of each of these epochs."""
+    log = MemoryLog(voters_of())
+    for epoch in epochs:
+        log.append(Record(epoch, ""))
+    log.durable_end = log.end_offset
+    return log
 
 
 class Member:
-    """One node: its directory, and its quorum while it is up."""
+    """Node 1, its log, and the time it lives in."""
 
     def __init__(
         self,
-        network: Network,
-        path: Path,
-        node_id: int,
+        voters: Sequence[int] | Voters = (1, 2, 3),
         *,
-        static_voters: Voters | None = None,
-        initial_voters: Voters | None = None,
-        bootstrap: Sequence[tuple[str, int]] = (),
-        config: QuorumConfig | None = None,
-        is_controller: bool = True,
+        epoch: int = 0,
+        leader_id: int = NOBODY,
+        voted: int = NOBODY,
+        log: MemoryLog | None = None,
     ) -> None:
-        self.node_id = node_id
-        self.port = 9000 + node_id
-        self.directory_id = directory_of(node_id)
-        self.path = path
-        self.told = Told()
-        self.disk = Disk()
-        self.is_up = False
-        self.life = 0
-        self.tasks: set[asyncio.Task[None]] = set()
-        self._network = network
-        self._static_voters = static_voters
-        self._bootstrap = bootstrap
-        self._config = config
-        self._is_controller = is_controller
-        network.members[node_id] = self
-        self.format(initial_voters)
+        directory_id = key(voted).directory_id if voted != NOBODY else bytes(16)
+        state = QuorumState(epoch, leader_id, voted, directory_id)
+        self.log = log or log_of()
+        self.now_ms = 0
+        among = voters if isinstance(voters, Voters) else voters_of(*voters)
+        self.raft = Raft(key(1), among, state, self.log, TIMEOUTS, Random(1), 0)
 
-    def format(self, initial_voters: Voters | None = None) -> None:
-        LogDirectory.format(self.path, CLUSTER, self.node_id, self.directory_id)
-        format_metadata(str(self.path), [], initial_voters, now_ms=1)
+    def wait(self, duration_ms: int) -> None:
+        """Let time pass, with every tick that is due."""
+        end_ms = self.now_ms + duration_ms
+        while (due_ms := self.raft.deadline_ms) is not None and due_ms <= end_ms:
+            self.now_ms = max(due_ms, self.now_ms)
+            self.raft.tick(self.now_ms)
+        self.now_ms = end_ms
 
-    @property
-    def folder(self) -> Path:
-        return self.path / FOLDER
+    def until_it_stands(self) -> None:
+        """Let its timer end."""
+        assert self.raft.deadline_ms is not None
+        self.wait(self.raft.deadline_ms - self.now_ms)
 
-    @property
-    def voter(self) -> Voter:
-        endpoint = Endpoint("CONTROLLER", "localhost", self.port)
-        return Voter(self.node_id, self.directory_id, (endpoint,) if self._is_controller else ())
+    def answer(self, *voter_ids: int, granted: bool = True) -> None:
+        """These voters answer what they were asked."""
+        for voter_id in voter_ids:
+            told = VoteTold(NONE, NOBODY, self.raft.epoch, granted)
+            self.raft.vote_told(voter_id, told, self.now_ms)
 
-    def start(self) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, SimulatedLoop)
-        self.told = Told()
-        self.disk = Disk()
-        self.life += 1
-        self.directory = LogDirectory.open(self.path)
-        self.quorum = Quorum.open(
-            self.directory,
-            self.voter,
-            static_voters=self._static_voters,
-            bootstrap=self._bootstrap,
-            config=self._config,
-            is_controller=self._is_controller,
-            peers=_Peers(self._network, self),
-            background=self.disk,
-            clock=lambda: loop.now_ms,
-            random=Random(self.node_id * 1000 + self.life),
-        )
-        self.is_up = True
-        self.quorum.start(self.told)
+    def asked(self) -> list[VoteAsked]:
+        return [each.request for each in self.raft.outstanding() if isinstance(each, Ask)]
 
-    def kill(self) -> None:
-        """The process is gone; what it wrote to its files is there."""
-        self.is_up = False
-        self.quorum._driver.close()
-        self.directory.close(clean=False)
-        self._network.broken(self.node_id)
+    def append(self, count: int = 1, *, flushed: bool = True) -> None:
+        for _ in range(count):
+            self.log.append(Record(self.raft.epoch, ""))
+        if flushed:
+            self.raft.flushed(self.log.end_offset, self.now_ms)
 
-    async def stop(self) -> None:
-        await self.quorum.stop()
-        self.is_up = False
-        self.directory.close()
-        self._network.broken(self.node_id)
-
-    def append(self, *frames: bytes) -> int:
-        now_ms = asyncio.get_running_loop().now_ms  # type: ignore[attr-defined]
-        return self.quorum.append(frames, self.quorum.epoch, now_ms)
-
-    async def serve(self, request: Message) -> Message:
-        """Answer as the controller's listener does."""
-        version = request.VERSIONS.max
-        request, _ = type(request).read(request.write(version), version)
-        answer = await self._answer(request, version)
-        return decoded(answer, version)
-
-    async def _answer(self, request: Any, version: int) -> Any:
-        match request:
-            case VoteRequest():
-                return self.quorum.vote(request, version)
-            case BeginQuorumEpochRequest():
-                return self.quorum.begin_epoch(request, version)
-            case EndQuorumEpochRequest():
-                return self.quorum.end_epoch(request, version)
-            case FetchSnapshotRequest():
-                return self.quorum.fetch_snapshot(request, version)
-            case FetchRequest():
-                answer = self.quorum.fetch(request, version)
-                return await answer if isinstance(answer, asyncio.Future) else answer
-            case AddRaftVoterRequest():
-                return await self.quorum.add_voter(request)
-            case RemoveRaftVoterRequest():
-                return await self.quorum.remove_voter(request)
-            case UpdateRaftVoterRequest():
-                return await self.quorum.update_voter(request)
-            case ApiVersionsRequest():
-                feature = SupportedFeatureKey(name="kraft.version", min_version=0, max_version=1)
-                return ApiVersionsResponse(supported_features=[feature])
-        raise AssertionError(f"nobody serves {request!r}")
+    def fetch(self, node_id: int, offset: int | None = None) -> None:
+        """A replica fetches from its end of a log that agrees."""
+        at = self.log.end_offset if offset is None else offset
+        epoch = self.log.at(at - 1).epoch if at > 0 else 0
+        self.raft.fetched_by(key(node_id), self.raft.epoch, at, epoch, self.now_ms)
 
 
-def decoded(answer: Message, version: int) -> Message:
-    """The answer as it arrives: regions of files among its bytes."""
-    outgoing = Outgoing()
-    type(answer).writer(version)(answer, outgoing)
-    content = b""
-    start = 0
-    for position, region in outgoing.regions:
-        content += outgoing[start:position] + region.read()  # type: ignore[attr-defined]
-        start = position
-    content += outgoing[start:]
-    return type(answer).read_exactly(content, version)
+def leader(
+    voters: Sequence[int] = (1, 2, 3), *, log: MemoryLog | None = None, epoch: int = 0
+) -> Member:
+    """Node 1 after it won an election, with the first record of its epoch on disk."""
+    member = Member(voters, log=log, epoch=epoch)
+    if not member.raft.is_leader:
+        member.until_it_stands()
+        member.answer(*voters[1:])
+        member.answer(*voters[1:])
+    assert member.raft.is_leader
+    member.append()
+    member.raft.take_effects()
+    return member
 
 
-def directory_of(node_id: int) -> bytes:
-    return bytes([node_id]) * 16
-
-
-def voters_of(*node_ids: int, with_directories: bool = True) -> Voters:
-    return Voters(
-        Voter(
-            node_id,
-            directory_of(node_id) if with_directories else ZERO,
-            (Endpoint("CONTROLLER", "localhost", 9000 + node_id),),
-        )
-        for node_id in node_ids
-    )
-
-
-class Cluster:
-    """A number of voters, static unless said otherwise."""
-
-    def __init__(
-        self,
-        path: Path,
-        voters: int = 3,
-        *,
-        dynamic: bool = False,
-        config: QuorumConfig | None = None,
-    ) -> None:
-        self.path = path
-        self.network = Network()
-        self.config = config
-        self.dynamic = dynamic
-        ids = range(1, voters + 1)
-        self.bootstrap = [("localhost", 9000 + node_id) for node_id in ids]
-        self.voters = voters_of(*ids, with_directories=dynamic)
-        for node_id in ids:
-            self.add(node_id, initial_voters=self.voters if dynamic else None)
-
-    def add(self, node_id: int, **options: Any) -> Member:
-        if self.dynamic:
-            options.setdefault("bootstrap", self.bootstrap)
-        else:
-            options.setdefault("static_voters", self.voters)
-        options.setdefault("config", self.config)
-        return Member(self.network, self.path / str(node_id), node_id, **options)
-
-    def __getitem__(self, node_id: int) -> Member:
-        return self.network.members[node_id]
-
-    @property
-    def up(self) -> list[Member]:
-        return [member for member in self.network.members.values() if member.is_up]
-
-    def start(self) -> None:
-        for member in self.network.members.values():
-            member.start()
-
-    @property
-    def leaders(self) -> list[Member]:
-        return [member for member in self.up if member.told.led[-1:] == [member.quorum.epoch]]
-
-    async def leader(self) -> Member:
-        """The one that leads and that all the others who are not cut off follow."""
-        await until(lambda: self._agreed() is not None)
-        agreed = self._agreed()
-        assert agreed is not None
-        return agreed
-
-    def _agreed(self) -> Member | None:
-        cut_off = self.network.cut_off_ids
-        members = [member for member in self.up if member.node_id not in cut_off]
-        leaders = [member for member in self.leaders if member in members]
-        if len(leaders) != 1 or not leaders[0].quorum.is_leader:
-            return None
-        (leader,) = leaders
-        views = {member.quorum._driver.raft.leader_id for member in members}
-        epochs = {member.quorum.epoch for member in members}
-        return leader if views == {leader.node_id} and epochs == {leader.quorum.epoch} else None
-
-    async def all_have(self, *frames: bytes) -> None:
-        expected = list(frames)
-        await until(
-            lambda: all(member.told.frames == expected for member in self.up),
-            lambda: {member.node_id: member.told.frames for member in self.up},
-        )
-
-    def followers_of(self, leader: Member) -> list[Member]:
-        return [member for member in self.up if member is not leader]
-
-    def close(self) -> None:
-        for member in self.up:
-            member.kill()
-
-
-async def until(
-    condition: Callable[[], bool], explain: Callable[[], object] = lambda: "it never came"
-) -> None:
-    loop = asyncio.get_running_loop()
-    deadline_s = loop.time() + LIMIT_S
-    while not condition():
-        assert loop.time() < deadline_s, explain()
-        await asyncio.sleep(DELAY_S)
-
-
-def simulated(life: Coroutine[Any, Any, None]) -> None:
-    """Run a story on a clock that jumps."""
-    loop = SimulatedLoop()
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_until_complete(life)
-        pending = asyncio.all_tasks(loop)
-        for task in pending:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
-    finally:
-        asyncio.set_event_loop(None)
-        loop.close()
+def vote(
+    candidate: int,
+    epoch: int,
+    last_epoch: int = 0,
+    last_offset: int = 0,
+    *,
+    pre_vote: bool = False,
+    voter: ReplicaKey | None = None,
+) -> VoteAsked:
+    return VoteAsked(key(candidate), epoch, last_epoch, last_offset, pre_vote, voter)

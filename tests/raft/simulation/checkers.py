@@ -1,5 +1,6 @@
 """The promises of the consensus, each checked at every step that could break it."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from tests.raft.simulation.disk import Disk, Record, Snapshot
@@ -30,6 +31,8 @@ class Checkers:
 
     def __init__(self) -> None:
         self.replicas: list[Replica] = []
+        # Who wants to know of every new leader.
+        self.elected: Callable[[int], None] = lambda node_id: None
         self.committed_records: list[Record] = []
         self.leaders: dict[int, int] = {}
         self._voted: dict[tuple[int, int], int] = {}
@@ -55,6 +58,7 @@ class Checkers:
                 told = f"{led} and {node.id} lead epoch {epoch}"
                 self._claim(led == node.id, "one leader per epoch", told)
                 self._check_completeness(node)
+                self.elected(node.id)
 
     def _check_completeness(self, leader: Replica) -> None:
         log = leader.disk.log

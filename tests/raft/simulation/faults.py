@@ -34,6 +34,8 @@ class Faults:
             kinds += [self._change_voters] * 4
         # Some of them in each run: rare coincidences need few kinds, often.
         self._kinds = self._random.sample(kinds, self._random.randint(3, len(kinds)))
+        if self._random.random() < 0.3:
+            world.checkers.elected = self._trouble_new_leader
 
     def strike(self) -> None:
         if self._world.is_troubled:
@@ -54,7 +56,9 @@ class Faults:
         return self._random.choice(self._world.nodes)
 
     def _crash(self) -> None:
-        node = self._someone()
+        self._crash_one(self._someone())
+
+    def _crash_one(self, node: Node) -> None:
         if node.is_up:
             self._world.tell(f"crash {node.id}")
             node.crash()
@@ -66,6 +70,19 @@ class Faults:
             if node.is_up:
                 node.crash()
                 self._later(self._random.randint(1, 300), partial(self._start, node))
+
+    def _trouble_new_leader(self, node_id: int) -> None:
+        """Let its first records reach few others, or none, or not the disk."""
+        node = next(each for each in self._world.nodes if each.id == node_id)
+        trouble = self._random.choice(
+            [
+                partial(self._crash_one, node),
+                partial(self._separate, [node]),
+                partial(self._separate, [node, self._random.choice(self._world.nodes)]),
+            ]
+        )
+        if self._world.is_troubled and self._random.random() < 0.7:
+            self._later(self._random.randint(1, 25), trouble)
 
     def _start(self, node: Node) -> None:
         if not node.is_up:

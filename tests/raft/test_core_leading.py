@@ -1,0 +1,340 @@
+"""What a leader answers, commits, and when it goes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.raft.members import (
+    ELECTION_MS,
+    NONE,
+    TIMEOUTS,
+    Member,
+    key,
+    leader,
+    log_of,
+    voters_of,
+)
+
+from barnabas.raft.effects import HighWatermark
+from barnabas.raft.messages import Announce, BeginEpoch, EpochEnd, EpochTold, FetchVerdict
+from barnabas.raft.roles import Follower, Leader, Resigned, Unattached
+from barnabas.raft.snapshots import SnapshotId
+from barnabas.raft.voters import ReplicaKey, Voter, Voters
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.uuid import ZERO
+
+CHECK_QUORUM_MS = TIMEOUTS.fetch_ms * 3 // 2
+
+
+# Fetches
+
+
+@pytest.mark.parametrize(
+    ("epoch", "offset", "last_epoch", "error"),
+    [
+        (6, 0, 0, ErrorCode.FENCED_LEADER_EPOCH),
+        (8, 0, 0, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (7, -1, 0, ErrorCode.INVALID_REQUEST),
+        (7, 0, -1, ErrorCode.INVALID_REQUEST),
+        (7, 0, 8, ErrorCode.INVALID_REQUEST),
+        (7, 0, 0, NONE),
+    ],
+)
+def test_fetches_are_refused_for_these_reasons(
+    epoch: int, offset: int, last_epoch: int, error: ErrorCode
+) -> None:
+    raft = leader(epoch=6).raft
+    assert raft.fetched_by(key(2), epoch, offset, last_epoch, 0).error is error
+
+
+def test_who_does_not_lead_says_so() -> None:
+    raft = Member(epoch=7).raft
+    verdict = raft.fetched_by(key(2), 7, 0, 0, 0)
+    assert verdict == FetchVerdict(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert raft.snapshot_fetched_by(key(2), 7, 0) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+@pytest.mark.parametrize(
+    ("offset", "last_epoch", "diverging"),
+    [
+        (0, 0, None),
+        (2, 1, None),
+        (3, 3, None),
+        (5, 3, None),
+        (6, 6, None),
+        (3, 1, EpochEnd(1, 2)),  # it has more of epoch 1
+        (4, 2, EpochEnd(1, 2)),  # epoch 2 is not known here
+        (6, 3, EpochEnd(3, 5)),
+        (9, 5, EpochEnd(3, 5)),
+    ],
+)
+def test_a_log_that_diverged_is_told_where(
+    offset: int, last_epoch: int, diverging: EpochEnd | None
+) -> None:
+    member = leader(log=log_of(1, 1, 3, 3, 3), epoch=5)  # then one record of epoch 6
+    verdict = member.raft.fetched_by(key(2), 6, offset, last_epoch, 0)
+    assert verdict == FetchVerdict(diverging=diverging)
+
+
+@pytest.mark.parametrize(
+    ("offset", "last_epoch", "sent"),
+    [
+        (0, 0, True),
+        (2, 1, True),
+        (3, 1, True),  # it ends where the log begins, with another record
+        (4, 1, True),  # its epoch is older than the snapshot's
+        (3, 3, False),
+        (5, 3, False),
+    ],
+)
+def test_who_is_behind_the_start_of_the_log_is_sent_a_snapshot(
+    offset: int, last_epoch: int, sent: bool
+) -> None:
+    log = log_of(1, 1, 3, 3, 3)
+    log.take_snapshot(3)
+    member = leader(log=log, epoch=5)
+    verdict = member.raft.fetched_by(key(2), 6, offset, last_epoch, 0)
+    assert verdict == FetchVerdict(snapshot=SnapshotId(3, 3) if sent else None)
+
+
+def test_a_fetch_that_diverges_counts_for_nothing() -> None:
+    member = leader()
+    assert member.raft.fetched_by(key(2), 1, 9, 1, 0).diverging is not None
+    assert member.raft.high_watermark == 0
+
+
+# Commits
+
+
+def test_records_of_earlier_epochs_commit_with_the_first_of_the_new_one() -> None:
+    member = leader(log=log_of(1, 1), epoch=1)
+    role = member.raft.role
+    assert isinstance(role, Leader)
+    member.fetch(2, 2)
+    assert (member.raft.high_watermark, role.high_watermark) == (0, -1)
+    member.fetch(2, 3)
+    assert (member.raft.high_watermark, role.high_watermark) == (3, 3)
+    assert member.raft.take_effects() == [HighWatermark(3)]
+
+
+def test_a_leader_counts_itself_only_once_its_disk_has_it() -> None:
+    member = leader()
+    member.append(flushed=False)
+    member.fetch(2, 2)
+    assert member.raft.high_watermark == 1
+    member.raft.flushed(2, 0)
+    assert member.raft.high_watermark == 2
+
+
+def test_followers_may_commit_what_the_leaders_disk_does_not_have_yet() -> None:
+    member = leader()
+    member.append(flushed=False)
+    member.fetch(2, 2)
+    member.fetch(3, 2)
+    assert member.raft.high_watermark == 2
+
+
+def test_observers_do_not_commit() -> None:
+    member = leader()
+    for observer in (4, 5, 6, -1):
+        member.fetch(observer, 1)
+    assert member.raft.high_watermark == 0
+
+
+def test_a_voter_on_another_disk_does_not_commit() -> None:
+    member = leader()
+    member.raft.fetched_by(ReplicaKey(2, key(9).directory_id), 1, 1, 1, 0)
+    assert member.raft.high_watermark == 0
+
+
+def test_a_voter_whose_directory_is_not_known_commits_from_any() -> None:
+    member = Member(Voters(Voter(each, ZERO, ()) for each in (1, 2, 3)))
+    member.until_it_stands()
+    member.answer(2)
+    member.answer(2)
+    member.append()
+    member.fetch(2, 1)
+    assert member.raft.high_watermark == 1
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(min_value=0, max_value=20)), max_size=40))
+def test_the_high_watermark_never_falls_nor_passes_what_a_majority_has(
+    steps: list[tuple[int, int]],
+) -> None:
+    member = leader((1, 2, 3, 4, 5))
+    member.append(19, flushed=False)
+    ends = dict.fromkeys(range(1, 6), 0) | {1: 1}
+    before = 0
+    for node_id, offset in steps:
+        ends[node_id] = max(ends[1], offset) if node_id == 1 else offset
+        if node_id == 1:
+            member.raft.flushed(ends[1], 0)
+        else:
+            member.fetch(node_id, offset)
+        after = member.raft.high_watermark
+        assert after >= before
+        if after > before:
+            assert sum(end >= after for end in ends.values()) >= 3
+        before = after
+
+
+# Check-quorum
+
+
+def test_a_leader_that_no_majority_fetches_from_resigns() -> None:
+    member = leader((1, 2, 3, 4, 5))
+    member.wait(CHECK_QUORUM_MS - 1)
+    member.fetch(2)
+    member.wait(1)
+    assert isinstance(member.raft.role, Resigned)
+
+
+def test_a_majority_that_fetches_keeps_its_leader() -> None:
+    member = leader((1, 2, 3, 4, 5))
+    for node_id in (2, 3, 4, 5, 2, 3):
+        member.wait(CHECK_QUORUM_MS // 3)
+        member.fetch(node_id)
+    assert member.raft.is_leader
+
+
+def test_a_fetched_snapshot_is_a_sign_of_life() -> None:
+    member = leader()
+    for _ in range(5):
+        member.wait(CHECK_QUORUM_MS - 1)
+        assert member.raft.snapshot_fetched_by(key(3), 1, member.now_ms) is NONE
+    assert member.raft.is_leader
+
+
+def test_an_observer_keeps_no_leader() -> None:
+    member = leader()
+    member.wait(CHECK_QUORUM_MS - 1)
+    member.fetch(4)
+    member.wait(1)
+    assert not member.raft.is_leader
+
+
+def test_a_resigned_leader_comes_back_with_a_new_epoch() -> None:
+    member = leader()
+    member.raft.resign(0)
+    assert member.raft.leader_id == 1
+    assert member.raft.fetch_from() is None
+    member.wait(ELECTION_MS)
+    assert member.raft.epoch == 2
+
+
+def test_a_leader_of_a_newer_epoch_is_followed() -> None:
+    member = leader()
+    member.raft.leader_told(3, 4, 0)
+    assert isinstance(member.raft.role, Follower)
+    member = leader()
+    member.raft.leader_told(-1, 4, 0)
+    assert isinstance(member.raft.role, Unattached)
+
+
+# Announcements
+
+
+def test_a_new_leader_announces_itself_until_it_is_heard() -> None:
+    member = leader()
+    sent = member.raft.outstanding()
+    assert sent == [Announce(key(each), BeginEpoch(1, 1, key(each))) for each in (2, 3)]
+    member.raft.begin_told(2, EpochTold(NONE, 1, 1), 0)
+    member.fetch(3, 0)
+    assert member.raft.outstanding() == []
+
+
+def test_a_leader_reminds_who_does_not_fetch() -> None:
+    member = leader()
+    member.fetch(2, 0)
+    member.fetch(3, 0)
+    member.wait(TIMEOUTS.fetch_ms // 2 - 1)
+    member.fetch(2, 0)
+    member.wait(1)
+    assert [each.voter for each in member.raft.outstanding()] == [key(3)]
+
+
+# Voters that change
+
+
+def test_new_voters_count_at_once() -> None:
+    member = leader((1,))
+    assert member.raft.high_watermark == 1
+    member.append(flushed=False)
+    member.raft.voters_changed(voters_of(1, 2), 1, 0)
+    member.raft.flushed(2, 0)
+    assert member.raft.high_watermark == 1
+    assert [each.voter for each in member.raft.outstanding()] == [key(2)]
+    member.fetch(2, 2)
+    assert member.raft.high_watermark == 2
+
+
+def test_what_an_observer_fetched_counts_once_it_votes() -> None:
+    member = leader((1, 2))
+    member.fetch(3, 1)
+    member.append()
+    member.raft.voters_changed(voters_of(1, 2, 3), 1, 0)
+    assert member.raft.high_watermark == 1
+
+
+def test_a_removed_leader_stays_until_the_others_have_committed_that() -> None:
+    member = leader()
+    member.fetch(2)
+    member.append()
+    member.raft.voters_changed(voters_of(2, 3), 1, 0)
+    member.fetch(2)
+    assert member.raft.is_leader
+    assert member.raft.high_watermark == 1
+    member.fetch(3)
+    assert member.raft.high_watermark == 2
+    assert isinstance(member.raft.role, Resigned)
+    member.wait(10 * ELECTION_MS)
+    assert isinstance(member.raft.role, Unattached)
+
+
+def test_a_removed_leader_needs_a_majority_without_itself() -> None:
+    member = leader()
+    member.append()
+    member.raft.voters_changed(voters_of(2, 3), 1, 0)
+    member.wait(CHECK_QUORUM_MS - 1)
+    member.fetch(2, 0)
+    member.wait(1)
+    assert not member.raft.is_leader
+
+
+def test_a_removal_that_is_truncated_is_undone() -> None:
+    member = Member(epoch=5, leader_id=3)
+    member.raft.voters_changed(voters_of(2, 3), 4, 0)
+    assert not member.raft.is_voter
+    member.raft.voters_changed(voters_of(1, 2, 3), -1, 0)
+    assert member.raft.is_voter
+
+
+# What DescribeQuorum tells
+
+
+def test_a_replica_is_caught_up_when_it_has_what_the_leader_had_at_its_last_fetch() -> None:
+    member = leader()
+    role = member.raft.role
+    assert isinstance(role, Leader)
+    for now_ms, offset, caught_up_ms in [(10, 0, -1), (20, 1, 20)]:
+        member.now_ms = now_ms
+        member.fetch(2, offset)
+        assert role.progress.of(key(2), now_ms).caught_up_ms == caught_up_ms
+    member.append(3)
+    for now_ms, offset, caught_up_ms in [(30, 2, 20), (40, 3, 20), (50, 4, 50)]:
+        member.now_ms = now_ms
+        member.fetch(2, offset)
+        assert role.progress.of(key(2), now_ms).caught_up_ms == caught_up_ms
+    member.append()
+    member.now_ms = 60
+    member.fetch(2, 4)
+    assert role.progress.of(key(2), 60).caught_up_ms == 50
+
+
+def test_observers_that_are_silent_are_forgotten() -> None:
+    member = leader()
+    role = member.raft.role
+    assert isinstance(role, Leader)
+    member.fetch(7)
+    forgotten_ms = member.now_ms + 300_000
+    assert [each.key for each in role.progress.observer_states(forgotten_ms - 1)] == [key(7)]
+    assert role.progress.observer_states(forgotten_ms) == []

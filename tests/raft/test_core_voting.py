@@ -1,0 +1,372 @@
+"""Who gets a vote, and who stands when."""
+
+from dataclasses import replace
+
+import pytest
+from tests.raft.members import ELECTION_MS, NONE, TIMEOUTS, Member, key, leader, log_of, vote
+
+from barnabas.raft.effects import AppendLeaderChange, Persist, QuorumState
+from barnabas.raft.messages import AnnounceEnd, BeginEpoch, EndEpoch, EpochTold, VoteAsked, VoteTold
+from barnabas.raft.roles import (
+    NOBODY,
+    Candidate,
+    Follower,
+    Leader,
+    Prospective,
+    Resigned,
+    Unattached,
+)
+from barnabas.raft.voters import ReplicaKey, Voter, Voters
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.uuid import ZERO
+
+FENCED = ErrorCode.FENCED_LEADER_EPOCH
+INVALID = ErrorCode.INVALID_REQUEST
+
+
+def persisted(member: Member) -> list[QuorumState]:
+    effects = member.raft.take_effects()
+    return [effect.state for effect in effects if isinstance(effect, Persist)]
+
+
+# Votes that others ask for
+
+
+@pytest.mark.parametrize(
+    ("last_epoch", "last_offset", "granted"),
+    [
+        (2, 4, True),  # the same log
+        (2, 5, True),  # a longer one
+        (3, 1, True),  # a shorter one with a later epoch
+        (2, 3, False),
+        (1, 9, False),  # a longer one with an earlier epoch
+    ],
+)
+@pytest.mark.parametrize("pre_vote", [True, False])
+def test_a_vote_is_for_logs_that_lack_nothing(
+    last_epoch: int, last_offset: int, granted: bool, pre_vote: bool
+) -> None:
+    member = Member(epoch=4, log=log_of(1, 1, 2, 2))
+    told = member.raft.vote_asked(vote(2, 5, last_epoch, last_offset, pre_vote=pre_vote), 0)
+    assert told == VoteTold(NONE, NOBODY, 5, granted)
+
+
+@pytest.mark.parametrize(
+    ("role", "pre_vote", "granted"),
+    [
+        ("unattached", True, True),
+        ("unattached", False, True),
+        ("voted for 2", True, True),
+        ("voted for 2", False, True),
+        ("voted for 3", True, True),
+        ("voted for 3", False, False),
+        ("prospective", True, True),
+        ("prospective", False, True),
+        ("candidate", True, True),
+        ("candidate", False, False),
+        ("follower, leader unheard", True, True),
+        ("follower, leader unheard", False, False),
+        ("follower", True, False),
+        ("follower", False, False),
+        ("follower, leader lost", True, True),
+        ("follower, leader lost", False, False),
+        ("leader", True, False),
+        ("leader", False, False),
+        ("resigned", True, True),
+        ("resigned", False, False),
+    ],
+)
+def test_who_votes_for_a_log_that_lacks_nothing(role: str, pre_vote: bool, granted: bool) -> None:
+    member = _in_role(role)
+    epoch = member.raft.epoch
+    last_epoch = epoch if pre_vote else epoch - 1
+    told = member.raft.vote_asked(vote(2, epoch, last_epoch, 99, pre_vote=pre_vote), member.now_ms)
+    assert (told.error, told.granted) == (NONE, granted)
+
+
+def _in_role(role: str) -> Member:
+    match role.split(","):
+        case ["unattached"]:
+            return Member(epoch=1)
+        case ["voted for 2"]:
+            return Member(epoch=1, voted=2)
+        case ["voted for 3"]:
+            return Member(epoch=1, voted=3)
+        case ["leader" | "resigned"]:
+            member = leader()
+            if role == "resigned":
+                member.raft.resign(0)
+            return member
+        case ["follower", *state]:
+            member = Member(epoch=1, leader_id=3)
+            if state != [" leader unheard"]:
+                member.raft.fetch_told(NONE, 3, 1, 0)
+            if state == [" leader lost"]:
+                member.raft.leader_lost(0)
+            return member
+    member = Member(epoch=1)
+    member.until_it_stands()
+    if role == "candidate":
+        member.answer(2)
+    return member
+
+
+def test_a_vote_is_on_disk_before_it_is_told() -> None:
+    member = Member(epoch=4)
+    member.raft.vote_asked(vote(2, 5), 0)
+    assert persisted(member) == [
+        QuorumState(5),
+        QuorumState(5, voted_id=2, voted_directory_id=key(2).directory_id),
+    ]
+
+
+def test_a_pre_vote_binds_to_nothing() -> None:
+    member = Member(epoch=4)
+    assert member.raft.vote_asked(vote(2, 4, pre_vote=True), 0).granted
+    assert persisted(member) == []
+    assert member.raft.vote_asked(vote(3, 4), 0).granted
+
+
+def test_a_vote_survives_a_restart() -> None:
+    member = Member(epoch=5, voted=3)
+    assert not member.raft.vote_asked(vote(2, 5), 0).granted
+    assert member.raft.vote_asked(vote(3, 5), 0).granted
+
+
+def test_a_node_that_voted_for_itself_does_not_ask_again_in_that_epoch() -> None:
+    """Its log may be shorter now than it was when the others granted their votes."""
+    member = Member(epoch=5, voted=1)
+    assert isinstance(member.raft.role, Unattached)
+    assert not member.raft.vote_asked(vote(2, 5), 0).granted
+
+
+def test_a_vote_for_a_node_on_another_disk_is_another_vote() -> None:
+    member = Member(epoch=5, voted=2)
+    other_disk = replace(vote(2, 5), candidate=ReplicaKey(2, key(9).directory_id))
+    assert not member.raft.vote_asked(other_disk, 0).granted
+    assert member.raft.vote_asked(vote(2, 5), 0).granted
+
+
+def test_a_newer_epoch_is_taken_even_where_the_vote_is_refused() -> None:
+    member = leader()
+    told = member.raft.vote_asked(vote(2, 7), 0)
+    assert (told.epoch, told.granted, member.raft.epoch) == (7, False, 7)
+    assert isinstance(member.raft.role, Unattached)
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        (vote(2, 4), FENCED),
+        (vote(2, 4, pre_vote=True), FENCED),
+        (vote(2, 6, last_epoch=6), INVALID),  # a record of an epoch that has no leader yet
+        (vote(2, 6, last_epoch=7, pre_vote=True), INVALID),
+        (vote(2, 6, last_offset=-1), INVALID),
+        (vote(2, 6, last_epoch=-1), INVALID),
+        (replace(vote(2, 6), candidate=ReplicaKey(-1)), INVALID),
+        (vote(2, 6, voter=key(9)), ErrorCode.INVALID_VOTER_KEY),
+        (vote(2, 6, voter=ReplicaKey(1, key(9).directory_id)), ErrorCode.INVALID_VOTER_KEY),
+        (vote(2, 6, voter=ReplicaKey(1)), NONE),
+        (vote(2, 6, voter=key(1)), NONE),
+        (vote(2, 6, last_epoch=6, pre_vote=True), NONE),
+    ],
+)
+def test_votes_are_refused_for_these_reasons(asked: VoteAsked, error: ErrorCode) -> None:
+    told = Member(epoch=5).raft.vote_asked(asked, 0)
+    assert (told.error, told.granted) == (error, error is NONE)
+
+
+# Standing
+
+
+def test_a_sole_voter_leads_at_once() -> None:
+    member = Member((1,), epoch=4)
+    assert isinstance(member.raft.role, Leader)
+    assert member.raft.epoch == 5
+    assert member.raft.deadline_ms is None
+    vote_kept, lead_kept, *_ = effects = [
+        effect
+        for effect in member.raft.take_effects()
+        if isinstance(effect, Persist | AppendLeaderChange)
+    ]
+    assert isinstance(vote_kept, Persist)
+    assert (vote_kept.state.epoch, vote_kept.state.voted_id) == (5, 1)
+    assert lead_kept == Persist(QuorumState(5, leader_id=1))
+    match effects[2:]:
+        case [AppendLeaderChange(change=change, epoch=5)]:
+            assert (change.leader_id, change.voters, change.granting) == (1, [1], [1])
+        case other:
+            pytest.fail(f"{other}")
+
+
+def test_an_election_goes_from_pre_vote_to_vote_to_leader() -> None:
+    member = Member(epoch=4, log=log_of(1, 4))
+    member.until_it_stands()
+    assert isinstance(member.raft.role, Prospective)
+    assert [(each.epoch, each.pre_vote) for each in member.asked()] == [(4, True)] * 2
+    assert [(each.last_epoch, each.last_offset) for each in member.asked()] == [(4, 2)] * 2
+    assert [each.voter for each in member.asked()] == [key(2), key(3)]
+    assert persisted(member) == []
+    member.answer(3)
+    assert isinstance(member.raft.role, Candidate)
+    assert [(each.epoch, each.pre_vote) for each in member.asked()] == [(5, False)] * 2
+    member.answer(2)
+    assert isinstance(member.raft.role, Leader)
+    assert [state.leader_id for state in persisted(member)] == [NOBODY, 1]
+
+
+def test_a_follower_whose_pre_vote_is_refused_follows_on_in_its_epoch() -> None:
+    member = Member(epoch=4, leader_id=3)
+    member.until_it_stands()
+    assert isinstance(member.raft.role, Prospective)
+    member.answer(2, 3, granted=False)
+    assert (member.raft.role.epoch, member.raft.fetch_from()) == (4, 3)
+    assert persisted(member) == []
+
+
+def test_a_candidate_that_lost_asks_for_pre_votes_before_it_stands_again() -> None:
+    member = Member(epoch=4)
+    member.until_it_stands()
+    member.answer(2)
+    member.answer(2, 3, granted=False)
+    assert member.asked() == []
+    member.wait(TIMEOUTS.backoff_max_ms)
+    assert isinstance(member.raft.role, Prospective)
+    assert member.raft.epoch == 5
+
+
+def test_answers_of_another_epoch_do_not_count() -> None:
+    member = Member(epoch=4)
+    member.until_it_stands()
+    member.answer(2)
+    member.raft.vote_told(3, VoteTold(NONE, NOBODY, 4, True), member.now_ms)
+    assert isinstance(member.raft.role, Candidate)
+
+
+def test_a_voter_that_knows_no_pre_vote_is_asked_for_its_vote() -> None:
+    member = Member(epoch=4)
+    member.until_it_stands()
+    told = VoteTold(ErrorCode.UNSUPPORTED_VERSION, NOBODY, -1, False)
+    member.raft.vote_told(2, told, member.now_ms)
+    assert isinstance(member.raft.role, Candidate)
+    assert member.raft.epoch == 5
+
+
+def test_who_voted_gives_the_candidate_time() -> None:
+    member = Member(epoch=4)
+    member.wait(TIMEOUTS.election_ms - 1)
+    member.raft.vote_asked(vote(2, 5), member.now_ms)
+    assert member.raft.deadline_ms is not None
+    assert member.raft.deadline_ms >= member.now_ms + TIMEOUTS.election_ms
+
+
+def test_who_is_asked_in_vain_does_not_wait_longer_for_it() -> None:
+    member = Member(epoch=4, log=log_of(4))
+    before = member.raft.deadline_ms
+    member.raft.vote_asked(vote(2, 5), member.now_ms)
+    assert member.raft.deadline_ms == before
+
+
+def test_an_observer_never_stands_but_grants_votes() -> None:
+    """It may be a voter already, by a record that it has not fetched yet."""
+    member = Member((2, 3), epoch=4)
+    member.wait(10 * ELECTION_MS)
+    assert isinstance(member.raft.role, Unattached)
+    assert member.raft.vote_asked(vote(2, 5, voter=key(1)), 0).granted
+    member.wait(10 * ELECTION_MS)
+    assert isinstance(member.raft.role, Unattached)
+
+
+def test_a_node_on_another_disk_than_the_voter_is_an_observer() -> None:
+    other_disk = Voters([Voter(1, key(9).directory_id, ()), Voter(2, key(2).directory_id, ())])
+    assert not Member(other_disk).raft.is_voter
+
+
+def test_a_voter_whose_directory_is_not_known_votes_from_any() -> None:
+    static = Voters(Voter(each, ZERO, ()) for each in (1, 2, 3))
+    assert Member(static).raft.is_voter
+
+
+# Beginnings and ends of epochs
+
+
+@pytest.mark.parametrize(
+    ("begun", "error"),
+    [
+        (BeginEpoch(2, 4), FENCED),
+        (BeginEpoch(-1, 5), INVALID),
+        (BeginEpoch(2, 5), NONE),
+        (BeginEpoch(2, 6, key(1)), NONE),
+        (BeginEpoch(2, 6, key(9)), ErrorCode.INVALID_VOTER_KEY),
+    ],
+)
+def test_beginnings_are_answered_with(begun: BeginEpoch, error: ErrorCode) -> None:
+    member = Member(epoch=5)
+    assert member.raft.epoch_begun(begun, 0) is error
+    # Who leads is true even where the request was for another.
+    follows = error in (NONE, ErrorCode.INVALID_VOTER_KEY)
+    assert isinstance(member.raft.role, Follower) == follows
+
+
+def test_a_leader_and_the_vote_of_its_epoch_are_both_remembered() -> None:
+    member = Member(epoch=5, voted=3)
+    member.raft.epoch_begun(BeginEpoch(2, 5), 0)
+    assert persisted(member) == [QuorumState(5, 2, 3, key(3).directory_id)]
+
+
+def test_a_candidate_follows_who_won_its_epoch() -> None:
+    member = Member(epoch=4)
+    member.until_it_stands()
+    member.answer(2)
+    member.raft.epoch_begun(BeginEpoch(3, 5), member.now_ms)
+    assert (member.raft.role.epoch, member.raft.leader_id) == (5, 3)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "pause_ms"),
+    [
+        ((1, 2, 3), 0),
+        ((2, 1, 3), 250),
+        ((2, 3, 1), 500),
+        ((2, 3), 1000),
+        ((), 1000),
+    ],
+)
+def test_who_is_named_first_stands_first(candidates: tuple[int, ...], pause_ms: int) -> None:
+    member = Member(epoch=5, leader_id=4)
+    ended = EndEpoch(4, 5, tuple(map(key, candidates)))
+    assert member.raft.epoch_ended(ended, 100) is NONE
+    assert member.raft.deadline_ms == 100 + pause_ms
+
+
+def test_an_end_of_an_older_epoch_is_refused() -> None:
+    member = Member(epoch=5, leader_id=3)
+    assert member.raft.epoch_ended(EndEpoch(3, 4, ()), 0) is FENCED
+
+
+def test_a_resigned_leader_names_the_most_advanced_first_until_all_know() -> None:
+    member = leader((1, 2, 3, 4, 5))
+    member.append(4)
+    for node_id, offset in [(2, 1), (3, 5), (5, 4)]:
+        member.fetch(node_id, offset)
+    member.raft.resign(0)
+    sent = member.raft.outstanding()
+    assert all(isinstance(each, AnnounceEnd) for each in sent)
+    assert [each.voter.node_id for each in sent] == [2, 3, 4, 5]
+    assert sent[0].request == EndEpoch(1, 1, (key(3), key(5), key(2), key(4)))
+    member.raft.end_told(3, EpochTold(NONE, 1, 1), 0)
+    assert [each.voter.node_id for each in member.raft.outstanding()] == [2, 4, 5]
+
+
+def test_a_leader_that_restarts_never_leads_its_epoch_again() -> None:
+    member = Member(epoch=5, leader_id=1)
+    assert isinstance(member.raft.role, Resigned)
+    member.until_it_stands()
+    assert member.raft.epoch == 6
+    assert member.raft.leader_id == NOBODY
+
+
+def test_a_log_that_is_ahead_of_the_state_is_believed() -> None:
+    member = Member(epoch=3, leader_id=2, log=log_of(1, 4))
+    assert member.raft.role == Unattached(4, stand_at_ms=member.raft.deadline_ms)
+    assert persisted(member) == [QuorumState(4)]
