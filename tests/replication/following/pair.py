@@ -94,9 +94,14 @@ class Leader:
 class Pair:
     """Brokers 1 and 2; both hear the same metadata, and each can follow the other."""
 
-    def __init__(self, folder: Path, *, slots: int = 100, limits: FetchLimits = LIMITS) -> None:
+    def __init__(
+        self, folder: Path, *, slots: int = 100, disks: int = 1, limits: FetchLimits = LIMITS
+    ) -> None:
         self.now_ms = 0
-        self.worlds = {node_id: World(folder / f"{node_id}", node_id=node_id) for node_id in (1, 2)}
+        self.worlds = {
+            node_id: World(folder / f"{node_id}", node_id=node_id, disks=disks)
+            for node_id in (1, 2)
+        }
         for node_id, world in self.worlds.items():
             world.metadata(registration(3 - node_id))
         self.leaders = {node_id: Leader(world, slots=slots) for node_id, world in self.each()}

@@ -136,3 +136,29 @@ def test_who_is_beyond_the_leaders_end_without_a_common_epoch_is_cut_there(pair:
     pair.settle()
     assert_alike(pair)
     assert pair.followed.log.end_offset == 1
+
+
+def test_a_move_between_disks_is_cut_with_the_log_it_copies(new_pair: Callable[..., Pair]) -> None:
+    pair = new_pair(disks=2)
+    pair.create_topic()
+    pair.append(b"common")
+    pair.settle()
+    pair.append(b"lost")
+    pair.append(b"lost too")
+    former = pair.worlds[1]
+    target = next(
+        path for path in former.paths if str(path) != former.partition("orders").directory.path
+    )
+    former.partitions.move("orders", 0, str(target))
+    move = former.partitions.moves.under_way[former.partition("orders")]
+    while move.copy(former.now_ms):
+        pass
+    assert move.future.end_offset == 3
+    pair.lead(2)
+    pair.append(b"kept")
+    pair.append(b"kept too")
+    pair.append(b"and this")
+    pair.settle()
+    former.keep_house(for_ms=60_000)
+    assert pair.followed.directory.path == str(target)
+    assert_alike(pair)
