@@ -162,3 +162,27 @@ def test_too_few_replicas_in_sync_are_told_as_no_coordinator(house: House) -> No
     house.lead(OFFSETS, 0, 1, isr=(1,))
     assert house.commit(1, 7) is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert house.end(1) == 0
+
+
+def test_a_commit_that_lost_its_replicas_on_the_way_counts_when_they_are_back(
+    house: House,
+) -> None:
+    house.metadata(
+        records.ConfigRecord(
+            resource_type=2, resource_name=OFFSETS, name="min.insync.replicas", value="2"
+        )
+    )
+    house.network.cut_off.update((2, 3))
+    answers = house.begin_commit(1, 7)
+    house.run(100)
+    topic = house.image.topics.by_name(OFFSETS)
+    assert topic is not None
+    for isr in ([1], [1, 2, 3]):
+        house.metadata(
+            records.PartitionChangeRecord(topic_id=topic.topic_id, partition_id=0, isr=isr)
+        )
+        house.run(6_000)
+        house.network.cut_off.clear()
+    told = answers[0].topics[0].partitions[0].error_code
+    assert told == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert house.fetch(1) == 7
