@@ -1,0 +1,137 @@
+"""A controller's listener without ports, before a quorum and a controller that agree."""
+
+import asyncio
+import socket
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.server.harness import Client
+
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import ControllerState, Endpoint
+from barnabas.raft import Voter, Voters
+from barnabas.raft.describing import QuorumDescription, ReplicaState
+from barnabas.raft.served import QuorumLeader
+from barnabas.raft.voters import Endpoint as VoterEndpoint
+from barnabas.server.controller_node import ControllerNode
+from barnabas.server.errors import error_response
+from barnabas.server.network import Network, NetworkSettings
+from barnabas.server.purgatory import Purgatory
+from barnabas.server.timer import Timer
+from barnabas.wire.apis import ApiKey, api
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import FetchResponse
+from barnabas.wire.schema import Message
+
+LISTENER = "CONTROLLER"
+LEADER = QuorumLeader(node_id=3, epoch=7, host="127.0.0.1", port=19093)
+
+
+@dataclass
+class Deciding:
+    """A controller that agrees to everything while it is active."""
+
+    is_active: bool = True
+    asked: list[tuple[Message, int]] = field(default_factory=list)
+
+    async def handle(self, request: Message, *, timeout_ms: int = 0) -> Any:
+        self.asked.append((request, timeout_ms))
+        if not self.is_active:
+            newest = api(request.API_KEY).versions.max
+            return error_response(request, newest, ErrorCode.NOT_CONTROLLER)
+        return api(request.API_KEY).response()
+
+
+@dataclass
+class Agreeing:
+    """A quorum that answers everything with nothing, and remembers by which method."""
+
+    is_leader: bool = True
+    leader: QuorumLeader | None = LEADER
+    kraft_version: int = 1
+    asked: list[Any] = field(default_factory=list)
+    fetching: "asyncio.Future[Message] | None" = None
+
+    def vote(self, request: Message, version: int) -> Message:
+        return self._answer("vote", request, version)
+
+    def begin_epoch(self, request: Message, version: int) -> Message:
+        return self._answer("begin_epoch", request, version)
+
+    def end_epoch(self, request: Message, version: int) -> Message:
+        return self._answer("end_epoch", request, version)
+
+    def fetch_snapshot(self, request: Message, version: int) -> Message:
+        return self._answer("fetch_snapshot", request, version)
+
+    def fetch(self, request: Message, version: int) -> "Message | asyncio.Future[Message]":
+        self._answer("fetch", request, version)
+        return self.fetching or FetchResponse()
+
+    async def add_voter(self, request: Message) -> Message:
+        return self._answer("add_voter", request)
+
+    async def remove_voter(self, request: Message) -> Message:
+        return self._answer("remove_voter", request)
+
+    async def update_voter(self, request: Message) -> Message:
+        return self._answer("update_voter", request)
+
+    def describe(self) -> QuorumDescription:
+        endpoints = (VoterEndpoint(LISTENER, "10.0.0.3", 19093),)
+        voters = Voters([Voter(3, b"3" * 16, endpoints)])
+        return QuorumDescription(
+            leader_id=3,
+            epoch=7,
+            high_watermark=99,
+            end_offset=100,
+            voters=voters,
+            voter_states=[ReplicaState(3, b"3" * 16, 100, 5000, 5000)],
+            observer_states=[ReplicaState(4, b"4" * 16, 90, 4000, 3000)],
+        )
+
+    def _answer(self, *asked: Any) -> Message:
+        name, request, *version = asked
+        self.asked.append((name, *version))
+        response: Message = api(request.API_KEY).response()
+        return response
+
+
+class House:
+    """A controller's listener and what is behind it."""
+
+    def __init__(self, **settings: Any) -> None:
+        loop = asyncio.get_running_loop()
+        timer = Timer(loop)
+        nothing: Any = None
+        self.controller = Deciding()
+        self.quorum = Agreeing()
+        self.node = ControllerNode(
+            node_id=3,
+            cluster_id="castle",
+            settings={"delete.topic.enable": True, **settings},  # type: ignore[arg-type]
+            resolver=nothing,
+            image=Image(),
+            timer=timer,
+            purgatory=Purgatory(timer),
+        )
+        self.node.quorum = self.quorum  # type: ignore[assignment]
+        self.node.controller = self.controller
+        for node_id, name in ((3, LISTENER), (4, LISTENER), (5, "OTHER")):
+            self.node.image.controllers[node_id] = ControllerState(
+                node_id, bytes(16), (Endpoint(name, f"10.0.0.{node_id}", 19093, 0),), {}
+            )
+        self.network = Network(self.node, NetworkSettings(), loop)
+
+    async def ask(self, request: Message, version: int) -> Any:
+        client = self.connect()
+        await client.send((request, version, 1))
+        _, response = await client.receive(ApiKey(request.API_KEY), version)
+        client.socket.close()
+        return response
+
+    def connect(self) -> Client:
+        ours, theirs = socket.socketpair()
+        for sock in ours, theirs:
+            sock.setblocking(False)
+        return Client(theirs, self.network.adopt(ours, "10.0.0.1", LISTENER))

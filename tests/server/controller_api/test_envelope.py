@@ -1,0 +1,155 @@
+"""What a broker passes on for a client is answered to the client, or refused as Kafka does."""
+
+from struct import pack
+from typing import Any
+
+import pytest
+from tests.server.controller_api.house import House
+from tests.server.harness import frame, on_a_loop
+
+from barnabas.server.controller_api import HANDLERS, decided
+from barnabas.server.envelopes import write_principal
+from barnabas.server.handlers import Handlers
+from barnabas.wire.apis import ApiKey
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.headers import read_response_header
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from barnabas.wire.messages.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from barnabas.wire.messages.describe_configs import DescribeConfigsRequest
+from barnabas.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    RequestPartitionData,
+    RequestTopicData,
+)
+from barnabas.wire.messages.envelope import EnvelopeRequest
+from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.produce import ProduceRequest
+
+ALICE = write_principal("User:alice")
+HOST = bytes([10, 0, 0, 9])
+CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t")], timeout_ms=5)
+
+
+def sealed(content: bytes, principal: bytes | None = ALICE, host: bytes = HOST) -> EnvelopeRequest:
+    return EnvelopeRequest(
+        request_data=content, request_principal=principal, client_host_address=host
+    )
+
+
+def inside(request: Any, version: int) -> bytes:
+    return frame(request, version, correlation_id=77, client_id="abc")[4:]
+
+
+@on_a_loop
+async def test_the_answer_is_that_to_the_client() -> None:
+    house = House()
+    response = await house.ask(sealed(inside(CREATE, 7)), 0)
+    assert response.error_code == ErrorCode.NONE
+    header, body = read_response_header(response.response_data, ApiKey.CREATE_TOPICS, 7)
+    assert header.correlation_id == 77
+    answer = CreateTopicsResponse.read_exactly(response.response_data, 7, body)
+    assert isinstance(answer, CreateTopicsResponse)
+    assert house.controller.asked == [(CREATE, 5)]
+
+
+@on_a_loop
+async def test_the_client_is_who_asked_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+
+    async def note(_: Any, call: Any) -> CreateTopicsResponse:
+        calls.append((call.principal, call.host, call.client_id, call.api_version))
+        return CreateTopicsResponse()
+
+    monkeypatch.setattr(decided, "handle", note)
+    await House().ask(sealed(inside(CREATE, 6)), 0)
+    await House().ask(sealed(inside(CREATE, 6), host=bytes(15) + b"\1"), 0)
+    assert calls == [("User:alice", "10.0.0.9", "abc", 6), ("User:alice", "::1", "abc", 6)]
+
+
+@on_a_loop
+async def test_a_standby_tells_the_broker_and_not_the_client() -> None:
+    house = House()
+    house.controller.is_active = False
+    house.quorum.is_leader = False
+    partition = RequestPartitionData(partition_index=0)
+    topic = RequestTopicData(topic_name="__cluster_metadata", partitions=[partition])
+    for content in (inside(CREATE, 7), inside(DescribeQuorumRequest(topics=[topic]), 2)):
+        response = await house.ask(sealed(content), 0)
+        assert response.error_code == ErrorCode.NOT_CONTROLLER
+        assert response.response_data is None
+
+
+@on_a_loop
+async def test_a_failure_is_told_to_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(_: Any, __: Any) -> None:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "no")
+
+    monkeypatch.setattr(decided, "handle", fail)
+    response = await House().ask(sealed(inside(CREATE, 7)), 0)
+    assert response.error_code == ErrorCode.NONE
+    answer = CreateTopicsResponse.read_exactly(response.response_data, 7, 5)
+    assert answer.topics[0].error_code == ErrorCode.POLICY_VIOLATION
+
+
+UNFORWARDABLE = {
+    "an envelope": inside(sealed(inside(CREATE, 7)), 0),
+    "ApiVersions": inside(ApiVersionsRequest(), 3),
+    "a heartbeat": inside(BrokerHeartbeatRequest(), 1),
+    "DescribeConfigs": inside(DescribeConfigsRequest(), 4),
+    "Metadata": inside(MetadataRequest(topics=None), 12),
+    "Produce": inside(ProduceRequest(), 9),
+}
+UNREADABLE = {
+    "nothing": b"",
+    "no request": b"\1\2\3",
+    "a request cut short": inside(CREATE, 7)[:-3],
+    "an unknown version": pack(">hhih", 19, 99, 1, -1) + b"\0",
+    "an unknown API": pack(">hhih", 999, 0, 1, -1),
+    "a retired API": pack(">hhih", 4, 0, 1, -1),
+}
+
+
+@pytest.mark.parametrize(
+    ("envelope", "code"),
+    [
+        *((sealed(content), ErrorCode.INVALID_REQUEST) for content in UNFORWARDABLE.values()),
+        *((sealed(content), ErrorCode.UNSUPPORTED_VERSION) for content in UNREADABLE.values()),
+        (sealed(inside(CREATE, 7), principal=None), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        (sealed(inside(CREATE, 7), principal=b"\0"), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        (
+            sealed(inside(CREATE, 7), principal=b"\0\1" + ALICE[2:]),
+            ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE,
+        ),
+        (sealed(inside(CREATE, 7), host=b"abc"), ErrorCode.INVALID_REQUEST),
+    ],
+    ids=[
+        *UNFORWARDABLE,
+        *UNREADABLE,
+        "no principal",
+        "a principal cut short",
+        "a principal of the future",
+        "no address",
+    ],
+)
+def test_an_envelope_that_cannot_be_taken_is_refused(
+    envelope: EnvelopeRequest, code: ErrorCode
+) -> None:
+    @on_a_loop
+    async def scenario() -> None:
+        house = House()
+        response = await house.ask(envelope, 0)
+        assert response.error_code == code
+        assert response.response_data is None
+        assert house.controller.asked == []
+
+    scenario()
+
+
+def test_a_handler_is_imported_when_it_is_first_looked_up() -> None:
+    assert isinstance(HANDLERS, Handlers)
+    assert HANDLERS[ApiKey.CREATE_TOPICS] is decided.handle
