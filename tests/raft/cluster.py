@@ -238,10 +238,11 @@ class Member:
         endpoint = Endpoint("CONTROLLER", "localhost", self.port)
         return Voter(self.node_id, self.directory_id, (endpoint,) if self._is_controller else ())
 
-    def start(self) -> None:
+    def start(self, on_lead: Callable[[int], None] = lambda epoch: None) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, SimulatedLoop)
         self.told = Told()
+        self.told.on_lead = on_lead
         self.disk = Disk()
         self.life += 1
         self.directory = LogDirectory.open(self.path)

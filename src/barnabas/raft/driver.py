@@ -99,6 +99,10 @@ class Driver:
                 self.perform()
         except OSError as error:
             self.fail(error)
+        except Exception as error:
+            # A listener that cannot take in what is committed would be wrong ever after.
+            self.fail(as_failure(error))
+            raise
         finally:
             self._is_stepping = False
         self._keep_time()
@@ -122,8 +126,8 @@ class Driver:
     def _do(self, effect: Effect) -> None:
         match effect:
             case Persist(state):
-                static = [] if self.log.history.kraft_version else self.raft.voters.ids()
-                quorum_state.write_state(self.log.folder, state, self.cluster_id, static)
+                static = None if self.log.history.kraft_version else self.raft.voters.ids()
+                quorum_state.write_state(self.log.folder, state, static)
             case AppendLeaderChange(change, epoch):
                 records = [leader_change(change), *self._own_voter_update()]
                 self.append_control(records, epoch)

@@ -251,9 +251,13 @@ class MetadataLog:
 
     def finish_snapshot(self, writer: SnapshotWriter) -> None:
         writer.finish()
-        if writer.snapshot_id not in self.snapshots:
-            self.snapshots = sorted([*self.snapshots, writer.snapshot_id])
-        self.bytes_since_snapshot = 0
+        snapshot = writer.snapshot_id
+        if snapshot.end_offset < self.start_offset:
+            # While it was written, a leader's newer one took the place of everything.
+            self.path_of(snapshot).unlink(missing_ok=True)
+        elif snapshot not in self.snapshots:
+            self.snapshots = sorted([*self.snapshots, snapshot])
+            self.bytes_since_snapshot = 0
 
     def begin_download(self, snapshot: SnapshotId) -> SnapshotDownload:
         """Where the pieces of a leader's snapshot go; see `begin_anew`."""

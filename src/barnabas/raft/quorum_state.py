@@ -37,11 +37,11 @@ def read_state(folder: str) -> QuorumState:
         ) from None
 
 
-def write_state(folder: str, state: QuorumState, cluster_id: str, static_voters: list[int]) -> None:
-    """Replace the file and wait until it is on disk."""
+def write_state(folder: str, state: QuorumState, static_voters: list[int] | None) -> None:
+    """Replace the file and wait until it is on disk; None if the voters are kept in the log."""
     fields: dict[str, object] = {"leaderId": state.leader_id, "leaderEpoch": state.epoch}
-    if static_voters:
-        fields = {"clusterId": cluster_id, **fields, "votedId": state.voted_id}
+    if static_voters is not None:
+        fields = {"clusterId": "", **fields, "votedId": state.voted_id}  # Kafka leaves it empty
         fields["appliedOffset"] = 0
         fields["currentVoters"] = [{"voterId": node_id} for node_id in static_voters]
         fields["data_version"] = 0

@@ -1,0 +1,169 @@
+"""Snapshots in a quorum: they stand for the log before them, here and for who comes later."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.raft.cluster import Cluster, Member, simulated, until
+
+from barnabas.raft.quorum_config import QuorumConfig
+from barnabas.raft.snapshots import SnapshotId
+
+SMALL = QuorumConfig(segment_bytes=2000, retention_bytes=1000, fetch_snapshot_max_bytes=700)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    return Cluster(tmp_path, dynamic=True, config=SMALL)
+
+
+def snapshot(member: Member, *frames: bytes) -> SnapshotId:
+    """Write a snapshot of all that the member was told, and clean what it stands for."""
+    now_ms = 1 << 50
+    end_offset, epoch = member.told.next_offset, member.quorum.epoch
+    writer = member.quorum.begin_snapshot(end_offset, epoch, now_ms)
+    writer.append(frames or member.told.frames)
+    member.quorum.finish_snapshot(writer)
+    member.quorum.clean(now_ms)
+    return writer.snapshot_id
+
+
+async def filled(cluster: Cluster) -> Member:
+    """A leader whose log begins after a snapshot."""
+    leader = await cluster.leader()
+    for number in range(30):
+        leader.append(b"%03d" % number * 50)
+        await asyncio.sleep(0.01)
+        if number % 10 == 9:
+            await until(lambda: leader.told.next_offset == leader.quorum.end_offset)
+            snapshot(leader)
+    return leader
+
+
+def test_a_member_that_was_away_for_too_long_begins_with_the_leaders_snapshot(
+    cluster: Cluster,
+) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        away = cluster.followers_of(leader)[0]
+        away.kill()
+        await filled(cluster)
+        leader.append(b"after")
+        away.start()
+        await cluster.all_have(*leader.told.frames, b"after")
+        assert away.told.resets == 2, "its own snapshot at first, then the leader's"
+        assert away.quorum.newest_snapshot == leader.quorum.newest_snapshot
+        newest = leader.quorum.newest_snapshot
+        assert newest is not None
+        theirs, ours = leader.folder / newest.file_name, away.folder / newest.file_name
+        assert theirs.read_bytes() == ours.read_bytes()
+        assert away.quorum.voters.ids() == [1, 2, 3]
+        assert not list(away.folder.glob("*.part"))
+
+    simulated(life())
+
+
+def test_a_new_observer_begins_with_the_leaders_snapshot(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await filled(cluster)
+        observer = cluster.add(8, is_controller=False)
+        observer.start()
+        await cluster.all_have(*leader.told.frames)
+        assert observer.quorum.voters.ids() == [1, 2, 3]
+        observer.kill()
+        observer.start()
+        assert observer.told.frames, "a snapshot is committed, whoever leads"
+        await cluster.all_have(*leader.told.frames)
+
+    simulated(life())
+
+
+def test_a_download_goes_on_with_the_next_leader(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        await filled(cluster)
+        for follower in cluster.followers_of(leader):
+            await until(lambda f=follower: f.told.frames == leader.told.frames)  # type: ignore[misc]
+            snapshot(follower)
+        observer = cluster.add(8, is_controller=False)
+        observer.start()
+        await until(lambda: bool(list(observer.folder.glob("*.part"))))
+        leader.kill()
+        expected = list(leader.told.frames)
+        await cluster.all_have(*expected)
+        assert not list(observer.folder.glob("*.part"))
+
+    simulated(life())
+
+
+def test_a_log_that_diverged_gives_way_to_the_snapshot(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        old = await cluster.leader()
+        old.append(b"kept")
+        await cluster.all_have(b"kept")
+        cluster.network.cut_off(old.node_id)
+        for number in range(60):
+            old.append(b"lost %d" % number)
+        new = await filled(cluster)
+        cluster.network.heal()
+        await cluster.all_have(*new.told.frames)
+        assert old.quorum.end_offset == new.quorum.end_offset
+
+    simulated(life())
+
+
+def test_an_interrupted_download_leaves_the_old_state(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        away = cluster.followers_of(leader)[0]
+        away.kill()
+        await filled(cluster)
+        away.start()
+        await until(lambda: bool(list(away.folder.glob("*.part"))))
+        away.kill()
+        assert list(away.folder.glob("*.part"))
+        away.start()
+        await cluster.all_have(*leader.told.frames)
+
+    simulated(life())
+
+
+def test_a_snapshot_that_came_before_its_log_followed_counts_at_the_next_start(
+    cluster: Cluster,
+) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        away = cluster.followers_of(leader)[0]
+        away.kill()
+        await filled(cluster)
+        newest = leader.quorum.newest_snapshot
+        assert newest is not None
+        shutil.copy(leader.folder / newest.file_name, away.folder)
+        away.start()
+        assert away.told.frames
+        assert away.quorum.end_offset == newest.end_offset
+        await cluster.all_have(*leader.told.frames)
+
+    simulated(life())
+
+
+def test_a_snapshot_tells_the_voters_of_its_own_time(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        snapshot(leader)
+        cluster.add(8, is_controller=False).start()
+        await cluster.leader()
+        writer = leader.quorum.begin_snapshot(0, 0, 1)
+        writer.abandon()
+        history = leader.quorum._log.history
+        assert history.voters_below(leader.quorum.end_offset) is not None
+
+    simulated(life())
