@@ -31,8 +31,9 @@ class Checkers:
 
     def __init__(self) -> None:
         self.replicas: list[Replica] = []
-        # Who wants to know of every new leader.
+        # Who wants to know of every new leader, and of everyone who has just voted.
         self.elected: Callable[[int], None] = lambda node_id: None
+        self.voted: Callable[[int], None] = lambda node_id: None
         self.committed_records: list[Record] = []
         self.leaders: dict[int, int] = {}
         self._voted: dict[tuple[int, int], int] = {}
@@ -74,6 +75,7 @@ class Checkers:
             kept = (node.disk.state.epoch, node.disk.state.voted_id)
             said = (asked.epoch, asked.candidate.node_id)
             self._claim(kept == said, "durable votes", f"{node.id} says {said}, keeps {kept}")
+            self.voted(node.id)
 
     def _vote(self, node: Replica, epoch: int, candidate_id: int) -> None:
         given = self._voted.setdefault((node.id, epoch), candidate_id)

@@ -36,6 +36,8 @@ class Faults:
         self._kinds = self._random.sample(kinds, self._random.randint(3, len(kinds)))
         if self._random.random() < 0.3:
             world.checkers.elected = self._trouble_new_leader
+        if self._random.random() < 0.3:
+            world.checkers.voted = self._restart_voter
 
     def strike(self) -> None:
         if self._world.is_troubled:
@@ -58,11 +60,11 @@ class Faults:
     def _crash(self) -> None:
         self._crash_one(self._someone())
 
-    def _crash_one(self, node: Node) -> None:
+    def _crash_one(self, node: Node, down_ms: int | None = None) -> None:
         if node.is_up:
             self._world.tell(f"crash {node.id}")
             node.crash()
-            self._later(self._while(), partial(self._start, node))
+            self._later(down_ms or self._while(), partial(self._start, node))
 
     def _crash_all(self) -> None:
         self._world.tell("crash all")
@@ -83,6 +85,12 @@ class Faults:
         )
         if self._world.is_troubled and self._random.random() < 0.7:
             self._later(self._random.randint(1, 25), trouble)
+
+    def _restart_voter(self, node_id: int) -> None:
+        """Let it forget its vote, if it can, while the election still goes on."""
+        node = next(each for each in self._world.nodes if each.id == node_id)
+        if self._world.is_troubled and self._random.random() < 0.5:
+            self._later(1, partial(self._crash_one, node, down_ms=1))
 
     def _start(self, node: Node) -> None:
         if not node.is_up:

@@ -34,7 +34,6 @@ from barnabas.wire.errors import ErrorCode
 TIMEOUTS = Timeouts(election_ms=300, fetch_ms=600, backoff_max_ms=300)
 RETRY_MS = 20
 LONG_POLL_MS = 120
-FETCH_RECORDS = 8
 
 
 class Fetch(NamedTuple):
@@ -82,6 +81,7 @@ class Node:
         self.disk = disk
         self.raft: Raft | None = None
         self.paused = False
+        self.max_fetch_records = 8
         self._clock = clock
         self._network = network
         self._random = random
@@ -416,5 +416,5 @@ class Node:
         raft, log = self._raft, self.disk.log
         known = raft.role.high_watermark if isinstance(raft.role, Leader) else -1
         good = verdict.is_good and raft.is_leader
-        records = log.read(fetch.offset, FETCH_RECORDS) if good else []
+        records = log.read(fetch.offset, self.max_fetch_records) if good else []
         return Fetched(verdict, raft.leader_id, raft.epoch, known, records)

@@ -19,162 +19,241 @@ ROOT = Path(__file__).parents[3]
 SOURCE = ROOT / "src"
 
 
-class Bug(NamedTuple):
-    """An edit of one file."""
-
-    name: str
+class Edit(NamedTuple):
     path: str
     good: str
     bad: str
 
 
+class Bug(NamedTuple):
+    """One edit, or more where one alone is made harmless by another rule."""
+
+    name: str
+    edits: list[Edit]
+
+
 BUGS = [
     Bug(
         "vote-twice",
-        "voting.py",
-        """            case Unattached() as role if role.voted is None:
+        [
+            Edit(
+                "voting.py",
+                """            case Unattached() as role if role.voted is None:
                 role.voted = candidate
 """,
-        """            case Unattached() as role if role.voted is None:
+                """            case Unattached() as role if role.voted is None:
 """,
+            ),
+        ],
     ),
     Bug(
         "vote-for-shorter-logs",
-        "voting.py",
-        "up_to_date = (asked.last_epoch, asked.last_offset) >= mine",
-        "up_to_date = (asked.last_epoch, asked.last_offset) >= (0, 0)",
+        [
+            Edit(
+                "voting.py",
+                "up_to_date = (asked.last_epoch, asked.last_offset) >= mine",
+                "up_to_date = (asked.last_epoch, asked.last_offset) >= (0, 0)",
+            ),
+        ],
     ),
     Bug(
         "longest-log-wins",
-        "voting.py",
-        "up_to_date = (asked.last_epoch, asked.last_offset) >= mine",
-        "up_to_date = asked.last_offset >= mine[1]",
+        [
+            Edit(
+                "voting.py",
+                "up_to_date = (asked.last_epoch, asked.last_offset) >= mine",
+                "up_to_date = asked.last_offset >= mine[1]",
+            ),
+        ],
     ),
     Bug(
         "answer-before-persist",
-        "voting.py",
-        """                role.give_up_at_ms = now_ms + self._election_timeout_ms()
+        [
+            Edit(
+                "voting.py",
+                """                role.give_up_at_ms = now_ms + self._election_timeout_ms()
         self._persist()
 """,
-        """                role.give_up_at_ms = now_ms + self._election_timeout_ms()
+                """                role.give_up_at_ms = now_ms + self._election_timeout_ms()
 """,
+            ),
+        ],
     ),
     Bug(
         "forget-vote-by-restart",
-        "member.py",
-        "return Unattached(epoch, leader_id, state.voted, stand_at_ms)",
-        "return Unattached(epoch, leader_id, None, stand_at_ms)",
+        [
+            Edit(
+                "member.py",
+                "return Unattached(epoch, leader_id, state.voted, stand_at_ms)",
+                "return Unattached(epoch, leader_id, None, stand_at_ms)",
+            ),
+        ],
     ),
     Bug(
         "lead-again-after-restart",
-        "member.py",
-        "if leader_id == self.node.node_id:",
-        "if False:",
+        [
+            Edit(
+                "member.py",
+                "if leader_id == self.node.node_id:",
+                "if False:",
+            ),
+        ],
     ),
     Bug(
         "go-on-as-candidate",
-        "member.py",
-        """        # durable may be shorter now than when the others granted their votes.
+        [
+            Edit(
+                "member.py",
+                """        # durable may be shorter now than when the others granted their votes.
 """,
-        """        if state.voted == self.node and leader_id == NOBODY and self.is_voter:
+                """        if state.voted == self.node and leader_id == NOBODY and self.is_voter:
             ballot = Ballot(self.voters, self.node.node_id)
             return Candidate(epoch, ballot, stand_at_ms)
 """,
+            ),
+        ],
     ),
     Bug(
         "stand-without-new-epoch",
-        "member.py",
-        "            self.epoch + 1,\n            Ballot(",
-        "            max(1, self.epoch),\n            Ballot(",
+        [
+            Edit(
+                "member.py",
+                """            self.epoch + 1,
+            Ballot(""",
+                """            max(1, self.epoch),
+            Ballot(""",
+            ),
+        ],
     ),
     Bug(
         "stand-only-once",
-        "member.py",
-        "self._become(Unattached(self.epoch, voted=voted, stand_at_ms=stand_at_ms))",
-        "self._become(Unattached(self.epoch, voted=voted))",
+        [
+            Edit(
+                "member.py",
+                "self._become(Unattached(self.epoch, voted=voted, stand_at_ms=stand_at_ms))",
+                "self._become(Unattached(self.epoch, voted=voted))",
+            ),
+        ],
     ),
     Bug(
         "commit-old-epochs",
-        "leading.py",
-        "if reached > max(leader.start_offset, leader.high_watermark):",
-        "if reached > leader.high_watermark:",
+        [
+            Edit(
+                "leading.py",
+                "if reached > max(leader.start_offset, leader.high_watermark):",
+                "if reached > leader.high_watermark:",
+            ),
+        ],
     ),
     Bug(
         "count-own-undurable-end",
-        "leading.py",
-        "leader.progress.of(self.node, now_ms).end_offset = self._durable_end",
-        "leader.progress.of(self.node, now_ms).end_offset = self._log.end_offset",
+        [
+            Edit(
+                "leading.py",
+                "leader.progress.of(self.node, now_ms).end_offset = self._durable_end",
+                "leader.progress.of(self.node, now_ms).end_offset = self._log.end_offset",
+            ),
+        ],
     ),
     Bug(
         "majority-of-half",
-        "voters.py",
-        "return len(self._by_id.keys() & set(node_ids)) > len(self._by_id) // 2",
-        "return len(self._by_id.keys() & set(node_ids)) >= len(self._by_id) / 2",
+        [
+            Edit(
+                "voters.py",
+                "return len(self._by_id.keys() & set(node_ids)) > len(self._by_id) // 2",
+                "return len(self._by_id.keys() & set(node_ids)) >= len(self._by_id) / 2",
+            ),
+        ],
     ),
     Bug(
         "commit-by-one-too-few",
-        "voters.py",
-        "return reached[len(reached) // 2]",
-        "return reached[(len(reached) - 1) // 2]",
+        [
+            Edit(
+                "voters.py",
+                "return reached[len(reached) // 2]",
+                "return reached[(len(reached) - 1) // 2]",
+            ),
+        ],
     ),
     Bug(
-        "serve-any-epoch",
-        "leading.py",
-        """        if epoch < self.epoch:
+        "no-fencing",
+        [
+            Edit(
+                "leading.py",
+                """        if epoch < self.epoch:
             return ErrorCode.FENCED_LEADER_EPOCH
         if epoch > self.epoch:
             return ErrorCode.UNKNOWN_LEADER_EPOCH
 """,
-        "",
-    ),
-    Bug(
-        "follow-any-epoch",
-        "core.py",
-        """            case Follower() as follower if (error, leader_id, epoch) == (
+                "",
+            ),
+            Edit(
+                "core.py",
+                """            case Follower() as follower if (error, leader_id, epoch) == (
                 ErrorCode.NONE,
                 follower.leader_id,
                 follower.epoch,
             ):
 """,
-        """            case Follower() as follower if (error, leader_id) == (
-                ErrorCode.NONE,
-                follower.leader_id,
-            ):
+                """            case Follower() as follower if error is ErrorCode.NONE:
 """,
+            ),
+        ],
     ),
     Bug(
         "no-divergence",
-        "log_view.py",
-        "if end.epoch != last_fetched_epoch or end.end_offset < offset:",
-        "if end.end_offset < offset:",
+        [
+            Edit(
+                "log_view.py",
+                "if end.epoch != last_fetched_epoch or end.end_offset < offset:",
+                "if end.end_offset < offset:",
+            ),
+        ],
     ),
     Bug(
         "truncate-too-far",
-        "log_view.py",
-        "        return FetchVerdict(diverging=end)",
-        "        return FetchVerdict(diverging=EpochEnd(end.epoch, log.start_offset))",
+        [
+            Edit(
+                "log_view.py",
+                "        return FetchVerdict(diverging=end)",
+                "        return FetchVerdict(diverging=EpochEnd(end.epoch, log.start_offset))",
+            ),
+        ],
     ),
     Bug(
         "pre-vote-granted-always",
-        "voting.py",
-        "return asked.pre_vote and up_to_date and not follower.hears_leader",
-        "return asked.pre_vote and up_to_date",
+        [
+            Edit(
+                "voting.py",
+                "return asked.pre_vote and up_to_date and not follower.hears_leader",
+                "return asked.pre_vote and up_to_date",
+            ),
+        ],
     ),
     Bug(
         "leader-grants-pre-votes",
-        "voting.py",
-        """            case Leader():
+        [
+            Edit(
+                "voting.py",
+                """            case Leader():
                 return False
 """,
-        """            case Leader():
+                """            case Leader():
                 return asked.pre_vote
 """,
+            ),
+        ],
     ),
     Bug(
         "new-voters-are-not-asked",
-        "leading.py",
-        "                leader.progress.change(voters)\n",
-        "",
+        [
+            Edit(
+                "leading.py",
+                """                leader.progress.change(voters)
+""",
+                "",
+            ),
+        ],
     ),
 ]
 
@@ -199,12 +278,13 @@ def main() -> int:
 
 def plant(bug: Bug, source: Path) -> bool:
     """Whether it fits."""
-    path = source / "barnabas" / "raft" / bug.path
-    text = path.read_text()
-    if text.count(bug.good) != 1:
-        print(f"{bug.name} does not fit {bug.path} any more: mend {__file__}")
-        return False
-    path.write_text(text.replace(bug.good, bug.bad))
+    for edit in bug.edits:
+        path = source / "barnabas" / "raft" / edit.path
+        text = path.read_text()
+        if text.count(edit.good) != 1:
+            print(f"{bug.name} does not fit {edit.path} any more: mend {__file__}")
+            return False
+        path.write_text(text.replace(edit.good, edit.bad))
     return True
 
 

@@ -37,6 +37,10 @@ class World:
         self.first_voters = Voters(map(self.voter, keys[:voters]))
         self.nodes = [self._node(key) for key in keys]
         self.checkers.replicas.extend(self.nodes)
+        # With few at a time, followers often have the end of one epoch and nothing of the next.
+        max_fetch_records = self.random.choice([1, 2, 8])
+        for node in self.nodes:
+            node.max_fetch_records = max_fetch_records
         self._proposals = 0
 
     def voter(self, key: ReplicaKey) -> Voter:
