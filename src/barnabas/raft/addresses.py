@@ -23,12 +23,19 @@ class Addresses:
         self._turn = 0
 
     def change(self, voters: Voters) -> None:
+        """Other voters, or other endpoints of theirs, which are newer than what was learnt."""
+        if voters.get(self._leader_id) != self._voters.get(self._leader_id):
+            self.forget_leader()
         self._voters = voters
 
     def learn(self, leader_id: int, address: Address | None) -> None:
         """Some message says where the leader is."""
         if address is not None and leader_id != NOBODY:
             self._leader_id, self._leader = leader_id, address
+
+    def forget_leader(self) -> None:
+        """It is not where it was said to be."""
+        self._leader_id, self._leader = NOBODY, None
 
     def learn_endpoints(self, leader_id: int, endpoints: Sequence[Endpoint]) -> None:
         self.learn(leader_id, self.choose(endpoints))

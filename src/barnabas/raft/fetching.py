@@ -143,6 +143,7 @@ class Fetching:
         is_gone = isinstance(error, ConnectionError)
         if is_gone and fetch.is_to_leader and fetch.epoch == raft.epoch:
             _logger.info("The connection to leader %d broke: %s", fetch.source, error)
+            self._driver.addresses.forget_leader()
             raft.leader_lost(self._driver.now_ms)
         self._rest()
 

@@ -1,0 +1,296 @@
+"""What a member answers, also to those who ask for what makes no sense."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.raft.cluster import Cluster, Member, decoded, simulated, until
+
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages import begin_quorum_epoch as begin
+from barnabas.wire.messages import end_quorum_epoch as end
+from barnabas.wire.messages import fetch, fetch_snapshot, vote
+from barnabas.wire.uuid import METADATA_TOPIC_ID
+
+TOPIC = "__cluster_metadata"
+HUGE = 2**62
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    return Cluster(tmp_path)
+
+
+def a_vote(topic: str = TOPIC, cluster_id: str | None = "cluster", **fields: Any) -> Any:
+    defaults = {"replica_epoch": 50, "replica_id": 2, "last_offset_epoch": 49, "last_offset": HUGE}
+    partition = vote.RequestPartitionData(**(defaults | fields))
+    topics = [vote.RequestTopicData(topic_name=topic, partitions=[partition])]
+    return vote.VoteRequest(cluster_id=cluster_id, topics=topics)
+
+
+def a_beginning(topic: str = TOPIC, cluster_id: str | None = "cluster", **fields: Any) -> Any:
+    partition = begin.RequestPartitionData(**({"leader_id": 2, "leader_epoch": 50} | fields))
+    topics = [begin.RequestTopicData(topic_name=topic, partitions=[partition])]
+    return begin.BeginQuorumEpochRequest(cluster_id=cluster_id, topics=topics)
+
+
+def an_ending(topic: str = TOPIC, cluster_id: str | None = "cluster", **fields: Any) -> Any:
+    partition = end.RequestPartitionData(**({"leader_id": 2, "leader_epoch": 50} | fields))
+    topics = [end.RequestTopicData(topic_name=topic, partitions=[partition])]
+    return end.EndQuorumEpochRequest(cluster_id=cluster_id, topics=topics)
+
+
+def a_fetch(
+    topic_id: bytes = METADATA_TOPIC_ID,
+    cluster_id: str | None = "cluster",
+    *,
+    max_wait_ms: int = 0,
+    max_bytes: int = 1 << 20,
+    replica_id: int = 9,
+    **fields: Any,
+) -> fetch.FetchRequest:
+    partition = fetch.FetchPartition(
+        **({"fetch_offset": 0, "last_fetched_epoch": 0, "partition_max_bytes": 1 << 20} | fields)
+    )
+    return fetch.FetchRequest(
+        cluster_id=cluster_id,
+        replica_state=fetch.ReplicaState(replica_id=replica_id),
+        max_wait_ms=max_wait_ms,
+        max_bytes=max_bytes,
+        topics=[fetch.FetchTopic(topic_id=topic_id, partitions=[partition])],
+    )
+
+
+def a_piece(
+    name: str = TOPIC, cluster_id: str | None = "cluster", *, end_offset: int = 5, **fields: Any
+) -> fetch_snapshot.FetchSnapshotRequest:
+    partition = fetch_snapshot.RequestPartitionSnapshot(
+        snapshot_id=fetch_snapshot.SnapshotId(end_offset=end_offset, epoch=1), **fields
+    )
+    topic = fetch_snapshot.RequestTopicSnapshot(name=name, partitions=[partition])
+    return fetch_snapshot.FetchSnapshotRequest(cluster_id=cluster_id, replica_id=9, topics=[topic])
+
+
+async def asked(member: Member, request: Any) -> Any:
+    return await member.serve(request)
+
+
+def partition_of(answer: Any) -> Any:
+    topics = answer.responses if isinstance(answer, fetch.FetchResponse) else answer.topics
+    return topics[0].partitions[0]
+
+
+REQUESTS = [a_vote, a_beginning, an_ending, a_fetch, a_piece]
+
+
+@pytest.mark.parametrize("make", REQUESTS)
+def test_another_cluster_is_turned_away(cluster: Cluster, make: Any) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        epoch = leader.quorum.epoch
+        answer = await asked(leader, make(cluster_id="another"))
+        assert answer.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
+        assert leader.quorum.epoch == epoch
+
+    simulated(life())
+
+
+@pytest.mark.parametrize("make", [a_vote, a_beginning, an_ending])
+def test_another_topic_is_not_the_quorums(cluster: Cluster, make: Any) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        nothing, several = make(), make()
+        nothing.topics = []
+        several.topics *= 2
+        for request in (make(topic="orders"), make(partition_index=3), nothing, several):
+            answer = await asked(leader, request)
+            assert answer.error_code == ErrorCode.INVALID_REQUEST
+
+    simulated(life())
+
+
+def test_a_snapshot_of_another_topic_is_unknown(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        answer = await asked(leader, a_piece(name="orders"))
+        unknown = partition_of(answer)
+        assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    simulated(life())
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        a_vote(replica_id=-1),
+        a_vote(last_offset=-1),
+        a_vote(last_offset_epoch=-1),
+        a_vote(last_offset_epoch=50),
+        a_beginning(leader_id=-1),
+        an_ending(leader_id=-1),
+    ],
+)
+def test_numbers_that_make_no_sense_are_invalid(cluster: Cluster, request_: Any) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        answer = await asked(leader, request_)
+        assert partition_of(answer).error_code == ErrorCode.INVALID_REQUEST
+
+    simulated(life())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"fetch_offset": -1},
+        {"last_fetched_epoch": -1},
+        {"last_fetched_epoch": 2**30},
+        {"max_wait_ms": -1},
+    ],
+)
+def test_a_fetch_that_makes_no_sense_is_invalid(cluster: Cluster, fields: dict[str, int]) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        epoch = leader.quorum.epoch
+        answer = await asked(leader, a_fetch(current_leader_epoch=epoch, **fields))  # type: ignore[arg-type]
+        assert partition_of(answer).error_code == ErrorCode.INVALID_REQUEST
+
+    simulated(life())
+
+
+def test_a_fetch_in_another_epoch_is_told_who_leads_and_where(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        follower = cluster.followers_of(leader)[0]
+        epoch = leader.quorum.epoch
+        for member, asked_epoch, code in [
+            (leader, epoch - 1, ErrorCode.FENCED_LEADER_EPOCH),
+            (leader, epoch + 1, ErrorCode.UNKNOWN_LEADER_EPOCH),
+            (follower, epoch, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        ]:
+            answer = await asked(member, a_fetch(current_leader_epoch=asked_epoch))
+            partition = partition_of(answer)
+            assert partition.error_code == code
+            assert partition.current_leader.leader_id == leader.node_id
+            assert partition.current_leader.leader_epoch == epoch
+            (node,) = answer.node_endpoints
+            assert (node.node_id, node.port) == (leader.node_id, leader.port)
+
+    simulated(life())
+
+
+def test_versions_without_endpoints_are_answered_without(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        quorum = cluster.followers_of(await cluster.leader())[0].quorum
+        answers: list[tuple[Any, int]] = [
+            (quorum.vote(a_vote(replica_epoch=0, last_offset_epoch=0), 0), 0),
+            (quorum.begin_epoch(a_beginning(leader_epoch=0), 0), 0),
+            (quorum.end_epoch(an_ending(leader_epoch=0), 0), 0),
+            (quorum.fetch_snapshot(a_piece(current_leader_epoch=0), 0), 0),
+            (quorum.fetch(a_fetch(current_leader_epoch=0), 12), 12),
+        ]
+        for answer, version in answers:
+            again: Any = decoded(answer, version)
+            assert partition_of(again).error_code != ErrorCode.NONE
+            assert not again.node_endpoints
+
+    simulated(life())
+
+
+def test_a_fetch_waits_for_news_and_no_longer_than_it_wants_to(cluster: Cluster) -> None:
+    async def life() -> None:
+        loop = asyncio.get_running_loop()
+        cluster.start()
+        leader = await cluster.leader()
+        await until(lambda: leader.quorum.high_watermark == leader.quorum.end_offset)
+        epoch, offset = leader.quorum.epoch, leader.quorum.end_offset
+        fields = {"current_leader_epoch": epoch, "fetch_offset": offset}
+        request = a_fetch(max_wait_ms=300, last_fetched_epoch=epoch, **fields)
+        begun_s = loop.time()
+        answer = await asked(leader, request)
+        assert loop.time() - begun_s == pytest.approx(0.3, abs=0.01)
+        assert len(partition_of(answer).records) == 0
+        waiting = asyncio.ensure_future(asked(leader, request))
+        await asyncio.sleep(0.1)
+        leader.append(b"news")
+        answer = await waiting
+        assert loop.time() - begun_s < 0.45
+        assert b"news" in bytes(partition_of(answer).records)
+
+    simulated(life())
+
+
+def test_who_does_not_know_the_high_watermark_is_told_at_once(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        await until(lambda: leader.quorum.high_watermark == leader.quorum.end_offset)
+        epoch, offset = leader.quorum.epoch, leader.quorum.end_offset
+        request = a_fetch(
+            max_wait_ms=10_000,
+            current_leader_epoch=epoch,
+            fetch_offset=offset,
+            last_fetched_epoch=epoch,
+            high_watermark=0,
+        )
+        answer = leader.quorum.fetch(request, 18)
+        assert isinstance(answer, fetch.FetchResponse)
+        assert partition_of(answer).high_watermark == leader.quorum.high_watermark
+
+    simulated(life())
+
+
+def test_who_waits_is_told_when_the_leader_leads_no_longer(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        epoch, offset = leader.quorum.epoch, leader.quorum.end_offset
+        request = a_fetch(
+            max_wait_ms=30_000,
+            current_leader_epoch=epoch,
+            fetch_offset=offset,
+            last_fetched_epoch=epoch,
+        )
+        waiting = asyncio.ensure_future(asked(leader, request))
+        await asyncio.sleep(0.01)
+        await leader.stop()
+        answer = await waiting
+        assert partition_of(answer).error_code != ErrorCode.NONE
+
+    simulated(life())
+
+
+@pytest.mark.parametrize("position", [-1, HUGE])
+def test_beyond_the_ends_of_a_snapshot_there_is_nothing(cluster: Cluster, position: int) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        epoch = leader.quorum.epoch
+        writer = leader.quorum.begin_snapshot(1, 1, 1)
+        leader.quorum.finish_snapshot(writer)
+        answer = await asked(
+            leader, a_piece(end_offset=1, position=position, current_leader_epoch=epoch)
+        )
+        assert partition_of(answer).error_code == ErrorCode.POSITION_OUT_OF_RANGE
+
+    simulated(life())
+
+
+@pytest.mark.parametrize("end_offset", [0, 5, -1])
+def test_a_snapshot_that_is_not_there_is_not_found(cluster: Cluster, end_offset: int) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        epoch = leader.quorum.epoch
+        answer = await asked(leader, a_piece(end_offset=end_offset, current_leader_epoch=epoch))
+        assert partition_of(answer).error_code == ErrorCode.SNAPSHOT_NOT_FOUND
+
+    simulated(life())
