@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.brokers import PeerBroker, peer, peer_is_here
-from tests.controller.conftest import Home, settings
-from tests.controller.test_controller import create, join, nothing
+from tests.node.home import Home, Life, nothing
 
-from barnabas.controller import Controller
-from barnabas.log import LogDirectory
 from barnabas.metadata.image import Image
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
@@ -24,18 +21,20 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """A directory that has seen everything a controller writes, snapshots and restarts too."""
-    home = Home(tmp_path_factory.mktemp("ours") / "log")
-    home.settings = settings(metadata_log_max_record_bytes_between_snapshots="3000")
+    home = Home(
+        tmp_path_factory.mktemp("ours") / "log",
+        metadata_log_max_record_bytes_between_snapshots="3000",
+    )
 
-    async def life(controller: Controller) -> None:
-        await join(controller)
+    async def happens(life: Life) -> None:
+        await life.join()
         for number in range(60):
-            await create(controller, f"topic-{number}", partitions=3)
+            await life.create(f"topic-{number}", partitions=3)
             home.now_ms += 1000
-            controller.maintain(home.now_ms)
-        await controller.handle(DeleteTopicsRequest(topics=[DeleteTopicState(name="topic-0")]))
+            life.node.snapshots.maintain(home.now_ms)
+        await life.handle(DeleteTopicsRequest(topics=[DeleteTopicState(name="topic-0")]))
 
-    home.run(life)
+    home.run(happens)
     home.run(nothing)
     return home
 
@@ -97,10 +96,5 @@ def test_what_the_real_kafka_wrote_makes_our_image(tmp_path: Path) -> None:
 
 
 def _taken_over(directory: Path, scratch: Path) -> Image:
-    home = Home(scratch / "unused")
-    home.path = scratch / "kafka"
-    shutil.copytree(directory, home.path)
-    opened = LogDirectory.open(home.path)
-    home.node = type(home.node)(1, opened.directory_id, home.node.endpoints)
-    opened.close(clean=False)
-    return home.run(nothing).image
+    shutil.copytree(directory, scratch / "kafka")
+    return Home(scratch / "kafka", is_formatted=True).run(nothing)

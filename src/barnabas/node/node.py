@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from barnabas.config import BrokerSettings, Listener, Resolver, SecurityProtocol
+from barnabas.controller import Controller
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
 from barnabas.node.broker_side import BrokerSide
@@ -45,14 +46,14 @@ class Node:
         self._fatal = Fatal()
         self._threads = surroundings.threads(loop)
         self._peers = surroundings.peers(loop, f"node-{settings.node_id}")
-        self._metadata = ClusterMetadata()
-        self._resolver = Resolver(settings, self._metadata.image.configs)
+        self.metadata = ClusterMetadata()
+        self._resolver = Resolver(settings, self.metadata.image.configs)
         self._incarnation_id = surroundings.random_uuid()
         self._controller_side = self._build_controller() if settings.is_controller else None
         self._controller_listeners = (
             self._controller_side.listen() if self._controller_side is not None else []
         )
-        self._quorum = open_quorum(
+        self.quorum = open_quorum(
             settings,
             storage.metadata,
             self._controller_listeners,
@@ -62,20 +63,20 @@ class Node:
         )
         self._channel = ControllerChannel(
             settings.node_id,
-            self._quorum,
-            self._controller_side.take_part(self._quorum) if self._controller_side else None,
+            self.quorum,
+            self._controller_side.take_part(self.quorum) if self._controller_side else None,
             self._peers,
         )
-        self._snapshots = MetadataSnapshots(
+        self.snapshots = MetadataSnapshots(
             settings,
-            self._quorum,
-            lambda: self._metadata.image,
+            self.quorum,
+            lambda: self.metadata.image,
             threads=self._threads,
             clock=surroundings.clock,
             failed=self.failed,
         )
         self._broker_side: BrokerSide | None = None
-        self._metadata.follow(self._follow)
+        self.metadata.follow(self._follow)
         self._chores = Chores(self._fatal, surroundings.clock)
 
     @classmethod
@@ -99,6 +100,15 @@ class Node:
             storage.abandon()
             raise
         return node
+
+    @property
+    def cluster_id(self) -> str:
+        return self._storage.meta.cluster_id
+
+    @property
+    def controller(self) -> Controller:
+        assert self._controller_side is not None, "this node is a broker only"
+        return self._controller_side.controller
 
     @property
     def broker(self) -> Broker:
@@ -133,14 +143,17 @@ class Node:
         self._chores.stop()
         if self._broker_side is not None:
             await self._broker_side.leave()
-        await self._snapshots.close()
-        await self._quorum.stop()
+        await self.snapshots.close()
+        await self.quorum.stop()
         if self._controller_side is not None:
             await self._controller_side.close()
         self._peers.close()
         await self._threads.close()
-        is_clean = self._broker_side.close() if self._broker_side is not None else True
-        is_clean = self._storage.close_metadata() and is_clean
+        if self._broker_side is None:
+            is_clean = self._storage.close()
+        else:
+            is_clean = self._broker_side.close()
+            is_clean = self._storage.close(but_for=self._storage.directories) and is_clean
         log.info("stopped cleanly" if is_clean else "stopped; the next start will recover")
 
     # Starting
@@ -148,7 +161,7 @@ class Node:
     def _build_controller(self) -> ControllerSide:
         return ControllerSide(
             self.settings,
-            self._metadata,
+            self.metadata,
             self._resolver,
             cluster_id=self._storage.meta.cluster_id,
             bootstrap=read_bootstrap(self._storage.metadata.path),
@@ -157,18 +170,18 @@ class Node:
         )
 
     async def _open(self) -> None:
-        self._quorum.start(self)
+        self.quorum.start(self)
         self._require_no_failure()
         if self._controller_side is not None:
             self._controller_side.register(self._channel, self._controller_listeners)
             self._chores.often(self._controller_side.maintain)
-        self._chores.now_and_then(self._snapshots.maintain)
+        self._chores.now_and_then(self.snapshots.maintain)
         if self.settings.is_broker:
             await self._open_broker()
         log.info(
             "node %d of cluster %s serves %s",
             self.settings.node_id,
-            self._storage.meta.cluster_id,
+            self.cluster_id,
             ", ".join(map(str, self.listeners)),
         )
 
@@ -179,7 +192,7 @@ class Node:
         side = self._broker_side = BrokerSide(
             self.settings,
             self._storage,
-            self._metadata,
+            self.metadata,
             self._resolver,
             self._channel,
             self._peers,
@@ -204,7 +217,7 @@ class Node:
 
     def committed(self, batches: Sequence[CommittedBatch]) -> None:
         try:
-            self._metadata.take(batches)
+            self.metadata.take(batches)
         except NodeError as error:
             self._fatal.declare(str(error))
             return
@@ -213,7 +226,7 @@ class Node:
 
     def reset(self, batches: Iterable[CommittedBatch]) -> None:
         try:
-            self._metadata.replace(batches)
+            self.metadata.replace(batches)
         except NodeError as error:
             self._fatal.declare(str(error))
 

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -105,16 +105,18 @@ class Storage:
             await threads.call(partial(directory.recover_all, config_of, _Progress(directory.path)))
             log.info("%s recovered in %.2f s", directory.path, time.monotonic() - began)
 
-    def close_metadata(self) -> bool:
-        """Stop the metadata directory cleanly, where it is not one of those with partitions."""
-        if self.metadata in self.directories:
-            return True
-        try:
-            self.metadata.close()
-        except LogDirFailure as failure:
-            log.error("Not stopped cleanly: %s", failure)
-            return False
-        return True
+    def close(self, *, but_for: Collection[LogDirectory] = ()) -> bool:
+        """Stop directories cleanly, but for those that others have; False if one refused."""
+        is_clean = True
+        for directory in self._opened.values():
+            if directory in but_for:
+                continue
+            try:
+                directory.close()
+            except LogDirFailure as failure:
+                log.error("Not stopped cleanly: %s", failure)
+                is_clean = False
+        return is_clean
 
     def abandon(self) -> None:
         """Let go of everything; what had been stopped cleanly need not be checked next time."""

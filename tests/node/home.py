@@ -1,0 +1,135 @@
+"""A node that is a controller only, on a directory where it lives one life after the other."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from barnabas.config import BrokerSettings
+from barnabas.metadata.features import SUPPORTED
+from barnabas.metadata.image import Image
+from barnabas.node import Node
+from barnabas.node.cluster_metadata import Follower
+from barnabas.node.format import format_storage
+from barnabas.node.surroundings import Surroundings
+from barnabas.raft import Quorum
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Feature
+from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.schema import Message
+
+NOW_MS = 1_700_000_000_000
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+BROKER_ID = 7
+BROKER_DIRECTORY = b"d" * 16
+
+
+class Life:
+    """The controller while it runs."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    @property
+    def image(self) -> Image:
+        return self.node.metadata.image
+
+    @property
+    def quorum(self) -> Quorum:
+        return self.node.quorum
+
+    def follow(self, follower: Follower) -> None:
+        self.node.metadata.follow(follower)
+
+    async def handle(self, request: Message) -> Any:
+        return await self.node.controller.handle(request)
+
+    async def join(self) -> None:
+        """Register a broker and let it in."""
+        registered = await self.handle(
+            BrokerRegistrationRequest(
+                broker_id=BROKER_ID,
+                cluster_id=self.node.cluster_id,
+                incarnation_id=b"i" * 16,
+                features=[
+                    Feature(
+                        name=name, min_supported_version=each.min, max_supported_version=each.max
+                    )
+                    for name, each in SUPPORTED.items()
+                ],
+                log_dirs=[BROKER_DIRECTORY],
+            )
+        )
+        assert registered.error_code == ErrorCode.NONE
+        await self.handle(
+            BrokerHeartbeatRequest(
+                broker_id=BROKER_ID,
+                broker_epoch=registered.broker_epoch,
+                current_metadata_offset=self.image.offset,
+            )
+        )
+
+    async def create(self, *names: str, partitions: int = 1) -> Any:
+        return await self.handle(
+            CreateTopicsRequest(
+                topics=[
+                    CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+                    for name in names
+                ]
+            )
+        )
+
+
+class Home:
+    """A formatted directory."""
+
+    def __init__(self, path: Path, *, is_formatted: bool = False, **settings: str) -> None:
+        self.path = path
+        self.now_ms = NOW_MS
+        self.set(**settings)
+        if not is_formatted:
+            format_storage(self.settings, cluster_id=CLUSTER_ID)
+
+    def set(self, **settings: str) -> None:
+        """Settings for the lives to come, `_` in place of dots."""
+        self.settings = BrokerSettings.from_properties(
+            {
+                "process.roles": "controller",
+                "node.id": "1",
+                "listeners": "CONTROLLER://127.0.0.1:0",
+                "controller.listener.names": "CONTROLLER",
+                "controller.quorum.bootstrap.servers": "127.0.0.1:1",
+                "log.dirs": str(self.path),
+                **{name.replace("_", "."): value for name, value in settings.items()},
+            }
+        )
+
+    @property
+    def folder(self) -> Path:
+        return self.path / "__cluster_metadata-0"
+
+    def run(self, life: Callable[[Life], Awaitable[Any]], *, clean: bool = True) -> Image:
+        """Start the node, let `life` happen, stop it; what it knew at the end."""
+
+        async def whole_life() -> Image:
+            node = await Node.start(self.settings, Surroundings(clock=lambda: self.now_ms))
+            try:
+                await life(Life(node))
+            finally:
+                await node.stop()
+            return node.metadata.image
+
+        image = asyncio.run(whole_life())
+        if not clean:  # as a kill would have left it, with nothing known to be on disk
+            for mark in (".kafka_cleanshutdown", "recovery-point-offset-checkpoint"):
+                (self.path / mark).unlink()
+        return image
+
+
+async def nothing(life: Life) -> None:
+    """A life in which nobody asks for anything."""
+
+
+def names(image: Image) -> set[str]:
+    return {topic.name for topic in image.topics}
