@@ -133,9 +133,9 @@ def test_kafkas_tools(mixed: Cluster, topic: str, tmp_path: Path) -> None:
     assert re.search(r"LeaderId: +10\d", status)
     replication = cluster_tool(mixed, "metadata-quorum", "describe", "--replication")
     assert len(re.findall("Observer", replication)) == 2
-    taken(mixed, f"{topic}-group", topic, 100)
+    taken(mixed, f"{topic}-group", topic, 200 * PARTITIONS)
     groups = cluster_tool(mixed, "consumer-groups", "--describe", "--group", f"{topic}-group")
-    assert groups.count(topic) >= PARTITIONS
+    assert len(re.findall(rf" {topic} +\d +200 +200 +0 ", groups)) == PARTITIONS
 
 
 def come_back(mixed: Cluster, node: Node) -> None:
