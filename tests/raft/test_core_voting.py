@@ -224,6 +224,20 @@ def test_a_follower_whose_pre_vote_is_refused_follows_on_in_its_epoch() -> None:
     assert persisted(member) == []
 
 
+def test_the_leaders_own_word_that_it_leads_is_enough() -> None:
+    member = Member(epoch=4, leader_id=3)
+    member.until_it_stands()
+    member.raft.vote_told(3, VoteTold(NONE, 3, 4, False), member.now_ms)
+    assert member.raft.fetch_from() == 3
+
+
+def test_a_leader_that_resigned_may_be_voted_out_by_itself() -> None:
+    member = Member(epoch=4, leader_id=3)
+    member.until_it_stands()
+    member.raft.vote_told(3, VoteTold(NONE, 3, 4, True), member.now_ms)
+    assert isinstance(member.raft.role, Candidate)
+
+
 def test_a_candidate_that_lost_asks_for_pre_votes_before_it_stands_again() -> None:
     member = Member(epoch=4)
     member.until_it_stands()

@@ -123,11 +123,6 @@ class Voters:
         voter = self._by_id.get(replica.node_id)
         return voter is not None and voter.key.matches(replica)
 
-    def differs_by_one_at_most(self, other: "Voters") -> bool:
-        """Whether every majority of these meets every majority of the others (KIP-853)."""
-        mine, theirs = set(self.replicas()), set(other.replicas())
-        return len(mine - theirs) + len(theirs - mine) <= 1
-
     def is_majority(self, node_ids: Iterable[int]) -> bool:
         return len(self._by_id.keys() & set(node_ids)) > len(self._by_id) // 2
 

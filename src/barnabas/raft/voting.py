@@ -143,7 +143,8 @@ class Voting(Member):
                 ballot.count(voter_id, told.granted)
                 if ballot.is_won:
                     self._campaign(prospective, now_ms)
-                elif ballot.is_lost:
+                elif ballot.is_lost or voter_id == prospective.leader_id == told.leader_id:
+                    # The leader itself says that it leads: Kafka would ask the others, too.
                     self._stand_back(now_ms)
             case Candidate(ballot=ballot) as candidate:
                 ballot.count(voter_id, told.granted)
