@@ -199,6 +199,16 @@ def test_a_partition_that_cannot_be_opened_counts_as_failed(
     assert follower.fetchers.failed_count == 0
 
 
+def test_a_partition_whose_disk_failed_is_not_followed_in_another_epoch(cluster: Cluster) -> None:
+    cluster.create_topic("orders")
+    cluster.run(10)
+    follower = cluster.brokers[2]
+    follower.partitions.lose(follower.directories[0], OSError("it is broken"))
+    follower.lead("orders", leader=1)
+    assert followed_by(cluster, 2) == []
+    assert follower.fetchers.failed_count == 1
+
+
 def test_nothing_is_asked_after_the_stop(cluster: Cluster) -> None:
     cluster.create_topic("orders", 40)
     cluster.brokers[2].fetchers.stop()

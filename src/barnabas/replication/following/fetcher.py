@@ -110,8 +110,7 @@ class Fetcher:
         log = partition.log
         if log.latest_epoch < 0 and log.end_offset > partition.high_watermark:
             # Without epochs nobody can tell what is common: only what counted is sure to be.
-            counted = partition.high_watermark
-            self._attempt(followed, lambda: self._intake.truncate(partition, counted), 0)
+            self._attempt(followed, 0, self._intake.truncate, partition, partition.high_watermark)
         self._paused_until_ms = 0  # there is news of that broker: it may be back
 
     def remove(self, key: PartitionKey) -> None:
@@ -241,7 +240,7 @@ class Fetcher:
             self._fail(followed, "its disk failed")
             return
         if answer.error_code == ErrorCode.NONE:
-            self._attempt(followed, lambda: self._intake.take(followed, answer), now_ms)
+            self._attempt(followed, now_ms, self._intake.take, followed, answer)
             if isinstance(answer.records, memoryview) and answer.records:
                 self._count(followed, len(answer.records), now_ms)
             if followed.ask() != asked:
@@ -267,14 +266,16 @@ class Fetcher:
             return
         followed.standing = Standing.FETCHING
         self._moved[followed.key] = followed
-        self._attempt(followed, lambda: self._intake.place(located), now_ms)
+        self._attempt(followed, now_ms, self._intake.place, located)
 
     # Waiting
 
-    def _attempt(self, followed: Followed, step: Callable[[], None], now_ms: int) -> None:
+    def _attempt(
+        self, followed: Followed, now_ms: int, step: Callable[..., None], *given: object
+    ) -> None:
         """Do what changes the log; what goes wrong with one partition is its own affair."""
         try:
-            step()
+            step(*given)
         except (KafkaError, Nonsense) as refusal:
             self._delay(followed, self.limits.backoff_ms, now_ms)
             if followed.refusals == 1:

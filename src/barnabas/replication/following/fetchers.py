@@ -159,6 +159,9 @@ class Fetchers:
             _logger.error("A partition is not followed: %s", failure)
             self._unopened[key] = None
             return None
+        if partition.failure is not None:
+            self._unopened[key] = None
+            return None
         source = self._source_of(state.leader, self._number_of(key))
         self._by_key[key] = source
         source.fetcher.add(partition, state.leader_epoch)

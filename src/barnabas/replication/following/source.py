@@ -131,7 +131,11 @@ class Source:
             _logger.info("no answer from broker %d: %s", self.leader_id, answer)
             self.fetcher.lost(now_ms)
         else:
-            self.fetcher.answered(answer, now_ms)
+            try:
+                self.fetcher.answered(answer, now_ms)
+            except Exception:  # whatever it is, replication must not end with it
+                _logger.exception("an answer of broker %d was not taken in", self.leader_id)
+                self.fetcher.lost(now_ms)
         self.step()
 
     def _now_ms(self) -> int:
