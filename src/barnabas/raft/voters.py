@@ -56,10 +56,11 @@ class Voter:
 class Voters:
     """A set of voters, by node id."""
 
-    __slots__ = ("_by_id",)
+    __slots__ = ("_by_id", "_keys")
 
     def __init__(self, voters: Iterable[Voter]) -> None:
         self._by_id: Mapping[int, Voter] = {voter.node_id: voter for voter in voters}
+        self._keys = {node_id: self._by_id[node_id].key for node_id in sorted(self._by_id)}
 
     @classmethod
     def from_record(cls, record: VotersRecord) -> "Voters":
@@ -106,7 +107,7 @@ class Voters:
         return self._by_id.get(node_id)
 
     def ids(self) -> list[int]:
-        return sorted(self._by_id)
+        return list(self._keys)
 
     def with_voter(self, voter: Voter) -> "Voters":
         """The same set in which one voter is as given."""
@@ -116,12 +117,12 @@ class Voters:
         return Voters(voter for voter in self if voter.node_id != node_id)
 
     def replicas(self) -> list[ReplicaKey]:
-        return [self._by_id[node_id].key for node_id in self.ids()]
+        return list(self._keys.values())
 
     def includes(self, replica: ReplicaKey) -> bool:
         """Whether it votes. A voter whose directory is not known votes from any."""
-        voter = self._by_id.get(replica.node_id)
-        return voter is not None and voter.key.matches(replica)
+        key = self._keys.get(replica.node_id)
+        return key is not None and key.matches(replica)
 
     def is_majority(self, node_ids: Iterable[int]) -> bool:
         return len(self._by_id.keys() & set(node_ids)) > len(self._by_id) // 2

@@ -159,8 +159,10 @@ class Node:
                     self._checkers.role_changed(self, role)
                     if not isinstance(role, Leader):
                         self._refuse_polls()
-        self._flush()
-        self._answer_polls()
+        if log.durable_end != log.end_offset:
+            self._flush()
+        if self._polls:
+            self._answer_polls()
         for outgoing in raft.outstanding():
             self._send(outgoing)
         if not self._is_fetching and log.durable_end == log.end_offset:
@@ -197,7 +199,7 @@ class Node:
 
     def _flush(self) -> None:
         log = self.disk.log
-        if self._is_flushing or log.durable_end == log.end_offset:
+        if self._is_flushing:
             return
         self._is_flushing = True
         upto, truncations = log.end_offset, log.truncations

@@ -5,7 +5,7 @@ import os
 import pytest
 from tests.raft.simulation.run import run
 
-SEEDS = int(os.environ.get("SIMULATION_SEEDS", "100"))
+SEEDS = int(os.environ.get("RAFT_SIMULATION_SEEDS", "150"))
 
 
 @pytest.mark.parametrize("batch", range(4))
