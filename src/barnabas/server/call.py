@@ -35,7 +35,7 @@ class Call:
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.connection = connection
-        self.broker = cast("Broker", node)
+        self.broker: Broker = node  # type: ignore[assignment]  # or `controller_node`
         self.now_ms = now_ms
         """Wall clock at the wake-up that brought the request; it may since have been parked."""
         self.received_ns = received_ns

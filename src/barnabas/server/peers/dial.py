@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 import socket
 from collections import deque
 from collections.abc import Callable
@@ -78,7 +79,7 @@ class Dial:
         self._loop.remove_writer(sock)
         code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
-            self._refused(OSError(code, "cannot connect"))
+            self._refused(OSError(code, os.strerror(code)))
         else:
             self._on_accepted(sock)
 
