@@ -171,11 +171,13 @@ def test_a_quorum_grows_from_one(tmp_path: Path) -> None:
         (leader,) = cluster.up
         assert leader.told.led == [1]
         leader.append(b"alone")
+        await asyncio.sleep(10)
         for node_id in (2, 3):
             new = cluster.add(node_id)
             new.start()
             assert (await added(leader, new)).error_code == ErrorCode.NONE
         await cluster.all_have(b"alone")
+        assert leader.told.led == [1], "it leads on"
         leader.kill()
         second = await cluster.leader()
         second.append(b"together")

@@ -69,6 +69,8 @@ class Leading(Member):
                 leader.unaware = (leader.unaware | self._others()) & self._others()
                 leader.fetched &= self._others()
                 leader.progress.change(voters)
+                # A sole voter is held to no time; those who join it have had none to fetch in.
+                leader.resign_at_ms = max(leader.resign_at_ms, now_ms + self._check_quorum_ms())
                 self._commit(leader, now_ms)
             case Unattached() as role if role.stand_at_ms is None:
                 role.stand_at_ms = now_ms + self._election_timeout_ms()
