@@ -1,6 +1,6 @@
 """AlterConfigs (key 33): replaces all settings of a resource; what is not named is removed."""
 
-from barnabas.controller.config_changes import change_each, config_records
+from barnabas.controller.config_changes import change_each, change_resource
 from barnabas.controller.decision import Context, Decision, require_bounded
 from barnabas.metadata.image import Image
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -24,7 +24,7 @@ def decide(request: AlterConfigsRequest, image: Image, context: Context) -> Deci
         changed: dict[str, str | None] = {config.name: config.value for config in resource.configs}
         for key in image.config(*name):
             changed.setdefault(key, None)
-        return config_records(name, changed, image, context)
+        return change_resource(name, changed, image, context)
 
     records, responses = change_each(request.resources, change, _answer)
     require_bounded(records)

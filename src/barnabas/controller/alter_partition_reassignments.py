@@ -49,11 +49,11 @@ def decide(request: AlterPartitionReassignmentsRequest, image: Image, context: C
             if record is not None:
                 records.append(record)
                 now[number] = changed_partition(now[number], record)
-            outcomes.append(ReassignablePartitionResponse(partition_index=number))
+            outcomes.append(_outcome(number, None))
         responses.append(ReassignableTopicResponse(name=asked_topic.name, partitions=outcomes))
     require_bounded(records)
     response = AlterPartitionReassignmentsResponse(
-        allow_replication_factor_change=factor_may_change, responses=responses
+        allow_replication_factor_change=factor_may_change, error_message=None, responses=responses
     )
     return Decision(records, response)
 
@@ -147,7 +147,9 @@ def _unknown(topic_name: str, number: int) -> KafkaError:
     )
 
 
-def _outcome(number: int, error: KafkaError) -> ReassignablePartitionResponse:
+def _outcome(number: int, error: KafkaError | None) -> ReassignablePartitionResponse:
     return ReassignablePartitionResponse(
-        partition_index=number, error_code=error.code, error_message=error.message
+        partition_index=number,
+        error_code=error.code if error is not None else ErrorCode.NONE,
+        error_message=error.message if error is not None else None,
     )

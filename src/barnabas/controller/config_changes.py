@@ -9,7 +9,6 @@ from barnabas.config.errors import InvalidConfig, InvalidConfigRequest
 from barnabas.config.validation import validate_client_metrics
 from barnabas.controller.decision import Context
 from barnabas.controller.topic_names import require_valid
-from barnabas.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION
 from barnabas.metadata.image import Image
 from barnabas.metadata.states import ConfigResource
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -55,27 +54,37 @@ def change_each(
     return records, answers
 
 
-def config_records(
+def change_resource(
     resource: ConfigResource, changed: Mapping[str, str | None], image: Image, context: Context
 ) -> list[Message]:
-    """The records that give a resource its `changed` settings, None removing one."""
+    """The records that give a resource its `changed` settings, None removing one, if it may."""
     resource_type, name = resource
-    current = image.config(resource_type, name)
-    after = {**current, **{key: value for key, value in changed.items() if value is not None}}
+    after = dict(image.config(resource_type, name))
     for key, value in changed.items():
         if value is None:
             after.pop(key, None)
+        else:
+            after[key] = value
     _require_allowed(resource, after, image, context)
-    with_elr = image.features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0
-    if with_elr:
+    if image.has_eligible_leaders:
         _require_min_isr_stays(resource, changed)
+    return config_records(resource, changed, image)
+
+
+def config_records(
+    resource: ConfigResource, changed: Mapping[str, str | None], image: Image
+) -> list[Message]:
+    """The records for settings that are allowed."""
+    resource_type, name = resource
+    current = image.config(resource_type, name)
     # A broker is told even what it knows, so that it reads files that a setting names again.
     records: list[Message] = [
         ConfigRecord(resource_type=resource_type, resource_name=name, name=key, value=value)
         for key, value in changed.items()
         if current.get(key) != value or resource_type == ResourceType.BROKER
     ]
-    if with_elr and changed.get(_MIN_ISR, current.get(_MIN_ISR)) != current.get(_MIN_ISR):
+    min_isr_changes = changed.get(_MIN_ISR, current.get(_MIN_ISR)) != current.get(_MIN_ISR)
+    if image.has_eligible_leaders and min_isr_changes:
         # Who was eligible under the old minimum need not be under the new one (KIP-966).
         topic = name if resource_type == ResourceType.TOPIC else ""
         records.append(ClearElrRecord(topic_name=topic))
@@ -104,7 +113,9 @@ def _require_allowed(
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
                 )
         case ResourceType.BROKER:
-            context.resolver.validate_broker(after, broker_id=_broker_id(name))
+            broker_id = _broker_id(name)
+            context.resolver.validate_broker(after, broker_id=broker_id)
+            _require_registered(broker_id, image)
         case ResourceType.CLIENT_METRICS:
             if not name:
                 raise _invalid("A client metrics subscription needs a name.")
@@ -139,6 +150,13 @@ def _broker_id(name: str) -> int | None:
         return int(name)
     except ValueError:
         raise _invalid(f"Node id must be an integer, but it is: {name}") from None
+
+
+def _require_registered(node_id: int | None, image: Image) -> None:
+    if not (node_id is None or node_id in image.brokers or node_id in image.controllers):
+        raise KafkaError(
+            ErrorCode.BROKER_ID_NOT_REGISTERED, f"No node with id {node_id} is registered."
+        )
 
 
 def _require_distinct(names: Iterable[str]) -> None:

@@ -5,11 +5,11 @@ settings; v6 may be throttled; v7 answers with topic ids.
 """
 
 from collections import Counter
-from typing import Final
 
+from barnabas.config.changes import ResourceType
 from barnabas.config.errors import InvalidConfig
 from barnabas.controller.assignments import new_partition, require_assignable
-from barnabas.controller.config_changes import refusal
+from barnabas.controller.config_changes import config_records, refusal
 from barnabas.controller.decision import MAX_RECORDS, Context, Decision, require_bounded
 from barnabas.controller.placement import place
 from barnabas.controller.topic_names import (
@@ -27,10 +27,8 @@ from barnabas.wire.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from barnabas.wire.messages.metadata_records import ConfigRecord, TopicRecord
+from barnabas.wire.messages.metadata_records import TopicRecord
 from barnabas.wire.schema import Message
-
-_TOPIC: Final = 2
 
 
 def decide(request: CreateTopicsRequest, image: Image, context: Context) -> Decision:
@@ -47,7 +45,7 @@ def decide(request: CreateTopicsRequest, image: Image, context: Context) -> Deci
             results.append(_failure(topic.name, error))
             continue
         topic_id = context.random_uuid()
-        records += _records(topic.name, topic_id, partitions, configs)
+        records += _records(topic.name, topic_id, partitions, configs, image)
         results.append(
             CreatableTopicResult(
                 name=topic.name,
@@ -172,14 +170,15 @@ def _require_few_partitions(request: CreateTopicsRequest, context: Context) -> N
 
 
 def _records(
-    name: str, topic_id: bytes, partitions: list[PartitionState], configs: dict[str, str]
+    name: str,
+    topic_id: bytes,
+    partitions: list[PartitionState],
+    configs: dict[str, str],
+    image: Image,
 ) -> list[Message]:
     return [
         TopicRecord(name=name, topic_id=topic_id),
-        *(
-            ConfigRecord(resource_type=_TOPIC, resource_name=name, name=key, value=value)
-            for key, value in configs.items()
-        ),
+        *config_records((ResourceType.TOPIC, name), configs, image),
         *(partition_record(topic_id, index, state) for index, state in enumerate(partitions)),
     ]
 

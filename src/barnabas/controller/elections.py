@@ -12,10 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from barnabas.controller.decision import Context
-from barnabas.metadata.features import (
-    DIRECTORY_ASSIGNMENT_FROM,
-    ELIGIBLE_LEADER_REPLICAS_VERSION,
-)
+from barnabas.metadata.features import DIRECTORY_ASSIGNMENT_FROM
 from barnabas.metadata.image import Image
 from barnabas.metadata.partition_index import PartitionKey
 from barnabas.metadata.states import (
@@ -89,7 +86,7 @@ def rules_for(
     return Rules(
         election,
         min(config["min.insync.replicas"], replication_factor),
-        image.features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0,
+        image.has_eligible_leaders,
         image.metadata_level < _SHRINKS_KEEP_EPOCH_FROM,
         image.metadata_level >= DIRECTORY_ASSIGNMENT_FROM,
     )

@@ -1,7 +1,7 @@
 """IncrementalAlterConfigs (key 44): sets, removes, appends to or takes from single settings."""
 
 from barnabas.config.changes import Operation, apply_operation, find_setting
-from barnabas.controller.config_changes import change_each, config_records
+from barnabas.controller.config_changes import change_each, change_resource
 from barnabas.controller.decision import Context, Decision, require_bounded
 from barnabas.metadata.image import Image
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -25,7 +25,7 @@ def decide(request: IncrementalAlterConfigsRequest, image: Image, context: Conte
             changed[config.name] = apply_operation(
                 setting, current.get(config.name), _operation(config), config.value
             )
-        return config_records(name, changed, image, context)
+        return change_resource(name, changed, image, context)
 
     records, responses = change_each(request.resources, change, _answer)
     require_bounded(records)

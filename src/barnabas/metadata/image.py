@@ -8,7 +8,11 @@ shared; what must change inside a shared topic is copied at its first change.
 from collections.abc import Iterator
 
 from barnabas.metadata.delta import Delta
-from barnabas.metadata.features import METADATA_VERSION, MIN_METADATA_LEVEL
+from barnabas.metadata.features import (
+    ELIGIBLE_LEADER_REPLICAS_VERSION,
+    METADATA_VERSION,
+    MIN_METADATA_LEVEL,
+)
 from barnabas.metadata.partition_index import PartitionIndex
 from barnabas.metadata.replay import APPLIERS
 from barnabas.metadata.snapshot import snapshot_records
@@ -70,8 +74,9 @@ class Topics:
 
     def add(self, topic: TopicState) -> None:
         """Add a topic without partitions, that this image alone holds."""
-        self._forget_partitions(self._by_id.get(topic.topic_id))
-        self._own(topic)
+        self.remove(topic.topic_id)
+        self._by_id[topic.topic_id] = self._by_name[topic.name] = topic
+        self._owned.add(topic.topic_id)
         if _collides(topic.name):
             self._lookalikes.setdefault(_plain(topic.name), set()).add(topic.name)
 
@@ -93,20 +98,23 @@ class Topics:
     def put_partition(self, topic: TopicState, number: int, partition: PartitionState) -> None:
         """Set one partition of a topic of this image."""
         if topic.topic_id not in self._owned:
-            topic = TopicState(topic.name, topic.topic_id, dict(topic.partitions))
-            self._own(topic)
+            topic = self._own(topic)
         if self._index is not None:
             before = topic.partitions.get(number)
             self._index.changed((topic.topic_id, number), before, partition)
         topic.partitions[number] = partition
 
-    def _own(self, topic: TopicState) -> None:
+    def _own(self, shared: TopicState) -> TopicState:
+        """A copy that this image may change, in the place of a topic that others hold, too."""
+        topic = TopicState(shared.name, shared.topic_id, dict(shared.partitions))
         self._by_id[topic.topic_id] = topic
-        self._by_name[topic.name] = topic
+        if self._by_name.get(topic.name) is shared:
+            self._by_name[topic.name] = topic
         self._owned.add(topic.topic_id)
+        return topic
 
-    def _forget_partitions(self, topic: TopicState | None) -> None:
-        if self._index is None or topic is None:
+    def _forget_partitions(self, topic: TopicState) -> None:
+        if self._index is None:
             return
         for number, partition in topic.partitions.items():
             self._index.changed((topic.topic_id, number), partition, None)
@@ -156,6 +164,11 @@ class Image:
     def metadata_level(self) -> int:
         """The level of `metadata.version` that decides how records are written."""
         return self.features.get(METADATA_VERSION, MIN_METADATA_LEVEL)
+
+    @property
+    def has_eligible_leaders(self) -> bool:
+        """Whether replicas that left the in-sync set below its minimum may lead (KIP-966)."""
+        return self.features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0
 
     def partition(self, topic_id: bytes, index: int) -> PartitionState | None:
         topic = self.topics.by_id(topic_id)
