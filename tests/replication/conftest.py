@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 
 import pytest
+from tests.replication.cluster import Cluster
 from tests.replication.world import World
 
 
@@ -36,3 +37,29 @@ def new_world(
 @pytest.fixture
 def world(new_world: Callable[..., World]) -> World:
     return new_world()
+
+
+@pytest.fixture
+def new_cluster(
+    idle_loop: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Cluster]]:
+    """Makes brokers with the ids given."""
+    made: list[Cluster] = []
+
+    def make(*broker_ids: int, **settings: str) -> Cluster:
+        made.append(Cluster(tmp_path_factory.mktemp("cluster"), *broker_ids, **settings))
+        return made[-1]
+
+    yield make
+    for cluster in made:
+        for broker_id, world in cluster.worlds.items():
+            if broker_id not in cluster.down:
+                world.partitions.close(clean=False)
+
+
+@pytest.fixture
+def cluster(new_cluster: Callable[..., Cluster]) -> Cluster:
+    """Brokers 1, 2 and 3, of which 1 leads and all are in sync."""
+    cluster = new_cluster(1, 2, 3)
+    cluster.create_topic(min_insync_replicas="2")
+    return cluster

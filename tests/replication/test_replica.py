@@ -136,3 +136,12 @@ def test_a_log_too_old_for_the_leader_restarts_where_the_leader_begins(
     )
     replicate(follower, from_leader(7, b"b"), high_watermark=8, start_offset=7)
     assert follower.high_watermark == 8
+
+
+def test_an_epoch_in_which_nothing_was_written_is_forgotten_where_the_leader_has_none(
+    follower: Partition,
+) -> None:
+    replicate(follower, from_leader(0, b"a"), high_watermark=1)
+    follower.log.start_epoch(4, 1)  # it led, and nobody came
+    follower.truncate_to(1)
+    assert [*follower.log.epochs.starts] == [(0, 0)]

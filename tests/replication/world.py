@@ -126,28 +126,17 @@ class World:
         **configs: str,
     ) -> bytes:
         """A topic with settings (`cleanup_policy="compact"`); its id."""
-        topic_id = topic_id or name.encode().ljust(16, b"\0")[:16]
+        topic_id = topic_id or id_of(name)
         self.metadata(
-            *(
-                records.ConfigRecord(
-                    resource_type=2, resource_name=name, name=key.replace("_", "."), value=value
-                )
-                for key, value in configs.items()
-            ),
-            records.TopicRecord(name=name, topic_id=topic_id),
-            *(
-                records.PartitionRecord(
-                    partition_id=index,
-                    topic_id=topic_id,
-                    replicas=list(replicas),
-                    isr=list(isr or replicas),
-                    leader=leader,
-                    leader_epoch=0,
-                    partition_epoch=0,
-                    directories=[bytes(15) + b"\1"] * len(replicas),
-                )
-                for index in range(partitions)
-            ),
+            *topic_records(
+                name,
+                partitions,
+                topic_id=topic_id,
+                replicas=replicas,
+                isr=isr,
+                leader=leader,
+                **configs,
+            )
         )
         return topic_id
 
@@ -254,9 +243,7 @@ class World:
         return self.partition(topic).end_transaction(marker, now_ms=self.now_ms).last_offset
 
     def _ask_controller(self, request: Message) -> "asyncio.Future[Message]":
-        answer: asyncio.Future[Message] = (
-            asyncio.Future()
-        )
+        answer: asyncio.Future[Message] = asyncio.Future()
         self.asked.append((request, answer))
         return answer
 
@@ -274,6 +261,46 @@ class World:
 
     def folders(self, disk: int = 0) -> list[str]:
         return sorted(path.name for path in self.paths[disk].iterdir() if path.is_dir())
+
+
+def id_of(topic: str) -> bytes:
+    return topic.encode().ljust(16, b"\0")[:16]
+
+
+def topic_records(
+    name: str,
+    partitions: int = 1,
+    *,
+    topic_id: bytes | None = None,
+    replicas: tuple[int, ...] = (NODE_ID,),
+    isr: tuple[int, ...] | None = None,
+    leader: int = NODE_ID,
+    **configs: str,
+) -> list[Message]:
+    """A topic with settings (`cleanup_policy="compact"`), as the controller makes it."""
+    topic_id = topic_id or id_of(name)
+    return [
+        *(
+            records.ConfigRecord(
+                resource_type=2, resource_name=name, name=key.replace("_", "."), value=value
+            )
+            for key, value in configs.items()
+        ),
+        records.TopicRecord(name=name, topic_id=topic_id),
+        *(
+            records.PartitionRecord(
+                partition_id=index,
+                topic_id=topic_id,
+                replicas=list(replicas),
+                isr=list(isr or replicas),
+                leader=leader,
+                leader_epoch=0,
+                partition_epoch=0,
+                directories=[bytes(15) + b"\1"] * len(replicas),
+            )
+            for index in range(partitions)
+        ),
+    ]
 
 
 def registration(

@@ -1,0 +1,224 @@
+"""Brokers that replicate one partition, stepped by hand: no network, and a controller at will."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from tests.replication.world import START_MS, World, batch_of, registration, topic_records
+
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import PartitionState
+from barnabas.replication import Partition
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages import metadata_records as records
+from barnabas.wire.messages.alter_partition import (
+    AlterPartitionResponse,
+    RequestPartitionData,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
+from barnabas.wire.records.batch import iterate_batches
+from barnabas.wire.records.read import read_records
+from barnabas.wire.schema import Message
+
+TOPIC = "orders"
+EPOCH = 5
+"""The broker epoch that everybody registers with at first."""
+
+
+class Cluster:
+    """Each broker has its own disk and hears the metadata while it is up."""
+
+    def __init__(self, folder: Path, *broker_ids: int, **settings: str) -> None:
+        self.now_ms = START_MS
+        self.worlds = {
+            broker_id: World(folder / str(broker_id), node_id=broker_id, **settings)
+            for broker_id in broker_ids
+        }
+        self.image = Image()
+        """What the controller has committed."""
+        self.down: set[int] = set()
+        self.unheard: dict[int, list[Message]] = {}
+        """Who is down, or deaf for a while, and what it has not heard meanwhile."""
+        self.tell(*(registration(broker_id, epoch=EPOCH) for broker_id in broker_ids))
+
+    # What the controller does
+
+    def tell(self, *changes: Message) -> None:
+        """Commit records, and let everybody know who listens."""
+        for record in changes:
+            self.image.apply(record, Delta())
+        for broker_id, world in self.worlds.items():
+            if broker_id in self.unheard:
+                self.unheard[broker_id] += changes
+            else:
+                world.metadata(*changes)
+
+    def create_topic(self, **made: Any) -> None:
+        made = {"replicas": tuple(self.worlds), **made}
+        self.tell(*topic_records(TOPIC, **made))
+
+    def elect(self, leader: int, *, isr: tuple[int, ...] | None = None) -> None:
+        """A new leader epoch."""
+        self.change(leader=leader, isr=list(isr) if isr is not None else None)
+
+    def change(self, **fields: Any) -> None:
+        """Change the partition; that is a new partition epoch, at least."""
+        topic_id = TOPIC.encode().ljust(16, b"\0")
+        self.tell(records.PartitionChangeRecord(topic_id=topic_id, partition_id=0, **fields))
+
+    def proposed(self) -> list[tuple[int, ...]]:
+        """Who the leaders would have in sync, by the requests the controller has not answered."""
+        return [
+            tuple(each.broker_id for each in wanted.new_isr_with_epochs)
+            for world in self.worlds.values()
+            for request, answer in world.asked
+            if not answer.done()
+            for topic in request.topics
+            for wanted in topic.partitions
+        ]
+
+    def decide(self, error: ErrorCode = ErrorCode.NONE) -> None:
+        """Answer all requests as a controller does that agrees, or with an error."""
+        for world in self.worlds.values():
+            asked, world.asked = world.asked, []
+            for request, answer in asked:
+                (topic,) = request.topics
+                (wanted,) = topic.partitions
+                outcome = ResponsePartitionData(error_code=error)
+                if not error:
+                    outcome = self._alter(request.broker_id, wanted)
+                outcome.partition_index = wanted.partition_index
+                response_topic = ResponseTopicData(topic_id=topic.topic_id, partitions=[outcome])
+                answer.set_result(AlterPartitionResponse(topics=[response_topic]))
+        let_pass()
+
+    def _alter(self, leader: int, wanted: RequestPartitionData) -> ResponsePartitionData:
+        state = self.state
+        if wanted.leader_epoch != state.leader_epoch:
+            return ResponsePartitionData(error_code=ErrorCode.FENCED_LEADER_EPOCH)
+        if wanted.partition_epoch != state.partition_epoch or state.leader != leader:
+            return ResponsePartitionData(error_code=ErrorCode.INVALID_UPDATE_VERSION)
+        isr = [each.broker_id for each in wanted.new_isr_with_epochs]
+        if any(broker_id in self.down for broker_id in isr):
+            return ResponsePartitionData(error_code=ErrorCode.INELIGIBLE_REPLICA)
+        self.change(isr=isr)
+        return ResponsePartitionData(
+            leader_id=leader,
+            leader_epoch=state.leader_epoch,
+            isr=isr,
+            partition_epoch=state.partition_epoch + 1,
+        )
+
+    @property
+    def state(self) -> PartitionState:
+        """The partition as the metadata has it."""
+        topic = self.image.topics.by_name(TOPIC)
+        assert topic is not None
+        return topic.partitions[0]
+
+    # Lives and deaths
+
+    def kill(self, broker_id: int) -> None:
+        """Without a chance to write anything down."""
+        self.deafen(broker_id)
+        self.down.add(broker_id)
+        self.worlds[broker_id].partitions.close(clean=False)
+
+    def revive(self, broker_id: int) -> None:
+        self.down.discard(broker_id)
+        self.worlds[broker_id].start()
+        self.hear(broker_id)
+
+    def deafen(self, broker_id: int) -> None:
+        """Let a broker go on, but hear nothing of the controller."""
+        self.unheard.setdefault(broker_id, [])
+
+    def hear(self, broker_id: int) -> None:
+        missed = self.unheard.pop(broker_id, [])
+        if missed:
+            self.worlds[broker_id].metadata(*missed)
+
+    def pass_time(self, ms: int) -> None:
+        self.now_ms += ms
+        for world in self.worlds.values():
+            world.now_ms = self.now_ms
+
+    # What brokers do
+
+    def __getitem__(self, broker_id: int) -> Partition:
+        return self.worlds[broker_id].partition(TOPIC)
+
+    @property
+    def leader(self) -> Partition:
+        return self[self.state.leader]
+
+    def append(self, *values: bytes, acks: int = -1, by: int | None = None) -> int:
+        """Append to a leader; the offset at which the append ends."""
+        partition = self.leader if by is None else self[by]
+        batch = batch_of(*values, now_ms=self.now_ms)
+        return partition.append(batch, acks=acks, now_ms=self.now_ms).last_offset + 1
+
+    def fetch(self, follower_id: int) -> ErrorCode:
+        """One fetch of a follower from whom it believes to be the leader, with what follows."""
+        follower = self[follower_id]
+        assert follower.state is not None
+        log, leader = follower.log, self[follower.state.leader]
+        try:
+            found = leader.fetch_as_follower(
+                follower_id,
+                EPOCH,
+                log.end_offset,
+                1 << 20,
+                leader_epoch=follower.leader_epoch,
+                last_fetched_epoch=log.latest_epoch,
+                start_offset=log.start_offset,
+                now_ms=self.now_ms,
+            )
+        except KafkaError as refusal:
+            return refusal.code
+        told = {
+            "leader_high_watermark": found.high_watermark,
+            "leader_start_offset": found.start_offset,
+        }
+        if found.diverging is not None:
+            epoch, end_offset = log.epoch_end_offset(found.diverging.epoch)
+            ends = [found.diverging.end_offset, *([end_offset] if epoch >= 0 else [])]
+            follower.truncate_to(min(ends))
+        elif found.records is not None:
+            sent = memoryview(found.records.read())
+            follower.replicate(sent, now_ms=self.now_ms, **told)
+        else:
+            follower.follow_high_watermark(**told)
+        return ErrorCode.NONE
+
+    def fetch_all(self, *follower_ids: int) -> None:
+        """Until they have everything and know that it counts."""
+        for _ in range(4):
+            for follower_id in follower_ids:
+                assert self.fetch(follower_id) == ErrorCode.NONE
+
+
+def contents(partition: Partition, *, upto: int | None = None) -> list[tuple[int, bytes | None]]:
+    """The leader epoch and the value of every record in a log."""
+    log = partition.log
+    upto = log.end_offset if upto is None else upto
+    found: list[tuple[int, bytes | None]] = []
+    offset = log.start_offset
+    while offset < upto:
+        slice_ = log.read(offset, 1 << 20, upto=log.end_offset)
+        assert slice_ is not None
+        batches = slice_.read()
+        for position, header in iterate_batches(batches):
+            batch = batches[position : position + header.size_bytes]
+            for record in read_records(batch):
+                if offset <= record.offset < upto:
+                    found.append((header.leader_epoch, record.value))
+        offset = slice_.next_offset
+    return found
+
+
+def let_pass() -> None:
+    """Let those go on who were waiting for an answer."""
+    asyncio.get_event_loop_policy().get_event_loop().run_until_complete(asyncio.sleep(0))

@@ -1,0 +1,177 @@
+"""The law of replication: what was promised at acks=all is never lost, and logs never part below
+the high watermark, whatever happens in which order, as long as leaders are chosen from the ISR."""
+
+from collections.abc import Callable
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.replication.cluster import Cluster, contents
+
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+BROKERS = (1, 2, 3)
+
+broker_ids = st.sampled_from(BROKERS)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), st.sampled_from((-1, -1, 1))),
+        st.tuples(st.just("fetch"), broker_ids),
+        st.tuples(st.just("fetch"), broker_ids),
+        st.tuples(st.just("fetch"), broker_ids),
+        st.tuples(st.just("pass time"), st.just(0)),
+        st.tuples(st.just("decide"), st.sampled_from((0, 0, 0, ErrorCode.INELIGIBLE_REPLICA))),
+        st.tuples(st.just("elect"), broker_ids),
+        st.tuples(st.just("kill"), broker_ids),
+        st.tuples(st.just("revive"), broker_ids),
+        st.tuples(st.just("deafen"), broker_ids),
+        st.tuples(st.just("hear"), broker_ids),
+    ),
+    min_size=10,
+    max_size=80,
+)
+
+
+OUT_OF_DATE = (
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+)
+"""What a follower hears where not all have heard of the same leader."""
+
+
+class Run:
+    """A cluster, and what its producers were promised."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.written = 0
+        self.waiting: list[tuple[int, int, bytes]] = []  # leader, end offset, value
+        self.promised: dict[int, bytes] = {}  # by offset
+
+    def step(self, kind: str, what: int) -> None:
+        match kind:
+            case "append":
+                self.append(what)
+            case "fetch":
+                self.fetch(what)
+            case "pass time":
+                self.cluster.pass_time(31_000)
+                for broker_id in BROKERS:
+                    if broker_id not in self.cluster.down:
+                        self.cluster[broker_id].drop_laggards(self.cluster.now_ms)
+            case "decide":
+                self.cluster.decide(ErrorCode(what))
+            case "elect":
+                self.elect(what)
+            case "kill":
+                self.kill(what)
+            case "revive":
+                if what in self.cluster.down:
+                    self.cluster.revive(what)
+            case "deafen":
+                self.cluster.deafen(what)
+            case "hear" if what not in self.cluster.down:
+                self.cluster.hear(what)
+
+    def append(self, acks: int) -> None:
+        """By whoever believes to lead: several may."""
+        for broker_id in BROKERS:
+            if broker_id not in self.cluster.down and self.cluster[broker_id].is_leader:
+                self.append_by(broker_id, acks)
+
+    def append_by(self, broker_id: int, acks: int) -> None:
+        value = b"%d" % self.written
+        self.written += 1
+        try:
+            end = self.cluster.append(value, acks=acks, by=broker_id)
+        except KafkaError as refusal:
+            if refusal.code is not ErrorCode.NOT_ENOUGH_REPLICAS:
+                raise
+            return
+        if acks == -1:
+            self.waiting.append((broker_id, end, value))
+
+    def fetch(self, follower_id: int) -> None:
+        cluster = self.cluster
+        if follower_id in cluster.down:
+            return
+        state = cluster[follower_id].state
+        if state is not None and state.leader not in {follower_id, *cluster.down}:
+            code = cluster.fetch(follower_id)
+            assert code in (ErrorCode.NONE, *OUT_OF_DATE)
+
+    def elect(self, leader: int) -> None:
+        """Cleanly: from those in sync that live, and who is dead is no longer in sync."""
+        isr = self.cluster.state.isr
+        living = tuple(each for each in isr if each not in self.cluster.down)
+        if leader in living:
+            self.cluster.elect(leader, isr=living)
+
+    def kill(self, broker_id: int) -> None:
+        """A crash of the process: the page cache stays. The last one in sync is spared."""
+        living = [each for each in BROKERS if each not in self.cluster.down]
+        if broker_id in living and len(living) > 2:
+            self.cluster.kill(broker_id)
+            self.waiting = [wait for wait in self.waiting if wait[0] != broker_id]
+
+    def collect_promises(self) -> None:
+        left = []
+        for leader, end, value in self.waiting:
+            match self.cluster[leader].outcome(end, -1):
+                case ErrorCode.NONE:
+                    self.promised[end - 1] = value
+                case None:
+                    left.append((leader, end, value))
+        self.waiting = left
+
+    def check(self) -> None:
+        cluster = self.cluster
+        if cluster.state.leader in cluster.down:
+            return
+        leader = cluster.leader
+        led = dict(enumerate(value for _, value in contents(leader)))
+        for offset, value in self.promised.items():
+            assert led.get(offset) == value, f"offset {offset} was promised and is lost"
+        everything = contents(leader)
+        for broker_id in BROKERS:
+            if broker_id in cluster.down:
+                continue
+            replica = cluster[broker_id]
+            counted = contents(replica, upto=replica.high_watermark)
+            assert counted == everything[: len(counted)], f"the log of {broker_id} parted"
+            if broker_id in cluster.state.isr:
+                assert replica.log.end_offset >= max(self.promised, default=-1) + 1
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@given(steps=steps, isr=st.sampled_from(((1, 2), (1, 2, 3))))
+def test_what_was_promised_is_never_lost_and_logs_never_part_below_the_high_watermark(
+    new_cluster: Callable[..., Cluster], steps: list[tuple[str, int]], isr: tuple[int, ...]
+) -> None:
+    cluster = new_cluster(*BROKERS)
+    cluster.create_topic(min_insync_replicas="2", isr=isr)
+    run = Run(cluster)
+    for kind, what in steps:
+        run.step(kind, what)
+        run.collect_promises()
+        run.check()
+    heal(run)
+
+
+def heal(run: Run) -> None:
+    """Everybody is back, and all comes to be alike."""
+    cluster = run.cluster
+    for broker_id in BROKERS:
+        if broker_id in cluster.down:
+            cluster.revive(broker_id)
+        cluster.hear(broker_id)
+    for _ in range(4):
+        for broker_id in BROKERS:
+            run.fetch(broker_id)
+            run.fetch(broker_id)
+        cluster.decide()
+    run.collect_promises()
+    run.check()
+    assert set(cluster.state.isr) == set(BROKERS)
+    assert contents(cluster[1]) == contents(cluster[2]) == contents(cluster[3])
+    assert {cluster[each].high_watermark for each in BROKERS} == {cluster.leader.log.end_offset}

@@ -1,0 +1,109 @@
+"""The story that every description of Kafka's replication tells, with real logs on disk.
+
+Broker 101 leads, 102 and 103 follow. 101 dies with records its followers never had. 103 leads, and
+writes records of its own where the lost ones were. 102 has one record too many and drops it; 101
+comes back, believes no more than the others, and ends up with the same log as everybody.
+"""
+
+from collections.abc import Callable
+
+from tests.replication.cluster import Cluster, contents
+
+from barnabas.wire.errors import ErrorCode
+
+
+def offsets(cluster: Cluster, broker_id: int) -> tuple[int, int]:
+    """The high watermark and the log end offset of a replica."""
+    return cluster[broker_id].high_watermark, cluster[broker_id].log.end_offset
+
+
+def test_the_leader_dies_another_leads_and_all_logs_are_alike_again(
+    new_cluster: Callable[..., Cluster],
+) -> None:
+    cluster = new_cluster(101, 102, 103)
+    cluster.create_topic(leader=101, min_insync_replicas="2")
+    cluster.elect(101)
+    assert cluster.state.leader_epoch == 1
+
+    # 101 leads with epoch 1. Three records are everywhere, and everybody knows that they count.
+    for value in (b"m0", b"m1", b"m2"):
+        promised = cluster.append(value)
+    cluster.fetch_all(102, 103)
+    assert cluster[101].outcome(promised, -1) is ErrorCode.NONE
+    assert [offsets(cluster, each) for each in (101, 102, 103)] == [(3, 3), (3, 3), (3, 3)]
+
+    # Two more come in. 102 fetches the first of them, 103 none; neither counts.
+    unpromised = cluster.append(b"m3")
+    cluster.fetch(102)
+    cluster.append(b"m4")
+    assert cluster[101].outcome(unpromised, -1) is None
+    assert offsets(cluster, 101) == (3, 5)
+    assert offsets(cluster, 102) == (3, 4)
+    assert offsets(cluster, 103) == (3, 3)
+
+    # 101 dies. The controller lets 103 lead with epoch 2: it is in sync, for it has all that
+    # counts. Its epoch begins at offset 3, where 102 has m3 of epoch 1 already.
+    cluster.kill(101)
+    cluster.elect(103, isr=(102, 103))
+    assert cluster.state.leader_epoch == 2
+    assert [*cluster[103].log.epochs.starts] == [(1, 0), (2, 3)]
+    assert offsets(cluster, 103) == (3, 3)
+    assert not cluster[103].is_catching_up
+
+    # 103 takes records of its own, at the offsets that m3 and m4 had.
+    promised = cluster.append(b"n3")
+    cluster.append(b"n4")
+    assert contents(cluster[103]) == [
+        (1, b"m0"),
+        (1, b"m1"),
+        (1, b"m2"),
+        (2, b"n3"),
+        (2, b"n4"),
+    ]
+    assert offsets(cluster, 103) == (3, 5)
+
+    # 102 asks 103 for offset 4, having read up to there in epoch 1. But epoch 1 ended at offset 3,
+    # says 103; so 102 drops m3, and no more: nothing is lost that counted.
+    assert cluster.fetch(102) == ErrorCode.NONE
+    assert offsets(cluster, 102) == (3, 3)
+    assert contents(cluster[102]) == [(1, b"m0"), (1, b"m1"), (1, b"m2")]
+
+    # From there on it follows, and with it what 103 has written counts.
+    cluster.fetch(102)
+    assert offsets(cluster, 103) == (3, 5)
+    cluster.fetch(102)
+    assert offsets(cluster, 102) == (5, 5)
+    assert offsets(cluster, 103) == (5, 5)
+    assert cluster[103].outcome(promised, -1) is ErrorCode.NONE
+    assert contents(cluster[102]) == contents(cluster[103])
+
+    # 101 comes back with m3 and m4 in its log, which never counted, and a high watermark that it
+    # had no time to write down. It is no longer asked to lead: it hears of epoch 2 and follows.
+    cluster.revive(101)
+    assert cluster[101].log.end_offset == 5
+    assert cluster[101].high_watermark <= 3
+    assert not cluster[101].is_leader
+    assert [value for _, value in contents(cluster[101])] == [b"m0", b"m1", b"m2", b"m3", b"m4"]
+
+    # Its first fetch tells it the same as 102: epoch 1 ended at offset 3.
+    cluster.fetch(101)
+    assert cluster[101].log.end_offset == 3
+    assert contents(cluster[101]) == [(1, b"m0"), (1, b"m1"), (1, b"m2")]
+
+    # It is not in sync before it has all that counts; then 103 proposes it, and it is.
+    assert cluster.proposed() == []
+    cluster.fetch(101)
+    assert cluster[101].log.end_offset == 5
+    assert cluster.proposed() == []
+    cluster.fetch(101)
+    assert cluster.proposed() == [(102, 103, 101)]
+    cluster.decide()
+    assert cluster.state.isr == (102, 103, 101)
+
+    # All is as if nothing had happened, but for the two records that nobody was promised.
+    cluster.append(b"n5")
+    cluster.fetch_all(101, 102)
+    assert [offsets(cluster, each) for each in (101, 102, 103)] == [(6, 6), (6, 6), (6, 6)]
+    assert contents(cluster[101]) == contents(cluster[102]) == contents(cluster[103])
+    for broker_id in (101, 102, 103):
+        assert [*cluster[broker_id].log.epochs.starts] == [(1, 0), (2, 3)]
