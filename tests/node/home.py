@@ -101,6 +101,7 @@ class Home:
                 "controller.listener.names": "CONTROLLER",
                 "controller.quorum.bootstrap.servers": "127.0.0.1:1",
                 "log.dirs": str(self.path),
+                "broker.session.timeout.ms": "1000000000",
                 **{name.replace("_", "."): value for name, value in settings.items()},
             }
         )

@@ -4,38 +4,36 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from tests.server.harness import on_a_loop, turns
 
+from barnabas.node import chores as module
 from barnabas.node.chores import Chores
 from barnabas.node.errors import Fatal
 
 
 class Work:
-    """Partitions and controller in one, that count what is done to them."""
+    """Partitions that count what is done to them."""
 
     def __init__(self, *, disks_work: bool = True) -> None:
         self.kept_at: list[int] = []
-        self.maintained_at: list[int] = []
         self.disks = SimpleNamespace(working=lambda: disks_work)
 
     def housekeeping(self, now_ms: int) -> int:
         self.kept_at.append(now_ms)
         return 0
 
-    def maintain(self, now_ms: int) -> None:
-        self.maintained_at.append(now_ms)
 
-
-def chores(work: Any, fatal: Fatal) -> Chores:
-    return Chores(work, work, lambda: 1000, fatal)
+def chores(fatal: Fatal) -> Chores:
+    return Chores(fatal, lambda: 1000)
 
 
 @on_a_loop
 async def test_house_is_kept_again_after_the_pause_it_asks_for_until_the_stop() -> None:
-    work = Work()
-    done = chores(work, Fatal())
-    done.begin()
-    assert (work.kept_at, work.maintained_at) == ([1000], [1000])
+    work: Any = Work()
+    done = chores(Fatal())
+    done.keep_house(work)
+    assert work.kept_at == [1000]
     while len(work.kept_at) < 3:
         await asyncio.sleep(0)
     done.stop()
@@ -47,8 +45,24 @@ async def test_house_is_kept_again_after_the_pause_it_asks_for_until_the_stop() 
 @on_a_loop
 async def test_a_node_without_a_working_directory_must_stop() -> None:
     fatal = Fatal()
-    done = chores(Work(disks_work=False), fatal)
-    done.begin()
+    work: Any = Work(disks_work=False)
+    chores(fatal).keep_house(work)
     await fatal.wait()
+    assert "Every log directory has failed" in fatal.reason
+    await turns()
+    assert len(work.kept_at) == 1
+
+
+@on_a_loop
+async def test_what_is_done_often_is_done_until_the_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "OFTEN_S", 0)
+    done_at: list[int] = []
+    done = chores(Fatal())
+    done.often(done_at.append)
+    assert done_at == [1000]
+    while len(done_at) < 3:
+        await asyncio.sleep(0)
     done.stop()
-    assert fatal.reason.startswith("Every log directory has failed")
+    count = len(done_at)
+    await turns()
+    assert len(done_at) == count

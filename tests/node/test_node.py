@@ -10,7 +10,7 @@ from barnabas.cli.up import single_node_properties
 from barnabas.config import BrokerSettings
 from barnabas.log import LogDirectory
 from barnabas.node import Node, NodeError
-from barnabas.node.format import format_new_directories
+from barnabas.node.format import Beginning, format_new_directories, format_storage
 from barnabas.server.api import HANDLERS
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.headers import read_response_header
@@ -93,7 +93,7 @@ async def test_a_node_that_cannot_start_lets_go_of_its_directories(
 
 
 @on_a_loop
-async def test_a_node_of_one_role_is_refused(tmp_path: Path) -> None:
+async def test_a_broker_that_finds_no_controller_says_so_and_lets_go(tmp_path: Path) -> None:
     settings = BrokerSettings.from_properties(
         {
             "process.roles": "broker",
@@ -101,11 +101,14 @@ async def test_a_node_of_one_role_is_refused(tmp_path: Path) -> None:
             "listeners": "PLAINTEXT://127.0.0.1:0",
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.bootstrap.servers": "127.0.0.1:1",
-            "log.dirs": str(tmp_path),
+            "log.dirs": str(tmp_path / "data"),
+            "initial.broker.registration.timeout.ms": "0",
         }
     )
-    with pytest.raises(NodeError, match=r"process\.roles=broker,controller"):
+    format_storage(settings, cluster_id="castle", quorum=Beginning.SETTING)
+    with pytest.raises(NodeError, match="a majority of them running"):
         await Node.start(settings)
+    LogDirectory.open(settings.log_dirs[0]).close()
 
 
 async def ask(node: Node, request: Message, version: int) -> Message:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 
 from barnabas.metadata.states import BrokerState
 
+NO_EPOCH = -1
+
 
 @dataclass(slots=True, frozen=True)
 class Contact:
@@ -26,11 +28,16 @@ class Contacts:
         self.session_timeout_ms = session_timeout_ms
         self._last: dict[int, Contact] = {}  # in the order of time
 
-    def expect(self, brokers: Iterable[BrokerState], now_ms: int) -> None:
-        """Begin a session for every broker that is let in: it may not know this controller yet."""
+    def expect(self, brokers: Iterable[BrokerState], own_id: int, now_ms: int) -> None:
+        """Begin a session for every broker that is let in: it may not know this controller yet.
+
+        That of this controller's own process only ends, unless the broker registers: what the
+        process before it had registered is gone.
+        """
         for broker in brokers:
             if not broker.fenced:
-                self.touch(Contact(broker.broker_id, broker.epoch, now_ms, metadata_offset=-1))
+                epoch = broker.epoch if broker.broker_id != own_id else NO_EPOCH
+                self.touch(Contact(broker.broker_id, epoch, now_ms, metadata_offset=-1))
 
     def touch(self, contact: Contact) -> None:
         """Note a sign of life. The offset at which a shutdown began is kept while it lasts."""

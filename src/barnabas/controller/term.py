@@ -78,7 +78,8 @@ class Term:
 
     def begin(self, bootstrap: Sequence[bytes], *, in_transaction: bool) -> None:
         """Write what a new leader writes first; give every broker the time to find it."""
-        self._contacts.expect(self._ahead.brokers.values(), self._clock())
+        own_id = self._settings.node_id
+        self._contacts.expect(self._ahead.brokers.values(), own_id, self._clock())
         self._append(activation_records(self._ahead, bootstrap, self._context(), in_transaction))
 
     def decide(self, api: Decider, request: Message) -> Message:
