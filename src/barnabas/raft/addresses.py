@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from barnabas.raft.exchange import Address
 from barnabas.raft.roles import NOBODY
-from barnabas.raft.voters import Endpoint, Voters
+from barnabas.raft.voters import Endpoint, Voter, Voters
 
 
 class Addresses:
@@ -46,17 +46,15 @@ class Addresses:
         voter = self._voters.get(node_id)
         return self.choose(voter.endpoints) if voter is not None else None
 
-    def next_to_ask(self, own_id: int) -> Address | None:
+    def next_to_ask(self, node: Voter) -> Address | None:
         """Each call another who may know the leader: bootstrap servers and voters in turn."""
-        known = list(self._bootstrap)
-        for voter in self._voters:
-            address = self.choose(voter.endpoints)
-            if address is not None and address not in known and voter.node_id != own_id:
-                known.append(address)
-        if not known:
+        known = [*self._bootstrap, *(self.choose(voter.endpoints) for voter in self._voters)]
+        own = self.choose(node.endpoints)
+        others = [each for each in dict.fromkeys(known) if each is not None and each != own]
+        if not others:
             return None
         self._turn += 1
-        return known[self._turn % len(known)]
+        return others[self._turn % len(others)]
 
     def choose(self, endpoints: Sequence[Endpoint]) -> Address | None:
         """Of a controller's endpoints, the one that this node would use."""

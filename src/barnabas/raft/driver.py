@@ -53,6 +53,7 @@ class Driver:
         self._workers: Sequence[Worker] = ()
         self._timers: set[asyncio.TimerHandle] = set()
         self._tick: asyncio.TimerHandle | None = None
+        self._tick_ms = 0
         self._soon: asyncio.Handle | None = None
         self._is_stepping = False
         self._again = False
@@ -87,11 +88,11 @@ class Driver:
     def step(self) -> None:
         """Something happened: do what follows from it."""
         self._again = True
-        if self._is_stepping or self.failure is not None:
+        if self._is_stepping or self.is_closed:
             return
         self._is_stepping = True
         try:
-            while self._again and self.failure is None:
+            while self._again and not self.is_closed:
                 self._again = False
                 self.perform()
                 for work in self._workers:
@@ -135,12 +136,15 @@ class Driver:
                 pass  # roles and the high watermark are looked at by the workers
 
     def _keep_time(self) -> None:
-        if self._tick is not None:
-            self._tick.cancel()
-            self._tick = None
+        """Have a timer that is not later than the deadline; an early one looks again."""
         deadline_ms = self.raft.deadline_ms
-        if deadline_ms is None or self.is_closed or self.failure is not None:
+        if deadline_ms is None or self.is_closed:
             return
+        if self._tick is not None:
+            if self._tick_ms <= deadline_ms:
+                return
+            self._tick.cancel()
+        self._tick_ms = deadline_ms
         wait_s = max(deadline_ms - self.now_ms, 0) / 1000
         self._tick = self._loop.call_later(wait_s, self._time_came)
 
@@ -162,14 +166,12 @@ class Driver:
 
     # Appending
 
-    def append(self, batch: bytearray, epoch: int, now_ms: int) -> int:
-        """Write as the leader of `epoch`; returns the last offset."""
-        return self.log.append_as_leader(batch, epoch, now_ms)
-
     def append_control(self, records: Sequence[ControlRecord], epoch: int) -> int:
+        """Write as the leader of `epoch`; returns the last offset."""
         now_ms = self.wall_ms()
         before = self.log.history.offset
-        last_offset = self.append(control_batch(records, now_ms), epoch, now_ms)
+        batch = control_batch(records, now_ms)
+        last_offset = self.log.append_as_leader(batch, epoch, now_ms)
         if self.log.history.offset != before:
             self.voters_changed()
         return last_offset

@@ -85,7 +85,7 @@ class Fetching:
             return
         addresses = self._driver.addresses
         leader = None if source == ANYONE else addresses.of(source)
-        address = leader or addresses.next_to_ask(self._driver.node.node_id)
+        address = leader or addresses.next_to_ask(self._driver.node)
         if address is not None:
             self._send(_Fetch(source, raft.epoch, leader is not None), address)
 

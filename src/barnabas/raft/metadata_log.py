@@ -72,7 +72,7 @@ class MetadataLog:
     def _check_gapless(self) -> None:
         newest = self.newest_snapshot or SnapshotId(0, 0)
         covered = newest.end_offset
-        if (newest.epoch, covered) > (self._log.latest_epoch, self._log.end_offset) and covered:
+        if (newest.epoch, covered) > (self.last_epoch, self._log.end_offset):
             # The snapshot came from a leader, and this node stopped before its log followed.
             self._log.truncate_fully_and_start_at(covered)
         if self._log.start_offset > covered:

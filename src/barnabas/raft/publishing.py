@@ -12,7 +12,7 @@ _PIECES_A_TURN = 4
 class Publishing:
     """How far the listener has come. Only what is below the high watermark reaches it."""
 
-    __slots__ = ("_driver", "_leader", "_leads", "_listener", "next_offset")
+    __slots__ = ("_driver", "_leader", "_leads", "_listener", "has_more", "next_offset")
 
     def __init__(self, driver: Driver, listener: QuorumListener) -> None:
         self._driver = driver
@@ -21,10 +21,8 @@ class Publishing:
         # The epoch in which the listener was told that this node leads.
         self._leads: int | None = None
         self.next_offset = 0
-
-    @property
-    def is_behind(self) -> bool:
-        return self.next_offset < self._driver.raft.high_watermark
+        # Whether more is committed than what a turn was enough for.
+        self.has_more = False
 
     def begin(self) -> None:
         """Tell the newest snapshot: it is committed, whatever else is."""
@@ -40,22 +38,24 @@ class Publishing:
 
     def advance(self) -> None:
         self._tell_leader()
-        for _ in range(_PIECES_A_TURN):
-            if not self.is_behind:
-                break
-            self._tell_piece()
-        if self.is_behind and self._driver.failure is None:
+        self.has_more = all(self._tell_piece() for _ in range(_PIECES_A_TURN))
+        if self.has_more:
             self._driver.step_soon()
         self._tell_if_it_leads()
 
-    def _tell_piece(self) -> None:
-        log, raft = self._driver.log, self._driver.raft
+    def _tell_piece(self) -> bool:
+        """Tell the next batches; whether there were any."""
+        log, high_watermark = self._driver.log, self._driver.raft.high_watermark
+        if self.next_offset >= high_watermark or self._driver.failure is not None:
+            return False
         try:
-            batches, self.next_offset = log.read_committed(self.next_offset, raft.high_watermark)
+            batches, self.next_offset = log.read_committed(self.next_offset, high_watermark)
         except (KafkaError, EOFError) as error:
             self._driver.fail(as_failure(error))
-            return
-        self._listener.committed(batches)
+            return False
+        if batches:
+            self._listener.committed(batches)
+        return bool(batches)
 
     def _tell_leader(self) -> None:
         raft = self._driver.raft

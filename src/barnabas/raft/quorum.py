@@ -50,6 +50,9 @@ from barnabas.wire.messages.vote import VoteRequest, VoteResponse
 from barnabas.wire.peer import Peers
 from barnabas.wire.records.build import Record, build_batch
 
+_FAREWELL_MS = 500
+"""How long a leader that stops waits for the others to know; who cannot hear it will find out."""
+
 
 class Quorum:
     """A voter, or an observer, of the metadata log."""
@@ -144,7 +147,7 @@ class Quorum:
         while driver.is_alone and self._flushing.is_needed and driver.failure is None:
             self._flushing.flush_now()
             driver.step()
-        while self._publishing.is_behind and driver.failure is None:
+        while self._publishing.has_more:
             driver.step()
 
     def _check(self, voters: Voters) -> None:
@@ -213,7 +216,7 @@ class Quorum:
                 end()
 
         driver.watch(look)
-        driver.later(self._config.request_timeout_ms, end)
+        driver.later(_FAREWELL_MS, end)
         await told
 
     # What it is

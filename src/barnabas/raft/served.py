@@ -137,16 +137,11 @@ class Served:
         max_bytes: int,
         api_version: int,
     ) -> wire_snapshot.FetchSnapshotResponse:
-        log, raft = self._driver.log, self._driver.raft
+        raft = self._driver.raft
         size_bytes = 0
         piece = b""
         if error is ErrorCode.NONE:
-            if snapshot not in log.snapshots or snapshot.end_offset == _BEGINNING:
-                # What formatting left is for the first leader alone; the log has it as well.
-                error = ErrorCode.SNAPSHOT_NOT_FOUND
-            else:
-                size_bytes, piece = self._read(snapshot, position, max_bytes)
-                error = ErrorCode.NONE if piece else ErrorCode.POSITION_OUT_OF_RANGE
+            error, size_bytes, piece = self._read(snapshot, position, max_bytes)
         nodes = [
             wire_snapshot.NodeEndpoint(node_id=n, host=h, port=p)
             for n, h, p in self._leader(api_version)
@@ -164,14 +159,24 @@ class Served:
             records=piece,
         )
 
-    def _read(self, snapshot: SnapshotId, position: int, max_bytes: int) -> tuple[int, bytes]:
-        """The size of a snapshot and a piece of it; none beyond its ends."""
-        with self._driver.log.path_of(snapshot).open("rb") as file:
-            size_bytes = os.fstat(file.fileno()).st_size
-            if not 0 <= position < size_bytes:
-                return size_bytes, b""
-            wanted = min(max(max_bytes, 1), _MAX_PIECE_BYTES)
-            return size_bytes, os.pread(file.fileno(), wanted, position)
+    def _read(
+        self, snapshot: SnapshotId, position: int, max_bytes: int
+    ) -> tuple[ErrorCode, int, bytes]:
+        """The size of a snapshot, and the piece of it at `position`."""
+        log = self._driver.log
+        if snapshot not in log.snapshots or snapshot.end_offset == _BEGINNING:
+            # What formatting left is for the first leader alone, who writes it into the log.
+            return ErrorCode.SNAPSHOT_NOT_FOUND, 0, b""
+        try:
+            with log.path_of(snapshot).open("rb") as file:
+                size_bytes = os.fstat(file.fileno()).st_size
+                if not 0 <= position < size_bytes:
+                    return ErrorCode.POSITION_OUT_OF_RANGE, 0, b""
+                wanted = min(max(max_bytes, 1), _MAX_PIECE_BYTES)
+                return ErrorCode.NONE, size_bytes, os.pread(file.fileno(), wanted, position)
+        except OSError as error:
+            self._driver.fail(error)
+            return ErrorCode.UNKNOWN_SERVER_ERROR, 0, b""
 
     def _learn(
         self, leader_id: int, endpoints: list[begin.LeaderEndpoint] | list[end.LeaderEndpoint]

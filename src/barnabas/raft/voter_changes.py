@@ -157,8 +157,7 @@ class VoterChanges:
         if known is None or known.key != voter.key:
             raise KafkaError(ErrorCode.VOTER_NOT_FOUND)
         # The sender does not wait for the commit: its next fetches tell it.
-        self._driver.append_control([new_voters(voters.with_voter(voter))], self._driver.raft.epoch)
-        self._driver.step()
+        self._append(voters.with_voter(voter))
 
     # What they consist of
 
@@ -255,12 +254,17 @@ class VoterChanges:
         driver = self._driver
         if not driver.raft.is_leader or driver.raft.epoch != change.epoch:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        change.offset = self._append(voters)
+
+    def _append(self, voters: Voters) -> int:
+        driver = self._driver
         try:
-            change.offset = driver.append_control([new_voters(voters)], change.epoch)
+            offset = driver.append_control([new_voters(voters)], driver.raft.epoch)
         except OSError as error:
             driver.fail(error)
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
-        driver.step()
+        driver.step_soon()
+        return offset
 
     # How they end
 
