@@ -369,6 +369,8 @@ class Node:
             case FetchSnapshot():
                 error = raft.snapshot_fetched_by(request.replica, request.epoch, now_ms)
                 snapshot = self.disk.log.snapshot
+                if error is ErrorCode.NONE and snapshot is None:
+                    error = ErrorCode.SNAPSHOT_NOT_FOUND
                 answer = FetchedSnapshot(error, raft.leader_id, raft.epoch, snapshot)
             case Fetch():
                 self._poll(request, reply)

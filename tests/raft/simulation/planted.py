@@ -94,8 +94,8 @@ BUGS = [
         [
             Edit(
                 "member.py",
-                "if leader_id == self.node.node_id:",
-                "if False:",
+                "return Resigned(epoch, leader_id, (), others, stand_at_ms)",
+                "return Unattached(epoch, stand_at_ms=stand_at_ms)",
             ),
         ],
     ),
