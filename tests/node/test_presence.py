@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.server.harness import on_a_loop
 
+from barnabas.metadata.delta import Delta
 from barnabas.node.errors import NodeError
 from barnabas.node.presence import Presence
 from barnabas.wire.errors import ErrorCode
@@ -47,10 +48,11 @@ def a_presence(
     controller: Any,
     *,
     patience_ms: int = 60_000,
+    interval_ms: int = INTERVAL_MS,
     broker_ids: Sequence[int] = (1, 2),
     **unreported: bytes,
 ) -> Presence:
-    settings: Any = Settings(patience_ms)
+    settings: Any = Settings(patience_ms, interval_ms)
     partitions: Any = SimpleNamespace(
         disks=SimpleNamespace(
             directories=[
@@ -60,18 +62,25 @@ def a_presence(
         ),
         unreported={(name.encode() * 16, 0): directory for name, directory in unreported.items()},
     )
-    brokers = {each: SimpleNamespace(broker_id=each, active=True) for each in broker_ids}
-    image: Any = SimpleNamespace(offset=42, brokers=brokers)
+    image = an_image(*broker_ids)
     return Presence(settings, controller, lambda: image, partitions)
+
+
+def an_image(*broker_ids: int, leaving: int | None = None) -> Any:
+    brokers = {
+        each: SimpleNamespace(broker_id=each, active=True, in_controlled_shutdown=each == leaving)
+        for each in (*broker_ids, *([leaving] if leaving is not None else []))
+    }
+    return SimpleNamespace(offset=42, brokers=brokers)
 
 
 class Settings(dict[str, int]):
     node_id = 1
 
-    def __init__(self, patience_ms: int) -> None:
+    def __init__(self, patience_ms: int, interval_ms: int) -> None:
         super().__init__(
             {
-                "broker.heartbeat.interval.ms": INTERVAL_MS,
+                "broker.heartbeat.interval.ms": interval_ms,
                 "initial.broker.registration.timeout.ms": patience_ms,
             }
         )
@@ -93,14 +102,13 @@ async def test_a_registration_gives_the_epoch() -> None:
         (ErrorCode.INVALID_REGISTRATION, "INVALID_REGISTRATION"),
     ],
 )
-def test_a_registration_refused_for_too_long_says_what_to_do(code: ErrorCode, advice: str) -> None:
-    @on_a_loop
-    async def register() -> None:
-        controller = FakeController(BrokerRegistrationResponse(error_code=code))
-        with pytest.raises(NodeError, match=advice):
-            await a_presence(controller, patience_ms=0).register(BrokerRegistrationRequest())
-
-    register()
+@on_a_loop
+async def test_a_registration_refused_for_too_long_says_what_to_do(
+    code: ErrorCode, advice: str
+) -> None:
+    controller = FakeController(BrokerRegistrationResponse(error_code=code))
+    with pytest.raises(NodeError, match=advice):
+        await a_presence(controller, patience_ms=0).register(BrokerRegistrationRequest())
 
 
 @on_a_loop
@@ -149,6 +157,16 @@ async def test_a_broker_leaves_without_a_controller_too() -> None:
     controller = FakeController(BrokerHeartbeatResponse(error_code=ErrorCode.NOT_CONTROLLER))
     await a_presence(controller).leave()
     assert len(controller.asked) == 1
+
+
+@on_a_loop
+async def test_a_broker_that_leaves_need_not_wait_for_the_others_next_heartbeat() -> None:
+    controller = FakeController()
+    presence = a_presence(controller, interval_ms=60_000)
+    await presence.begin()
+    presence.follow(Delta(brokers_changed={2}), an_image(leaving=2))
+    while len(controller.asked) < 2:
+        await asyncio.sleep(0)
 
 
 @on_a_loop

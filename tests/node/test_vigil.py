@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from tests.server.harness import on_a_loop
 
 from barnabas.metadata.delta import Delta
@@ -48,9 +49,11 @@ async def a_vigil() -> AsyncIterator[tuple[Vigil, "asyncio.Queue[int]"]]:
     vigil.end()
 
 
-def image_with(port: int, *, fenced: bool = False, epoch: int = 5) -> Image:
+def image_with(
+    port: int, *, host: str = "127.0.0.1", fenced: bool = False, epoch: int = 5
+) -> Image:
     image = Image()
-    endpoint = Endpoint("PLAINTEXT", "127.0.0.1", port, 0)
+    endpoint = Endpoint("PLAINTEXT", host, port, 0)
     image.brokers[2] = BrokerState(2, epoch, b"", (endpoint,), {}, None, fenced, False, ())
     return image
 
@@ -58,12 +61,13 @@ def image_with(port: int, *, fenced: bool = False, epoch: int = 5) -> Image:
 CHANGED = Delta(brokers_changed={2})
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 @on_a_loop
-async def test_a_broker_that_hangs_up_and_refuses_connections_has_died() -> None:
+async def test_a_broker_that_hangs_up_and_refuses_connections_has_died(host: str) -> None:
     broker = Listening()
     await broker.start()
     async with a_vigil() as (vigil, died):
-        vigil.follow(CHANGED, image_with(broker.port))
+        vigil.follow(CHANGED, image_with(broker.port, host=host))
         await broker.came.wait()
         broker.die()
         assert await died.get() == 2

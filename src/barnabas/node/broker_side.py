@@ -163,5 +163,6 @@ class BrokerSide:
         if self._is_registered:
             self._fetchers.follow(delta, image)
         self._elections.follow(delta, image)
+        self._presence.follow(delta, image)
         for topic in delta.topics_deleted.values():
             self.broker.metrics.forget_topic(topic.name)

@@ -4,9 +4,11 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol
 
 from barnabas.config import BrokerSettings
+from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
 from barnabas.node.errors import NodeError
 from barnabas.replication import Partitions
@@ -67,6 +69,7 @@ class Presence:
         self._interval_ms: int = settings["broker.heartbeat.interval.ms"]
         self._registration_timeout_ms: int = settings["initial.broker.registration.timeout.ms"]
         self._beating: asyncio.Task[None] | None = None
+        self._hurried = asyncio.Event()
         self.epoch = -1
 
     async def register(self, request: BrokerRegistrationRequest) -> None:
@@ -97,6 +100,13 @@ class Presence:
                 break
             await asyncio.sleep(RETRY_S)
         self._beating = asyncio.create_task(self._keep_beating())
+
+    def follow(self, delta: Delta, image: Image) -> None:
+        """A broker that leaves waits until all others have said that they know of it: hurry."""
+        for broker_id in delta.brokers_changed:
+            broker = image.brokers.get(broker_id)
+            if broker is not None and broker.in_controlled_shutdown:
+                self._hurried.set()
 
     async def leave(self) -> None:
         """Hand over what this broker leads, and wait until the others know; not for ever."""
@@ -136,7 +146,10 @@ class Presence:
                 log.warning("the controller refused a heartbeat: %s", code.name)
             told = code
             await self._report_directories()
-            await asyncio.sleep(max(0.0, next_s - loop.time()))
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(next_s):
+                    await self._hurried.wait()
+            self._hurried.clear()
 
     async def _beat(
         self, *, want_shut_down: bool = False, timeout_ms: int = ASK_TIMEOUT_MS

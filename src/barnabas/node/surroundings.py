@@ -1,6 +1,7 @@
 """What a node meets outside of itself. A simulation gives it another world."""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ CONNECT_TIMEOUT_S = 5.0
 async def hold_connection(host: str, port: int) -> None:
     """Connect, and return when the connection breaks; OSError if there is none to be had."""
     async with asyncio.timeout(CONNECT_TIMEOUT_S):
-        reader, writer = await asyncio.open_connection(host, port)
+        reader, writer = await _connect(host, port)
     try:
         with suppress(OSError):
             await reader.read()  # a node says nothing unless it is asked: this is its end
@@ -39,3 +40,16 @@ class Surroundings:
 
     def random_uuid(self) -> bytes:
         return random_uuid(self.random.randbytes)
+
+
+async def _connect(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """By the first of a name's addresses that accepts; refused only if all of them refuse."""
+    failures: list[OSError] = []
+    loop = asyncio.get_running_loop()
+    for *_, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        try:
+            return await asyncio.open_connection(address[0], address[1])
+        except OSError as failure:
+            failures.append(failure)
+    others = [each for each in failures if not isinstance(each, ConnectionRefusedError)]
+    raise (others or failures)[0]
