@@ -118,22 +118,21 @@ class Driver:
         self.step()
 
     def perform(self) -> None:
-        """Do what the consensus asks for, in its order."""
+        """Do what the consensus asks for; roles and the high watermark the workers look at."""
         while effects := self.raft.take_effects():
             self._again = True
+            self._persist(effects)
             for effect in effects:
-                self._do(effect)
+                if isinstance(effect, AppendLeaderChange):
+                    records = [leader_change(effect.change), *self._own_voter_update()]
+                    self.append_control(records, effect.epoch)
 
-    def _do(self, effect: Effect) -> None:
-        match effect:
-            case Persist(state):
-                static = None if self.log.history.kraft_version else self.raft.voters.ids()
-                quorum_state.write_state(self.log.folder, state, static)
-            case AppendLeaderChange(change, epoch):
-                records = [leader_change(change), *self._own_voter_update()]
-                self.append_control(records, epoch)
-            case _:
-                pass  # roles and the high watermark are looked at by the workers
+    def _persist(self, effects: Sequence[Effect]) -> None:
+        """Write the last of the states; nobody has heard of those before it."""
+        states = [effect.state for effect in effects if isinstance(effect, Persist)]
+        if states:
+            static = None if self.log.history.kraft_version else self.raft.voters.ids()
+            quorum_state.write_state(self.log.folder, states[-1], static)
 
     def _keep_time(self) -> None:
         """Have a timer that is not later than the deadline; an early one looks again."""
