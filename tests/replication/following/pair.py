@@ -109,17 +109,8 @@ class Pair:
             node_id: Throttle(Side.FOLLOWER, node_id, world.resolver)
             for node_id, world in self.each()
         }
-        self.fetchers = {
-            node_id: Fetcher(
-                node_id,
-                limits,
-                broker_epoch=lambda: BROKER_EPOCH,
-                clock=lambda: START_MS,
-                throttle=self.throttles[node_id],
-                truncated=world.partitions.moves.truncated,
-            )
-            for node_id, world in self.each()
-        }
+        self.limits = limits
+        self.fetchers = {node_id: self._new_fetcher(node_id) for node_id in self.worlds}
         self.leader_id = 1
 
     def each(self) -> Iterator[tuple[int, World]]:
@@ -160,6 +151,14 @@ class Pair:
         self.leader_id = leader_id
         self._follow(topic, index)
 
+    def restart(self, node_id: int, *, clean: bool) -> None:
+        """Stop a broker, or kill it; it begins with what its disk has."""
+        self.worlds[node_id].restart(clean=clean)
+        self.fetchers[node_id] = self._new_fetcher(node_id)
+        self.leaders[node_id].sessions = FetchSessions(100)
+        self.fetchers[3 - node_id].moved_away()
+        self.lead(self.leader_id)
+
     def append(self, *values: bytes, topic: str = TOPIC, index: int = 0) -> int:
         return self.worlds[self.leader_id].append(topic, *values, index=index, acks=1)
 
@@ -173,12 +172,15 @@ class Pair:
         return True
 
     def settle(self, rounds: int = 60) -> None:
-        """Replicate until a round changes nothing, however long delays are."""
+        """Replicate until two rounds change nothing, however long delays are."""
+        still = 0
         for _ in range(rounds):
             before = self._ends()
             if self.exchange() and (self._ends() != before or self.fetcher.has_unnamed):
+                still = 0
                 continue
-            if self._is_quiet:
+            still += 1
+            if still > 1 and self._is_quiet:
                 return
             self.now_ms = self.fetcher.due_ms(self.now_ms) or self.now_ms
         raise AssertionError(f"not settled: {self.led!r}, {list(self.fetcher)}")
@@ -194,6 +196,16 @@ class Pair:
             for followed in self.fetcher
             for log in (followed.partition.log,)
         ]
+
+    def _new_fetcher(self, node_id: int) -> Fetcher:
+        return Fetcher(
+            node_id,
+            self.limits,
+            broker_epoch=lambda: BROKER_EPOCH,
+            clock=lambda: START_MS,
+            throttle=self.throttles[node_id],
+            truncated=self.worlds[node_id].partitions.moves.truncated,
+        )
 
     def _follow(self, topic: str, index: int) -> None:
         partition = self.worlds[self.follower_id].partition(topic, index)
