@@ -45,6 +45,7 @@ class Told:
     def __init__(self) -> None:
         self.frames: list[bytes] = []
         self.next_offset = 0
+        self.last_epoch = 0
         self.resets = 0
         self.led: list[int] = []
         self.resigned_from: list[int] = []
@@ -56,6 +57,7 @@ class Told:
         for batch in batches:
             assert batch.last_offset >= self.next_offset, "a batch is told once, in order"
             self.next_offset = batch.last_offset + 1
+            self.last_epoch = batch.epoch
             self.frames += batch.frames
 
     def reset(self, batches: Iterable[CommittedBatch]) -> None:
@@ -64,6 +66,7 @@ class Told:
         for batch in batches:
             self.frames += batch.frames
             self.next_offset = batch.last_offset + 1
+            self.last_epoch = batch.epoch
 
     def leads(self, epoch: int) -> None:
         self.led.append(epoch)
@@ -216,7 +219,7 @@ class Member:
         self.disk = Disk()
         self.is_up = False
         self.life = 0
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.tasks: set[asyncio.Task[Any]] = set()
         self._network = network
         self._static_voters = static_voters
         self._bootstrap = bootstrap
