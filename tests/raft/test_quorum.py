@@ -5,8 +5,11 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.raft.cluster import Cluster, simulated, until
+from tests.raft.cluster import CLUSTER, Cluster, simulated, until
 
+from barnabas.raft import quorum_state
+from barnabas.raft.exchange import vote_request
+from barnabas.raft.messages import VoteAsked
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 
@@ -213,5 +216,53 @@ def test_an_observer_follows_and_never_votes(cluster: Cluster) -> None:
         await cluster.all_have(b"one", b"two")
         asked = {target for _, target, name in cluster.network.requests if name == "VoteRequest"}
         assert observer.node_id not in asked
+
+    simulated(life())
+
+
+def test_a_vote_that_is_not_on_disk_is_not_told(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        voter, candidate = cluster.followers_of(leader)
+        leader.kill()
+
+        def refuse(*_: object) -> None:
+            raise OSError(28, "no space left")
+
+        asked = VoteAsked(
+            candidate.voter.key,
+            epoch=99,
+            last_epoch=98,
+            last_offset=99,
+            pre_vote=False,
+        )
+        monkeypatch.setattr(quorum_state, "write_state", refuse)
+        answer = voter.quorum.vote(vote_request(CLUSTER, asked), 2)
+        monkeypatch.undo()
+        assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert not answer.topics
+        assert voter.told.failure is not None
+
+    simulated(life())
+
+
+def test_a_listener_that_cannot_follow_stops_the_member(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        leader = await cluster.leader()
+        follower = cluster.followers_of(leader)[0]
+
+        def give_up(_: object) -> None:
+            raise ValueError("a record from the future")
+
+        follower.told.committed = give_up  # type: ignore[method-assign]
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda *_: None)
+        leader.append(b"strange")
+        await until(lambda: follower.told.failure is not None)
+        assert "a record from the future" in str(follower.told.failure)
 
     simulated(life())

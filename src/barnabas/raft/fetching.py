@@ -260,7 +260,7 @@ class Fetching:
             driver.log.begin_anew(snapshot)
             driver.raft.truncated(driver.log.end_offset)
             driver.voters_changed()
-            self._publishing.begin()
+            self._publishing.begin_anew()
             driver.raft.leader_committed(snapshot.end_offset)
         except OSError as error:
             driver.fail(error)

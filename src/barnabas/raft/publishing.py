@@ -12,7 +12,15 @@ _PIECES_A_TURN = 4
 class Publishing:
     """How far the listener has come. Only what is below the high watermark reaches it."""
 
-    __slots__ = ("_driver", "_leader", "_leads", "_listener", "has_more", "next_offset")
+    __slots__ = (
+        "_begins_anew",
+        "_driver",
+        "_leader",
+        "_leads",
+        "_listener",
+        "has_more",
+        "next_offset",
+    )
 
     def __init__(self, driver: Driver, listener: QuorumListener) -> None:
         self._driver = driver
@@ -21,11 +29,27 @@ class Publishing:
         # The epoch in which the listener was told that this node leads.
         self._leads: int | None = None
         self.next_offset = 0
+        # Whether the newest snapshot is to be told before anything else.
+        self._begins_anew = True
         # Whether more is committed than what a turn was enough for.
         self.has_more = False
 
-    def begin(self) -> None:
-        """Tell the newest snapshot: it is committed, whatever else is."""
+    def begin_anew(self) -> None:
+        """A snapshot has come that stands for more than what was told."""
+        self._begins_anew = True
+
+    def advance(self) -> None:
+        self._tell_leader()
+        if self._begins_anew:
+            self._begins_anew = False
+            self._tell_snapshot()
+        self.has_more = all(self._tell_piece() for _ in range(_PIECES_A_TURN))
+        if self.has_more:
+            self._driver.step_soon()
+        self._tell_if_it_leads()
+
+    def _tell_snapshot(self) -> None:
+        """The newest snapshot is committed, whatever else is."""
         snapshot = self._driver.log.newest_snapshot
         if snapshot is None:
             return
@@ -35,13 +59,6 @@ class Publishing:
             self._driver.fail(as_failure(error))
             return
         self.next_offset = snapshot.end_offset
-
-    def advance(self) -> None:
-        self._tell_leader()
-        self.has_more = all(self._tell_piece() for _ in range(_PIECES_A_TURN))
-        if self.has_more:
-            self._driver.step_soon()
-        self._tell_if_it_leads()
 
     def _tell_piece(self) -> bool:
         """Tell the next batches; whether there were any."""

@@ -142,7 +142,6 @@ class Quorum:
             driver.now_ms,
         )
         self._employ(driver, listener)
-        self._publishing.begin()
         driver.step()
         while driver.is_alone and self._flushing.is_needed and driver.failure is None:
             self._flushing.flush_now()
@@ -264,7 +263,7 @@ class Quorum:
         NOT_CONTROLLER unless this node leads `epoch`.
         """
         driver = self._driver
-        if not driver.raft.is_leader or driver.raft.epoch != epoch or driver.failure is not None:
+        if not driver.raft.is_leader or driver.raft.epoch != epoch or driver.is_closed:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, f"This node does not lead epoch {epoch}.")
         batch = build_batch([Record(0, now_ms, None, frame, []) for frame in frames])
         try:
