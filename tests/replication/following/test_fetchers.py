@@ -25,7 +25,11 @@ def end_of(cluster: Cluster, node_id: int, topic: str = "orders", index: int = 0
 def followed_by(cluster: Cluster, node_id: int) -> list[tuple[int, int]]:
     """Leaders and partitions."""
     fetchers = cluster.brokers[node_id].fetchers
-    return sorted((leader_id, each.partition.index) for leader_id, each in fetchers)
+    return sorted(
+        (leader_id, each.partition.index)
+        for leader_id, _, fetcher in fetchers.by_leader()
+        for each in fetcher
+    )
 
 
 def test_records_and_what_counts_of_them_reach_the_follower(cluster: Cluster) -> None:

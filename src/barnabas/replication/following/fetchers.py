@@ -84,20 +84,24 @@ class Fetchers:
 
     # What is told to a scrape
 
-    def __iter__(self) -> Iterator[tuple[int, Followed]]:
-        """Each followed partition, with its leader."""
+    def by_leader(self) -> Iterator[tuple[int, int, Fetcher]]:
+        """Each fetcher with the leader it asks, and its number among those that do."""
+        for (leader_id, number), source in self._sources.items():
+            yield leader_id, number, source.fetcher
+
+    def __iter__(self) -> Iterator[Followed]:
         for source in self._sources.values():
-            for followed in source.fetcher:
-                yield source.leader_id, followed
+            yield from source.fetcher
 
     @property
     def max_lag(self) -> int:
         """The most offsets that a followed partition is behind."""
-        return max((followed.lag for _, followed in self), default=0)
+        return max((followed.lag for followed in self), default=0)
 
     @property
     def failed_count(self) -> int:
-        failed = sum(followed.standing is Standing.FAILED for _, followed in self)
+        """Partitions that are not fetched until the metadata has another leader epoch for them."""
+        failed = sum(followed.standing is Standing.FAILED for followed in self)
         return failed + len(self._unopened)
 
     @property
