@@ -16,13 +16,17 @@ class Background(Protocol):
 
 
 class Flushing:
-    """At most one flush at a time; the next takes all that came while it ran."""
+    """At most one flush at a time; the next takes all that came while it ran.
 
-    __slots__ = ("_background", "_driver", "_ended", "_is_running")
+    While the node starts, it flushes by `flush_now` alone; `begin` ends that.
+    """
+
+    __slots__ = ("_background", "_driver", "_ended", "_has_begun", "_is_running")
 
     def __init__(self, driver: Driver, background: Background) -> None:
         self._driver = driver
         self._background = background
+        self._has_begun = False
         self._is_running = False
         self._ended: list[asyncio.Future[None]] = []
 
@@ -31,8 +35,11 @@ class Flushing:
         log = self._driver.log
         return log.durable_end < log.end_offset
 
+    def begin(self) -> None:
+        self._has_begun = True
+
     def advance(self) -> None:
-        if self._is_running or not self.is_needed:
+        if self._is_running or not self._has_begun or not self.is_needed:
             return
         flush = self._driver.log.begin_flush()
         self._is_running = True

@@ -5,6 +5,7 @@ The order of life: `open`, `start`, then what the other members ask and what thi
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from random import Random
 
@@ -49,6 +50,8 @@ from barnabas.wire.messages.update_raft_voter import (
 from barnabas.wire.messages.vote import VoteRequest, VoteResponse
 from barnabas.wire.peer import Peers
 from barnabas.wire.records.build import Record, build_batch
+
+_logger = logging.getLogger(__name__)
 
 _FAREWELL_MS = 500
 """How long a leader that stops waits for the others to know; who cannot hear it will find out."""
@@ -148,6 +151,8 @@ class Quorum:
             driver.step()
         while self._publishing.has_more:
             driver.step()
+        self._flushing.begin()
+        driver.step()
 
     def _check(self, voters: Voters) -> None:
         if not voters and not self._bootstrap:
@@ -159,6 +164,12 @@ class Quorum:
             raise QuorumError(
                 f"Node {self._node.node_id} is a voter of the metadata quorum, but has not the "
                 "role of a controller: set process.roles."
+            )
+        if voters.get(self._node.node_id) is not None and not voters.includes(self._node.key):
+            _logger.warning(
+                "Node %d votes with another directory than this one, and observes with this. If "
+                "its disk was replaced, remove the old voter and add this one.",
+                self._node.node_id,
             )
 
     def _employ(self, driver: Driver, listener: QuorumListener) -> None:
