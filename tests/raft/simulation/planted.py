@@ -19,241 +19,146 @@ ROOT = Path(__file__).parents[3]
 SOURCE = ROOT / "src"
 
 
-class Edit(NamedTuple):
+class Bug(NamedTuple):
+    """An edit of one file."""
+
+    name: str
     path: str
     good: str
     bad: str
 
 
-class Bug(NamedTuple):
-    """One edit, or more where one alone is made harmless by another rule."""
-
-    name: str
-    edits: list[Edit]
-
-
 BUGS = [
     Bug(
         "vote-twice",
-        [
-            Edit(
-                "voting.py",
-                """            case Unattached() as role if role.voted is None:
+        "voting.py",
+        """            case Unattached() as role if role.voted is None:
                 role.voted = candidate
 """,
-                """            case Unattached() as role if role.voted is None:
+        """            case Unattached() as role if role.voted is None:
 """,
-            ),
-        ],
     ),
     Bug(
         "vote-for-shorter-logs",
-        [
-            Edit(
-                "voting.py",
-                "up_to_date = (asked.last_epoch, asked.last_offset) >= mine",
-                "up_to_date = (asked.last_epoch, asked.last_offset) >= (0, 0)",
-            ),
-        ],
+        "voting.py",
+        "up_to_date = (asked.last_epoch, asked.last_offset) >= mine",
+        "up_to_date = (asked.last_epoch, asked.last_offset) >= (0, 0)",
     ),
     Bug(
         "longest-log-wins",
-        [
-            Edit(
-                "voting.py",
-                "up_to_date = (asked.last_epoch, asked.last_offset) >= mine",
-                "up_to_date = asked.last_offset >= mine[1]",
-            ),
-        ],
+        "voting.py",
+        "up_to_date = (asked.last_epoch, asked.last_offset) >= mine",
+        "up_to_date = asked.last_offset >= mine[1]",
     ),
     Bug(
         "answer-before-persist",
-        [
-            Edit(
-                "voting.py",
-                """                role.give_up_at_ms = now_ms + self._election_timeout_ms()
+        "voting.py",
+        """                role.give_up_at_ms = now_ms + self._election_timeout_ms()
         self._persist()
 """,
-                """                role.give_up_at_ms = now_ms + self._election_timeout_ms()
+        """                role.give_up_at_ms = now_ms + self._election_timeout_ms()
 """,
-            ),
-        ],
     ),
     Bug(
         "forget-vote-by-restart",
-        [
-            Edit(
-                "member.py",
-                "return Unattached(epoch, leader_id, state.voted, stand_at_ms)",
-                "return Unattached(epoch, leader_id, None, stand_at_ms)",
-            ),
-        ],
+        "member.py",
+        "return Unattached(epoch, leader_id, state.voted, stand_at_ms)",
+        "return Unattached(epoch, leader_id, None, stand_at_ms)",
     ),
     Bug(
         "lead-again-after-restart",
-        [
-            Edit(
-                "member.py",
-                "return Resigned(epoch, leader_id, (), others, stand_at_ms)",
-                "return Unattached(epoch, stand_at_ms=stand_at_ms)",
-            ),
-        ],
+        "member.py",
+        "return Resigned(epoch, leader_id, (), others, stand_at_ms)",
+        "return Unattached(epoch, stand_at_ms=stand_at_ms)",
     ),
     Bug(
         "go-on-as-candidate",
-        [
-            Edit(
-                "member.py",
-                """        # durable may be shorter now than when the others granted their votes.
+        "member.py",
+        """        # durable may be shorter now than when the others granted their votes.
 """,
-                """        if state.voted == self.node and leader_id == NOBODY and self.is_voter:
+        """        if state.voted == self.node and leader_id == NOBODY and self.is_voter:
             ballot = Ballot(self.voters, self.node.node_id)
             return Candidate(epoch, ballot, stand_at_ms)
 """,
-            ),
-        ],
     ),
     Bug(
         "stand-without-new-epoch",
-        [
-            Edit(
-                "member.py",
-                """            self.epoch + 1,
+        "member.py",
+        """            self.epoch + 1,
             Ballot(""",
-                """            max(1, self.epoch),
+        """            max(1, self.epoch),
             Ballot(""",
-            ),
-        ],
     ),
     Bug(
         "stand-only-once",
-        [
-            Edit(
-                "member.py",
-                "self._become(Unattached(self.epoch, voted=voted, stand_at_ms=stand_at_ms))",
-                "self._become(Unattached(self.epoch, voted=voted))",
-            ),
-        ],
+        "member.py",
+        "self._become(Unattached(self.epoch, voted=voted, stand_at_ms=stand_at_ms))",
+        "self._become(Unattached(self.epoch, voted=voted))",
     ),
     Bug(
         "commit-old-epochs",
-        [
-            Edit(
-                "leading.py",
-                "if reached > max(leader.start_offset, leader.high_watermark):",
-                "if reached > leader.high_watermark:",
-            ),
-        ],
+        "leading.py",
+        "if reached > max(leader.start_offset, leader.high_watermark):",
+        "if reached > leader.high_watermark:",
     ),
     Bug(
         "count-own-undurable-end",
-        [
-            Edit(
-                "leading.py",
-                "leader.progress.of(self.node, now_ms).end_offset = self._durable_end",
-                "leader.progress.of(self.node, now_ms).end_offset = self._log.end_offset",
-            ),
-        ],
+        "leading.py",
+        "leader.progress.of(self.node, now_ms).end_offset = self._durable_end",
+        "leader.progress.of(self.node, now_ms).end_offset = self._log.end_offset",
     ),
     Bug(
         "majority-of-half",
-        [
-            Edit(
-                "voters.py",
-                "return len(self._by_id.keys() & set(node_ids)) > len(self._by_id) // 2",
-                "return len(self._by_id.keys() & set(node_ids)) >= len(self._by_id) / 2",
-            ),
-        ],
+        "voters.py",
+        "return len(self._by_id.keys() & set(node_ids)) > len(self._by_id) // 2",
+        "return len(self._by_id.keys() & set(node_ids)) >= len(self._by_id) / 2",
     ),
     Bug(
         "commit-by-one-too-few",
-        [
-            Edit(
-                "voters.py",
-                "return reached[len(reached) // 2]",
-                "return reached[(len(reached) - 1) // 2]",
-            ),
-        ],
+        "voters.py",
+        "return reached[len(reached) // 2]",
+        "return reached[(len(reached) - 1) // 2]",
     ),
     Bug(
-        "no-fencing",
-        [
-            Edit(
-                "leading.py",
-                """        if epoch < self.epoch:
-            return ErrorCode.FENCED_LEADER_EPOCH
-        if epoch > self.epoch:
-            return ErrorCode.UNKNOWN_LEADER_EPOCH
-""",
-                "",
-            ),
-            Edit(
-                "core.py",
-                """            case Follower() as follower if (error, leader_id, epoch) == (
-                ErrorCode.NONE,
-                follower.leader_id,
-                follower.epoch,
-            ):
-""",
-                """            case Follower() as follower if error is ErrorCode.NONE:
-""",
-            ),
-        ],
+        "follow-older-leaders",
+        "voting.py",
+        "        elif epoch == self.epoch and known:",
+        "        elif known:",
     ),
     Bug(
         "no-divergence",
-        [
-            Edit(
-                "log_view.py",
-                "if end.epoch != last_fetched_epoch or end.end_offset < offset:",
-                "if end.end_offset < offset:",
-            ),
-        ],
+        "log_view.py",
+        "if end.epoch != last_fetched_epoch or end.end_offset < offset:",
+        "if end.end_offset < offset:",
     ),
     Bug(
         "truncate-too-far",
-        [
-            Edit(
-                "log_view.py",
-                "        return FetchVerdict(diverging=end)",
-                "        return FetchVerdict(diverging=EpochEnd(end.epoch, log.start_offset))",
-            ),
-        ],
+        "log_view.py",
+        "        return FetchVerdict(diverging=end)",
+        "        return FetchVerdict(diverging=EpochEnd(end.epoch, log.start_offset))",
     ),
     Bug(
         "pre-vote-granted-always",
-        [
-            Edit(
-                "voting.py",
-                "return asked.pre_vote and up_to_date and not follower.hears_leader",
-                "return asked.pre_vote and up_to_date",
-            ),
-        ],
+        "voting.py",
+        "return asked.pre_vote and up_to_date and not follower.hears_leader",
+        "return asked.pre_vote and up_to_date",
     ),
     Bug(
         "leader-grants-pre-votes",
-        [
-            Edit(
-                "voting.py",
-                """            case Leader():
+        "voting.py",
+        """            case Leader():
                 return False
 """,
-                """            case Leader():
+        """            case Leader():
                 return asked.pre_vote
 """,
-            ),
-        ],
     ),
     Bug(
         "new-voters-are-not-asked",
-        [
-            Edit(
-                "leading.py",
-                """                leader.progress.change(voters)
+        "leading.py",
+        """                leader.progress.change(voters)
 """,
-                "",
-            ),
-        ],
+        "",
     ),
 ]
 
@@ -278,13 +183,12 @@ def main() -> int:
 
 def plant(bug: Bug, source: Path) -> bool:
     """Whether it fits."""
-    for edit in bug.edits:
-        path = source / "barnabas" / "raft" / edit.path
-        text = path.read_text()
-        if text.count(edit.good) != 1:
-            print(f"{bug.name} does not fit {edit.path} any more: mend {__file__}")
-            return False
-        path.write_text(text.replace(edit.good, edit.bad))
+    path = source / "barnabas" / "raft" / bug.path
+    text = path.read_text()
+    if text.count(bug.good) != 1:
+        print(f"{bug.name} does not fit {bug.path} any more: mend {__file__}")
+        return False
+    path.write_text(text.replace(bug.good, bug.bad))
     return True
 
 

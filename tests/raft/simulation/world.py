@@ -92,7 +92,7 @@ class World:
         )
 
     def check_peace(self, leader: Node) -> None:
-        """Who was cut off from a healthy quorum, and comes back, does not depose its leader."""
+        """Who was cut off from a healthy quorum, or loses a connection, deposes no leader."""
         assert leader.raft is not None
         epoch, voters = leader.raft.epoch, leader.raft.voters
         spare = [
@@ -106,7 +106,11 @@ class World:
             self.cut_off(away)
             self.clock.run_until(self.clock.now_ms + AWAY_MS)
             self.network.cut.clear()
-        self.clock.run_until(self.clock.now_ms + AWAY_MS)
+        for node in self.nodes:
+            self.clock.run_until(self.clock.now_ms + AWAY_MS // len(self.nodes))
+            self.tell(f"break the connection of {node.id}")
+            node.lose_connection()
+        self.clock.run_until(self.clock.now_ms + TIMEOUTS.fetch_ms)
         role = leader.raft.role if leader.raft else None
         if not isinstance(role, Leader) or role.epoch != epoch:
             raise Violation(f"peace: {leader.id} no longer leads {epoch}: {self.roles()}")
