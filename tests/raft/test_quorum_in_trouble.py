@@ -100,6 +100,7 @@ class Trouble:
             if not member.is_up:
                 member.start()
             member.disk.delay_s = 0.001
+        await asyncio.sleep(5)  # what the last trouble set off is over by then
         leader = await self.cluster.leader()
         leader.append(b"end")
         await until(lambda: all(each.told.frames[-1:] == [b"end"] for each in self.cluster.up))
