@@ -4,6 +4,7 @@ python -m tests.cluster.chaos --seed 1 --minutes 10 --report build/chaos.md
 """
 
 import argparse
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -24,15 +25,17 @@ def main() -> int:
     parser.add_argument("--report", type=Path, default=Path("build/chaos.md"))
     options = parser.parse_args()
     programs = [PROGRAMS[each] for each in options.nodes.split(",")]
-    with tempfile.TemporaryDirectory(prefix="chaos-") as directory:
-        chaos = ChaosRun(
-            Path(directory), programs, seed=options.seed, duration_s=options.minutes * 60
-        )
-        chaos.run()
+    directory = Path(tempfile.mkdtemp(prefix="chaos-"))
+    chaos = ChaosRun(directory, programs, seed=options.seed, duration_s=options.minutes * 60)
+    chaos.run()
     options.report.parent.mkdir(parents=True, exist_ok=True)
     options.report.write_text(chaos.report)
     print(f"\n{chaos.report}\nThis is also in {options.report}.")
-    return 1 if chaos.findings else 0
+    if chaos.findings:
+        print(f"The nodes' files are in {directory}.")
+        return 1
+    shutil.rmtree(directory)
+    return 0
 
 
 if __name__ == "__main__":

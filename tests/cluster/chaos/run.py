@@ -56,8 +56,7 @@ class ChaosRun:
             finally:
                 self._finish()
             self.findings += self._failures()
-            if not self.findings:
-                self.findings += self._broken_promises()
+            self.findings += self._broken_promises()
         everyone = [*self._writers, *self._transactional]
         self.report = report(self._title, self._timeline, everyone, self.findings)
 
