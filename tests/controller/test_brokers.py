@@ -7,26 +7,16 @@ from tests.controller.conftest import CLUSTER_ID, World, broker
 
 from barnabas.controller import (
     allocate_producer_ids,
-    alter_partition,
-    assign_replicas_to_dirs,
     broker_heartbeat,
     broker_registration,
     controller_registration,
     create_topics,
-    elect_leaders,
     unregister_broker,
 )
 from barnabas.metadata.features import SUPPORTED
-from barnabas.metadata.states import NO_LEADER, PartitionState
+from barnabas.metadata.states import NO_LEADER, PartitionState, RecoveryState
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages import assign_replicas_to_dirs as dirs
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
-from barnabas.wire.messages.alter_partition import (
-    AlterPartitionRequest,
-    BrokerState,
-    RequestPartitionData,
-    RequestTopicData,
-)
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
@@ -35,7 +25,6 @@ from barnabas.wire.messages.broker_registration import (
 )
 from barnabas.wire.messages.controller_registration import ControllerRegistrationRequest
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from barnabas.wire.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
@@ -228,19 +217,6 @@ def test_leaders_move_when_their_broker_is_fenced() -> None:
     assert world.image.brokers[1].fenced
 
 
-def test_a_failed_directory_takes_only_its_replicas_along() -> None:
-    first, second = b"f" * 16, b"s" * 16
-    world = World(broker(1, log_dirs=(first, second)), broker(2))
-    topic_id = create(world, num_partitions=2, replication_factor=2)
-    for index, directory in enumerate((first, second)):
-        assign(world, topic_id, index, directory)
-    beat(world, 5, offline_log_dirs=[first])
-    assert partition(world, topic_id, 0).isr == (2,)
-    assert set(partition(world, topic_id, 1).isr) == {1, 2}
-    assert world.image.brokers[1].log_dirs == (second,)
-    assert beat(world, 5, offline_log_dirs=[first])[1] == []
-
-
 def test_cordoned_directories_are_noted_once(one_broker: World) -> None:
     assert len(beat(one_broker, 5, cordoned_log_dirs=[])[1]) == 1
     assert beat(one_broker, 5, cordoned_log_dirs=[])[1] == []
@@ -271,6 +247,26 @@ def test_a_broker_is_forgotten(one_broker: World) -> None:
     assert refused.value.code is ErrorCode.BROKER_ID_NOT_REGISTERED
 
 
+def test_a_broker_that_was_forgotten_comes_back_without_what_it_was_trusted_with() -> None:
+    world = World(broker(1), broker(2))
+    topic_id = create(world, replication_factor=2)
+    for number in (2, 1):
+        world.decide(unregister_broker, UnregisterBrokerRequest(broker_id=number))
+    assert (partition(world, topic_id).leader, partition(world, topic_id).elr) == (NO_LEADER, (1,))
+    beat(world, register(world, log_dirs=list(broker(1).log_dirs)))
+    state = partition(world, topic_id)
+    assert (state.leader, state.recovery_state) == (1, RecoveryState.RECOVERING)
+
+
+def test_a_broker_that_is_shutting_down_may_be_replaced_at_once() -> None:
+    world = World()
+    epoch = register(world)
+    beat(world, epoch)
+    create(world)
+    beat(world, epoch, want_shut_down=True)
+    assert register(world, incarnation_id=SECOND_LIFE, previous_broker_epoch=epoch) > epoch
+
+
 def test_producer_ids_come_in_blocks_that_never_overlap(one_broker: World) -> None:
     request = AllocateProducerIdsRequest(broker_id=1, broker_epoch=5)
     starts = []
@@ -286,151 +282,3 @@ def test_a_controller_registers(one_broker: World) -> None:
     assert decision.records == [
         RegisterControllerRecord(controller_id=1, incarnation_id=FIRST_LIFE)
     ]
-
-
-# ElectLeaders
-
-
-def elect(world: World, election_type: int, index: int = 0) -> int:
-    asked = [TopicPartitions(topic="orders", partitions=[index])]
-    request = ElectLeadersRequest(election_type=election_type, topic_partitions=asked)
-    response: Any = world.decide(elect_leaders, request).response
-    code: int = response.replica_election_results[0].partition_result[0].error_code
-    return code
-
-
-def test_the_preferred_leader_takes_over_on_demand() -> None:
-    world = World(broker(1), broker(2))
-    topic_id = create(world, replication_factor=2)
-    assert elect(world, 0) == ErrorCode.ELECTION_NOT_NEEDED
-    assert elect(world, 0, index=7) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    beat(world, 5, want_fence=True)
-    assert elect(world, 0) == ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
-    beat(world, 5)
-    world.apply(PartitionChangeRecord(partition_id=0, topic_id=topic_id, isr=[1, 2]))
-    assert elect(world, 0) == ErrorCode.NONE
-    assert partition(world, topic_id).leader == 1
-
-
-def test_an_unclean_election_is_for_partitions_without_a_leader(one_broker: World) -> None:
-    topic_id = create(one_broker)
-    assert elect(one_broker, 1) == ErrorCode.ELECTION_NOT_NEEDED
-    one_broker.apply(
-        PartitionChangeRecord(partition_id=0, topic_id=topic_id, isr=[], leader=NO_LEADER)
-    )
-    assert elect(one_broker, 1) == ErrorCode.NONE
-    assert partition(one_broker, topic_id).leader == 1
-
-
-def test_asked_for_all_only_those_are_told_that_changed(one_broker: World) -> None:
-    create(one_broker)
-    response: Any = one_broker.decide(
-        elect_leaders, ElectLeadersRequest(topic_partitions=None)
-    ).response
-    assert [r.partition_result for r in response.replica_election_results] == [[]]
-
-
-def test_an_unknown_election_type_is_refused(one_broker: World) -> None:
-    request = ElectLeadersRequest(election_type=5, topic_partitions=[])
-    with pytest.raises(KafkaError) as refused:
-        one_broker.decide(elect_leaders, request)
-    assert elect_leaders.refuse(request, refused.value).error_code == ErrorCode.INVALID_REQUEST
-
-
-# AlterPartition
-
-
-def alter(world: World, topic_id: bytes, isr: list[int], **changes: Any) -> Any:
-    values: dict[str, Any] = {
-        "partition_index": 0,
-        "leader_epoch": 0,
-        "partition_epoch": 0,
-        "new_isr_with_epochs": [BrokerState(broker_id=each, broker_epoch=5) for each in isr],
-    }
-    asked = RequestPartitionData(**{**values, **changes})
-    request = AlterPartitionRequest(
-        broker_id=1,
-        broker_epoch=5,
-        topics=[RequestTopicData(topic_id=topic_id, partitions=[asked])],
-    )
-    response: Any = world.decide(alter_partition, request).response
-    return response.topics[0].partitions[0]
-
-
-def test_a_leader_shrinks_and_expands_its_in_sync_set() -> None:
-    world = World(broker(1), broker(2))
-    topic_id = create(world, replication_factor=2)
-    outcome = alter(world, topic_id, [1])
-    assert (outcome.error_code, outcome.isr, outcome.partition_epoch) == (0, [1], 1)
-    outcome = alter(world, topic_id, [1, 2], partition_epoch=1)
-    assert (outcome.error_code, outcome.isr, outcome.leader_epoch) == (0, [1, 2], 0)
-    assert partition(world, topic_id).isr == (1, 2)
-
-
-@pytest.mark.parametrize(
-    ("isr", "changes", "code"),
-    [
-        ([1], {"leader_epoch": 1}, ErrorCode.NOT_CONTROLLER),
-        ([1], {"partition_epoch": 9}, ErrorCode.NOT_CONTROLLER),
-        ([1], {"leader_epoch": -1}, ErrorCode.FENCED_LEADER_EPOCH),
-        ([1], {"partition_epoch": -1}, ErrorCode.INVALID_UPDATE_VERSION),
-        ([1], {"partition_index": 7}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        ([2], {}, ErrorCode.INVALID_REQUEST),
-        ([1, 1], {}, ErrorCode.INVALID_REQUEST),
-        ([1, 9], {}, ErrorCode.INVALID_REQUEST),
-        ([1], {"leader_recovery_state": 1}, ErrorCode.INVALID_REQUEST),
-        ([1, 3], {}, ErrorCode.INELIGIBLE_REPLICA),
-    ],
-)
-def test_an_in_sync_set_that_cannot_be_is_refused(
-    isr: list[int], changes: dict[str, Any], code: ErrorCode
-) -> None:
-    world = World(broker(1), broker(2), broker(3))
-    topic_id = create(world, replication_factor=3)
-    world.apply(BrokerRegistrationChangeRecord(broker_id=3, broker_epoch=5, fenced=1))
-    assert alter(world, topic_id, isr, **changes).error_code == code
-
-
-def test_a_replica_of_an_earlier_life_is_not_in_sync() -> None:
-    world = World(broker(1), broker(2))
-    topic_id = create(world, replication_factor=2)
-    stale = [BrokerState(broker_id=1, broker_epoch=5), BrokerState(broker_id=2, broker_epoch=4)]
-    outcome = alter(world, topic_id, [], new_isr_with_epochs=stale)
-    assert outcome.error_code == ErrorCode.INELIGIBLE_REPLICA
-
-
-def test_an_unknown_topic_is_told(one_broker: World) -> None:
-    assert alter(one_broker, b"u" * 16, [1]).error_code == ErrorCode.UNKNOWN_TOPIC_ID
-
-
-# AssignReplicasToDirs
-
-
-def assign(world: World, topic_id: bytes, index: int, directory: bytes) -> int:
-    topic = dirs.RequestTopicData(
-        topic_id=topic_id, partitions=[dirs.RequestPartitionData(partition_index=index)]
-    )
-    request = dirs.AssignReplicasToDirsRequest(
-        broker_id=1,
-        broker_epoch=5,
-        directories=[dirs.RequestDirectoryData(id=directory, topics=[topic])],
-    )
-    response: Any = world.decide(assign_replicas_to_dirs, request).response
-    code: int = response.directories[0].topics[0].partitions[0].error_code
-    return code
-
-
-def test_a_broker_tells_where_its_replicas_are() -> None:
-    directories = (b"f" * 16, b"s" * 16)
-    world = World(broker(1, log_dirs=directories))
-    topic_id = create(world)
-    assert assign(world, topic_id, 0, directories[1]) == 0
-    assert partition(world, topic_id).directories == (directories[1],)
-    assert assign(world, topic_id, 7, directories[1]) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert assign(world, b"u" * 16, 0, directories[1]) == ErrorCode.UNKNOWN_TOPIC_ID
-
-
-def test_a_replica_in_a_lost_directory_is_no_longer_led(one_broker: World) -> None:
-    topic_id = create(one_broker)
-    assert assign(one_broker, topic_id, 0, b"x" * 16) == 0
-    assert partition(one_broker, topic_id).leader == NO_LEADER

@@ -99,6 +99,7 @@ def test_every_kind_of_resource_keeps_its_settings(
         (TOPIC, "orders", ("retention.ms", 9, "5"), ErrorCode.INVALID_REQUEST),
         (TOPIC, "orders", ("nope", DELETE, None), ErrorCode.NONE),
         (BROKER, "x", ("log.cleaner.threads", SET, "2"), ErrorCode.INVALID_REQUEST),
+        (BROKER, "77", ("log.cleaner.threads", SET, "2"), ErrorCode.BROKER_ID_NOT_REGISTERED),
         (BROKER, "1", ("broker.id", SET, "2"), ErrorCode.INVALID_REQUEST),
         (BROKER, "", ("listeners", SET, "PLAINTEXT://:1"), ErrorCode.INVALID_REQUEST),
         (BROKER, "", ("log.segment.bytes", SET, "x"), ErrorCode.INVALID_REQUEST),

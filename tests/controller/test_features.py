@@ -7,7 +7,12 @@ from tests.controller.conftest import World, broker
 
 from barnabas.controller import update_features
 from barnabas.wire.errors import ErrorCode, KafkaError
-from barnabas.wire.messages.metadata_records import ConfigRecord, FeatureLevelRecord
+from barnabas.wire.messages.metadata_records import (
+    ConfigRecord,
+    ControllerFeature,
+    FeatureLevelRecord,
+    RegisterControllerRecord,
+)
 from barnabas.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
@@ -78,6 +83,24 @@ def test_every_node_must_support_it() -> None:
     world = World(broker(1), broker(2, features={}))
     with pytest.raises(KafkaError, match="Broker 2"):
         world.decide(update_features, request(("group.version", 1, UPGRADE)))
+
+
+def test_a_node_that_does_not_know_a_feature_does_not_mind_it_off() -> None:
+    world = World(broker(1), broker(2, features={}))
+    assert world.decide(update_features, request(("group.version", 0, SAFE))).records
+
+
+def test_every_controller_must_have_registered_and_support_it(one_broker: World) -> None:
+    one_broker.voter_ids = [1, 2]
+    asked = request(("group.version", 1, UPGRADE))
+    with pytest.raises(KafkaError, match="Controller 2 has not registered"):
+        one_broker.decide(update_features, asked)
+    one_broker.apply(RegisterControllerRecord(controller_id=2))
+    with pytest.raises(KafkaError, match="Controller 2 does not support"):
+        one_broker.decide(update_features, asked)
+    levels = [ControllerFeature(name="group.version", max_supported_version=1)]
+    one_broker.apply(RegisterControllerRecord(controller_id=2, features=levels))
+    assert one_broker.decide(update_features, asked).records
 
 
 def test_the_quorums_own_version_stays_as_it_is(one_broker: World) -> None:

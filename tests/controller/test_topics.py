@@ -20,7 +20,13 @@ from barnabas.wire.messages.create_topics import (
     CreateTopicsRequest,
 )
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from barnabas.wire.messages.metadata_records import ConfigRecord, PartitionRecord, TopicRecord
+from barnabas.wire.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    ClearElrRecord,
+    ConfigRecord,
+    PartitionRecord,
+    TopicRecord,
+)
 
 LOG_DIR = broker(1).log_dirs[0]
 
@@ -279,6 +285,54 @@ def test_deletion_can_be_switched_off() -> None:
         world.decide(delete_topics, request)
     assert refused.value.code is ErrorCode.TOPIC_DELETION_DISABLED
     assert delete_topics.refuse(request, refused.value).responses[0].name == "one"
+
+
+# While brokers are away
+
+
+def test_replicas_on_fenced_brokers_are_not_in_sync_and_do_not_lead() -> None:
+    world = World(broker(1), broker(2, fenced=True), broker(3, in_controlled_shutdown=True))
+    (placed,) = create(world, topic("placed", 2, 2))
+    (assigned,) = create(world, topic("assigned", assignments=[(0, [2, 3, 1])]))
+    assert (placed.error_code, assigned.error_code) == (ErrorCode.NONE, ErrorCode.NONE)
+    for name, replicas in (("placed", (1, 2)), ("assigned", (2, 3, 1))):
+        created = world.image.topics.by_name(name)
+        assert created is not None
+        for state in created.partitions.values():
+            assert (state.replicas, state.isr, state.leader) == (replicas, (1,), 1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        (topic("a", 1, 3), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (topic("a", assignments=[(0, [2])]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (topic("a", assignments=[(0, [2, 3])]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+    ],
+)
+def test_a_topic_that_nobody_could_lead_is_refused(asked: CreatableTopic, code: ErrorCode) -> None:
+    world = World(broker(1), broker(2, fenced=True), broker(3, in_controlled_shutdown=True))
+    assert create(world, asked)[0].error_code == code
+
+
+def test_partitions_are_added_where_brokers_are_up() -> None:
+    world = World(broker(1), broker(2))
+    create(world, topic("orders", 1, 2))
+    world.apply(BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=5, fenced=1))
+    assert grow(world, "orders", 2) == ErrorCode.NONE
+    assert grow(world, "orders", 3, [[2, 1]]) == ErrorCode.NONE
+    assert grow(world, "orders", 4, [[2]]) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    orders = world.image.topics.by_name("orders")
+    assert orders is not None
+    assert [orders.partitions[n].isr for n in (1, 2)] == [(1,), (1,)]
+
+
+def test_a_topic_with_a_minimum_of_its_own_begins_without_eligible_leaders(
+    one_broker: World,
+) -> None:
+    request = CreateTopicsRequest(topics=[topic("orders", min_insync_replicas="2")])
+    records = one_broker.decide(create_topics, request).records
+    assert records[2] == ClearElrRecord(topic_name="orders")
 
 
 # CreatePartitions

@@ -1,0 +1,210 @@
+"""ElectLeaders, AlterPartition and AssignReplicasToDirs: partitions change on demand."""
+
+from typing import Any
+
+import pytest
+from tests.controller.conftest import World, broker
+from tests.controller.test_brokers import beat, create, partition
+
+from barnabas.controller import (
+    alter_partition,
+    assign_replicas_to_dirs,
+    elect_leaders,
+)
+from barnabas.metadata.states import NO_LEADER
+from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages import assign_replicas_to_dirs as dirs
+from barnabas.wire.messages.alter_partition import (
+    AlterPartitionRequest,
+    BrokerState,
+    RequestPartitionData,
+    RequestTopicData,
+)
+from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from barnabas.wire.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    PartitionChangeRecord,
+)
+
+# ElectLeaders
+
+
+def elect(world: World, election_type: int, index: int = 0) -> int:
+    asked = [TopicPartitions(topic="orders", partitions=[index])]
+    request = ElectLeadersRequest(election_type=election_type, topic_partitions=asked)
+    response: Any = world.decide(elect_leaders, request).response
+    code: int = response.replica_election_results[0].partition_result[0].error_code
+    return code
+
+
+def test_the_preferred_leader_takes_over_on_demand() -> None:
+    world = World(broker(1), broker(2))
+    topic_id = create(world, replication_factor=2)
+    assert elect(world, 0) == ErrorCode.ELECTION_NOT_NEEDED
+    assert elect(world, 0, index=7) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    beat(world, 5, want_fence=True)
+    assert elect(world, 0) == ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+    beat(world, 5)
+    world.apply(PartitionChangeRecord(partition_id=0, topic_id=topic_id, isr=[1, 2]))
+    assert elect(world, 0) == ErrorCode.NONE
+    assert partition(world, topic_id).leader == 1
+
+
+def test_an_unclean_election_is_for_partitions_without_a_leader(one_broker: World) -> None:
+    topic_id = create(one_broker)
+    assert elect(one_broker, 1) == ErrorCode.ELECTION_NOT_NEEDED
+    one_broker.apply(
+        PartitionChangeRecord(partition_id=0, topic_id=topic_id, isr=[], leader=NO_LEADER)
+    )
+    assert elect(one_broker, 1) == ErrorCode.NONE
+    assert partition(one_broker, topic_id).leader == 1
+
+
+def test_asked_for_all_only_those_are_told_that_changed(one_broker: World) -> None:
+    create(one_broker)
+    response: Any = one_broker.decide(
+        elect_leaders, ElectLeadersRequest(topic_partitions=None)
+    ).response
+    assert [r.partition_result for r in response.replica_election_results] == [[]]
+
+
+def test_an_unknown_election_type_is_refused(one_broker: World) -> None:
+    request = ElectLeadersRequest(election_type=5, topic_partitions=[])
+    with pytest.raises(KafkaError) as refused:
+        one_broker.decide(elect_leaders, request)
+    assert elect_leaders.refuse(request, refused.value).error_code == ErrorCode.INVALID_REQUEST
+
+
+# AlterPartition
+
+
+def alter(world: World, topic_id: bytes, isr: list[int], **changes: Any) -> Any:
+    values: dict[str, Any] = {
+        "partition_index": 0,
+        "leader_epoch": 0,
+        "partition_epoch": 0,
+        "new_isr_with_epochs": [BrokerState(broker_id=each, broker_epoch=5) for each in isr],
+    }
+    asked = RequestPartitionData(**{**values, **changes})
+    request = AlterPartitionRequest(
+        broker_id=1,
+        broker_epoch=5,
+        topics=[RequestTopicData(topic_id=topic_id, partitions=[asked])],
+    )
+    response: Any = world.decide(alter_partition, request).response
+    return response.topics[0].partitions[0]
+
+
+def test_a_leader_shrinks_and_expands_its_in_sync_set() -> None:
+    world = World(broker(1), broker(2))
+    topic_id = create(world, replication_factor=2)
+    outcome = alter(world, topic_id, [1])
+    assert (outcome.error_code, outcome.isr, outcome.partition_epoch) == (0, [1], 1)
+    outcome = alter(world, topic_id, [1, 2], partition_epoch=1)
+    assert (outcome.error_code, outcome.isr, outcome.leader_epoch) == (0, [1, 2], 0)
+    assert partition(world, topic_id).isr == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("isr", "changes", "code"),
+    [
+        ([1], {"leader_epoch": 1}, ErrorCode.NOT_CONTROLLER),
+        ([1], {"partition_epoch": 9}, ErrorCode.NOT_CONTROLLER),
+        ([1], {"leader_epoch": -1}, ErrorCode.FENCED_LEADER_EPOCH),
+        ([1], {"partition_epoch": -1}, ErrorCode.INVALID_UPDATE_VERSION),
+        ([1], {"partition_index": 7}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ([2], {}, ErrorCode.INVALID_REQUEST),
+        ([1, 1], {}, ErrorCode.INVALID_REQUEST),
+        ([1, 9], {}, ErrorCode.INVALID_REQUEST),
+        ([1], {"leader_recovery_state": 1}, ErrorCode.INVALID_REQUEST),
+        ([1, 3], {}, ErrorCode.INELIGIBLE_REPLICA),
+    ],
+)
+def test_an_in_sync_set_that_cannot_be_is_refused(
+    isr: list[int], changes: dict[str, Any], code: ErrorCode
+) -> None:
+    world = World(broker(1), broker(2), broker(3))
+    topic_id = create(world, replication_factor=3)
+    world.apply(BrokerRegistrationChangeRecord(broker_id=3, broker_epoch=5, fenced=1))
+    assert alter(world, topic_id, isr, **changes).error_code == code
+
+
+def test_a_replica_of_an_earlier_life_is_not_in_sync() -> None:
+    world = World(broker(1), broker(2))
+    topic_id = create(world, replication_factor=2)
+    stale = [BrokerState(broker_id=1, broker_epoch=5), BrokerState(broker_id=2, broker_epoch=4)]
+    outcome = alter(world, topic_id, [], new_isr_with_epochs=stale)
+    assert outcome.error_code == ErrorCode.INELIGIBLE_REPLICA
+
+
+def test_a_partition_named_twice_is_altered_once() -> None:
+    world = World(broker(1), broker(2))
+    topic_id = create(world, replication_factor=2)
+    asked = [
+        RequestPartitionData(
+            partition_index=0,
+            leader_epoch=0,
+            partition_epoch=0,
+            new_isr_with_epochs=[BrokerState(broker_id=1, broker_epoch=5)],
+        )
+    ] * 2
+    request = AlterPartitionRequest(
+        broker_id=1,
+        broker_epoch=5,
+        topics=[RequestTopicData(topic_id=topic_id, partitions=asked)],
+    )
+    decision = world.decide(alter_partition, request)
+    response: Any = decision.response
+    codes = [each.error_code for each in response.topics[0].partitions]
+    assert codes == [ErrorCode.NONE, ErrorCode.INVALID_UPDATE_VERSION]
+    assert len(decision.records) == 1
+
+
+def test_an_unknown_topic_is_told(one_broker: World) -> None:
+    assert alter(one_broker, b"u" * 16, [1]).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+# AssignReplicasToDirs
+
+
+def assign(world: World, topic_id: bytes, index: int, directory: bytes) -> int:
+    topic = dirs.RequestTopicData(
+        topic_id=topic_id, partitions=[dirs.RequestPartitionData(partition_index=index)]
+    )
+    request = dirs.AssignReplicasToDirsRequest(
+        broker_id=1,
+        broker_epoch=5,
+        directories=[dirs.RequestDirectoryData(id=directory, topics=[topic])],
+    )
+    response: Any = world.decide(assign_replicas_to_dirs, request).response
+    code: int = response.directories[0].topics[0].partitions[0].error_code
+    return code
+
+
+def test_a_broker_tells_where_its_replicas_are() -> None:
+    directories = (b"f" * 16, b"s" * 16)
+    world = World(broker(1, log_dirs=directories))
+    topic_id = create(world)
+    assert assign(world, topic_id, 0, directories[1]) == 0
+    assert partition(world, topic_id).directories == (directories[1],)
+    assert assign(world, topic_id, 7, directories[1]) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert assign(world, b"u" * 16, 0, directories[1]) == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def test_a_replica_in_a_lost_directory_is_no_longer_led(one_broker: World) -> None:
+    topic_id = create(one_broker)
+    assert assign(one_broker, topic_id, 0, b"x" * 16) == 0
+    assert partition(one_broker, topic_id).leader == NO_LEADER
+
+
+def test_a_failed_directory_takes_only_its_replicas_along() -> None:
+    first, second = b"f" * 16, b"s" * 16
+    world = World(broker(1, log_dirs=(first, second)), broker(2))
+    topic_id = create(world, num_partitions=2, replication_factor=2)
+    for index, directory in enumerate((first, second)):
+        assign(world, topic_id, index, directory)
+    beat(world, 5, offline_log_dirs=[first])
+    assert partition(world, topic_id, 0).isr == (2,)
+    assert set(partition(world, topic_id, 1).isr) == {1, 2}
+    assert world.image.brokers[1].log_dirs == (second,)
+    assert beat(world, 5, offline_log_dirs=[first])[1] == []
