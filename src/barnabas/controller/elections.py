@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from barnabas.controller.decision import Context
 from barnabas.metadata.features import DIRECTORY_ASSIGNMENT_FROM
@@ -148,33 +148,22 @@ def change_partition(
         target_isr, elr = (leader,), tuple(replica for replica in elr if replica != leader)
     elif not target_isr and not rules.eligible_leaders:
         target_isr = partition.isr  # kept, so that its members may lead when they are back
-    changes: dict[str, Any] = {}
-    if (
-        leader != partition.leader
-        or _removes_replicas(partition, held.replicas)
-        or _shrinks_with_epoch(partition, target_isr, rules)
-    ):
-        changes["leader"] = leader
-    if recovery != partition.recovery_state:
-        changes["leader_recovery_state"] = recovery
-    for name, before, after in (
-        ("isr", partition.isr, target_isr),
-        ("eligible_leader_replicas", partition.elr, elr),
-        (
-            "last_known_elr",
-            partition.last_known_elr,
-            _last_known_leader(partition, leader, target_isr, rules),
-        ),
-        ("replicas", partition.replicas, held.replicas),
-        ("adding_replicas", partition.adding, held.adding),
-        ("removing_replicas", partition.removing, held.removing),
-        ("directories", partition.directories, _directories(partition, held, rules, directories)),
-    ):
-        if before != after:
-            changes[name] = list(after)
-    if not changes:
+    after = PartitionState(
+        held.replicas,
+        target_isr,
+        leader,
+        partition.leader_epoch,
+        partition.partition_epoch,
+        _directories(partition, held, rules, directories),
+        held.removing,
+        held.adding,
+        recovery,
+        elr,
+        _last_known_leader(partition, leader, target_isr, rules),
+    )
+    if after == partition:
         return None
-    return PartitionChangeRecord(topic_id=topic_id, partition_id=number, **changes)
+    return _difference(topic_id, number, partition, after, rules)
 
 
 def broker_changes(
@@ -284,10 +273,36 @@ def _directories(
     return tuple(changed.get(r) or partition.directory_of(r) for r in held.replicas)
 
 
-def _removes_replicas(partition: PartitionState, replicas: Replicas) -> bool:
+def _difference(
+    topic_id: bytes, number: int, before: PartitionState, after: PartitionState, rules: Rules
+) -> PartitionChangeRecord:
+    """The record that names what differs, and the leader wherever a new epoch has to begin."""
+    record = PartitionChangeRecord(topic_id=topic_id, partition_id=number)
+    if (
+        after.leader != before.leader
+        or _removes_replicas(before, after)
+        or (rules.shrinking_starts_epoch and not set(before.isr) <= set(after.isr))
+    ):
+        record.leader = after.leader
+    if after.recovery_state != before.recovery_state:
+        record.leader_recovery_state = after.recovery_state
+    if after.isr != before.isr:
+        record.isr = list(after.isr)
+    if after.elr != before.elr:
+        record.eligible_leader_replicas = list(after.elr)
+    if after.last_known_elr != before.last_known_elr:
+        record.last_known_elr = list(after.last_known_elr)
+    if after.replicas != before.replicas:
+        record.replicas = list(after.replicas)
+    if after.adding != before.adding:
+        record.adding_replicas = list(after.adding)
+    if after.removing != before.removing:
+        record.removing_replicas = list(after.removing)
+    if after.directories != before.directories:
+        record.directories = list(after.directories)
+    return record
+
+
+def _removes_replicas(before: PartitionState, after: PartitionState) -> bool:
     """Then a new epoch tells those who were removed, and keeps them from coming back."""
-    return replicas is not partition.replicas and not set(partition.replicas) <= set(replicas)
-
-
-def _shrinks_with_epoch(partition: PartitionState, isr: Replicas, rules: Rules) -> bool:
-    return rules.shrinking_starts_epoch and not set(partition.isr) <= set(isr)
+    return after.replicas is not before.replicas and not set(before.replicas) <= set(after.replicas)
