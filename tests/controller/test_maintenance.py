@@ -114,6 +114,24 @@ def test_a_second_process_with_the_same_id_is_kept_out_while_the_first_lives() -
     stage.run(life)
 
 
+def test_the_broker_of_the_controllers_own_process_comes_back_at_once() -> None:
+    """The process that had registered before is the one that this controller replaced."""
+    stage = Stage()
+
+    async def life() -> None:
+        stage.lead(1)
+        stage.commit()
+        await stage.join(1, 2)
+        stage.follow()
+        stage.lead(2)
+        for broker_id, code in ((1, ErrorCode.NONE), (2, ErrorCode.DUPLICATE_BROKER_REGISTRATION)):
+            again = registration(broker_id)
+            again.incarnation_id = b"n" * 16
+            assert (await stage.ask(again)).error_code == code
+
+    stage.run(life)
+
+
 def test_a_heartbeat_looks_at_no_partition(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage()
 
