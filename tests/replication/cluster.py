@@ -79,8 +79,9 @@ class Cluster:
             for wanted in topic.partitions
         ]
 
-    def decide(self, error: ErrorCode = ErrorCode.NONE) -> None:
-        """Answer all requests as a controller does that agrees, or with an error."""
+    def decide(self, error: ErrorCode = ErrorCode.NONE, *, is_lost: bool = False) -> None:
+        """Answer all requests as a controller does that agrees, or with an error; the answers may
+        be lost on the way."""
         for world in self.worlds.values():
             asked, world.asked = world.asked, []
             for request, answer in asked:
@@ -89,6 +90,9 @@ class Cluster:
                 outcome = ResponsePartitionData(error_code=error)
                 if not error:
                     outcome = self._alter(request.broker_id, wanted)
+                if is_lost:
+                    answer.set_exception(ConnectionResetError())
+                    continue
                 outcome.partition_index = wanted.partition_index
                 response_topic = ResponseTopicData(topic_id=topic.topic_id, partitions=[outcome])
                 answer.set_result(AlterPartitionResponse(topics=[response_topic]))
@@ -160,8 +164,9 @@ class Cluster:
         batch = batch_of(*values, now_ms=self.now_ms)
         return partition.append(batch, acks=acks, now_ms=self.now_ms).last_offset + 1
 
-    def fetch(self, follower_id: int) -> ErrorCode:
-        """One fetch of a follower from whom it believes to be the leader, with what follows."""
+    def fetch(self, follower_id: int, *, is_lost: bool = False) -> ErrorCode:
+        """One fetch of a follower from whom it believes to be the leader, with what follows, unless
+        the answer is lost on the way."""
         follower = self[follower_id]
         assert follower.state is not None
         log, leader = follower.log, self[follower.state.leader]
@@ -178,6 +183,8 @@ class Cluster:
             )
         except KafkaError as refusal:
             return refusal.code
+        if is_lost:
+            return ErrorCode.NONE
         told = {
             "leader_high_watermark": found.high_watermark,
             "leader_start_offset": found.start_offset,
@@ -221,4 +228,6 @@ def contents(partition: Partition, *, upto: int | None = None) -> list[tuple[int
 
 def let_pass() -> None:
     """Let those go on who were waiting for an answer."""
-    asyncio.get_event_loop_policy().get_event_loop().run_until_complete(asyncio.sleep(0))
+    loop = asyncio.get_event_loop_policy().get_event_loop()
+    for _ in range(3):
+        loop.run_until_complete(asyncio.sleep(0))

@@ -3,32 +3,70 @@ the high watermark, whatever happens in which order, as long as leaders are chos
 
 from collections.abc import Callable
 
-from hypothesis import HealthCheck, given, settings
+import pytest
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.replication.cluster import Cluster, contents
 
+from barnabas.replication import isr_changes
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 BROKERS = (1, 2, 3)
 
 broker_ids = st.sampled_from(BROKERS)
+Step = tuple[str, int]
+
+
+def often(times: int, kind: str, what: st.SearchStrategy[int]) -> list[st.SearchStrategy[Step]]:
+    return [st.tuples(st.just(kind), what)] * times
+
+
 steps = st.lists(
     st.one_of(
-        st.tuples(st.just("append"), st.sampled_from((-1, -1, 1))),
-        st.tuples(st.just("fetch"), broker_ids),
-        st.tuples(st.just("fetch"), broker_ids),
-        st.tuples(st.just("fetch"), broker_ids),
-        st.tuples(st.just("pass time"), st.just(0)),
-        st.tuples(st.just("decide"), st.sampled_from((0, 0, 0, ErrorCode.INELIGIBLE_REPLICA))),
-        st.tuples(st.just("elect"), broker_ids),
-        st.tuples(st.just("kill"), broker_ids),
-        st.tuples(st.just("revive"), broker_ids),
-        st.tuples(st.just("deafen"), broker_ids),
-        st.tuples(st.just("hear"), broker_ids),
+        *often(4, "append", st.sampled_from((-1, -1, -1, 1))),
+        *often(8, "fetch", broker_ids),
+        *often(2, "fetch in vain", broker_ids),
+        *often(3, "decide", st.sampled_from((0, 0, 0, ErrorCode.INELIGIBLE_REPLICA))),
+        *often(1, "decide in vain", st.just(0)),
+        *often(1, "pass time", st.just(0)),
+        *often(2, "elect", broker_ids),
+        *often(1, "kill", broker_ids),
+        *often(2, "revive", broker_ids),
+        *often(1, "deafen", broker_ids),
+        *often(2, "hear", broker_ids),
     ),
-    min_size=10,
+    min_size=30,
     max_size=80,
 )
+
+AHEAD_OF_WHO_JOINS = [
+    ("append", -1),
+    ("fetch", 2),
+    ("fetch", 2),
+    ("fetch in vain", 3),
+    ("decide", 0),
+]
+"""Who joins must have what counts."""
+
+AHEAD_OF_WHAT_LEADERS_KNOW = [
+    ("append", -1),
+    ("fetch", 2),
+    ("fetch in vain", 2),
+    ("elect", 2),
+    ("fetch in vain", 3),
+    ("decide", 0),
+]
+"""Who joins must have what counted under the leader before, which the new one cannot tell."""
+
+JOINED_UNKNOWN_TO_THE_LEADER = [
+    ("deafen", 1),
+    ("fetch in vain", 3),
+    ("decide in vain", 0),
+    ("append", -1),
+    ("fetch", 2),
+    ("fetch", 2),
+]
+"""Who may have joined must be waited for."""
 
 
 OUT_OF_DATE = (
@@ -37,6 +75,12 @@ OUT_OF_DATE = (
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
 )
 """What a follower hears where not all have heard of the same leader."""
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What could not be told to the controller is told again at once."""
+    monkeypatch.setattr(isr_changes, "RETRY_S", 0)
 
 
 class Run:
@@ -52,15 +96,15 @@ class Run:
         match kind:
             case "append":
                 self.append(what)
-            case "fetch":
-                self.fetch(what)
+            case "fetch" | "fetch in vain":
+                self.fetch(what, is_lost=kind == "fetch in vain")
             case "pass time":
                 self.cluster.pass_time(31_000)
                 for broker_id in BROKERS:
                     if broker_id not in self.cluster.down:
                         self.cluster[broker_id].drop_laggards(self.cluster.now_ms)
-            case "decide":
-                self.cluster.decide(ErrorCode(what))
+            case "decide" | "decide in vain":
+                self.cluster.decide(ErrorCode(what), is_lost=kind == "decide in vain")
             case "elect":
                 self.elect(what)
             case "kill":
@@ -91,13 +135,13 @@ class Run:
         if acks == -1:
             self.waiting.append((broker_id, end, value))
 
-    def fetch(self, follower_id: int) -> None:
+    def fetch(self, follower_id: int, *, is_lost: bool = False) -> None:
         cluster = self.cluster
         if follower_id in cluster.down:
             return
         state = cluster[follower_id].state
         if state is not None and state.leader not in {follower_id, *cluster.down}:
-            code = cluster.fetch(follower_id)
+            code = cluster.fetch(follower_id, is_lost=is_lost)
             assert code in (ErrorCode.NONE, *OUT_OF_DATE)
 
     def elect(self, leader: int) -> None:
@@ -143,10 +187,13 @@ class Run:
                 assert replica.log.end_offset >= max(self.promised, default=-1) + 1
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@example(steps=AHEAD_OF_WHO_JOINS, isr=(1, 2))
+@example(steps=AHEAD_OF_WHAT_LEADERS_KNOW, isr=(1, 2))
+@example(steps=JOINED_UNKNOWN_TO_THE_LEADER, isr=(1, 2))
 @given(steps=steps, isr=st.sampled_from(((1, 2), (1, 2, 3))))
 def test_what_was_promised_is_never_lost_and_logs_never_part_below_the_high_watermark(
-    new_cluster: Callable[..., Cluster], steps: list[tuple[str, int]], isr: tuple[int, ...]
+    new_cluster: Callable[..., Cluster], steps: list[Step], isr: tuple[int, ...]
 ) -> None:
     cluster = new_cluster(*BROKERS)
     cluster.create_topic(min_insync_replicas="2", isr=isr)

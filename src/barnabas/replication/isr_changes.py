@@ -71,7 +71,7 @@ class IsrChanges:
         try:
             outcomes = _outcomes(answer.result())
         except Exception as failure:
-            _logger.warning("Who is in sync could not be told to the controller: %s", failure)
+            _logger.warning("Who is in sync could not be told to the controller: %r", failure)
             outcomes = {}
         is_done = True
         for key, (partition, proposal) in asked.items():
