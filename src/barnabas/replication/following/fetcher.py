@@ -211,7 +211,7 @@ class Fetcher:
             return
         if not self._session.answered(response):
             if response.error_code not in _NEW_SESSION_HELPS:
-                _logger.warning("a fetch was refused: %s", _name(response.error_code))
+                _logger.warning("a fetch was refused: %s", ErrorCode.of(response.error_code).name)
                 self._paused_until_ms = now_ms + self.limits.backoff_ms
             return
         for topic in response.responses:
@@ -294,7 +294,8 @@ class Fetcher:
         if error_code in _KNOWN_SOON:
             wait_ms = min(FIRST_WAIT_MS << min(followed.refusals, 16), wait_ms)
         elif followed.refusals == 0:
-            _logger.warning("%s: its leader refuses: %s", followed.name, _name(error_code))
+            code = ErrorCode.of(error_code)
+            _logger.warning("%s: its leader refuses: %s", followed.name, code.name)
         self._delay(followed, wait_ms, now_ms)
 
     def _delay(self, followed: Followed, wait_ms: int, now_ms: int) -> None:
@@ -307,10 +308,3 @@ class Fetcher:
         _logger.warning("%s is not fetched any more: %s", followed.name, reason)
         followed.standing = Standing.FAILED
         self._session.forget(followed.key)
-
-
-def _name(error_code: int) -> str:
-    try:
-        return ErrorCode(error_code).name
-    except ValueError:
-        return f"error {error_code}"
