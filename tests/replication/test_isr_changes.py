@@ -1,0 +1,140 @@
+"""How a broker tells the controller who is in sync: all at once, one request at a time."""
+
+import pytest
+from tests.replication.cluster import let_pass
+from tests.replication.world import World, id_of, registration
+
+from barnabas.replication import isr_changes
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
+
+
+@pytest.fixture
+def led(world: World) -> World:
+    """Broker 1 leads three partitions alone that 2 has replicas of."""
+    world.metadata(registration(2))
+    world.create_topic("orders", 3, replicas=(1, 2), isr=(1,))
+    return world
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isr_changes, "RETRY_S", 0)
+
+
+def catch_up(world: World, *indexes: int) -> None:
+    """Broker 2 shows that it has everything."""
+    for index in indexes:
+        world.partition("orders", index).fetch_as_follower(
+            2, 5, 0, 99, start_offset=0, now_ms=world.now_ms
+        )
+
+
+def asked(world: World) -> list[list[int]]:
+    """The indexes in each request that was sent, in order."""
+    return [
+        [wanted.partition_index for topic in request.topics for wanted in topic.partitions]
+        for request, _ in world.asked
+    ]
+
+
+def answer(world: World, **codes: int) -> None:
+    """The controller agrees to the latest request, but for partitions with a code of their own."""
+    request, waiting = world.asked[-1]
+    waiting.set_result(agreed(request, codes))
+    let_pass()
+
+
+def agreed(request: AlterPartitionRequest, codes: dict[str, int]) -> AlterPartitionResponse:
+    (topic,) = request.topics
+    outcomes = [
+        ResponsePartitionData(
+            partition_index=wanted.partition_index,
+            error_code=codes.get(f"p{wanted.partition_index}", ErrorCode.NONE),
+            leader_id=1,
+            leader_epoch=wanted.leader_epoch,
+            isr=[each.broker_id for each in wanted.new_isr_with_epochs],
+            partition_epoch=wanted.partition_epoch + 1,
+        )
+        for wanted in topic.partitions
+    ]
+    return AlterPartitionResponse(
+        topics=[ResponseTopicData(topic_id=id_of("orders"), partitions=outcomes)]
+    )
+
+
+def in_sync(world: World, index: int) -> tuple[int, ...]:
+    state = world.partition("orders", index).state
+    assert state is not None
+    return state.isr
+
+
+def test_what_changes_while_a_request_is_under_way_goes_with_the_next(led: World) -> None:
+    catch_up(led, 0, 1, 2)
+    assert asked(led) == [[0]]
+    answer(led)
+    assert asked(led) == [[0], [1, 2]]
+    answer(led)
+    assert [in_sync(led, index) for index in range(3)] == [(1, 2)] * 3
+    assert len(led.asked) == 2
+
+
+def test_the_controllers_answer_is_believed_before_the_metadata_tells(led: World) -> None:
+    catch_up(led, 0)
+    answer(led)
+    assert in_sync(led, 0) == (1, 2)
+    assert led.partition("orders").has_in_sync(2)
+
+
+def test_what_is_refused_for_now_is_asked_again_with_what_came_since(led: World) -> None:
+    catch_up(led, 0, 1)
+    answer(led, p0=ErrorCode.NOT_CONTROLLER)
+    assert asked(led) == [[0], [1, 0]]
+
+
+def test_what_the_metadata_has_overtaken_is_not_asked_again(led: World) -> None:
+    catch_up(led, 0)
+    led.lead("orders", isr=(1,))
+    answer(led, p0=ErrorCode.NOT_CONTROLLER)
+    assert len(led.asked) == 1
+
+
+@pytest.mark.parametrize("failure", [ConnectionResetError(), TimeoutError()])
+def test_a_controller_that_cannot_be_reached_is_asked_again(led: World, failure: OSError) -> None:
+    catch_up(led, 0)
+    led.asked[0][1].set_exception(failure)
+    let_pass()
+    assert asked(led) == [[0], [0]]
+
+
+def test_a_refusal_of_the_whole_request_changes_nothing_and_is_tried_again(led: World) -> None:
+    catch_up(led, 0)
+    refusal = AlterPartitionResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+    led.asked[0][1].set_result(refusal)
+    let_pass()
+    assert asked(led) == [[0], [0]]
+    assert in_sync(led, 0) == (1,)
+
+
+def test_an_answer_that_leaves_a_partition_out_is_no_answer_for_it(led: World) -> None:
+    catch_up(led, 0)
+    led.asked[0][1].set_result(AlterPartitionResponse())
+    let_pass()
+    assert asked(led) == [[0], [0]]
+
+
+def test_followers_that_lag_are_looked_for_where_this_broker_leads(led: World) -> None:
+    led.lead("orders", 0, isr=(1, 2))
+    led.lead("orders", 1, leader=2, isr=(1, 2))
+    for index in range(2):
+        led.partition("orders", index)
+    led.append("orders", b"a")
+    led.keep_house(for_ms=60_000)
+    assert asked(led) == [[0]]
+    (wanted,) = led.asked[0][0].topics[0].partitions
+    assert [each.broker_id for each in wanted.new_isr_with_epochs] == [1]
