@@ -1,6 +1,7 @@
 """How a broker lives in the eyes of a controller that answers as it is told."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -112,11 +113,14 @@ async def test_a_registration_refused_for_too_long_says_what_to_do(
 
 
 @on_a_loop
-async def test_who_may_register_later_asks_again() -> None:
+async def test_who_was_just_restarted_asks_again_without_alarm(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     refusal = BrokerRegistrationResponse(error_code=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
     presence = a_presence(FakeController(refusal, BrokerRegistrationResponse(broker_epoch=7)))
     await presence.register(BrokerRegistrationRequest())
     assert presence.epoch == 7
+    assert not [each for each in caplog.records if each.levelno > logging.INFO]
 
 
 @on_a_loop

@@ -86,9 +86,21 @@ class Presence:
             if code in _REFUSALS or loop.time() >= until:
                 raise NodeError(_refusal(self._broker_id, code))
             if code is not told:
-                log.warning("%s Trying again.", _refusal(self._broker_id, code))
+                self._tell_of_wait(code)
                 told = code
             await asyncio.sleep(RETRY_S)
+
+    def _tell_of_wait(self, code: ErrorCode) -> None:
+        if code is ErrorCode.DUPLICATE_BROKER_REGISTRATION:
+            # Most likely the process before this one: Kafka's controllers wait for its session
+            # to end, even if it was stopped cleanly.
+            log.info(
+                "broker %d is registered already, by an earlier process or by one that still runs:"
+                " trying again",
+                self._broker_id,
+            )
+        else:
+            log.warning("%s Trying again.", _refusal(self._broker_id, code))
 
     async def begin(self) -> None:
         """Ask until the broker is let in, and from then on say regularly that it lives."""
