@@ -30,6 +30,7 @@ ASK_TIMEOUT_MS = 4_500
 """How long the controller may take to answer; a session is twice as long by default."""
 
 RETRY_S = 0.05
+RETRY_MAX_S = 0.4
 GOODBYE_TIMEOUT_MS = 1_500
 GOODBYE_INTERVAL_S = 0.02
 LEAVE_TIMEOUT_S = 30.0
@@ -76,7 +77,7 @@ class Presence:
         """Get an epoch; the broker is fenced until a heartbeat shows that it knows of it."""
         loop = asyncio.get_running_loop()
         until = loop.time() + self._registration_timeout_ms / 1000
-        told = ErrorCode.NONE
+        told, wait_s = ErrorCode.NONE, RETRY_S
         while True:
             response = await self._controller.handle(request, timeout_ms=ASK_TIMEOUT_MS)
             code = ErrorCode.of(response.error_code)
@@ -88,7 +89,8 @@ class Presence:
             if code is not told:
                 self._tell_of_wait(code)
                 told = code
-            await asyncio.sleep(RETRY_S)
+            await asyncio.sleep(wait_s)
+            wait_s = min(2 * wait_s, RETRY_MAX_S)
 
     def _tell_of_wait(self, code: ErrorCode) -> None:
         if code is ErrorCode.DUPLICATE_BROKER_REGISTRATION:
