@@ -6,14 +6,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from barnabas.server.sessions import (
-    FINAL_EPOCH,
-    INITIAL_EPOCH,
-    ContextKind,
-    FetchContext,
-    FetchSessions,
-    SessionPartition,
-)
+from barnabas.server.fetch_session import INITIAL_EPOCH, SessionPartition
+from barnabas.server.sessions import FINAL_EPOCH, ContextKind, FetchContext, FetchSessions
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
     EpochEndOffset,

@@ -208,11 +208,6 @@ class LeadingReplica(Replica):
         self._resign()
         self.let_all_look()
 
-    def let_all_look(self) -> None:
-        """Something is not as it was: who waits here may see it otherwise now."""
-        self._waiting.poke(self)
-        self._waiting.poke(self.log)
-
     def _lead(self, state: PartitionState, now_ms: int, *, is_new: bool) -> None:
         log = self.log
         if log.latest_epoch != state.leader_epoch:

@@ -182,12 +182,7 @@ class Partition(LeadingReplica):
             before_offset = self.high_watermark
         if not 0 <= before_offset <= self.high_watermark:
             raise refusals.out_of_range(self, before_offset)
-        try:
-            self.log.advance_start(before_offset)
-        except LogDirFailure as failure:
-            self._caretaker.lose(self.directory, failure)
-            raise
-        self.let_all_look()
+        self.advance_start(before_offset)
         return self.log.start_offset
 
 

@@ -84,6 +84,21 @@ class Replica:
         """The disk has caught up: acknowledgements that waited for it can leave."""
         self._waiting.poke(self)
 
+    def advance_start(self, offset: int) -> None:
+        """Let go of the records before an offset."""
+        try:
+            self.log.advance_start(offset)
+        except LogDirFailure as failure:
+            self._caretaker.lose(self.directory, failure)
+            raise
+        self.high_watermark = max(self.high_watermark, offset)
+        self.let_all_look()
+
+    def let_all_look(self) -> None:
+        """Something is not as it was: who waits here may see it otherwise now."""
+        self._waiting.poke(self)
+        self._waiting.poke(self.log)
+
     # Following
 
     def replicate(
@@ -125,9 +140,7 @@ class Replica:
             self._waiting.poke(self)
         start_offset = min(leader_start_offset, log.end_offset)
         if start_offset > log.start_offset:
-            log.advance_start(start_offset)
-            self.high_watermark = max(self.high_watermark, start_offset)
-            self._waiting.poke(self)
+            self.advance_start(start_offset)
 
     def truncate_to(self, offset: int) -> None:
         """Drop what the leader does not have, from `offset` on.

@@ -11,13 +11,9 @@ from barnabas.log import Slice
 from barnabas.replication import FetchedPartition, Partition
 from barnabas.server.call import Call
 from barnabas.server.errors import failure_of
+from barnabas.server.fetch_session import FIRST_VERSION_WITH_TOPIC_IDS, SessionPartition
 from barnabas.server.nearest import Nearest
-from barnabas.server.sessions import (
-    FIRST_VERSION_WITH_REPLICA_STATE,
-    FIRST_VERSION_WITH_TOPIC_IDS,
-    FetchContext,
-    SessionPartition,
-)
+from barnabas.server.sessions import FIRST_VERSION_WITH_REPLICA_STATE, FetchContext
 from barnabas.wire.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -130,6 +126,10 @@ class Reading(ABC):
     def _keys(self, partition: Partition) -> tuple[Hashable, ...]:
         """What is poked when there is news for the reader; the first, when there is more."""
 
+    @abstractmethod
+    def _count_out(self, partition: Partition, size_bytes: int) -> None:
+        """So much of the partition will be sent, or will not be after all."""
+
     def _is_settled(self, partition: Partition) -> bool:
         """Whether the reader need not come back unless there is news."""
         return True
@@ -167,12 +167,11 @@ class Reading(ABC):
             aborted_transactions=None if aborted is None else _aborted(aborted),
             records=_NOTHING if records is None else records,
         )
-        metrics = self._metrics(partition.topic)
-        metrics.fetch_requests += 1
+        self._metrics(partition.topic).fetch_requests += 1
         end = self._end(partition, wanted, fetched)
         if records is not None:
             size_bytes = records.size_bytes
-            metrics.bytes_out += size_bytes
+            self._count_out(partition, size_bytes)
             self._returned_bytes = returned_bytes + size_bytes
             self._count(wanted, records.next_offset < end, size_bytes, max_bytes)
         elif diverging is not None:
@@ -198,10 +197,10 @@ class Reading(ABC):
 
     def _read_again(self, wanted: SessionPartition) -> None:
         before = self._found.get(wanted)
-        if before is not None and isinstance(before.records, Slice):
+        if before is not None and isinstance(before.records, Slice) and wanted.partition:
             size_bytes = before.records.size_bytes
             self._returned_bytes -= size_bytes
-            self._metrics(wanted.partition.topic).bytes_out -= size_bytes  # type: ignore[union-attr]
+            self._count_out(wanted.partition, -size_bytes)
         self._there_bytes -= self._counted.pop(wanted, 0)
         self._read(wanted)
         if self._there_bytes >= self._min_bytes:
@@ -272,6 +271,9 @@ class ConsumerReading(Reading):
     def _keys(self, partition: Partition) -> tuple[Hashable, ...]:
         return (partition,)
 
+    def _count_out(self, partition: Partition, size_bytes: int) -> None:
+        self._metrics(partition.topic).bytes_out += size_bytes
+
     def _preferred(self, partition: Partition, wanted: SessionPartition) -> int | None:
         if self._nearest is None or not partition.is_leader:
             return None
@@ -297,14 +299,6 @@ class FollowerReading(Reading):
         self._now_ms = call.now_ms
         self._throttle = call.broker.partitions.throttle
         self._holds_back = False
-
-    def answers(self) -> Iterable[tuple[SessionPartition, PartitionData]]:
-        if self._throttle:
-            for wanted, answer in self._found.items():
-                if isinstance(answer.records, Slice) and wanted.partition is not None:
-                    topic, index = wanted.partition.topic, wanted.index
-                    self._throttle.record(topic, index, answer.records.size_bytes, self._now_ms)
-        return self._found.items()
 
     def _read_again(self, wanted: SessionPartition) -> None:
         super()._read_again(wanted)
@@ -339,6 +333,10 @@ class FollowerReading(Reading):
     def _keys(self, partition: Partition) -> tuple[Hashable, ...]:
         """How much counts is told with the next records; nobody fetches for that alone."""
         return (partition.log, partition)
+
+    def _count_out(self, partition: Partition, size_bytes: int) -> None:
+        if self._throttle:
+            self._throttle.record(partition.topic, partition.index, size_bytes, self._now_ms)
 
     def _is_settled(self, partition: Partition) -> bool:
         return partition.has_in_sync(self._replica_id)

@@ -10,39 +10,33 @@ have something new. A pure cache: no clock, no partition and no socket of its ow
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from enum import Enum
 from random import Random
-from typing import TYPE_CHECKING
 
+from barnabas.server.fetch_session import (
+    FIRST_VERSION_WITH_TOPIC_IDS,
+    INITIAL_EPOCH,
+    MAX_INT,
+    EvictionRank,
+    FetchSession,
+    PartitionKey,
+    SessionPartition,
+    next_epoch,
+)
 from barnabas.server.stirred import Stirred
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
-    FetchPartition,
     FetchRequest,
     FetchResponse,
-    FetchTopic,
     PartitionData,
 )
 
-if TYPE_CHECKING:
-    from barnabas.replication import Partition
-
-INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 NO_SESSION = 0
-FIRST_VERSION_WITH_TOPIC_IDS = 13
 FIRST_VERSION_WITH_REPLICA_STATE = 15
 EVICTION_MS = 120_000
-_MAX_INT = 2**31 - 1
-_NEVER_ANSWERED = -1
-
-PartitionKey = tuple[str | bytes, int]
-"""Topic id (from v13) or name, and partition index: what a session knows a partition by."""
-
-EvictionRank = tuple[bool, int, int]
-"""Privileged, number of partitions, session id: the lowest goes first."""
 
 
 class FetchSessions:
@@ -98,7 +92,7 @@ class FetchSessions:
         if not session.partitions:
             self._remove(session.session_id)
             return FetchContext(ContextKind.SESSIONLESS, self, {}, request, version)
-        session.epoch = _next_epoch(epoch)
+        session.epoch = next_epoch(epoch)
         self._touch(session, now_ms)
         return FetchContext(
             ContextKind.INCREMENTAL, self, session.partitions, request, version, session
@@ -106,7 +100,7 @@ class FetchSessions:
 
     def open(
         self,
-        partitions: dict[PartitionKey, "SessionPartition"],
+        partitions: dict[PartitionKey, SessionPartition],
         *,
         privileged: bool,
         uses_topic_ids: bool,
@@ -115,9 +109,9 @@ class FetchSessions:
         """A new session's id, or NO_SESSION where there is no room for one."""
         if not partitions or not self._make_room(privileged, len(partitions), now_ms):
             return NO_SESSION
-        session_id = self._random.randint(1, _MAX_INT)
+        session_id = self._random.randint(1, MAX_INT)
         while session_id in self._by_id:
-            session_id = self._random.randint(1, _MAX_INT)
+            session_id = self._random.randint(1, MAX_INT)
         session = FetchSession(session_id, partitions, privileged, uses_topic_ids, now_ms)
         self._by_id[session_id] = session
         self.partition_count += session.counted_size
@@ -151,7 +145,7 @@ class FetchSessions:
             self.partition_count -= session.counted_size
             self._unrank(session)
 
-    def _touch(self, session: "FetchSession", now_ms: int) -> None:
+    def _touch(self, session: FetchSession, now_ms: int) -> None:
         session.last_used_ms = now_ms
         by_id = self._by_id
         by_id[session.session_id] = by_id.pop(session.session_id)
@@ -165,14 +159,14 @@ class FetchSessions:
             self._unrank(session)
             self._rank(session, now_ms)
 
-    def _rank(self, session: "FetchSession", now_ms: int) -> None:
+    def _rank(self, session: FetchSession, now_ms: int) -> None:
         session.matured = now_ms - session.created_ms > self._eviction_ms
         if session.matured or not session.privileged:
             insort(self._evictable_by_followers, session.rank)
         if session.matured:
             insort(self._evictable_by_all, session.rank)
 
-    def _unrank(self, session: "FetchSession") -> None:
+    def _unrank(self, session: FetchSession) -> None:
         for ranks in (self._evictable_by_followers, self._evictable_by_all):
             at = bisect_left(ranks, session.rank)
             if at < len(ranks) and ranks[at] == session.rank:
@@ -204,10 +198,10 @@ class FetchContext:
         self,
         kind: ContextKind,
         sessions: FetchSessions | None,
-        partitions: dict[PartitionKey, "SessionPartition"],
+        partitions: dict[PartitionKey, SessionPartition],
         request: FetchRequest | None,
         version: int,
-        session: "FetchSession | None" = None,
+        session: FetchSession | None = None,
         error: ErrorCode = ErrorCode.NONE,
     ) -> None:
         self.kind = kind
@@ -224,7 +218,7 @@ class FetchContext:
     def refused(cls, error: ErrorCode) -> "FetchContext":
         return cls(ContextKind.REFUSED, None, {}, None, 0, None, error)
 
-    def partitions(self) -> Collection["SessionPartition"]:
+    def partitions(self) -> Collection[SessionPartition]:
         """Every partition of the fetch."""
         return self._partitions.values()
 
@@ -233,12 +227,12 @@ class FetchContext:
         """What moves among the partitions of the session that this fetch goes on with."""
         return self._session.stirred if self._session is not None else None
 
-    def unread(self) -> Collection["SessionPartition"]:
+    def unread(self) -> Collection[SessionPartition]:
         """The partitions that this fetch must read now: of a session those that may have news."""
         return self._session.stirred.take() if self._session is not None else self.partitions()
 
     def answer(
-        self, answers: Iterable[tuple["SessionPartition", PartitionData]], now_ms: int
+        self, answers: Iterable[tuple[SessionPartition, PartitionData]], now_ms: int
     ) -> FetchResponse:
         """The response, and the session's memory of what was answered.
 
@@ -255,7 +249,7 @@ class FetchContext:
                 return self._answer_changes(answers)
 
     def _open_session(
-        self, answers: list[tuple["SessionPartition", PartitionData]], now_ms: int
+        self, answers: list[tuple[SessionPartition, PartitionData]], now_ms: int
     ) -> FetchResponse:
         assert self._sessions is not None
         assert self._request is not None
@@ -270,7 +264,7 @@ class FetchContext:
         return FetchResponse(session_id=session_id, responses=_by_topic(answers))
 
     def _answer_changes(
-        self, answers: Iterable[tuple["SessionPartition", PartitionData]]
+        self, answers: Iterable[tuple[SessionPartition, PartitionData]]
     ) -> FetchResponse:
         session = self._session
         assert session is not None
@@ -293,131 +287,6 @@ class FetchContext:
         for wanted in with_records:
             session.stirred.stir(wanted)
         return FetchResponse(session_id=session.session_id, responses=_by_topic(changed))
-
-
-class SessionPartition:
-    """One partition of a fetch: what is asked of it, and what was last said of it."""
-
-    __slots__ = (
-        "answered_high_watermark",
-        "answered_start_offset",
-        "current_leader_epoch",
-        "fetch_offset",
-        "index",
-        "is_at_rest",
-        "key",
-        "last_fetched_epoch",
-        "log_start_offset",
-        "max_bytes",
-        "partition",
-        "topic",
-        "topic_id",
-        "watched",
-    )
-
-    def __init__(self, key: PartitionKey, topic: FetchTopic, wanted: FetchPartition) -> None:
-        self.key = key
-        self.topic = topic.topic
-        self.topic_id = topic.topic_id
-        self.index = wanted.partition
-        self.answered_high_watermark = _NEVER_ANSWERED
-        self.answered_start_offset = _NEVER_ANSWERED
-        self.partition: Partition | None = None
-        """Free for the handler, so that a session looks its partitions up once."""
-        self.is_at_rest = False
-        """Whether it was read to its end; a session need not look at it before it is stirred."""
-        self.watched: tuple[Hashable, ...] = ()
-        self.ask(wanted)
-
-    def ask(self, wanted: FetchPartition) -> None:
-        self.fetch_offset = wanted.fetch_offset
-        self.max_bytes = wanted.partition_max_bytes
-        self.current_leader_epoch = wanted.current_leader_epoch
-        self.last_fetched_epoch = wanted.last_fetched_epoch
-        self.log_start_offset = wanted.log_start_offset
-
-    def is_news(self, high_watermark: int, start_offset: int) -> bool:
-        """Whether these ends must be told; records, errors and divergence always are."""
-        return (
-            high_watermark != self.answered_high_watermark
-            or start_offset != self.answered_start_offset
-        )
-
-    def must_hear(self, answered: PartitionData) -> bool:
-        """Whether an answer without records says anything the client was not told before."""
-        return (
-            answered.error_code != ErrorCode.NONE
-            or self.is_news(answered.high_watermark, answered.log_start_offset)
-            or answered.preferred_read_replica != -1
-            or answered.diverging_epoch.epoch != -1
-        )
-
-    def remember(self, answered: PartitionData) -> None:
-        failed = answered.error_code != ErrorCode.NONE or answered.diverging_epoch.epoch != -1
-        # After an error, or what sent it back, the next good answer is news, even with the same
-        # watermark.
-        self.answered_high_watermark = _NEVER_ANSWERED if failed else answered.high_watermark
-        self.answered_start_offset = answered.log_start_offset
-
-
-class FetchSession:
-    """The partitions one client is following, and the epoch its next fetch must carry."""
-
-    __slots__ = (
-        "counted_size",
-        "created_ms",
-        "epoch",
-        "last_used_ms",
-        "matured",
-        "partitions",
-        "privileged",
-        "session_id",
-        "stirred",
-        "uses_topic_ids",
-    )
-
-    def __init__(
-        self,
-        session_id: int,
-        partitions: dict[PartitionKey, SessionPartition],
-        privileged: bool,
-        uses_topic_ids: bool,
-        now_ms: int,
-    ) -> None:
-        self.session_id = session_id
-        self.partitions = partitions
-        self.stirred = Stirred(partitions.values())
-        self.privileged = privileged
-        self.uses_topic_ids = uses_topic_ids
-        self.epoch = _next_epoch(INITIAL_EPOCH)
-        self.created_ms = now_ms
-        self.last_used_ms = now_ms
-        self.counted_size = len(partitions)
-        self.matured = False
-
-    @property
-    def rank(self) -> EvictionRank:
-        return (self.privileged, self.counted_size, self.session_id)
-
-    def update(self, request: FetchRequest, version: int) -> None:
-        by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
-        partitions = self.partitions
-        for topic in request.topics:
-            name = topic.topic_id if by_id else topic.topic
-            for wanted in topic.partitions:
-                key = (name, wanted.partition)
-                known = partitions.get(key)
-                if known is None:
-                    known = partitions[key] = SessionPartition(key, topic, wanted)
-                else:
-                    known.ask(wanted)
-                self.stirred.stir(known)
-        for forgotten in request.forgotten_topics_data:
-            name = forgotten.topic_id if by_id else forgotten.topic
-            for index in forgotten.partitions:
-                known = partitions.pop((name, index), None)
-                if known is not None:
-                    self.stirred.forget(known)
 
 
 def _wanted(request: FetchRequest, version: int) -> dict[PartitionKey, SessionPartition]:
@@ -452,7 +321,3 @@ def _is_follower(request: FetchRequest, version: int) -> bool:
     if version >= FIRST_VERSION_WITH_REPLICA_STATE:
         return request.replica_state.replica_id >= 0
     return request.replica_id >= 0
-
-
-def _next_epoch(epoch: int) -> int:
-    return 1 if epoch == _MAX_INT else epoch + 1

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from barnabas.server.sessions import SessionPartition
+    from barnabas.server.fetch_session import SessionPartition
 
 
 class Pokes(Protocol):
