@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from tests.raft.simulation.node import TIMEOUTS, Node
+from tests.raft.simulation.node import Node
 from tests.raft.simulation.world import World
 
 MEAN_PAUSE_MS = 100
@@ -34,10 +34,18 @@ class Faults:
             kinds += [self._change_voters] * 4
         # Some of them in each run: rare coincidences need few kinds, often.
         self._kinds = self._random.sample(kinds, self._random.randint(3, len(kinds)))
-        if self._random.random() < 0.3:
-            world.checkers.elected = self._trouble_new_leader
-        if self._random.random() < 0.3:
-            world.checkers.voted = self._restart_voter
+        match self._random.randint(0, 5):
+            case 0 | 1:
+                world.checkers.elected = self._trouble_new_leader
+            case 2 | 3:
+                # Nothing else: one leader after the other leaves something behind.
+                world.checkers.elected = self._trouble_new_leader
+                world.trouble_ms *= 4
+                self._kinds = [self._snapshot]
+                for node in world.nodes:
+                    node.max_fetch_records = 1
+            case 4:
+                world.checkers.voted = self._restart_voter
 
     def strike(self) -> None:
         if self._world.is_troubled:
@@ -49,7 +57,7 @@ class Faults:
 
     def _while(self) -> int:
         """How long a fault lasts: from less than a message takes to several timeouts."""
-        return self._random.choice([10, 50, 200, TIMEOUTS.fetch_ms, 3 * TIMEOUTS.fetch_ms])
+        return self._random.choice([10, 50, 200, 600, 1200, 1800])
 
     def _someone(self) -> Node:
         leader = self._world.leader()
@@ -76,15 +84,16 @@ class Faults:
     def _trouble_new_leader(self, node_id: int) -> None:
         """Let its first records reach few others, or none, or not the disk."""
         node = next(each for each in self._world.nodes if each.id == node_id)
+        ally = self._random.choice(self._world.nodes)
         trouble = self._random.choice(
             [
                 partial(self._crash_one, node),
                 partial(self._separate, [node]),
-                partial(self._separate, [node, self._random.choice(self._world.nodes)]),
+                partial(self._separate, [node, ally]),
             ]
         )
-        if self._world.is_troubled and self._random.random() < 0.7:
-            self._later(self._random.randint(1, 25), trouble)
+        if self._world.is_troubled and self._random.random() < 0.9:
+            self._later(self._random.choice([0, 0, 5, 12, 15, 18, 25]), trouble)
 
     def _restart_voter(self, node_id: int) -> None:
         """Let it forget its vote, if it can, while the election still goes on."""

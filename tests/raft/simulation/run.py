@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tests.raft.simulation.checkers import Violation
 from tests.raft.simulation.faults import Faults
-from tests.raft.simulation.world import TROUBLE_MS, World
+from tests.raft.simulation.world import World
 
 
 class Outcome(NamedTuple):
@@ -35,7 +35,7 @@ def _live(world: World) -> None:
         world.clock.later(world.random.randint(0, 200), node.start)
     world.clock.later(300, Faults(world).strike)
     world.clock.later(300, world.propose)
-    world.clock.run_until(TROUBLE_MS)
+    world.clock.run_until(world.trouble_ms)
     _calm(world)
     leader = world.await_agreement()
     if world.random.random() < 0.3:

@@ -29,6 +29,7 @@ class World:
         self.network = Network(self.clock, self.random)
         self.checkers = Checkers()
         self.trace: deque[str] = deque(maxlen=1000)
+        self.trouble_ms = TROUBLE_MS
         self.is_troubled = True
         voters, observers = self.random.choice([(1, 2), (2, 1), (3, 0), (3, 1), (3, 2), (5, 0)])
         # Voters that are a setting have no known directories, and cannot change (KIP-853).
