@@ -24,7 +24,7 @@ actions = st.lists(
 )
 Actions = list[tuple[int, str, int]]
 
-Told = tuple[dict[int, tuple[int, ...]], int | None, list[tuple[int, int]]]
+Told = tuple[dict[int, tuple[object, ...]], int | None, list[tuple[int, int]]]
 
 
 def told(log: Log) -> Told:
@@ -37,6 +37,7 @@ def told(log: Log) -> Told:
             producer.last_timestamp,
             producer.coordinator_epoch,
             producer.transaction_start,
+            *(tuple(batch[:4]) for batch in producer.batches),
         )
         for producer in log.active_producers()
     }

@@ -260,6 +260,18 @@ class Producers:
             producer.transaction_start = first_offset
             self._open[producer_id] = first_offset
 
+    def recall(self, header: BatchHeader) -> None:
+        """The batch is in the log, before the last one of its producer that is known."""
+        producer = self.entries.get(header.producer_id)
+        if producer is None or producer.epoch != header.producer_epoch or not producer.batches:
+            return
+        batches = producer.batches
+        if header.last_offset < batches[-1].first_offset:
+            sequences = header.base_sequence, header.last_sequence
+            offsets = header.base_offset, header.last_offset
+            batches.insert(-1, AppendedBatch(*sequences, *offsets, header.max_timestamp))
+            del batches[:-_BATCHES_KEPT]
+
     def ended(
         self, header: BatchHeader, marker: EndTransactionMarker, offset: int
     ) -> AbortedTransaction | None:

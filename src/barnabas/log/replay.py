@@ -11,6 +11,9 @@ from barnabas.log.segment import Segment
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.wire.records.batch import CONTROL_BIT, BatchHeader, Readable
 
+RECALLED_BYTES = 1 << 20
+"""How far before a snapshot's offset batches are looked for that may be sent again."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -23,6 +26,7 @@ def load_producers(
     for candidate in reversed(snapshot_offsets):
         if candidate <= upto and _restore(producers, segment_path(folder, candidate, SNAPSHOT)):
             offset = candidate
+            _recall(producers, segments, offset)
             break
     for segment in segments:
         if segment.next_offset > offset and segment.base_offset < upto:
@@ -71,6 +75,34 @@ def _restore(producers: Producers, path: str) -> bool:
         os.unlink(path)
         return False
     return True
+
+
+def _recall(producers: Producers, segments: Sequence[Segment], offset: int) -> None:
+    """A snapshot has only the last batch of each producer, but a producer whose broker died may
+    send any of the last five again: those before it are looked for in the log, if they are near.
+    """
+    if not producers.entries:
+        return
+    for segment, position in _tail(segments, offset):
+        for _, header in segment.headers(position):
+            if header.base_offset >= offset:
+                return
+            if header.producer_id >= 0 and not header.attributes & CONTROL_BIT:
+                producers.recall(header)
+
+
+def _tail(segments: Sequence[Segment], offset: int) -> Iterator[tuple[Segment, int]]:
+    """The segments with the last bytes before `offset`, and where to begin in each."""
+    tail: list[tuple[Segment, int]] = []
+    wanted_bytes = RECALLED_BYTES
+    for segment in reversed([each for each in segments if each.base_offset < offset]):
+        end = segment.position_of(offset)
+        nearest = segment.offsets.lookup_before(max(0, end - wanted_bytes))
+        tail.append((segment, nearest[1] if nearest is not None else 0))
+        wanted_bytes -= end
+        if wanted_bytes <= 0:
+            break
+    return reversed(tail)
 
 
 def _batches(segment: Segment, start: int, upto: int) -> Iterator[tuple[BatchHeader, bytes]]:

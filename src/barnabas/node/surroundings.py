@@ -48,7 +48,7 @@ async def _connect(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.
     loop = asyncio.get_running_loop()
     for *_, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         try:
-            return await asyncio.open_connection(address[0], address[1])
+            return await asyncio.open_connection(str(address[0]), port)
         except OSError as failure:
             failures.append(failure)
     others = [each for each in failures if not isinstance(each, ConnectionRefusedError)]
