@@ -1,5 +1,6 @@
 """What a fetcher asks for, and what it does with the answers."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -190,9 +191,12 @@ def test_one_that_waits_is_left_out_and_does_not_make_the_others_wait(
     assert named(fetched(pair)[-1]) == [0]
 
 
-def test_a_leader_epoch_of_the_past_waits_for_the_metadata(pair: Pair) -> None:
+def test_a_leader_epoch_of_the_past_waits_for_the_metadata(
+    pair: Pair, caplog: pytest.LogCaptureFixture
+) -> None:
     pair.leader.spoil = refuse(ErrorCode.FENCED_LEADER_EPOCH)
     pair.exchange()
+    assert not [each for each in caplog.records if each.levelno > logging.INFO]
     assert [each.standing for each in pair.fetcher] == [Standing.FAILED]
     assert pair.fetcher.next_request(10**9) is None
     assert pair.fetcher.due_ms(10**9) is None

@@ -288,7 +288,9 @@ class Fetcher:
 
     def _refused(self, followed: Followed, error_code: int, now_ms: int) -> None:
         if error_code == ErrorCode.FENCED_LEADER_EPOCH:
-            self._fail(followed, f"leader epoch {followed.leader_epoch} is of the past")
+            # The leader has heard of its new epoch before this broker has.
+            reason = f"leader epoch {followed.leader_epoch} is of the past"
+            self._fail(followed, reason, logging.INFO)
             return
         wait_ms = self.limits.backoff_ms
         if error_code in _KNOWN_SOON:
@@ -303,8 +305,8 @@ class Fetcher:
         self._delays.add(followed, now_ms + wait_ms)
         self._session.forget(followed.key)
 
-    def _fail(self, followed: Followed, reason: str) -> None:
+    def _fail(self, followed: Followed, reason: str, level: int = logging.WARNING) -> None:
         """Until the metadata has another epoch for it."""
-        _logger.warning("%s is not fetched any more: %s", followed.name, reason)
+        _logger.log(level, "%s is not fetched any more: %s", followed.name, reason)
         followed.standing = Standing.FAILED
         self._session.forget(followed.key)
