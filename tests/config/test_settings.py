@@ -42,6 +42,18 @@ def test_listeners_are_parsed_and_the_controllers_kept_from_clients(configure: C
     assert str(client) == "PLAINTEXT://127.0.0.1:9092"
 
 
+def test_other_nodes_are_told_the_controllers_advertised_address_where_it_has_one(
+    configure: Configure,
+) -> None:
+    bound = Listener("CONTROLLER", "127.0.0.1", 9093, PLAINTEXT)
+    assert configure().advertised_controller_listeners == (bound,)
+    advertised = "PLAINTEXT://example.org:9092,CONTROLLER://example.org:443"
+    settings = configure({"advertised.listeners": advertised})
+    told = Listener("CONTROLLER", "example.org", 443, PLAINTEXT)
+    assert settings.advertised_controller_listeners == (told,)
+    assert settings.controller_listeners == (bound,)
+
+
 def test_a_listener_may_have_its_own_name_protocol_and_advertised_address(
     configure: Configure,
 ) -> None:

@@ -20,6 +20,7 @@ class Listeners(NamedTuple):
     all: tuple[Listener, ...] = ()
     controller: tuple[Listener, ...] = ()
     advertised: tuple[Listener, ...] = ()
+    advertised_controller: tuple[Listener, ...] = ()
     inter_broker_name: str = ""
     problems: tuple[str, ...] = ()
 
@@ -47,10 +48,13 @@ def resolve_listeners(values: Mapping[str, Any], given: Mapping[str, str]) -> Li
     problems += _role_problems(values, bound, for_clients)
     problems += _inter_broker_problems(values, given, inter_broker_name, for_clients)
     problems += _quorum_problems(values)
+    controller = tuple(each for each in bound if each.name in controller_names)
+    by_name = {each.name: each for each in advertised}
     return Listeners(
         all=bound,
-        controller=tuple(each for each in bound if each.name in controller_names),
+        controller=controller,
         advertised=for_clients,
+        advertised_controller=tuple(by_name.get(each.name, each) for each in controller),
         inter_broker_name=inter_broker_name,
         problems=tuple(problems),
     )

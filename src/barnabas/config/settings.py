@@ -18,6 +18,7 @@ class BrokerSettings(Mapping[str, Any]):
 
     __slots__ = (
         "_values",
+        "advertised_controller_listeners",
         "advertised_listeners",
         "controller_listeners",
         "given",
@@ -41,6 +42,8 @@ class BrokerSettings(Mapping[str, Any]):
         self.controller_listeners = listeners.controller
         # What clients are told; the controller's listeners are not among them.
         self.advertised_listeners = listeners.advertised
+        # What other nodes are told of the controller's.
+        self.advertised_controller_listeners = listeners.advertised_controller
         self.inter_broker_listener_name = listeners.inter_broker_name
         # One line for each thing that works but is hardly meant, such as a misspelt name.
         self.warnings = warnings

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 from collections.abc import Sequence
 
 from barnabas.config import BrokerSettings, Listener, Resolver
@@ -65,10 +66,14 @@ class ControllerSide:
         self._registering: asyncio.Task[None] | None = None
 
     def listen(self) -> list[Listener]:
-        """Take the controller's addresses: those it has, also where any port was asked for."""
-        return [
-            each._replace(port=self._network.listen(each.name, each.host, each.port).port)
+        """Take the controller's addresses; what to tell other nodes of them."""
+        bound = {
+            each.name: self._network.listen(each.name, each.host, each.port).port
             for each in self._settings.controller_listeners
+        }
+        return [
+            each._replace(host=each.host or socket.getfqdn(), port=each.port or bound[each.name])
+            for each in self._settings.advertised_controller_listeners
         ]
 
     def take_part(self, quorum: Quorum) -> ControllerNode:

@@ -84,7 +84,12 @@ class Dial:
             self._on_accepted(sock)
 
     def _on_accepted(self, sock: socket.socket) -> None:
-        if sock.getsockname() == sock.getpeername():
+        try:
+            is_itself = sock.getsockname() == sock.getpeername()
+        except OSError as failure:  # the other side has hung up already
+            self._refused(failure)
+            return
+        if is_itself:
             # Nobody listens, and the kernel chose that very port for our own end.
             self._refused(ConnectionRefusedError(errno.ECONNREFUSED, "met only itself"))
             return
