@@ -5,6 +5,7 @@ python -m tests.cluster.chaos --seed 1 --minutes 10 --report build/chaos.md
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -25,6 +26,7 @@ def main() -> int:
     parser.add_argument("--report", type=Path, default=Path("build/chaos.md"))
     options = parser.parse_args()
     programs = [PROGRAMS[each] for each in options.nodes.split(",")]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the nodes end with it
     directory = Path(tempfile.mkdtemp(prefix="chaos-"))
     chaos = ChaosRun(directory, programs, seed=options.seed, duration_s=options.minutes * 60)
     chaos.run()

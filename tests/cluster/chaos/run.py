@@ -89,6 +89,9 @@ class ChaosRun:
                     lasting.enter_context(fault.lasting)
                 time.sleep(self._moments.choice((0.2, 1, 3, 6)) * self._moments.uniform(0.5, 1.5))
             self._timeline.note("whole again: " + ", ".join(map(str, faults)))
+            if failures := list(self._failures()):
+                self._timeline.note("; ".join(failures))
+                return
             time.sleep(self._moments.choice((0, 0.5, 3)) * self._moments.uniform(0.5, 1.5))
 
     def _heal(self) -> None:
@@ -100,8 +103,11 @@ class ChaosRun:
 
     def _finish(self) -> None:
         """Writers first: readers read to the end of what is written."""
-        for writer in [*self._writers, *self._transactional]:
-            writer.finish()
+        writers = [*self._writers, *self._transactional]
+        for writer in writers:
+            writer.ending.set()
+        for writer in writers:
+            writer.join()
         for reader in self._readers:
             reader.finish()
         self._timeline.note("all clients are done")

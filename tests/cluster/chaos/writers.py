@@ -53,10 +53,6 @@ class Writer(threading.Thread):
         self.bootstrap = bootstrap
         self.moments = moments
 
-    def finish(self) -> None:
-        self.ending.set()
-        self.join()
-
     def run(self) -> None:
         try:
             self.write()
@@ -110,7 +106,7 @@ class IdempotentWriter(Writer):
                 )
             self.written += 1
             producer.poll(0)
-        if left := producer.flush(TOTAL_S):
+        if self.failure is None and (left := producer.flush(TOTAL_S)):
             self.failure = self.failure or f"{left} records were not delivered in {TOTAL_S} s"
 
     def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
