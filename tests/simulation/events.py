@@ -2,7 +2,7 @@
 
 import zlib
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -54,10 +54,14 @@ class Events:
         if self.failure is not None:
             return
         for checker in self.checkers:
-            try:
-                checker.see(event, now_ms)
-            except Violation as violation:
-                self.fail(violation, type(checker).__name__)
+            self.checked(checker.see, event, now_ms)
+
+    def checked(self, look: Callable[..., None], *args: object) -> None:
+        """Let a checker look; what it finds ends the run."""
+        try:
+            look(*args)
+        except Violation as violation:
+            self.fail(violation, type(getattr(look, "__self__", look)).__name__)
 
     def note(self, who: str, text: str) -> None:
         self.tell(Note(who, text))

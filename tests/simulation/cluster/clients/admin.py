@@ -1,0 +1,104 @@
+"""An administrator who is never content: topics, places, leaders and settings change."""
+
+import asyncio
+from typing import Any
+
+from tests.simulation.cluster.clients.client import Client, Led
+
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from barnabas.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from barnabas.wire.schema import Message
+
+PREFERRED = 0
+TOPIC = 2
+SET = 0
+TIMEOUT_MS = 3_000
+MAX_TOPICS = 3
+
+
+class Admin(Client):
+    """Asks any broker, which asks the controller."""
+
+    def __init__(self, world: Any, name: str) -> None:
+        super().__init__(world, name)
+        self.topics: list[str] = []
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(self.random.uniform(0.2, 2.5))
+            await self.learn()
+            await self._try(self._wish())
+
+    async def create(self, name: str, partitions: int) -> None:
+        """Until it is there."""
+        self.topics.append(name)
+        topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=3)
+        while True:
+            answer = await self._try(CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS))
+            done = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+            if answer is not None and answer.topics[0].error_code in done:
+                return
+            await self.wait_a_little()
+
+    def _wish(self) -> Message:
+        known = sorted(self.beliefs.partitions.values(), key=lambda led: (led.topic, led.key[1]))
+        choice = self.random.random()
+        if not known or (choice < 0.15 and len(self.topics) < MAX_TOPICS):
+            return self._new_topic()
+        led = self.random.choice(known)
+        if choice < 0.5:
+            return self._reassignment(led)
+        if choice < 0.8:
+            return ElectLeadersRequest(
+                election_type=PREFERRED,
+                topic_partitions=[TopicPartitions(topic=led.topic, partitions=[led.key[1]])],
+                timeout_ms=TIMEOUT_MS,
+            )
+        config = AlterableConfig(
+            name="max.message.bytes",
+            config_operation=SET,
+            value=str(self.random.randint(100_000, 200_000)),
+        )
+        resource = AlterConfigsResource(
+            resource_type=TOPIC, resource_name=led.topic, configs=[config]
+        )
+        return IncrementalAlterConfigsRequest(resources=[resource])
+
+    def _new_topic(self) -> Message:
+        name = f"topic-{len(self.topics)}"
+        self.topics.append(name)
+        topic = CreatableTopic(
+            name=name, num_partitions=self.random.randint(1, 2), replication_factor=3
+        )
+        return CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS)
+
+    def _reassignment(self, led: Led) -> Message:
+        """Three replicas in another order or elsewhere; or what is under way is called off."""
+        brokers = self.random.sample(self.world.layout.brokers, 3)
+        replicas = None if self.random.random() < 0.2 else brokers
+        partition = ReassignablePartition(partition_index=led.key[1], replicas=replicas)
+        return AlterPartitionReassignmentsRequest(
+            timeout_ms=TIMEOUT_MS,
+            topics=[ReassignableTopic(name=led.topic, partitions=[partition])],
+        )
+
+    async def _try(self, request: Message) -> Any:
+        broker = self.random.choice(self.world.layout.brokers)
+        try:
+            answer = await self.ask(broker, request, TIMEOUT_MS)
+        except OSError as failure:
+            self.world.events.note(self.name, f"{type(request).__name__}: {type(failure).__name__}")
+            return None
+        self.world.events.note(self.name, f"{type(request).__name__} is answered")
+        return answer
