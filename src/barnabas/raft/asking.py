@@ -38,7 +38,7 @@ class Asking:
         peer.send(
             self._request(outgoing),
             self._driver.config.request_timeout_ms,
-            lambda answer: self._answered(outgoing, answer),
+            lambda answer: self._answered(outgoing, address, answer),
         )
 
     def _request(self, outgoing: Outgoing) -> Message:
@@ -51,15 +51,17 @@ class Asking:
             case AnnounceEnd(request=ended):
                 return exchange.end_request(cluster_id, ended, endpoints)
 
-    def _answered(self, outgoing: Outgoing, answer: Any) -> None:
+    def _answered(self, outgoing: Outgoing, address: exchange.Address, answer: Any) -> None:
         driver = self._driver
         if driver.is_closed:
             return
         voter_id = outgoing.voter.node_id
         if isinstance(answer, OSError):
             is_well = self._does_without_pre_vote(outgoing, answer)
+            if not is_well:
+                driver.contacts.failed(address, answer)
         else:
-            is_well = self._take_in(outgoing, answer)
+            is_well = self._take_in(outgoing, address, answer)
         if is_well:
             self._busy.discard(voter_id)
         else:
@@ -75,7 +77,7 @@ class Asking:
         raft.vote_told(outgoing.voter.node_id, told, self._driver.now_ms)
         return True
 
-    def _take_in(self, outgoing: Outgoing, answer: Any) -> bool:
+    def _take_in(self, outgoing: Outgoing, address: exchange.Address, answer: Any) -> bool:
         """Tell the consensus; whether the same need not be asked again at once."""
         raft, now_ms = self._driver.raft, self._driver.now_ms
         voter_id = outgoing.voter.node_id
@@ -83,7 +85,9 @@ class Asking:
         read = exchange.read_vote_response if is_vote else exchange.read_epoch_response
         told: Any = read(answer)
         if told is None:
+            self._driver.contacts.failed(address, answer)
             return False
+        self._driver.contacts.answered(address)
         self._driver.addresses.learn(
             told.leader_id, exchange.leader_address(answer, told.leader_id)
         )

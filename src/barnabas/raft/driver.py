@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from barnabas.raft import quorum_state
 from barnabas.raft.addresses import Addresses
+from barnabas.raft.contacts import Contacts
 from barnabas.raft.control import ControlRecord, control_batch, leader_change, voter_records
 from barnabas.raft.core import Raft
 from barnabas.raft.effects import AppendLeaderChange, Effect, Persist
@@ -44,6 +45,7 @@ class Driver:
         self.log = log
         self.raft: Raft  # set as soon as there is one: it begins at this driver's time
         self.addresses = addresses
+        self.contacts = Contacts()
         self.config = config
         self.wall_ms = clock
         self.failure: OSError | None = None

@@ -43,6 +43,7 @@ class _Fetch:
 
     source: int
     epoch: int
+    address: Address
     is_to_leader: bool
 
 
@@ -87,11 +88,11 @@ class Fetching:
         leader = None if source == ANYONE else addresses.of(source)
         address = leader or addresses.next_to_ask(self._driver.node)
         if address is not None:
-            self._send(_Fetch(source, raft.epoch, leader is not None), address)
+            self._send(_Fetch(source, raft.epoch, address, leader is not None))
 
-    def _send(self, fetch: _Fetch, address: Address) -> None:
+    def _send(self, fetch: _Fetch) -> None:
         self._on_its_way = fetch
-        peer = self._peers.at(address.host, address.port, PURPOSE)
+        peer = self._peers.at(fetch.address.host, fetch.address.port, PURPOSE)
         peer.send(
             self._request(fetch),
             self._driver.config.request_timeout_ms,
@@ -140,9 +141,9 @@ class Fetching:
 
     def _missed(self, fetch: _Fetch, error: OSError) -> None:
         raft = self._driver.raft
+        self._driver.contacts.failed(fetch.address, error)
         is_gone = isinstance(error, ConnectionError)
         if is_gone and fetch.is_to_leader and fetch.epoch == raft.epoch:
-            _logger.info("The connection to leader %d broke: %s", fetch.source, error)
             self._driver.addresses.forget_leader()
             raft.leader_lost(self._driver.now_ms)
         self._rest()
@@ -152,9 +153,10 @@ class Fetching:
         is_records = isinstance(answer, FetchResponse)
         told = read_fetch_response(answer) if is_records else read_snapshot_response(answer)
         if told is None:
-            _logger.warning("A fetch of metadata was refused: error %d.", answer.error_code)
+            driver.contacts.failed(fetch.address, answer)
             self._rest()
             return
+        driver.contacts.answered(fetch.address)
         driver.addresses.learn(told.leader_id, told.leader_address)
         is_good = raft.fetch_told(told.error, told.leader_id, told.epoch, driver.now_ms)
         driver.perform()

@@ -12,6 +12,7 @@ from random import Random
 from barnabas.log import LogDirectory
 from barnabas.raft.addresses import Addresses
 from barnabas.raft.asking import Asking
+from barnabas.raft.contacts import Contacts
 from barnabas.raft.core import Raft
 from barnabas.raft.describing import QuorumDescription, describe
 from barnabas.raft.driver import Driver
@@ -25,7 +26,7 @@ from barnabas.raft.metadata_log import MetadataLog
 from barnabas.raft.publishing import Publishing
 from barnabas.raft.quorum_config import QuorumConfig
 from barnabas.raft.quorum_state import read_state
-from barnabas.raft.roles import Resigned
+from barnabas.raft.roles import Follower, Leader, Resigned
 from barnabas.raft.served import QuorumLeader, Served, leader_of
 from barnabas.raft.snapshots import SnapshotId, SnapshotWriter
 from barnabas.raft.voter_changes import VoterChanges
@@ -262,6 +263,17 @@ class Quorum:
         if isinstance(self._driver.raft.role, Resigned):
             return None
         return leader_of(self._driver)
+
+    @property
+    def hears_leader(self) -> bool:
+        """Whether this node leads, or its leader has answered and not been lost since."""
+        role = self._driver.raft.role
+        return isinstance(role, Leader) or (isinstance(role, Follower) and role.hears_leader)
+
+    @property
+    def contacts(self) -> Contacts:
+        """What came of asking the others."""
+        return self._driver.contacts
 
     def describe(self) -> QuorumDescription:
         return describe(self._driver)

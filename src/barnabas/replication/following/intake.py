@@ -87,13 +87,13 @@ class Intake:
         if leader_end_offset < 0:
             raise Nonsense(f"its epoch {leader_epoch} ended at offset {leader_end_offset}")
         before = log.end_offset, log.latest_epoch
-        _logger.info(
-            "%s parts from its leader, whose epoch %d ended at offset %d; it ends at %d, epoch %d",
-            followed.name,
-            leader_epoch,
-            leader_end_offset,
-            *before,
-        )
         self.truncate(followed.partition, truncation_offset(log, leader_epoch, leader_end_offset))
+        if log.end_offset < before[0]:
+            _logger.info(
+                "%s lets go of offsets %d to %d, which its leader never had",
+                followed.name,
+                log.end_offset,
+                before[0] - 1,
+            )
         if (log.end_offset, log.latest_epoch) == before:
             raise Nonsense(f"its epoch {leader_epoch} parts from nothing that is here")

@@ -28,6 +28,7 @@ class Source:
         "_endpoint",
         "_hangs_up_again_ms",
         "_impatience",
+        "_is_silent",
         "_loop",
         "_peer",
         "_peers",
@@ -60,6 +61,7 @@ class Source:
         self._timer: asyncio.TimerHandle | None = None
         self._impatience: asyncio.TimerHandle | None = None
         self._hangs_up_again_ms = 0
+        self._is_silent = False  # it did not answer, and that was told
 
     def point_at(self, endpoint: Endpoint | None) -> None:
         """The leader is found there from now on, or nowhere."""
@@ -128,9 +130,12 @@ class Source:
         self._under_way = None
         now_ms = self._now_ms()
         if isinstance(answer, OSError):
-            _logger.info("no answer from broker %d: %s", self.leader_id, answer)
+            if not self._is_silent:
+                _logger.info("no answer from broker %d: %s", self.leader_id, answer.strerror)
+            self._is_silent = True
             self.fetcher.lost(now_ms)
         else:
+            self._is_silent = False
             try:
                 self.fetcher.answered(answer, now_ms)
             except Exception:  # whatever it is, replication must not end with it
