@@ -49,6 +49,7 @@ class Reading(ABC):
         "_max_bytes",
         "_metrics",
         "_min_bytes",
+        "_nearest",
         "_returned_bytes",
         "_stirred",
         "_there_bytes",
@@ -71,6 +72,7 @@ class Reading(ABC):
         self._found: dict[SessionPartition, PartitionData] = {}
         # The answers so far; none for partitions that have no news for the session.
         self._wanted: dict[Hashable, SessionPartition] = {}
+        self._nearest: Nearest | None = None  # whom to ask for a replica that is nearer
         self.has_failed = False
         self.is_done = False
         """Whether to answer now: with the bytes asked for, or with what must not wait."""
@@ -113,14 +115,8 @@ class Reading(ABC):
     @abstractmethod
     def _fetch(
         self, partition: Partition, wanted: SessionPartition, max_bytes: int, at_least_one: bool
-    ) -> FetchedPartition:
-        """What the reader may have of a partition."""
-
-    @abstractmethod
-    def _end(
-        self, partition: Partition, wanted: SessionPartition, fetched: FetchedPartition
-    ) -> int:
-        """Where the reader must stop for now."""
+    ) -> tuple[FetchedPartition, int]:
+        """What the reader may have of a partition, and where it must stop for now."""
 
     @abstractmethod
     def _keys(self, partition: Partition) -> tuple[Hashable, ...]:
@@ -134,10 +130,6 @@ class Reading(ABC):
         """Whether the reader need not come back unless there is news."""
         return True
 
-    def _preferred(self, partition: Partition, wanted: SessionPartition) -> int | None:
-        """Where else the reader should rather read."""
-        return None
-
     def _read(self, wanted: SessionPartition) -> None:
         returned_bytes = self._returned_bytes
         max_bytes = wanted.max_bytes
@@ -150,11 +142,12 @@ class Reading(ABC):
                 partition = wanted.partition = self._find(wanted)
             if self._stirred is not None:
                 self._stirred.watch(wanted, self._keys(partition), self._call.broker.purgatory)
-            preferred = self._preferred(partition, wanted)
-            if preferred is not None:
-                self._send_away(partition, wanted, preferred)
-                return
-            fetched = self._fetch(partition, wanted, max_bytes, not returned_bytes)
+            if self._nearest is not None and partition.is_leader:
+                preferred = self._nearest.replica(partition, wanted.fetch_offset)
+                if preferred is not None:
+                    self._send_away(partition, wanted, preferred)
+                    return
+            fetched, end = self._fetch(partition, wanted, max_bytes, not returned_bytes)
         except Exception as failure:
             self._found[wanted] = self._refused(wanted, failure)
             return
@@ -168,7 +161,6 @@ class Reading(ABC):
             records=_NOTHING if records is None else records,
         )
         self._metrics(partition.topic).fetch_requests += 1
-        end = self._end(partition, wanted, fetched)
         if records is not None:
             size_bytes = records.size_bytes
             self._count_out(partition, size_bytes)
@@ -242,7 +234,7 @@ class Reading(ABC):
 class ConsumerReading(Reading):
     """A consumer's fetch."""
 
-    __slots__ = ("_isolation", "_nearest", "_only_leader")
+    __slots__ = ("_isolation", "_only_leader")
 
     def __init__(self, request: FetchRequest, context: FetchContext, call: Call) -> None:
         super().__init__(request, context, call)
@@ -252,21 +244,18 @@ class ConsumerReading(Reading):
 
     def _fetch(
         self, partition: Partition, wanted: SessionPartition, max_bytes: int, at_least_one: bool
-    ) -> FetchedPartition:
-        return partition.fetch(
+    ) -> tuple[FetchedPartition, int]:
+        isolation = self._isolation
+        fetched = partition.fetch(
             wanted.fetch_offset,
             max_bytes,
-            isolation=self._isolation,
+            isolation=isolation,
             at_least_one=at_least_one,
             only_leader=self._only_leader,
             leader_epoch=wanted.current_leader_epoch,
             last_fetched_epoch=wanted.last_fetched_epoch,
         )
-
-    def _end(
-        self, partition: Partition, wanted: SessionPartition, fetched: FetchedPartition
-    ) -> int:
-        return fetched.last_stable_offset if self._isolation else fetched.high_watermark
+        return fetched, fetched.last_stable_offset if isolation else fetched.high_watermark
 
     def _keys(self, partition: Partition) -> tuple[Hashable, ...]:
         return (partition,)
@@ -274,16 +263,11 @@ class ConsumerReading(Reading):
     def _count_out(self, partition: Partition, size_bytes: int) -> None:
         self._metrics(partition.topic).bytes_out += size_bytes
 
-    def _preferred(self, partition: Partition, wanted: SessionPartition) -> int | None:
-        if self._nearest is None or not partition.is_leader:
-            return None
-        return self._nearest.replica(partition, wanted.fetch_offset)
-
 
 class FollowerReading(Reading):
     """The fetch of a broker that follows this one."""
 
-    __slots__ = ("_holds_back", "_now_ms", "_replica_epoch", "_replica_id", "_throttle")
+    __slots__ = ("_now_ms", "_replica_epoch", "_replica_id", "_throttle")
 
     def __init__(
         self,
@@ -298,7 +282,6 @@ class FollowerReading(Reading):
         self._replica_epoch = replica_epoch
         self._now_ms = call.now_ms
         self._throttle = call.broker.partitions.throttle
-        self._holds_back = False
 
     def _read_again(self, wanted: SessionPartition) -> None:
         super()._read_again(wanted)
@@ -308,11 +291,11 @@ class FollowerReading(Reading):
 
     def _fetch(
         self, partition: Partition, wanted: SessionPartition, max_bytes: int, at_least_one: bool
-    ) -> FetchedPartition:
-        self._holds_back = bool(self._throttle) and self._must_hold_back(partition)
-        if self._holds_back:
+    ) -> tuple[FetchedPartition, int]:
+        is_held_back = bool(self._throttle) and self._must_hold_back(partition)
+        if is_held_back:
             max_bytes, at_least_one = 0, False
-        return partition.fetch_as_follower(
+        fetched = partition.fetch_as_follower(
             self._replica_id,
             self._replica_epoch,
             wanted.fetch_offset,
@@ -323,12 +306,8 @@ class FollowerReading(Reading):
             start_offset=wanted.log_start_offset,
             now_ms=self._now_ms,
         )
-
-    def _end(
-        self, partition: Partition, wanted: SessionPartition, fetched: FetchedPartition
-    ) -> int:
-        """What is held back does not count as being there, or the follower would come at once."""
-        return wanted.fetch_offset if self._holds_back else partition.log.end_offset
+        # What is held back does not count as being there, or the follower would come at once.
+        return fetched, wanted.fetch_offset if is_held_back else partition.log.end_offset
 
     def _keys(self, partition: Partition) -> tuple[Hashable, ...]:
         """How much counts is told with the next records; nobody fetches for that alone."""
