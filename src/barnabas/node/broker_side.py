@@ -18,14 +18,15 @@ from barnabas.node.surroundings import Surroundings
 from barnabas.replication import Partitions
 from barnabas.replication.following.fetchers import Fetchers
 from barnabas.server.broker import Broker
-from barnabas.server.http import HttpEndpoint
+from barnabas.server.broker_gauges import BrokerGauges
+from barnabas.server.metrics import Metrics
 from barnabas.server.network import NetworkSettings
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.sessions import FetchSessions
 from barnabas.server.timer import Timer
 from barnabas.wire.peer import Peers
 
-DRAIN_MS = 10_000
+DRAIN_MS = 5_000
 """How long a stop waits for requests that are under way."""
 
 
@@ -41,11 +42,11 @@ class BrokerSide:
         channel: ControllerChannel,
         peers: Peers,
         threads: Threads,
+        metrics: Metrics,
         surroundings: Surroundings,
     ) -> None:
         loop = asyncio.get_running_loop()
         self.listeners: list[Listener] = []
-        self.metrics_address: str | None = None
         self._settings = settings
         self._storage = storage
         self._metadata = metadata
@@ -73,6 +74,7 @@ class BrokerSide:
             timer=timer,
             purgatory=purgatory,
             fetch_sessions=FetchSessions(settings["max.incremental.fetch.session.cache.slots"]),
+            metrics=metrics,
             clock=surroundings.clock,
         )
         self._presence = Presence(settings, channel, lambda: metadata.image, self.partitions)
@@ -88,8 +90,8 @@ class BrokerSide:
         self._elections = coordinate(self.broker, peers)
         network_settings = NetworkSettings.of(resolver.broker_config)
         self._network = surroundings.network(self.broker, network_settings, loop)
-        self._metrics = HttpEndpoint(self.broker)
-        self.broker.metrics.register(ReplicationGauges(self._fetchers))
+        metrics.register(BrokerGauges(self.broker))
+        metrics.register(ReplicationGauges(self._fetchers))
         self._is_registered = False
 
     @property
@@ -130,15 +132,10 @@ class BrokerSide:
         self._fetchers.follow(Delta.between(Image(), image), image)
         await self._presence.begin()
 
-    async def serve(self) -> None:
+    def serve(self) -> None:
         """Take up what this broker leads, and let clients in."""
         self._elections.begin(self.broker.image)
         self._network.open()
-        address = self._settings["barnabas.metrics.listener"]
-        if address:
-            host, _, port = address.rpartition(":")
-            bound_port = await self._metrics.start(host.strip("[]"), int(port))
-            self.metrics_address = f"{host}:{bound_port}"
 
     async def leave(self) -> None:
         """Hand over to other brokers; then answer what is under way, and nobody else."""
@@ -147,7 +144,6 @@ class BrokerSide:
         self._elections.end()
         await self._network.drain(DRAIN_MS)
         self._fetchers.stop()
-        await self._metrics.close()
         self.broker.timer.close()
 
     def close(self) -> bool:

@@ -11,12 +11,15 @@ from barnabas.metadata.delta import Delta
 from barnabas.metadata.features import CONTROLLER_REGISTRATION_FROM
 from barnabas.metadata.image import Image
 from barnabas.node import registration
+from barnabas.node.chronicle import Chronicle
 from barnabas.node.cluster_metadata import ClusterMetadata
 from barnabas.node.controller_channel import ControllerChannel
 from barnabas.node.surroundings import Surroundings
 from barnabas.node.vigil import Vigil
 from barnabas.raft import Quorum
+from barnabas.server.controller_gauges import ControllerGauges
 from barnabas.server.controller_node import ControllerNode
+from barnabas.server.metrics import Metrics
 from barnabas.server.network import NetworkSettings
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.timer import Timer
@@ -41,6 +44,7 @@ class ControllerSide:
         cluster_id: str,
         bootstrap: Sequence[bytes],
         incarnation_id: bytes,
+        metrics: Metrics,
         surroundings: Surroundings,
     ) -> None:
         loop = asyncio.get_running_loop()
@@ -58,10 +62,13 @@ class ControllerSide:
             image=metadata.image,
             purgatory=Purgatory(self._timer),
             timer=self._timer,
+            metrics=metrics,
             clock=surroundings.clock,
         )
         network_settings = NetworkSettings.of(resolver.broker_config)
         self._network = surroundings.network(self._node, network_settings, loop)
+        metrics.register(ControllerGauges(self._node))
+        self._chronicle = Chronicle(lambda: self.controller.is_active)
         self._vigil = Vigil(settings.node_id, self._broker_died, surroundings.hold_connection)
         self._registering: asyncio.Task[None] | None = None
 
@@ -111,6 +118,7 @@ class ControllerSide:
     def follow(self, delta: Delta, image: Image) -> None:
         """The metadata changed."""
         self._node.image = image
+        self._chronicle.follow(delta, image)
         self._vigil.follow(delta, image)
 
     def register(self, channel: ControllerChannel, listeners: Sequence[Listener]) -> None:

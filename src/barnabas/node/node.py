@@ -20,13 +20,17 @@ from barnabas.node.cluster_metadata import ClusterMetadata
 from barnabas.node.controller_channel import ControllerChannel
 from barnabas.node.controller_side import ControllerSide
 from barnabas.node.errors import Fatal, NodeError
+from barnabas.node.leader_watch import LeaderWatch
 from barnabas.node.metadata_snapshots import MetadataSnapshots
 from barnabas.node.quorum import open_quorum
+from barnabas.node.quorum_gauges import QuorumGauges
 from barnabas.node.storage import Storage
 from barnabas.node.surroundings import Surroundings
 from barnabas.raft import CommittedBatch, QuorumError, read_bootstrap
 from barnabas.replication import rules_of
 from barnabas.server.broker import Broker
+from barnabas.server.http import HttpEndpoint
+from barnabas.server.metrics import Metrics
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.records._loops import COMPILED
 
@@ -48,6 +52,9 @@ class Node:
         self._peers = surroundings.peers(loop, f"node-{settings.node_id}")
         self.metadata = ClusterMetadata()
         self._resolver = Resolver(settings, self.metadata.image.configs)
+        self._metrics = Metrics()
+        self._metrics_endpoint = HttpEndpoint(self._metrics)
+        self.metrics_address: str | None = None
         self._incarnation_id = surroundings.random_uuid()
         self._controller_side = self._build_controller() if settings.is_controller else None
         self._controller_listeners = (
@@ -61,6 +68,7 @@ class Node:
             background=self._threads,
             surroundings=surroundings,
         )
+        self._metrics.register(QuorumGauges(self.quorum))
         self._channel = ControllerChannel(
             settings.node_id,
             self.quorum,
@@ -92,12 +100,17 @@ class Node:
         storage = Storage(settings)
         try:
             node = cls(settings, storage, surroundings or Surroundings())
-            await node._open()
+            node.quorum.start(node)
         except (NodeError, OSError, KafkaError, QuorumError) as error:
             storage.abandon()
             raise NodeError(_reason(error)) from error
+        try:
+            await node._open()
+        except (NodeError, OSError, KafkaError, QuorumError) as error:
+            node._abandon()
+            raise NodeError(_reason(error)) from error
         except asyncio.CancelledError:
-            storage.abandon()
+            node._abandon()
             raise
         return node
 
@@ -125,10 +138,6 @@ class Node:
         """Where clients connect."""
         return str(self.listeners[0]).partition("://")[2]
 
-    @property
-    def metrics_address(self) -> str | None:
-        return self._broker_side.metrics_address if self._broker_side else None
-
     async def run_until(self, stop: asyncio.Event) -> None:
         """Serve until told to stop, or until something happens after which that is impossible."""
         waiting = [asyncio.create_task(each) for each in (stop.wait(), self._fatal.wait())]
@@ -140,9 +149,11 @@ class Node:
 
     async def stop(self) -> None:
         """Hand over, answer what is under way, bring all to disk, leave the clean stop's mark."""
+        log.info("stopping: handing over, then answering what is under way")
         self._chores.stop()
         if self._broker_side is not None:
             await self._broker_side.leave()
+        await self._metrics_endpoint.close()
         await self.snapshots.close()
         await self.quorum.stop()
         if self._controller_side is not None:
@@ -166,18 +177,20 @@ class Node:
             cluster_id=self._storage.meta.cluster_id,
             bootstrap=read_bootstrap(self._storage.metadata.path),
             incarnation_id=self._incarnation_id,
+            metrics=self._metrics,
             surroundings=self._surroundings,
         )
 
     async def _open(self) -> None:
-        self.quorum.start(self)
         self._require_no_failure()
         if self._controller_side is not None:
             self._controller_side.register(self._channel, self._controller_listeners)
             self._chores.often(self._controller_side.maintain)
         self._chores.now_and_then(self.snapshots.maintain)
+        self._chores.now_and_then(LeaderWatch(self.quorum, self.cluster_id, self._fatal).look)
         if self.settings.is_broker:
             await self._open_broker()
+        await self._open_metrics()
         log.info(
             "node %d of cluster %s serves %s",
             self.settings.node_id,
@@ -197,6 +210,7 @@ class Node:
             self._channel,
             self._peers,
             self._threads,
+            self._metrics,
             self._surroundings,
         )
         side.listen()
@@ -206,8 +220,22 @@ class Node:
         failing.cancel()
         self._require_no_failure()
         await joining
-        await side.serve()
+        side.serve()
         self._chores.keep_house(side.partitions)
+
+    async def _open_metrics(self) -> None:
+        address = self.settings["barnabas.metrics.listener"]
+        if address:
+            host, _, port = address.rpartition(":")
+            bound_port = await self._metrics_endpoint.start(host.strip("[]"), int(port))
+            self.metrics_address = f"{host}:{bound_port}"
+
+    def _abandon(self) -> None:
+        """Let go of all that was begun, for the start has failed."""
+        self._chores.stop()
+        self.quorum.abandon()
+        self._peers.close()
+        self._storage.abandon()
 
     def _require_no_failure(self) -> None:
         if self._fatal.reason:
@@ -239,7 +267,8 @@ class Node:
             self._controller_side.resigned()
 
     def leader_changed(self, leader_id: int | None, epoch: int) -> None:
-        if leader_id is not None:
+        # The controller speaks for itself, once it is active.
+        if leader_id not in (None, self.settings.node_id):
             log.info("node %d is the active controller, in epoch %d", leader_id, epoch)
 
     def failed(self, error: OSError) -> None:

@@ -16,6 +16,8 @@ from barnabas.metadata.states import BrokerState
 from barnabas.node.surroundings import hold_connection
 
 RECONNECT_S = 1.0
+RECONNECT_FIRST_S = 0.02
+"""A process that dies may still accept for a moment after it hung up: look again soon."""
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +63,7 @@ class Vigil:
     async def _watch(self, broker: BrokerState) -> None:
         endpoint = broker.endpoints[0]
         was_reached = False
+        pause_s = RECONNECT_FIRST_S
         while True:
             began_s = asyncio.get_running_loop().time()
             try:
@@ -72,7 +75,10 @@ class Vigil:
             except (OSError, TimeoutError):
                 pass
             if asyncio.get_running_loop().time() - began_s < RECONNECT_S:
-                await asyncio.sleep(RECONNECT_S)
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, RECONNECT_S)
+            else:
+                pause_s = RECONNECT_FIRST_S
         log.warning(
             "broker %d hung up, and nobody listens at %s:%d any more: it has died",
             broker.broker_id,
