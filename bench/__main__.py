@@ -11,12 +11,14 @@ import tempfile
 from pathlib import Path
 
 from bench.brokers import CONTENDERS, Contender
-from bench.case import Case
+from bench.case import Case, Contestant
+from bench.clusters import CLUSTERS, ClusterContender
 from bench.report import markdown, rows, save_json, table
-from bench.sections import NEED_WARM_UP, SECTIONS
+from bench.sections import CLUSTER_SECTIONS, NEED_WARM_UP, SECTIONS
 
 FOLDER = Path(__file__).parent
 FIRST_PORT = 19_500
+ALL_SECTIONS = [*SECTIONS, *CLUSTER_SECTIONS]
 
 
 def main() -> None:
@@ -27,17 +29,27 @@ def main() -> None:
             for index, kind in enumerate(CONTENDERS)
             if kind.name.lower() in options.brokers
         ]
+        clusters = [
+            kind(Path(folder), scale=options.scale)
+            for kind in CLUSTERS
+            if kind.name.lower() in options.brokers
+        ]
         try:
             run(brokers, options.only, options.repeat)
+            for broker in brokers:
+                broker.stop()
+            run_clusters(clusters, options.only, options.repeat)
         finally:
             for broker in brokers:
                 broker.stop()
-            report(brokers, options)
+            report(brokers, clusters, options)
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--only", type=names, default=list(SECTIONS), help="sections, by comma")
+    parser.add_argument(
+        "--only", type=names, default=ALL_SECTIONS, help="sections, or how they begin, by comma"
+    )
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies every count")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each case")
     parser.add_argument("--quick", action="store_true", help="a tenth of everything, once")
@@ -45,8 +57,10 @@ def parse() -> argparse.Namespace:
     both = [kind.name.lower() for kind in CONTENDERS]
     parser.add_argument("--brokers", type=names, default=both, help="one or both of them, by comma")
     options = parser.parse_args()
-    if unknown := set(options.only) - set(SECTIONS):
-        parser.error(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
+    chosen = [name for name in ALL_SECTIONS if name.startswith(tuple(options.only))]
+    if not chosen:
+        parser.error(f"no such section; there are {', '.join(ALL_SECTIONS)}")
+    options.only = chosen
     if options.quick:
         options.scale, options.repeat = options.scale / 10, 1
     return options
@@ -72,7 +86,17 @@ def run(brokers: list[Contender], sections: list[str], repeat: int) -> None:
             measure(case, brokers, repeat)
 
 
-def measure(case: Case, brokers: list[Contender], repeat: int) -> None:
+def run_clusters(clusters: list[ClusterContender], sections: list[str], repeat: int) -> None:
+    chosen = [section for section in CLUSTER_SECTIONS if section in sections]
+    for cluster in clusters if chosen else ():
+        say(f"== three nodes of {cluster.name}")
+        with cluster.running():
+            for section in chosen:
+                for case in CLUSTER_SECTIONS[section]:
+                    measure(case, [cluster], repeat)
+
+
+def measure(case: Case[Contestant], brokers: list[Contestant], repeat: int) -> None:
     """In turns, and every other time in the other order: what disturbs one disturbs both."""
     with contextlib.ExitStack() as stack:
         prepared = [(broker, stack.enter_context(case.setup(broker))) for broker in brokers]
@@ -83,12 +107,17 @@ def measure(case: Case, brokers: list[Contender], repeat: int) -> None:
             prepared.reverse()
 
 
-def report(brokers: list[Contender], options: argparse.Namespace) -> None:
-    results = {broker.name: broker.results for broker in brokers}
+def report(
+    brokers: list[Contender], clusters: list[ClusterContender], options: argparse.Namespace
+) -> None:
+    results = {
+        broker.name: broker.results | cluster.results
+        for broker, cluster in zip(brokers, clusters, strict=True)
+    }
     lines = list(rows(results.get("Kafka", {}), results.get("Barnabas", {})))
     print(table(lines))
     save_json(FOLDER / "results" / "latest.json", results)
-    whole = len(brokers) == 2 and options.scale == 1 and set(options.only) == set(SECTIONS)
+    whole = len(brokers) == 2 and options.scale == 1 and set(options.only) == set(ALL_SECTIONS)
     if whole:
         (FOLDER / "RESULTS.md").write_text(markdown(lines, repeat=options.repeat))
 

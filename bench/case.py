@@ -1,25 +1,34 @@
-"""A case is one thing to measure on every broker; a section is a list of them."""
+"""A case is one thing to measure on every contender; a section is a list of them."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
-
-from bench.brokers import Contender
+from typing import Any, Generic, Protocol, TypeVar
 
 Figures = dict[str, float]
 
 
-def nothing(_: Contender) -> AbstractContextManager[Any]:
+class Measured(Protocol):
+    """A broker, or a cluster of them."""
+
+    name: str
+
+    def record(self, name: str, **figures: float) -> None: ...
+
+
+Contestant = TypeVar("Contestant", bound=Measured)
+
+
+def nothing(_: object) -> AbstractContextManager[Any]:
     return nullcontext()
 
 
 @dataclass(slots=True, frozen=True)
-class Case:
-    """`measure` is repeated, brokers taking turns; `setup` surrounds all the repetitions."""
+class Case(Generic[Contestant]):
+    """`measure` is repeated, contenders taking turns; `setup` surrounds all the repetitions."""
 
     name: str
-    measure: Callable[[Contender, Any], Figures]
-    setup: Callable[[Contender], AbstractContextManager[Any]] = nothing
+    measure: Callable[[Contestant, Any], Figures]
+    setup: Callable[[Contestant], AbstractContextManager[Any]] = nothing
     repeat: int | None = None
     """How often, where once is enough or more would take too long."""

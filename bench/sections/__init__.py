@@ -1,8 +1,13 @@
 """What is measured, by subject; the order is the order of a whole run."""
 
+from bench.brokers import Contender
 from bench.case import Case
+from bench.clusters import ClusterContender
 from bench.sections import (
     clients,
+    cluster_failover,
+    cluster_many,
+    cluster_speed,
     groups,
     idle,
     requests,
@@ -13,7 +18,7 @@ from bench.sections import (
     transactions,
 )
 
-SECTIONS: dict[str, list[Case]] = {
+SECTIONS: dict[str, list[Case[Contender]]] = {
     "start": start.CASES,
     "produce": throughput.PRODUCE,
     "paced": throughput.PACED,
@@ -31,6 +36,13 @@ SECTIONS: dict[str, list[Case]] = {
     "idle": idle.CASES,
     "many": topics.MANY,
 }
+
+CLUSTER_SECTIONS: dict[str, list[Case[ClusterContender]]] = {
+    "cluster-speed": cluster_speed.CASES,
+    "cluster-failover": cluster_failover.CASES,
+    "cluster-many": cluster_many.CASES,
+}
+"""Of three nodes, which run one implementation at a time: two would not fit the machine."""
 
 NEED_WARM_UP = {
     "produce",

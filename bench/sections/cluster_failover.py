@@ -1,0 +1,139 @@
+"""What a client notices when a node dies or is stopped, and how long until all is well again."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from confluent_kafka import ElectionType
+from tests.cluster.ask import ask, quorum_view
+from tests.cluster.node import Node
+from tests.conformance.brokers import wait_until
+
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from bench.acknowledged import Acknowledged
+from bench.case import Case, Figures
+from bench.clusters import ClusterContender
+
+PARTITIONS = 6
+STEADY_S = 3
+PATIENCE_S = 60
+STEP_S = 0.005
+CREATE_TOPICS_VERSION = 7
+
+Ending = Callable[[Node], None]
+
+
+@contextmanager
+def replicated(cluster: ClusterContender) -> Iterator[str]:
+    """A topic of which every broker leads some partitions."""
+    with contextlib.ExitStack() as stack:
+        cluster.create(["failover"], PARTITIONS)
+        stack.callback(cluster.delete, ["failover"])
+        yield "failover"
+
+
+def end_a_leader(ending: Ending, cluster: ClusterContender, topic: str) -> Figures:
+    """A broker that leads and is not the active controller."""
+    controller = cluster.cluster.active_controller()
+    leaders = set(_leaders(cluster, topic).values()) - {controller.node_id}
+    return _end_and_heal(ending, cluster, topic, cluster.cluster.nodes[min(leaders)])
+
+
+def end_the_controller(cluster: ClusterContender, topic: str) -> Figures:
+    """The node of the active controller, which leads partitions too."""
+    return _end_and_heal(Node.kill, cluster, topic, cluster.cluster.active_controller())
+
+
+def elect_a_controller(cluster: ClusterContender, _: Any) -> Figures:
+    """From the kill until there is another one, and until it decides again."""
+    victim = cluster.cluster.active_controller()
+    others = cluster.others(victim)
+    ended_s = time.perf_counter()
+    victim.kill()
+    _await(lambda: any(map(_leads_the_quorum, others)), "another controller is active")
+    elected_s = time.perf_counter()
+    _await(lambda: _creates(others[0], "elected"), "a topic is created")
+    created_s = time.perf_counter()
+    _heal(cluster, victim)
+    cluster.delete(["elected"])
+    return {"elected_s": elected_s - ended_s, "topic_created_s": created_s - ended_s}
+
+
+def _end_and_heal(ending: Ending, cluster: ClusterContender, topic: str, victim: Node) -> Figures:
+    led = [index for index, leader in _leaders(cluster, topic).items() if leader == victim.node_id]
+    assert led, f"node {victim.node_id} leads nothing"
+    with Acknowledged(cluster.bootstrap, topic, PARTITIONS) as acknowledged:
+        cluster.pause_s(STEADY_S)
+        ended_s = time.perf_counter()
+        ending(victim)
+        acknowledged.until_all_after(time.perf_counter(), PATIENCE_S)
+        cluster.pause_s(STEADY_S)
+        gaps_s = acknowledged.gaps_s(ended_s - 1)
+        whole_s = _heal(cluster, victim)
+    cluster.pause_s(STEADY_S)
+    _give_back(cluster, topic)
+    return {
+        "longest_gap_s": max(gaps_s[index] for index in led),
+        "shortest_gap_s": min(gaps_s[index] for index in led),
+        "whole_again_s": whole_s,
+    }
+
+
+def _heal(cluster: ClusterContender, victim: Node) -> float:
+    """Start the node again; the time until every replica is in sync."""
+    began_s = time.perf_counter()
+    cluster.cluster.start_node(victim)
+    cluster.cluster.await_ready()
+    cluster.cluster.await_whole()
+    return time.perf_counter() - began_s
+
+
+def _leaders(cluster: ClusterContender, topic: str) -> dict[int, int]:
+    seen = cluster.cluster.view()
+    assert seen is not None, "no broker answers"
+    return {
+        index: replicas.leader
+        for (name, index), replicas in seen.partitions.items()
+        if name == topic
+    }
+
+
+def _give_back(cluster: ClusterContender, topic: str) -> None:
+    """Let the preferred leaders lead again."""
+    admin = cluster.admin()  # lives until the answer is in
+    admin.elect_leaders(ElectionType.PREFERRED).result()
+    everybody = {node.node_id for node in cluster.others()}
+    _await(lambda: set(_leaders(cluster, topic).values()) == everybody, "everybody leads")
+
+
+def _leads_the_quorum(node: Node) -> bool:
+    with contextlib.suppress(OSError):
+        return quorum_view(node.controller_port) is not None
+    return False
+
+
+def _creates(node: Node, topic: str) -> bool:
+    """Whether a topic is created by way of a broker, as a client does it."""
+    new = CreatableTopic(name=topic, num_partitions=1, replication_factor=1)
+    request = CreateTopicsRequest(topics=[new], timeout_ms=PATIENCE_S * 1000)
+    with contextlib.suppress(OSError):
+        answer = ask(node.port, request, CREATE_TOPICS_VERSION)
+        done = ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS
+        return answer.topics[0].error_code in done
+    return False
+
+
+def _await(condition: Callable[[], object], what: str) -> None:
+    wait_until(condition, what, PATIENCE_S, step_s=STEP_S)
+
+
+CASES = [
+    Case("kill -9 of a leader", partial(end_a_leader, Node.kill), replicated),
+    Case("clean stop of a leader", partial(end_a_leader, Node.stop), replicated),
+    Case("kill -9 of the controller's node", end_the_controller, replicated),
+    Case("kill -9 of the active controller", elect_a_controller),
+]

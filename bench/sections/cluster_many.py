@@ -1,0 +1,136 @@
+"""A thousand partitions on three brokers: one of them dies, all start, nothing happens."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tests.cluster.ask import view
+from tests.cluster.node import Node
+from tests.conformance.brokers import wait_until
+
+from barnabas.metadata.frames import decode_record
+from barnabas.wire.messages.metadata_records import PartitionChangeRecord
+from barnabas.wire.records.batch import CONTROL_BIT, BatchHeader, iterate_batches
+from barnabas.wire.records.read import read_records
+from bench.case import Case, Figures
+from bench.clusters import ClusterContender
+
+TOPICS = 10
+PARTITIONS_EACH = 100
+IDLE_S = 20
+PATIENCE_S = 120
+STEP_S = 0.01
+
+
+@contextmanager
+def many_partitions(cluster: ClusterContender) -> Iterator[list[str]]:
+    names = [f"many-{index}" for index in range(TOPICS)]
+    cluster.create(names, cluster.count(PARTITIONS_EACH))
+    cluster.pause_s(5)
+    yield names
+    cluster.delete(names)
+
+
+def idle(cluster: ClusterContender, _: list[str]) -> Figures:
+    before_s, began_s = cluster.process.cpu_s(), time.perf_counter()
+    cluster.pause_s(IDLE_S)
+    cores = (cluster.process.cpu_s() - before_s) / (time.perf_counter() - began_s)
+    return {"idle_cpu_percent": cores * 100, "rss_mb": cluster.process.rss_mb()}
+
+
+def fail_over(cluster: ClusterContender, _: list[str]) -> Figures:
+    """Kill a broker that is not the active controller, until all it led is led by others."""
+    controller = cluster.cluster.active_controller()
+    victim = cluster.others(controller)[0]
+    before = _last_offset(controller)
+    led = _led_by(controller, victim)
+    ended_s = time.perf_counter()
+    victim.kill()
+    wait_until(
+        lambda: not _led_by(controller, victim), "a leader for all", PATIENCE_S, step_s=STEP_S
+    )
+    led_again_s = time.perf_counter() - ended_s
+    batches = [size for size in _elections(controller, before) if size]
+    began_s = time.perf_counter()
+    cluster.cluster.start_node(victim)
+    cluster.cluster.await_ready()
+    cluster.cluster.await_whole()
+    return {
+        "led_again_s": led_again_s,
+        "leaders_lost": led,
+        "batches_of_elections": len(batches),
+        "whole_again_s": time.perf_counter() - began_s,
+    }
+
+
+def restart(cluster: ClusterContender, _: list[str]) -> Figures:
+    """Stop all, and start all until every replica of every partition is in sync."""
+    nodes = cluster.cluster
+    partitions = len(_partitions(nodes.brokers[0]))
+    began_s = time.perf_counter()
+    nodes.stop()
+    stopped_s = time.perf_counter()
+    for node in nodes.nodes.values():
+        nodes.start_node(node)
+    nodes.await_ready()
+    _await(lambda: _all_led(nodes.brokers, partitions), "a leader for all")
+    led_s = time.perf_counter()
+    nodes.await_whole(PATIENCE_S)
+    return {
+        "stop_s": stopped_s - began_s,
+        "start_to_led_s": led_s - stopped_s,
+        "start_to_whole_s": time.perf_counter() - stopped_s,
+    }
+
+
+def _partitions(node: Node) -> dict[tuple[str, int], int]:
+    return {key: replicas.leader for key, replicas in view(node.port).partitions.items()}
+
+
+def _led_by(asked: Node, leader: Node) -> int:
+    return list(_partitions(asked).values()).count(leader.node_id)
+
+
+def _all_led(brokers: list[Node], count: int) -> bool:
+    """Whether each broker knows a leader of every partition."""
+    seen = [_partitions(node) for node in brokers]
+    return all(len(leaders) == count and min(leaders.values()) >= 0 for leaders in seen)
+
+
+def _metadata_batches(node: Node) -> Iterator[tuple[BatchHeader, list[bytes]]]:
+    """The metadata log as a node has it on disk, which is the same for both implementations."""
+    for segment in sorted((node.data / "__cluster_metadata-0").glob("*.log")):
+        content = segment.read_bytes()
+        for position, header in iterate_batches(content):
+            if not header.attributes & CONTROL_BIT:
+                yield header, [each.value or b"" for each in read_records(content, position)]
+
+
+def _last_offset(node: Node) -> int:
+    return max(header.last_offset for header, _ in _metadata_batches(node))
+
+
+def _elections(node: Node, after_offset: int) -> list[int]:
+    """How many leaders each batch elects, of those behind an offset."""
+    return [
+        sum(_is_election(value) for value in values)
+        for header, values in _metadata_batches(node)
+        if header.base_offset > after_offset
+    ]
+
+
+def _is_election(value: bytes) -> bool:
+    record = decode_record(value)
+    return isinstance(record, PartitionChangeRecord) and record.leader >= 0
+
+
+def _await(condition: Callable[[], object], what: str) -> None:
+    wait_until(condition, what, PATIENCE_S, step_s=STEP_S)
+
+
+_SIZE = f"{TOPICS * PARTITIONS_EACH} partitions"
+CASES = [
+    Case(f"{_SIZE}, 3 copies: idle", idle, many_partitions, repeat=1),
+    Case(f"{_SIZE}, 3 copies: kill -9 of a broker", fail_over, many_partitions),
+    Case(f"{_SIZE}, 3 copies: restart of all", restart, many_partitions),
+]
