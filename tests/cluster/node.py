@@ -205,7 +205,8 @@ class Node:
             )
 
     def _environment(self) -> dict[str, str]:
-        options = "-Dpeer.log.level=INFO"
+        # A JVM that lives for a minute had better not optimise for hours.
+        options = "-Dpeer.log.level=INFO -XX:TieredStopAtLevel=1"
         if self.hosts_file.exists():
             options += f" -Djdk.net.hosts.file={self.hosts_file}"
         hosts = {"NODE_HOSTS": str(self.hosts_file)} if self.hosts_file.exists() else {}

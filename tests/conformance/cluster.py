@@ -1,7 +1,10 @@
 """What tests of mixed clusters do to a cluster, whoever runs its nodes."""
 
 import json
+import re
 import time
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
@@ -18,6 +21,27 @@ PATIENT = {
     "metadata.recovery.strategy": "none",
     "log_level": 0,
 }
+
+COMPLAINT = re.compile(
+    r"^(\[[\d :,-]+\] (ERROR|FATAL) |[\d :,-]+(WARNING|ERROR) |Traceback )", re.MULTILINE
+)
+EXPECTED = re.compile(
+    "|".join(
+        (
+            # Kafka, on a busy machine, asked just when the active controller changes, or stopping.
+            "Exceptionally slow controller event",
+            r"\n(org|java).*NotControllerException: The active controller appears to be",
+            r"\njava.*NullPointerException: .*RequestMetrics\$ErrorMeter",
+            # Kafka, of every partition that is moved to it.
+            "Expected partition .* to exist, but it was missing. Creating",
+            # Kafka, of a producer whose requests overtake each other on the way to a new leader.
+            r"\norg.*OutOfOrderSequenceException",
+            # Of nodes that were started before their controllers, and of those that were killed.
+            "No controller has registered broker .* so far",
+            "nobody listens at .* any more: it has died",
+        )
+    )
+)
 
 
 def write(
@@ -86,6 +110,37 @@ def read(cluster: Cluster, topic: str, *, partitions: int) -> dict[int, list[byt
     return found
 
 
+def joined(before: dict[int, list[bytes]], after: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
+    return {index: before[index] + after[index] for index in before}
+
+
+def taken(cluster: Cluster, group: str, topic: str, count: int) -> int:
+    """Consume so many records as a group, and commit them."""
+    consumer = Consumer(
+        PATIENT
+        | {
+            "bootstrap.servers": cluster.bootstrap,
+            "group.id": group,
+            "session.timeout.ms": 6_000,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe([topic])
+    got = 0
+
+    def enough() -> bool:
+        nonlocal got
+        messages = [each for each in consumer.consume(count - got, 0.5) if not each.error()]
+        got += len(messages)
+        return got == count
+
+    wait_until(enough, f"{group} has taken {count} records", DEADLINE_S)
+    consumer.commit(asynchronous=False)
+    consumer.close()
+    return got
+
+
 def cluster_tool(cluster: Cluster, name: str, *arguments: str) -> str:
     return peer("tool", name, "--bootstrap-server", cluster.bootstrap, *arguments)
 
@@ -119,3 +174,20 @@ def assert_equal_copies(nodes: list[Node], topic: str, partition: int) -> None:
         lambda: len({records_on_disk(folder) for folder in folders}) == 1,
         f"{topic}-{partition} is the same on {[node.node_id for node in nodes]}",
     )
+
+
+def assert_no_complaints(cluster: Cluster) -> None:
+    """No node has found fault with another."""
+    complaints = [
+        f"{node.node_id} ({node.program}): {said[:400]}"
+        for node in cluster.nodes.values()
+        for said in entries(node)
+        if COMPLAINT.match(said) and not EXPECTED.search(said)
+    ]
+    assert not complaints, "\n".join(complaints)
+
+
+def entries(node: Node) -> Iterator[str]:
+    """Each line of its log, and the next: the exception, if it is about one."""
+    lines = node.log_file.read_text(errors="replace").splitlines()
+    yield from map("\n".join, pairwise([*lines, ""]))

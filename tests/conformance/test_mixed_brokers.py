@@ -1,28 +1,47 @@
 """One cluster of both: a Barnabas broker and a real Kafka broker, led by either's controllers."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer
-from tests.cluster.cluster import Cluster
+from tests.cluster.ask import ask, view
+from tests.cluster.cluster import Cluster, Quorum
 from tests.cluster.node import BARNABAS, KAFKA, Node, Program
 from tests.conformance.brokers import wait_until
 from tests.conformance.cluster import (
-    DEADLINE_S,
-    PATIENT,
     assert_equal_copies,
+    assert_no_complaints,
     cluster_tool,
     elect_preferred,
+    joined,
     read,
     reassign,
+    taken,
     write,
+)
+
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from barnabas.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
 )
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(240)]
 
 PARTITIONS = 4
+TOPIC = 2
+"""The type of a resource."""
+GROUP, TRANSACTION = 0, 1
+"""The types of what is coordinated."""
 SETTINGS = {
     "default.replication.factor": "2",
     "min.insync.replicas": "1",
@@ -32,7 +51,10 @@ SETTINGS = {
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
     "auto.leader.rebalance.enable": "false",
+    "metadata.log.max.record.bytes.between.snapshots": "10000",
+    "metadata.max.retention.ms": "1000",
 }
+METADATA = "__cluster_metadata-0"
 
 
 @pytest.fixture(
@@ -45,9 +67,14 @@ def mixed(
     program: Program = request.param
     controllers = [program] * (1 if program is KAFKA else 3)
     with Cluster.separate(
-        tmp_path_factory.mktemp("mixed"), controllers, [BARNABAS, KAFKA], settings=SETTINGS
+        tmp_path_factory.mktemp("mixed"),
+        controllers,
+        [BARNABAS, KAFKA],
+        quorum=Quorum.STATIC if program is KAFKA else Quorum.DYNAMIC,
+        settings=SETTINGS,
     ) as cluster:
         yield cluster
+        assert_no_complaints(cluster)
 
 
 def new_topic(mixed: Cluster, topic: str) -> None:
@@ -100,17 +127,32 @@ def test_transactions_span_both(mixed: Cluster, topic: str) -> None:
         assert_equal_copies(mixed.brokers, topic, index)
 
 
+@pytest.mark.parametrize("coordinator", [1, 2], ids=["barnabas", "kafka"])
+def test_leaders_add_partitions_to_transactions_of_either(
+    mixed: Cluster, topic: str, coordinator: int
+) -> None:
+    """Which Kafka's own producer leaves to them, and librdkafka's does not (KIP-890)."""
+    new_topic(mixed, topic)
+    transactional_id = coordinated_by(mixed, coordinator, TRANSACTION, topic)
+    cluster_tool(
+        *(mixed, "producer-perf-test", "--topic", topic, "--transactional-id", transactional_id),
+        *("--num-records", "4000", "--record-size", "100", "--throughput", "-1"),
+        *("--transaction-duration-ms", "100", "--command-property", "batch.size=1000"),
+    )
+    found = read(mixed, topic, partitions=PARTITIONS)
+    assert sum(map(len, found.values())) == 4_000
+    assert all(found.values())
+    for index in range(PARTITIONS):
+        assert_equal_copies(mixed.brokers, topic, index)
+
+
 @pytest.mark.parametrize("victim", [1, 2], ids=["barnabas", "kafka"])
 def test_a_group_goes_on_when_its_coordinator_is_killed(
     mixed: Cluster, topic: str, victim: int
 ) -> None:
     new_topic(mixed, topic)
     written = write(mixed, topic, 300, partitions=PARTITIONS)
-    group = next(
-        name
-        for name in (f"{topic}-{number}" for number in range(50))
-        if coordinator(mixed, name) == victim
-    )
+    group = coordinated_by(mixed, victim, GROUP, topic)
     assert taken(mixed, group, topic, 600) == 600
     mixed.kill_node(mixed.nodes[victim])
     left = sum(map(len, written.values())) - 600
@@ -138,53 +180,111 @@ def test_kafkas_tools(mixed: Cluster, topic: str, tmp_path: Path) -> None:
     assert len(re.findall(rf" {topic} +\d +200 +200 +0 ", groups)) == PARTITIONS
 
 
+def test_both_obey_a_change_of_features(mixed: Cluster, topic: str) -> None:
+    new_topic(mixed, topic)
+    written: dict[int, list[bytes]] = {index: [] for index in range(PARTITIONS)}
+    for way, level in {"downgrade": 1, "upgrade": 2}.items():
+        cluster_tool(mixed, "features", way, "--feature", f"transaction.version={level}")
+        wait_until(
+            lambda level=level: {transaction_level(each) for each in mixed.brokers} == {level},
+            "both know",
+        )
+        more = write(mixed, topic, 5, partitions=PARTITIONS, transactional_id=topic)
+        written = joined(written, more)
+    assert read(mixed, topic, partitions=PARTITIONS) == written
+
+
+@pytest.mark.parametrize("asked", [1, 2], ids=["barnabas", "kafka"])
+def test_a_broker_forwards_what_the_controller_decides(
+    mixed: Cluster, topic: str, asked: int
+) -> None:
+    node, brokers = mixed.nodes[asked], mixed.brokers
+    new = CreatableTopic(name=topic, num_partitions=1, replication_factor=2)
+    created = [ask(node.port, CreateTopicsRequest(topics=[new]), 7).topics[0] for _ in range(2)]
+    assert [each.error_code for each in created] == [
+        ErrorCode.NONE,
+        ErrorCode.TOPIC_ALREADY_EXISTS,
+    ]
+    more = CreatePartitionsTopic(name=topic, count=3, assignments=None)
+    request = CreatePartitionsRequest(topics=[more], timeout_ms=10_000)
+    assert ask(node.port, request, 3).results[0].error_code == ErrorCode.NONE
+    assert alter(node, topic, "retention.ms", "1234567") == ErrorCode.NONE
+    assert alter(node, topic, "retention.ms", "soon") == ErrorCode.INVALID_CONFIG
+    wait_until(
+        lambda: all(retention_ms(each, topic) == "1234567" for each in brokers),
+        "the setting is known",
+    )
+    assert all((topic, 2) in view(each.port).partitions for each in brokers)
+    gone = DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=10_000)
+    assert ask(node.port, gone, 6).responses[0].error_code == ErrorCode.NONE
+    wait_until(
+        lambda: not any((each.data / f"{topic}-0").exists() for each in brokers),
+        "the topic's files are gone",
+    )
+
+
+def test_a_broker_that_lost_its_metadata_takes_a_snapshot(mixed: Cluster, topic: str) -> None:
+    """The one that the controllers are not."""
+    controllers = mixed.controllers
+    node = next(each for each in mixed.brokers if each.program is not controllers[0].program)
+    new_topic(mixed, topic)
+    written = write(mixed, topic, 100, partitions=PARTITIONS)
+    mixed.stop_node(node)
+    shutil.rmtree(node.data / METADATA)
+    # Kafka cleans its log of what is in its snapshots once a minute.
+    wait_until(lambda: all(log_start(each) > 0 for each in controllers), "the log starts anew", 90)
+    come_back(mixed, node)
+    assert log_start(node) > 0
+    assert view(node.port) == view(next(each.port for each in mixed.brokers if each is not node))
+    assert read(mixed, topic, partitions=PARTITIONS) == written
+
+
 def come_back(mixed: Cluster, node: Node) -> None:
     mixed.start_node(node)
     mixed.await_ready()
     mixed.await_whole()
 
 
-def joined(before: dict[int, list[bytes]], after: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
-    return {index: before[index] + after[index] for index in before}
+def coordinated_by(mixed: Cluster, broker: int, key_type: int, prefix: str) -> str:
+    """The name of a group or a transaction for which it is responsible."""
+    found: list[str] = []
+
+    def is_found() -> bool:
+        names = [f"{prefix}-{number}" for number in range(50)]
+        request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=names)
+        answer = ask(mixed.nodes[broker].port, request, 4)
+        found.extend(each.key for each in answer.coordinators if each.node_id == broker)
+        return bool(found)
+
+    wait_until(is_found, f"{broker} coordinates")
+    return found[0]
 
 
-def coordinator(mixed: Cluster, group: str) -> int:
-    """Who leads the partition of the group's offsets."""
-    partitions = int(mixed.settings["offsets.topic.num.partitions"])
-    place = java_hash(group) % partitions
-    return mixed.leader_of("__consumer_offsets", place).node_id
+def alter(node: Node, topic: str, key: str, value: str) -> int:
+    change = AlterableConfig(name=key, value=value)
+    resource = AlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=[change])
+    request = IncrementalAlterConfigsRequest(resources=[resource])
+    code: int = ask(node.port, request, 1).responses[0].error_code
+    return code
 
 
-def java_hash(text: str) -> int:
-    """Java's String.hashCode without its sign, as Kafka takes it."""
-    code = 0
-    for character in text:
-        code = (31 * code + ord(character)) & 0xFFFFFFFF
-    return code & 0x7FFFFFFF
-
-
-def taken(mixed: Cluster, group: str, topic: str, count: int) -> int:
-    """Consume so many records as a group, and commit them."""
-    consumer = Consumer(
-        PATIENT
-        | {
-            "bootstrap.servers": mixed.bootstrap,
-            "group.id": group,
-            "session.timeout.ms": 6_000,
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-        }
+def retention_ms(node: Node, topic: str) -> str | None:
+    resource = DescribeConfigsResource(
+        resource_type=TOPIC, resource_name=topic, configuration_keys=["retention.ms"]
     )
-    consumer.subscribe([topic])
-    got = 0
+    answer = ask(node.port, DescribeConfigsRequest(resources=[resource]), 4)
+    value: str | None = answer.results[0].configs[0].value
+    return value
 
-    def enough() -> bool:
-        nonlocal got
-        messages = [each for each in consumer.consume(count - got, 0.5) if not each.error()]
-        got += len(messages)
-        return got == count
 
-    wait_until(enough, f"{group} has taken {count} records", DEADLINE_S)
-    consumer.commit(asynchronous=False)
-    consumer.close()
-    return got
+def transaction_level(node: Node) -> int | None:
+    request = ApiVersionsRequest(client_software_name="test", client_software_version="1")
+    features = ask(node.port, request, 3).finalized_features
+    levels = {each.name: each.max_version_level for each in features}
+    return levels.get("transaction.version")
+
+
+def log_start(node: Node) -> int:
+    """Where the oldest snapshot of the metadata ends: the log before it is gone."""
+    ends = [int(file.name[:20]) for file in (node.data / METADATA).glob("*.checkpoint")]
+    return min(ends, default=0)

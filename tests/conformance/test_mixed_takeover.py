@@ -1,52 +1,60 @@
-"""A cluster's directories taken over: stopped by one implementation, started by the other."""
+"""A cluster's directories taken over, node by node: stopped by one, started by the other."""
 
 from pathlib import Path
 
 import pytest
 from tests.cluster.cluster import Cluster, Quorum
 from tests.cluster.node import BARNABAS, KAFKA, Program
-from tests.conformance.cluster import assert_equal_copies, read, write
+from tests.cluster.numbered import NumberedWriter, read_numbers
+from tests.conformance.cluster import (
+    assert_equal_copies,
+    assert_no_complaints,
+    joined,
+    read,
+    taken,
+    write,
+)
 
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(400)]
 
 PARTITIONS = 3
+STREAM, TRANSACTIONS = "stream", "transactions"
 
 
-@pytest.mark.parametrize("quorum", [Quorum.STATIC, Quorum.DYNAMIC])
 @pytest.mark.parametrize(
-    ("first", "second"), [(KAFKA, BARNABAS), (BARNABAS, KAFKA)], ids=["from-kafka", "to-kafka"]
+    ("first", "second", "quorum"),
+    [(KAFKA, BARNABAS, Quorum.STATIC), (BARNABAS, KAFKA, Quorum.DYNAMIC)],
+    ids=["from-kafka-and-back", "to-kafka-and-back"],
 )
-def test_a_cluster_is_taken_over_and_goes_on(
+def test_nodes_change_one_by_one_under_load(
     first: Program, second: Program, quorum: Quorum, tmp_path: Path
 ) -> None:
-    """And back again; each adds records, a transaction and a topic."""
-    cluster = Cluster.combined(tmp_path, [first] * 3, quorum=quorum)
-    written: dict[str, dict[int, list[bytes]]] = {}
-    with cluster:
-        for turn, program in enumerate((first, second, first)):
-            if turn:
-                cluster.stop()
-                for node in cluster.nodes.values():
-                    node.program = program
-                cluster.start()
-            cluster.await_whole()
-            for topic, values in written.items():
-                assert read(cluster, topic, partitions=PARTITIONS) == values
-                add(cluster, topic, values, "")
-            topic = f"topic-{turn}"
+    """Records are written all the time; after each change a transaction and a group go on."""
+    with Cluster.combined(tmp_path, [first] * 3, quorum=quorum) as cluster:
+        for topic in STREAM, TRANSACTIONS:
             cluster.create_topic(topic, PARTITIONS)
-            written[topic] = {index: [] for index in range(PARTITIONS)}
-            add(cluster, topic, written[topic], "")
-            add(cluster, topic, written[topic], "same-id")
-        for topic, values in written.items():
-            assert read(cluster, topic, partitions=PARTITIONS) == values
-            for index in range(PARTITIONS):
-                assert_equal_copies(cluster.brokers, topic, index)
-
-
-def add(
-    cluster: Cluster, topic: str, values: dict[int, list[bytes]], transactional_id: str
-) -> None:
-    more = write(cluster, topic, 200, partitions=PARTITIONS, transactional_id=transactional_id)
-    for index, added in more.items():
-        values[index] += added
+        written = write(cluster, TRANSACTIONS, 10, partitions=PARTITIONS, transactional_id="id")
+        assert taken(cluster, "group", TRANSACTIONS, 10 * PARTITIONS) == 10 * PARTITIONS
+        load = NumberedWriter(
+            cluster.bootstrap, STREAM, PARTITIONS, record_bytes=100, pause_s=0.005
+        )
+        load.start()
+        for node in [*cluster.nodes.values()] * 2:
+            cluster.stop_node(node)
+            node.program = first if node.program is second else second
+            cluster.start_node(node)
+            cluster.await_ready()
+            cluster.await_whole()
+            more = write(cluster, TRANSACTIONS, 10, partitions=PARTITIONS, transactional_id="id")
+            written = joined(written, more)
+            assert taken(cluster, "group", TRANSACTIONS, 10 * PARTITIONS) == 10 * PARTITIONS
+        load.stop()
+        assert read(cluster, TRANSACTIONS, partitions=PARTITIONS) == written
+        for partition, acknowledged in load.acknowledged.numbers.items():
+            numbers = read_numbers(cluster.bootstrap, STREAM, partition)
+            assert numbers == list(range(len(numbers)))
+            assert all(numbers[offset] == number for offset, number in acknowledged.items())
+        for topic in STREAM, TRANSACTIONS:
+            for partition in range(PARTITIONS):
+                assert_equal_copies(cluster.brokers, topic, partition)
+        assert_no_complaints(cluster)
