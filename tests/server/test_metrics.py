@@ -10,6 +10,10 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from tests.server.harness import a_broker, on_a_loop
 
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import BrokerState, PartitionState, TopicState
+from barnabas.server.broker_gauges import BrokerGauges
+from barnabas.server.controller_gauges import ControllerGauges
 from barnabas.server.exposition import Exposition, quantile_of
 from barnabas.server.http import MAX_REQUEST_BYTES, HttpEndpoint
 from barnabas.server.metrics import Gauge, Histogram, Metrics
@@ -40,16 +44,35 @@ def test_a_deleted_topic_stays_in_the_sum_over_all() -> None:
     assert metrics.all_topics().bytes_in == 12
 
 
-def a_counting_broker() -> Any:
+def a_troubled_image() -> Image:
+    """Broker 1 leads two partitions: one lacks a replica, the other has too few in sync."""
+    image = Image()
+    states = {
+        0: PartitionState((1, 2, 3), (1, 2), 1, 0, 0, ()),
+        1: PartitionState((2, 1, 3), (1,), 1, 1, 1, (), adding=(3,)),
+        2: PartitionState((2, 3), (), -1, 2, 2, ()),
+    }
+    image.topics.add(TopicState("t", b"t" * 16, states))
+    for broker_id in (1, 2, 3):
+        image.brokers[broker_id] = BrokerState(
+            broker_id, 1, b"", (), {}, None, broker_id == 2, False, ()
+        )
+    return image
+
+
+def what_a_broker_counts() -> Metrics:
     broker = a_broker()
     log = SimpleNamespace(size_bytes=100, start_offset=3, end_offset=9)
     partition = SimpleNamespace(topic="t", index=0, log=log, failure=None)
     disks = SimpleNamespace(lost_paths=["one"])
     broker.partitions = SimpleNamespace(  # type: ignore[assignment]
-        live=lambda: [partition], disks=disks
+        live=lambda: [partition],
+        disks=disks,
+        isr_changes=SimpleNamespace(expanded=4, shrunk=5, refused=6),
     )
-    quorum = SimpleNamespace(is_leader=True)
-    broker.controller = SimpleNamespace(quorum=quorum)  # type: ignore[assignment]
+    broker.image = a_troubled_image()
+    least = {"min.insync.replicas": 2}
+    broker.resolver = SimpleNamespace(topic=lambda _: least)  # type: ignore[assignment]
     fetch = broker.metrics.request("Fetch")
     fetch.requests[12] = 3
     fetch.errors[0] += 2
@@ -60,7 +83,8 @@ def a_counting_broker() -> Any:
     fetch.remote_ns.observe(40_000_000)
     broker.metrics.topic("t").messages_in = 11
     broker.metrics.register([Gauge("kafka_server_kafkaserver_brokerstate", 3)])
-    return broker
+    broker.metrics.register(BrokerGauges(broker))
+    return broker.metrics
 
 
 def samples(text: bytes) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -76,7 +100,7 @@ def test_a_scrape_has_kafkas_metrics_under_their_usual_names() -> None:
 
     @on_a_loop
     async def scenario() -> None:
-        found.update(samples(await Exposition(a_counting_broker()).text()))
+        found.update(samples(await Exposition(what_a_broker_counts()).text()))
 
     scenario()
 
@@ -100,16 +124,41 @@ def test_a_scrape_has_kafkas_metrics_under_their_usual_names() -> None:
     assert value(purgatory, delayedOperation="Fetch") == 0
     assert value("kafka_log_log_size", topic="t", partition="0") == 100
     assert value("kafka_log_log_logendoffset", topic="t", partition="0") == 9
-    assert value("kafka_server_replicamanager_partitioncount") == 0
     assert value("kafka_log_logmanager_offlinelogdirectorycount") == 1
-    assert value("kafka_controller_kafkacontroller_activecontrollercount") == 1
+    replicas = "kafka_server_replicamanager_"
+    assert value(replicas + "partitioncount") == 2
+    assert value(replicas + "leadercount") == 2
+    assert value(replicas + "underreplicatedpartitions") == 2
+    assert value(replicas + "underminisrpartitioncount") == 1
+    assert value(replicas + "atminisrpartitioncount") == 1
+    assert value(replicas + "reassigningpartitions") == 1
+    assert value(replicas + "isrexpands_total") == 4
+    assert value(replicas + "isrshrinks_total") == 5
+    assert value(replicas + "failedisrupdates_total") == 6
     assert value("kafka_server_kafkaserver_brokerstate") == 3
     assert value("process_resident_memory_bytes") > 1_000_000
 
 
+def test_every_controller_counts_brokers_and_partitions() -> None:
+    node: Any = SimpleNamespace(
+        image=a_troubled_image(), controller=SimpleNamespace(is_active=False)
+    )
+    prefix = "kafka_controller_kafkacontroller_"
+    assert {each.name.removeprefix(prefix): each.value for each in ControllerGauges(node)} == {
+        "activecontrollercount": 0,
+        "activebrokercount": 2,
+        "fencedbrokercount": 1,
+        "globaltopiccount": 1,
+        "globalpartitioncount": 3,
+        "offlinepartitionscount": 1,
+        "preferredreplicaimbalancecount": 2,
+        "lastappliedrecordoffset": -1,
+    }
+
+
 async def exchange(request: bytes) -> tuple[str, bytes]:
     """Status line and body of one answer."""
-    endpoint = HttpEndpoint(a_counting_broker())
+    endpoint = HttpEndpoint(what_a_broker_counts())
     port = await endpoint.start("127.0.0.1", 0)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request)

@@ -212,6 +212,10 @@ class Quorum:
         if driver.failure is None:
             self._log.flush()
 
+    def abandon(self) -> None:
+        """Take no part any more, and say nothing of it: the node that was to start did not."""
+        self._driver.close()
+
     async def _successors_told(self) -> None:
         """Wait until the other voters know, or have had the time to."""
         driver = self._driver
@@ -269,6 +273,14 @@ class Quorum:
         """Whether this node leads, or its leader has answered and not been lost since."""
         role = self._driver.raft.role
         return isinstance(role, Leader) or (isinstance(role, Follower) and role.hears_leader)
+
+    @property
+    def state_name(self) -> str:
+        """What this node is in the quorum, in Kafka's words."""
+        role = self._driver.raft.role
+        if isinstance(role, Follower) and not self._driver.raft.is_voter:
+            return "observer"
+        return type(role).__name__.lower()
 
     @property
     def contacts(self) -> Contacts:

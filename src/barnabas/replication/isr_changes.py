@@ -33,7 +33,17 @@ _logger = logging.getLogger(__name__)
 class IsrChanges:
     """The proposals of this broker's partitions that the controller has not decided yet."""
 
-    __slots__ = ("_ask", "_brokers", "_clock", "_is_asking", "_node_id", "_unsent")
+    __slots__ = (
+        "_ask",
+        "_brokers",
+        "_clock",
+        "_is_asking",
+        "_node_id",
+        "_unsent",
+        "expanded",
+        "refused",
+        "shrunk",
+    )
 
     def __init__(
         self, node_id: int, ask: AskController, brokers: Brokers, clock: Callable[[], int]
@@ -44,6 +54,10 @@ class IsrChanges:
         self._clock = clock
         self._unsent: dict[LeadingReplica, None] = {}
         self._is_asking = False
+        self.expanded = 0
+        self.shrunk = 0
+        self.refused = 0
+        """How many proposals came to what, since the start."""
 
     def propose(self, partition: "LeadingReplica") -> None:
         """Take the partition's proposal along with the next request."""
@@ -76,6 +90,7 @@ class IsrChanges:
         is_done = True
         for key, (partition, proposal) in asked.items():
             outcome = outcomes.get(key)
+            self._count(proposal, outcome)
             if outcome is None or partition.isr_answered(proposal, outcome, self._clock()):
                 self._unsent[partition] = None
                 is_done = False
@@ -83,6 +98,14 @@ class IsrChanges:
             self._send()
         else:
             answer.get_loop().call_later(RETRY_S, self._send)
+
+    def _count(self, proposal: Proposal, outcome: ResponsePartitionData | None) -> None:
+        if outcome is None or outcome.error_code:
+            self.refused += 1
+        elif proposal.joining is not None:
+            self.expanded += 1
+        else:
+            self.shrunk += 1
 
 
 def _request(node_id: int, broker_epoch: int, asked: Asked) -> AlterPartitionRequest:

@@ -51,7 +51,6 @@ class Partitions:
         "_damaged",
         "_flushing",
         "_housekeeping",
-        "_isr_changes",
         "_led",
         "_rules",
         "_settings",
@@ -60,6 +59,7 @@ class Partitions:
         "_waiting",
         "disks",
         "image",
+        "isr_changes",
         "moves",
         "node_id",
         "replica_lag_max_ms",
@@ -95,7 +95,7 @@ class Partitions:
         """What followers that are not in sync may cost."""
         self.throttle.obey(image.configs)
         self._clock = clock
-        self._isr_changes = IsrChanges(node_id, ask_controller, self.broker, clock)
+        self.isr_changes = IsrChanges(node_id, ask_controller, self.broker, clock)
         self._led: dict[Partition, None] = {}  # those that others follow
         self._settings = settings
         self._waiting = waiting
@@ -185,7 +185,7 @@ class Partitions:
 
     def propose(self, partition: LeadingReplica) -> None:
         """Take to the controller what the partition proposes of who is in sync."""
-        self._isr_changes.propose(partition)
+        self.isr_changes.propose(partition)
 
     def shrink(self, now_ms: int) -> Iterator[None]:
         """Leave followers out that lag, wherever this broker leads; some partitions a step."""

@@ -1,4 +1,4 @@
-"""The broker's counters as Prometheus reads them.
+"""A node's counters as Prometheus reads them.
 
 Names are those that the usual rules of the JMX exporter give to Kafka's own metrics, so that
 dashboards made for Kafka work: `kafka.network:type=RequestMetrics,name=TotalTimeMs` becomes
@@ -9,24 +9,19 @@ import asyncio
 from collections.abc import Iterator
 from itertools import groupby
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from prometheus_client import ProcessCollector, generate_latest
 from prometheus_client.core import Metric
 
-from barnabas.metadata.states import NO_LEADER
-from barnabas.server.metrics import Gauge, Histogram, RequestMetrics, TopicMetrics
+from barnabas.server.metrics import Gauge, Histogram, Metrics, RequestMetrics, TopicMetrics
 from barnabas.wire.errors import ErrorCode
-
-if TYPE_CHECKING:
-    from barnabas.server.broker import Broker
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _WINDOW_S = 60.0
 _QUANTILES = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
 _NS_A_MS = 1_000_000
-_SESSIONS = "kafka_server_fetchsessioncache_"
+_TOTAL = "_total"
 
 _REQUEST_HISTOGRAMS = (
     ("requestbytes", "request_bytes", 1),
@@ -54,8 +49,8 @@ _TOPIC_COUNTERS = (
 class Exposition:
     """What a scrape is answered with. Quantiles are of the last one or two minutes."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
         self._windows: dict[Histogram, _Window] = {}
         self._process = ProcessCollector(registry=None)
 
@@ -72,19 +67,16 @@ class Exposition:
         for name, attribute, divisor in _REQUEST_HISTOGRAMS:
             yield self._request_histogram(name, attribute, divisor)
         yield from self._topic_counters()
-        evictions = Metric(_SESSIONS + "incrementalfetchsessionevictions", "", "counter")
-        evictions.add_sample(evictions.name + "_total", {}, self._broker.fetch_sessions.evictions)
-        yield evictions
-        gauges = [*self._broker.metrics.gauges(), *_gauges(self._broker)]
-        for name, alike in groupby(sorted(gauges, key=_name_of), _name_of):
-            family = Metric(name, "", "gauge")
+        for name, alike in groupby(sorted(self._metrics.gauges(), key=_name_of), _name_of):
+            kind = "counter" if name.endswith(_TOTAL) else "gauge"
+            family = Metric(name.removesuffix(_TOTAL), "", kind)
             for gauge in alike:
                 family.add_sample(name, gauge.labels, gauge.value)
             yield family
         yield from self._process.collect()
 
     def _requests(self) -> Iterator[tuple[str, RequestMetrics]]:
-        for api, metrics in self._broker.metrics.requests.items():
+        for api, metrics in self._metrics.requests.items():
             yield api, metrics
             if api == "Fetch":  # Kafka counts each fetch by who sent it, too
                 yield "FetchConsumer", metrics
@@ -126,7 +118,7 @@ class Exposition:
         return window.recent()
 
     def _topic_counters(self) -> Iterator[Metric]:
-        metrics = self._broker.metrics
+        metrics = self._metrics
         by_labels: list[tuple[dict[str, str], TopicMetrics]] = [({}, metrics.all_topics())]
         by_labels += [({"topic": topic}, counts) for topic, counts in metrics.topics().items()]
         for name, attribute in _TOPIC_COUNTERS:
@@ -180,43 +172,3 @@ def quantile_of(buckets: list[int], fraction: float) -> float:
 
 def _name_of(gauge: Gauge) -> str:
     return gauge.name
-
-
-def _gauges(broker: "Broker") -> Iterator[Gauge]:
-    for operation, size in broker.purgatory.sizes.items():
-        labels = {"delayedOperation": operation}
-        yield Gauge("kafka_server_delayedoperationpurgatory_purgatorysize", size, labels)
-    sessions = broker.fetch_sessions
-    yield Gauge(_SESSIONS + "numincrementalfetchsessions", len(sessions))
-    yield Gauge(_SESSIONS + "numincrementalfetchpartitionscached", sessions.partition_count)
-    yield from _replica_gauges(broker)
-    for partition in broker.partitions.live():
-        labels = {"topic": partition.topic, "partition": str(partition.index)}
-        yield Gauge("kafka_log_log_size", partition.log.size_bytes, labels)
-        yield Gauge("kafka_log_log_logstartoffset", partition.log.start_offset, labels)
-        yield Gauge("kafka_log_log_logendoffset", partition.log.end_offset, labels)
-
-
-def _replica_gauges(broker: "Broker") -> Iterator[Gauge]:
-    partitions = leaderless = replicas = leaders = under_replicated = 0
-    for topic in broker.image.topics:
-        for partition in topic.partitions.values():
-            partitions += 1
-            leaderless += partition.leader == NO_LEADER
-            replicas += broker.node_id in partition.replicas
-            if partition.leader == broker.node_id:
-                leaders += 1
-                under_replicated += len(partition.isr) < len(partition.replicas)
-    prefix = "kafka_server_replicamanager_"
-    yield Gauge(prefix + "partitioncount", replicas)
-    yield Gauge(prefix + "leadercount", leaders)
-    yield Gauge(prefix + "underreplicatedpartitions", under_replicated)
-    failed = sum(each.failure is not None for each in broker.partitions.live())
-    yield Gauge(prefix + "offlinereplicacount", failed)
-    lost = len(broker.partitions.disks.lost_paths)
-    yield Gauge("kafka_log_logmanager_offlinelogdirectorycount", lost)
-    prefix = "kafka_controller_kafkacontroller_"
-    yield Gauge(prefix + "activecontrollercount", int(broker.controller.quorum.is_leader))
-    yield Gauge(prefix + "globaltopiccount", len(broker.image.topics))
-    yield Gauge(prefix + "globalpartitioncount", partitions)
-    yield Gauge(prefix + "offlinepartitionscount", leaderless)

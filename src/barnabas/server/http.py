@@ -1,4 +1,4 @@
-"""A small HTTP endpoint on the broker's own loop: /metrics for Prometheus, /health for probes."""
+"""A small HTTP endpoint on the node's own loop: /metrics for Prometheus, /health for probes."""
 
 import asyncio
 import contextlib
@@ -6,8 +6,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from barnabas.server.broker import Broker
     from barnabas.server.exposition import Exposition
+    from barnabas.server.metrics import Metrics
 
 MAX_REQUEST_BYTES = 8192
 MAX_CLIENTS = 64
@@ -31,8 +31,8 @@ class BadRequest(Exception):  # noqa: N818 - the protocol's name for it
 class HttpEndpoint:
     """Answers GET and HEAD, one request a connection."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, metrics: "Metrics") -> None:
+        self._metrics = metrics
         self._exposition: Exposition | None = None
         self._clients = 0
         self._server: asyncio.Server | None = None
@@ -90,7 +90,7 @@ class HttpEndpoint:
         from barnabas.server.exposition import CONTENT_TYPE, Exposition  # heavy, and rarely needed
 
         if self._exposition is None:
-            self._exposition = Exposition(self._broker)
+            self._exposition = Exposition(self._metrics)
         return Answer(HTTPStatus.OK, await self._exposition.text(), CONTENT_TYPE)
 
 

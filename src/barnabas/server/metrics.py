@@ -1,4 +1,4 @@
-"""What the broker counts about itself, under Kafka's names.
+"""What a node counts about itself, under Kafka's names.
 
 Counting happens on the hot path, so a counter is an attribute and a histogram a list of
 buckets; turning them into Prometheus text is `exposition`'s work, at the moment of a scrape.
@@ -91,7 +91,10 @@ class TopicMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A value that is looked up when somebody wants to know it."""
+    """A value that is looked up when somebody wants to know it.
+
+    One whose name ends with `_total` only rises: a counter.
+    """
 
     name: str
     value: float
@@ -99,7 +102,7 @@ class Gauge:
 
 
 class Metrics:
-    """Every counter of a broker."""
+    """Every counter of a node."""
 
     __slots__ = ("_departed", "_gauges", "_topics", "requests")
 

@@ -1,0 +1,52 @@
+"""The active controller tells what became of brokers: a line each, however much it moved."""
+
+import pytest
+
+from barnabas.metadata.delta import Delta
+from barnabas.metadata.image import Image
+from barnabas.metadata.states import BrokerState, PartitionState
+from barnabas.node.chronicle import Chronicle
+
+
+def image_with(*, fenced: bool = False, leaving: bool = False) -> Image:
+    image = Image()
+    image.brokers[2] = BrokerState(2, 1, b"", (), {}, None, fenced, leaving, ())
+    return image
+
+
+def moved(partitions: int, leaderless: int) -> Delta:
+    states = {
+        (b"t", number): PartitionState((1, 2), (1,), -1 if number < leaderless else 1, 0, 0, ())
+        for number in range(partitions)
+    }
+    return Delta(brokers_changed={2}, partitions_changed=states)
+
+
+def test_the_active_controller_tells_each_change_of_a_broker_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    chronicle = Chronicle(lambda: True)
+    chronicle.follow(moved(0, 0), image_with())
+    chronicle.follow(moved(0, 0), image_with())
+    chronicle.follow(moved(1000, 3), image_with(fenced=True))
+    chronicle.follow(moved(0, 0), image_with())
+    chronicle.follow(moved(5, 0), image_with(leaving=True))
+    chronicle.follow(moved(0, 0), Image())
+    assert [each.getMessage() for each in caplog.records] == [
+        "broker 2 may lead",
+        "broker 2 is fenced: 1000 partitions changed, 3 of them have no leader",
+        "broker 2 may lead",
+        "broker 2 leaves: 5 partitions changed, 0 of them have no leader",
+        "broker 2 is unregistered",
+    ]
+
+
+def test_other_controllers_say_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    is_active = False
+    chronicle = Chronicle(lambda: is_active)
+    chronicle.follow(moved(1, 1), image_with(fenced=True))
+    is_active = True
+    chronicle.follow(moved(0, 0), image_with(fenced=True))
+    assert caplog.records == []
