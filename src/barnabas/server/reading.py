@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 
 from barnabas.log import Slice
-from barnabas.replication import FetchedPartition, Partition
+from barnabas.replication import NO_EPOCH, FetchedPartition, Partition
 from barnabas.server.call import Call
 from barnabas.server.errors import failure_of
 from barnabas.server.fetch_session import FIRST_VERSION_WITH_TOPIC_IDS, SessionPartition
@@ -79,7 +79,8 @@ class Reading(ABC):
 
     def read_all(self) -> None:
         for wanted in self._context.unread():
-            self._read(wanted)
+            if not wanted.watched or not self._has_no_news(wanted):
+                self._read(wanted)
         if self._there_bytes >= self._min_bytes or not self._context.partitions():
             self.is_done = True
 
@@ -121,6 +122,10 @@ class Reading(ABC):
     @abstractmethod
     def _keys(self, partition: Partition) -> tuple[Hashable, ...]:
         """What is poked when there is news for the reader; the first, when there is more."""
+
+    def _has_no_news(self, wanted: SessionPartition) -> bool:
+        """Whether a look tells that a session's partition need not be read."""
+        return False
 
     @abstractmethod
     def _count_out(self, partition: Partition, size_bytes: int) -> None:
@@ -259,6 +264,20 @@ class ConsumerReading(Reading):
 
     def _keys(self, partition: Partition) -> tuple[Hashable, ...]:
         return (partition,)
+
+    def _has_no_news(self, wanted: SessionPartition) -> bool:
+        """Whether the reader has come to the end of what counts, as it does again and again."""
+        partition, offset = wanted.partition, wanted.fetch_offset
+        wanted.is_at_rest = (
+            partition is not None
+            and partition.is_leader
+            and partition.high_watermark == offset
+            and wanted.current_leader_epoch in (partition.leader_epoch, NO_EPOCH)
+            and wanted.last_fetched_epoch == NO_EPOCH
+            and self._nearest is None
+            and not wanted.is_news(offset, partition.log.start_offset)
+        )
+        return wanted.is_at_rest
 
     def _count_out(self, partition: Partition, size_bytes: int) -> None:
         self._metrics(partition.topic).bytes_out += size_bytes
