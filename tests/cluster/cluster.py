@@ -185,9 +185,11 @@ class Cluster:
             self.network.is_up(node.node_id, False)
 
     def stop_node(self, node: Node) -> None:
-        node.stop()
-        if self.network:
-            self.network.is_up(node.node_id, False)
+        try:
+            node.stop()
+        finally:
+            if self.network:
+                self.network.is_up(node.node_id, False)
 
     def said(self) -> str:
         return "\n\n".join(node.said() for node in self.nodes.values())

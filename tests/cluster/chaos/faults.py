@@ -30,9 +30,16 @@ def killed(cluster: Cluster, node: Node, _: random.Random) -> Iterator[None]:
 
 @contextmanager
 def stopped(cluster: Cluster, node: Node, _: random.Random) -> Iterator[None]:
-    cluster.stop_node(node)
+    """TimeoutError, once it is over, for a node that had to be killed after all."""
+    too_late: TimeoutError | None = None
+    try:
+        cluster.stop_node(node)
+    except TimeoutError as failure:
+        too_late = failure
     yield
     cluster.start_node(node)
+    if too_late:
+        raise too_late
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.cluster.chaos import verify
-from tests.cluster.chaos.faults import chosen
+from tests.cluster.chaos.faults import Fault, chosen
 from tests.cluster.chaos.readers import Reader, read_all
 from tests.cluster.chaos.report import Timeline, report
 from tests.cluster.chaos.writers import (
@@ -50,11 +50,9 @@ class ChaosRun:
                 cluster.create_topic(topic, PARTITIONS)
             self._timeline = Timeline()
             self._begin()
-            try:
-                self._disturb()
-                self._heal()
-            finally:
-                self._finish()
+            self._disturb()
+            self._heal()
+            self._finish()
             self.findings += self._failures()
             self.findings += self._broken_promises()
         everyone = [*self._writers, *self._transactional]
@@ -83,22 +81,32 @@ class ChaosRun:
         end_s = time.monotonic() + self._duration_s
         while time.monotonic() < end_s:
             faults = chosen(self._cluster, self._moments, PLAIN)
-            with ExitStack() as lasting:
-                for fault in faults:
-                    self._timeline.note(str(fault))
-                    lasting.enter_context(fault.lasting)
-                time.sleep(self._moments.choice((0.2, 1, 3, 6)) * self._moments.uniform(0.5, 1.5))
+            try:
+                self._happen(faults)
+            except TimeoutError as too_late:
+                self.findings.append(str(too_late))
+                self._timeline.note(str(too_late))
             self._timeline.note("whole again: " + ", ".join(map(str, faults)))
             if failures := list(self._failures()):
                 self._timeline.note("; ".join(failures))
                 return
             time.sleep(self._moments.choice((0, 0.5, 3)) * self._moments.uniform(0.5, 1.5))
 
+    def _happen(self, faults: list[Fault]) -> None:
+        with ExitStack() as lasting:
+            for fault in faults:
+                self._timeline.note(str(fault))
+                lasting.enter_context(fault.lasting)
+            time.sleep(self._moments.choice((0.2, 1, 3, 6)) * self._moments.uniform(0.5, 1.5))
+
     def _heal(self) -> None:
         began_s = time.monotonic()
         self._timeline.note("no more faults")
-        self._cluster.await_ready(HEAL_S)
-        self._cluster.await_whole(HEAL_S)
+        try:
+            self._cluster.await_ready(HEAL_S)
+            self._cluster.await_whole(HEAL_S)
+        except TimeoutError as too_late:
+            self.findings.append(f"the cluster did not heal by itself: {too_late}")
         self._timeline.note(f"healed in {time.monotonic() - began_s:.1f} s")
 
     def _finish(self) -> None:
