@@ -125,18 +125,19 @@ BUGS = [
 ]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.simulation.planted")
+def main(bugs: list[Bug], simulation: str) -> int:
+    """Plant them one by one and run `simulation`, a module."""
+    parser = argparse.ArgumentParser(prog=f"python -m {simulation}.planted")
     parser.add_argument("--seeds", type=int, default=300)
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
-    chosen = [bug for bug in BUGS if not options.names or bug.name in options.names]
+    chosen = [bug for bug in bugs if not options.names or bug.name in options.names]
     unnoticed = 0
     for bug in chosen:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "src"
             shutil.copytree(SOURCE / "barnabas", copy / "barnabas")
-            found = hunt(copy, options.seeds) if plant(bug, copy) else None
+            found = hunt(copy, simulation, options.seeds) if plant(bug, copy) else None
         unnoticed += found is None
         print(f"{bug.name:<28} {found or 'not noticed'}", flush=True)
     return 1 if unnoticed else 0
@@ -153,9 +154,9 @@ def plant(bug: Bug, source: Path) -> bool:
     return True
 
 
-def hunt(source: Path, seeds: int) -> str | None:
+def hunt(source: Path, simulation: str, seeds: int) -> str | None:
     """By which checker and which seed it was found, if it was."""
-    command = [sys.executable, "-m", "tests.simulation", "--seeds", str(seeds), "--trace", "0"]
+    command = [sys.executable, "-m", simulation, "--seeds", str(seeds), "--trace", "0"]
     environment = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{ROOT}"}
     result = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
@@ -167,4 +168,4 @@ def hunt(source: Path, seeds: int) -> str | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(BUGS, "tests.simulation"))

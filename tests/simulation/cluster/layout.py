@@ -19,7 +19,7 @@ TIMES = {
     "broker.heartbeat.interval.ms": 300,
     "broker.session.timeout.ms": 1_500,
     "replica.lag.time.max.ms": 1_200,
-    "replica.fetch.wait.max.ms": 300,
+    "replica.fetch.wait.max.ms": 500,
     "replica.fetch.backoff.ms": 100,
     "replica.socket.timeout.ms": 900,
     "replica.high.watermark.checkpoint.interval.ms": 600,

@@ -45,8 +45,8 @@ class Outcome:
     trace: list[str]
 
 
-TROUBLE_MS = (6_000, 12_000)
-FAULT_EVERY_MS = (200, 600, 1_500)
+TROUBLE_MS = (4_000, 9_000)
+FAULT_EVERY_MS = (150, 400, 1_000)
 """On average; one of them, as the seed has it."""
 
 LOOK_EVERY_MS = 100
@@ -60,6 +60,7 @@ def run(seed: int) -> Outcome:
     asyncio.set_event_loop(loop)
     within = MEMORY if MEMORY.is_dir() else None
     gc.disable()  # nobody's end may depend on when Python looks for garbage
+    gc.freeze()  # and what was there before need not be looked through after it
     try:
         with (
             tempfile.TemporaryDirectory(prefix="barnabas-cluster-", dir=within) as folder,
@@ -197,5 +198,6 @@ class Simulation:
                 world.events.checked(self._acknowledgements.reckon, name, key, log)
                 world.events.checked(self._read.reckon, name, key, log)
         for task in self._loop.tasks:
-            if task.done() and not task.cancelled() and task.exception() is not None:
-                world.events.fail(task.exception())
+            failure = task.exception() if task.done() and not task.cancelled() else None
+            if failure is not None:
+                world.events.fail(failure)

@@ -22,7 +22,7 @@ from tests.simulation.cluster.processes import Process, ProcessLoop, current_pro
 from barnabas.log import Log
 from barnabas.metadata.image import Image
 
-MAX_PRODUCERS = 5
+MAX_PRODUCERS = 4
 
 
 class World:

@@ -137,4 +137,4 @@ def all_values(log: bytes) -> Any:
     """Offsets and values of all records."""
     for position, _ in iterate_batches(log):
         for record in read_records(log, position):
-            yield record.offset, bytes(record.value)
+            yield record.offset, record.value or b""

@@ -21,8 +21,8 @@ from barnabas.wire.messages.list_offsets import (
 from barnabas.wire.records.batch import iterate_batches
 
 LATEST = -1
-WAIT_MS = 200
-TIMEOUT_MS = 600
+WAIT_MS = 300
+TIMEOUT_MS = 700
 MAX_BYTES = 600
 """Little, so that a reader falls behind at times."""
 
@@ -54,7 +54,8 @@ class Reader(Client):
         if isinstance(outcome, FetchResponse):
             for topic in outcome.responses:
                 for each in topic.partitions:
-                    each.records = bytes(each.records) if each.records else b""
+                    records = each.records
+                    each.records = bytes(records) if isinstance(records, memoryview) else b""
         return outcome
 
     async def _read(self, led: Led, node_id: int | None) -> bool:

@@ -1,0 +1,169 @@
+"""Bugs to plant into a copy of the source: for each, some checker must find out.
+
+    python -m tests.simulation.cluster.planted [--seeds 300] [NAME ...]
+
+The bugs are edits of the source. One that no longer fits the source is told of: mend it here.
+"""
+
+import sys
+
+from tests.simulation.planted import Bug, main
+
+QUORUM = [
+    Bug(
+        "votes-for-anybody",
+        "raft/voting.py",
+        "up_to_date = (asked.last_epoch, asked.last_offset) >= mine",
+        "up_to_date = True",
+    ),
+    Bug(
+        "votes-twice",
+        "raft/voting.py",
+        """            case role if role.voted is not None:
+                return role.voted.matches(asked.candidate)
+            case role:
+                return role.leader_id == NOBODY and up_to_date
+""",
+        """            case role:
+                return up_to_date
+""",
+    ),
+    Bug(
+        "acknowledges-before-synced",
+        "raft/fetching.py",
+        "is_durable = log.durable_end >= log.end_offset or not self._must_be_durable",
+        "is_durable = True",
+    ),
+    Bug(
+        "commits-by-itself",
+        "raft/leading.py",
+        "reached = leader.progress.majority_end()",
+        "reached = self._durable_end",
+    ),
+]
+
+CONTROLLER = [
+    Bug(
+        "answers-before-commit",
+        "controller/controller.py",
+        "if term.last_offset <= self._published:",
+        "if True:",
+    ),
+    Bug(
+        "stale-alter-partition",
+        "controller/alter_partition.py",
+        "    _require_current(leader, asked, partition)\n",
+        "",
+    ),
+    Bug(
+        "any-life-of-a-broker",
+        "controller/alter_partition.py",
+        "member.broker_epoch not in (-1, broker.epoch)",
+        "False",
+    ),
+    Bug(
+        "unclean-elections",
+        "controller/elections.py",
+        "    if rules.election is Election.UNCLEAN:\n",
+        "    if True:\n",
+    ),
+    Bug(
+        "trusts-who-crashed",
+        "controller/broker_registration.py",
+        "request.previous_broker_epoch == existing.epoch",
+        "True",
+    ),
+    Bug(
+        "eligible-though-crashed",
+        "controller/elections.py",
+        "r not in isr and r != lost_log)",
+        "r not in isr)",
+    ),
+    Bug(
+        "epoch-not-bumped",
+        "metadata/replay.py",
+        "before.leader_epoch + led_anew,",
+        "before.leader_epoch,",
+    ),
+]
+
+REPLICATION = [
+    Bug(
+        "watermark-ignores-a-replica",
+        "replication/leadership.py",
+        "follower.broker_id in self.in_sync\n",
+        "follower.broker_id == min(self.in_sync - {self._node_id}, default=-1)\n",
+    ),
+    Bug(
+        "in-sync-too-early",
+        "replication/leadership.py",
+        """            or follower.end_offset < high_watermark
+            or follower.end_offset < self.epoch_start
+""",
+        "",
+    ),
+    Bug(
+        "leaves-before-the-controller-says",
+        "replication/leadership.py",
+        "isr if joining is None else (*isr, joining)",
+        "[b for b, _ in self.proposal.isr] if self.proposal is not None else isr",
+    ),
+    Bug(
+        "counts-what-was-sent",
+        "replication/leading.py",
+        "                records = self._read(offset, max_bytes, log.end_offset, at_least_one)\n",
+        """                records = self._read(offset, max_bytes, log.end_offset, at_least_one)
+                if records is not None:
+                    self._note(
+                        follower, records.next_offset, start_offset, replica_epoch, now_ms
+                    )
+""",
+    ),
+    Bug(
+        "truncates-to-the-watermark",
+        "replication/following/intake.py",
+        "truncation_offset(log, leader_epoch, leader_end_offset))",
+        "min(log.end_offset, followed.partition.high_watermark))",
+    ),
+    Bug(
+        "does-not-truncate",
+        "replication/leading.py",
+        "            diverging = self._divergence(offset, last_fetched_epoch)\n",
+        "            diverging = None\n",
+    ),
+    Bug(
+        "any-leader-epoch",
+        "replication/leading.py",
+        "if not self.is_leader or (leader_epoch >= 0 and leader_epoch != self.leader_epoch):",
+        "if not self.is_leader:",
+    ),
+    Bug(
+        "acknowledges-at-once",
+        "replication/partition.py",
+        "if acks == ALL_IN_SYNC and self.high_watermark < next_offset:",
+        "if False:",
+    ),
+    Bug(
+        "readers-see-everything",
+        "replication/partition.py",
+        "upto = stable if isolation else high_watermark",
+        "upto = log.end_offset",
+    ),
+    Bug(
+        "end-told-too-early",
+        "server/api/list_offsets.py",
+        "is_unsure = partition.is_catching_up",
+        "is_unsure = False",
+    ),
+    Bug(
+        "followers-forget-producers",
+        "log/log.py",
+        "        if not header.attributes & CONTROL_BIT:\n            self.producers.appended",
+        "        if not header.attributes & CONTROL_BIT and header.leader_epoch == 0:\n"
+        "            self.producers.appended",
+    ),
+]
+
+
+if __name__ == "__main__":
+    sys.exit(main([*QUORUM, *CONTROLLER, *REPLICATION], "tests.simulation.cluster"))
