@@ -133,7 +133,7 @@ class ChaosRun:
         yield from verify.nothing_acknowledged_is_lost(writers, everything)
         yield from verify.each_is_there_once_and_in_order(self._writers, everything)
         yield from verify.nobody_was_shown_what_is_not_there(self._readers, everything, committed)
-        yield from verify.transactions_are_whole(self._transactional, everything, committed)
+        yield from verify.transactions_are_whole(self._transactional, committed)
         self._cluster.await_whole(HEAL_S)
         self._cluster.stop()
         nodes = list(self._cluster.nodes.values())

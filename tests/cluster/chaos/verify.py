@@ -65,9 +65,7 @@ def nobody_was_shown_what_is_not_there(
             )
 
 
-def transactions_are_whole(
-    writers: Sequence[TransactionalWriter], everything: Log, committed: Log
-) -> Iterator[str]:
+def transactions_are_whole(writers: Sequence[TransactionalWriter], committed: Log) -> Iterator[str]:
     """Committed ones wholly and in order, aborted ones not at all, unknown ones either way."""
     for writer in writers:
         found: dict[int, list[int]] = defaultdict(list)

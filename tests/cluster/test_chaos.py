@@ -1,0 +1,28 @@
+"""Three nodes, two of which must know what is acknowledged, and everything that may go wrong.
+
+`make chaos` does the same for minutes, and writes a report.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.cluster.chaos.run import ChaosRun
+from tests.cluster.node import BARNABAS, KAFKA, Program
+
+SEED = int(os.environ.get("BARNABAS_SEED", "1"))
+DURATION_S = float(os.environ.get("BARNABAS_CHAOS_S", "20"))
+
+
+@pytest.mark.timeout(300 + 4 * DURATION_S)
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(BARNABAS, id="barnabas"),
+        pytest.param(KAFKA, id="kafka", marks=pytest.mark.peer),
+    ],
+)
+def test_a_cluster_keeps_its_promises_whatever_happens(program: Program, tmp_path: Path) -> None:
+    chaos = ChaosRun(tmp_path, [program] * 3, seed=SEED, duration_s=DURATION_S)
+    chaos.run()
+    assert not chaos.findings, chaos.report
