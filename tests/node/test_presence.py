@@ -51,6 +51,8 @@ def a_presence(
     patience_ms: int = 60_000,
     interval_ms: int = INTERVAL_MS,
     broker_ids: Sequence[int] = (1, 2),
+    cordoned: Sequence[bytes] = (),
+    known_cordoned: tuple[bytes, ...] | None = None,
     **unreported: bytes,
 ) -> Presence:
     settings: Any = Settings(patience_ms, interval_ms)
@@ -59,20 +61,27 @@ def a_presence(
             directories=[
                 SimpleNamespace(directory_id=b"A" * 16, failed=None),
                 SimpleNamespace(directory_id=b"B" * 16, failed=OSError()),
-            ]
+            ],
+            cordoned_ids=cordoned,
         ),
         unreported={(name.encode() * 16, 0): directory for name, directory in unreported.items()},
     )
     image = an_image(*broker_ids)
+    image.brokers[1].cordoned_log_dirs = known_cordoned
     return Presence(settings, controller, lambda: image, partitions)
 
 
 def an_image(*broker_ids: int, leaving: int | None = None) -> Any:
     brokers = {
-        each: SimpleNamespace(broker_id=each, active=True, in_controlled_shutdown=each == leaving)
+        each: SimpleNamespace(
+            broker_id=each,
+            active=True,
+            in_controlled_shutdown=each == leaving,
+            cordoned_log_dirs=None,
+        )
         for each in (*broker_ids, *([leaving] if leaving is not None else []))
     }
-    return SimpleNamespace(offset=42, brokers=brokers)
+    return SimpleNamespace(offset=42, brokers=brokers, metadata_level=30)
 
 
 class Settings(dict[str, int]):
@@ -139,6 +148,24 @@ async def test_heartbeats_name_failed_directories_and_how_far_the_broker_has_rea
     beat = controller.asked[0]
     assert isinstance(beat, BrokerHeartbeatRequest)
     assert (beat.current_metadata_offset, beat.offline_log_dirs) == (42, [b"B" * 16])
+
+
+@pytest.mark.parametrize(
+    ("known", "cordoned", "told"),
+    [
+        (None, [], None),
+        (None, [b"A" * 16], [b"A" * 16]),
+        ((b"A" * 16,), [], []),
+    ],
+)
+@on_a_loop
+async def test_heartbeats_name_cordoned_directories_until_the_controller_knows_there_are_none(
+    known: tuple[bytes, ...] | None, cordoned: list[bytes], told: list[bytes] | None
+) -> None:
+    controller = FakeController()
+    presence = a_presence(controller, cordoned=cordoned, known_cordoned=known)
+    await presence.begin()
+    assert controller.asked[0].cordoned_log_dirs == told
 
 
 @on_a_loop

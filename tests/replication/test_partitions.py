@@ -200,6 +200,18 @@ def test_a_cordoned_directory_gets_nothing_new(new_world: Callable[..., World]) 
     assert len(world.folders(1)) == 4
 
 
+def test_a_star_cordons_every_directory(new_world: Callable[..., World]) -> None:
+    world = new_world(disks=2)
+    assert world.partitions.disks.cordoned_ids == []
+    world.metadata(
+        records.ConfigRecord(
+            resource_type=4, resource_name=str(NODE_ID), name="cordoned.log.dirs", value="*"
+        )
+    )
+    directories = world.partitions.disks.directories
+    assert world.partitions.disks.cordoned_ids == [each.directory_id for each in directories]
+
+
 def test_the_directory_of_a_partition_is_reported_until_the_metadata_has_it(
     new_world: Callable[..., World],
 ) -> None:

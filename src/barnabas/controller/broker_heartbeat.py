@@ -4,12 +4,11 @@ v1 reports log directories that failed, v2 those that take no new replicas.
 """
 
 from enum import Enum, auto
-from typing import Final
 
 from barnabas.controller import broker_lifecycle
 from barnabas.controller.contacts import Contact
 from barnabas.controller.decision import Context, Decision
-from barnabas.metadata.features import DIRECTORY_ASSIGNMENT_FROM
+from barnabas.metadata.features import CORDONED_DIRECTORIES_FROM, DIRECTORY_ASSIGNMENT_FROM
 from barnabas.metadata.image import Image
 from barnabas.metadata.states import BrokerState
 from barnabas.wire.errors import KafkaError
@@ -18,8 +17,6 @@ from barnabas.wire.messages.broker_heartbeat import (
     BrokerHeartbeatResponse,
 )
 from barnabas.wire.schema import Message
-
-_CORDONS_FROM: Final = 30
 
 
 class Standing(Enum):
@@ -114,6 +111,6 @@ def _directories(
     if image.metadata_level >= DIRECTORY_ASSIGNMENT_FROM and request.offline_log_dirs:
         lost = request.offline_log_dirs
         records += broker_lifecycle.lose_directories(broker, lost, image, context)
-    if image.metadata_level >= _CORDONS_FROM and request.cordoned_log_dirs is not None:
+    if image.metadata_level >= CORDONED_DIRECTORIES_FROM and request.cordoned_log_dirs is not None:
         records += broker_lifecycle.cordon_directories(broker, request.cordoned_log_dirs)
     return records

@@ -62,6 +62,7 @@ METADATA_TRANSACTIONS_FROM: Final = 13
 CONTROLLER_REGISTRATION_FROM: Final = 15
 DIRECTORY_ASSIGNMENT_FROM: Final = 17
 ELIGIBLE_LEADERS_FROM: Final = 23
+CORDONED_DIRECTORIES_FROM: Final = 30
 
 # Levels whose records an older level cannot read: going back past one would lose metadata.
 _RECORDS_CHANGED_AT: Final = frozenset({8, 11, 13, 14, 15, 17, 23, 30})

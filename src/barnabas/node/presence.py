@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from barnabas.config import BrokerSettings
 from barnabas.metadata.delta import Delta
+from barnabas.metadata.features import CORDONED_DIRECTORIES_FROM
 from barnabas.metadata.image import Image
 from barnabas.node.errors import NodeError
 from barnabas.replication import Partitions
@@ -179,11 +180,21 @@ class Presence:
                     for directory in self._partitions.disks.directories
                     if directory.failed
                 ],
+                cordoned_log_dirs=self._cordoned_directories(),
             ),
             timeout_ms=timeout_ms,
         )
         assert isinstance(response, BrokerHeartbeatResponse)
         return response
+
+    def _cordoned_directories(self) -> list[bytes] | None:
+        """None where there are none and the controller knows it: it would write that down."""
+        image, cordoned = self._image(), self._partitions.disks.cordoned_ids
+        if image.metadata_level < CORDONED_DIRECTORIES_FROM:
+            return None
+        broker = image.brokers.get(self._broker_id)
+        is_news = cordoned or (broker is not None and broker.cordoned_log_dirs)
+        return cordoned if is_news else None
 
     async def _report_directories(self) -> None:
         """Tell the controller where partitions were put that it left the choice of."""

@@ -22,6 +22,8 @@ _SHORTAGES = {
 }
 """What is no fault of the disk: the directory serves on, and all is well when it is over."""
 
+_EVERY_DIRECTORY = "*"
+
 _logger = logging.getLogger(__name__)
 
 
@@ -76,7 +78,12 @@ class Disks:
 
     def is_cordoned(self, path: str) -> bool:
         """Whether nothing new may be put there (KIP-1066)."""
-        return path in self._cordoned()
+        cordoned = self._cordoned()
+        return path in cordoned or _EVERY_DIRECTORY in cordoned
+
+    @property
+    def cordoned_ids(self) -> list[bytes]:
+        return [each.directory_id for each in self.directories if self.is_cordoned(each.path)]
 
     def holding(self, topic: str, index: int, directory_id: bytes) -> LogDirectory | None:
         """Where the partition's folder is, by what the metadata says of it; None if nowhere.
@@ -116,8 +123,7 @@ class Disks:
             self._counts = {
                 directory: len(directory.partitions()) for directory in self.directories
             }
-        cordoned = self._cordoned()
-        open_to_new = [directory for directory in working if directory.path not in cordoned]
+        open_to_new = [each for each in working if not self.is_cordoned(each.path)]
         return min(open_to_new or working, key=self._counts.__getitem__)
 
     def left(self, directory: LogDirectory) -> None:
