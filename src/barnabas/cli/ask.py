@@ -1,8 +1,8 @@
 """Asking a running cluster: the first of the given addresses that answers."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
 import click
 
@@ -10,7 +10,10 @@ from barnabas.config.addresses import Endpoint, parse_endpoint
 from barnabas.server.peers import SocketPeers
 from barnabas.wire.schema import Message
 
-TIMEOUT_MS = 10_000
+TIMEOUT_MS = 3_000
+"""How long a node may take: it answers within milliseconds, if at all."""
+
+T = TypeVar("T")
 
 
 class Asking:
@@ -28,32 +31,37 @@ class Asking:
             self._peers.at(host, port, "admin").send(request, timeout_ms, answer.set_result)
             outcome = await answer
             if not isinstance(outcome, OSError):
+                self._addresses = [Endpoint(host, port)]
                 return outcome
             failure = outcome
         raise failure
+
+    def go_to(self, host: str, port: int) -> None:
+        """Ask this one from now on."""
+        self._addresses = [Endpoint(host, port)]
 
     def close(self) -> None:
         self._peers.close()
 
 
 def bootstrap(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command `--bootstrap-server`, as `addresses`."""
+    """Give a command `--bootstrap-server`, as `servers`."""
     return click.option(
         "--bootstrap-server",
         "-b",
-        "addresses",
+        "servers",
         metavar="HOST:PORT,...",
         default="localhost:9092",
         show_default=True,
-        callback=_parse_addresses,
+        callback=parse_addresses,
         help="Brokers to ask, the first that answers.",
     )(command)
 
 
-def converse(addresses: Sequence[Endpoint], talk: "Callable[[Asking], Any]") -> Any:
-    """Run `talk`, a coroutine function; where nobody answers, end with one line that says so."""
+def converse(addresses: Sequence[Endpoint], talk: Callable[[Asking], Awaitable[T]]) -> T:
+    """Run `talk`; where nobody answers, end with one line that says so."""
 
-    async def run() -> Any:
+    async def run() -> T:
         asking = Asking(addresses)
         try:
             return await talk(asking)
@@ -68,9 +76,12 @@ def converse(addresses: Sequence[Endpoint], talk: "Callable[[Asking], Any]") -> 
         raise click.ClickException(f"nobody answers at {asked}: {reason}") from None
 
 
-def _parse_addresses(
-    _context: click.Context, _parameter: click.Parameter, text: str
-) -> list[Endpoint]:
+def parse_addresses(
+    _context: click.Context, _parameter: click.Parameter, text: str | None
+) -> list[Endpoint] | None:
+    """host:port,... of an option; None if it was not given."""
+    if text is None:
+        return None
     try:
         return [parse_endpoint(each.strip()) for each in text.split(",")]
     except ValueError as error:

@@ -1,19 +1,24 @@
 """`barnabas cluster`: the brokers, and what of the data has fewer copies than it should."""
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import click
 
 from barnabas.cli.ask import Asking, bootstrap, converse
-from barnabas.cli.quorum import ask_quorum, partition_of
+from barnabas.cli.quorum import NO_CONTROLLER, ask_quorum, partition_of
 from barnabas.cli.tables import echo_table
 from barnabas.config.addresses import Endpoint
 from barnabas.wire.messages.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,
+)
+from barnabas.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
 )
 from barnabas.wire.messages.describe_quorum import DescribeQuorumResponse
 from barnabas.wire.messages.metadata import (
@@ -26,12 +31,38 @@ SHOWN = 20
 """How many partitions in trouble are listed; the rest are counted."""
 
 NO_LEADER = -1
+TOPIC = 2
+MIN_IN_SYNC = "min.insync.replicas"
+
+# What can be wrong with a partition, the worst first as they are listed.
+LEADERLESS = "no leader"
+BELOW = f"below {MIN_IN_SYNC}"
+SHORT = "under-replicated"
+_TROUBLES = (LEADERLESS, BELOW, SHORT)
 
 
 class Answers(NamedTuple):
     cluster: DescribeClusterResponse
     metadata: MetadataResponse
-    quorum: DescribeQuorumResponse
+    configs: DescribeConfigsResponse
+    quorum: DescribeQuorumResponse | None
+
+
+class Partition(NamedTuple):
+    """One partition, and how many replicas must be in sync for acks=all."""
+
+    name: str
+    state: MetadataResponsePartition
+    needed: int
+
+    @property
+    def trouble(self) -> str | None:
+        in_sync, replicas = len(self.state.isr_nodes), len(self.state.replica_nodes)
+        if self.state.leader_id == NO_LEADER:
+            return LEADERLESS
+        if in_sync < min(self.needed, replicas):
+            return BELOW
+        return SHORT if in_sync < replicas else None
 
 
 @click.group("cluster")
@@ -41,42 +72,65 @@ def command() -> None:
 
 @command.command("describe")
 @bootstrap
-def describe(addresses: list[Endpoint]) -> None:
-    """Show the brokers, who is in charge, and what is under-replicated."""
-    answers: Answers = converse(addresses, _ask)
-    quorum = partition_of(answers.quorum)
-    voters = sorted(each.replica_id for each in quorum.current_voters)
-    partitions = list(_partitions(answers.metadata))
+@click.pass_context
+def describe(context: click.Context, servers: list[Endpoint]) -> None:
+    """Show the brokers, who is in charge, and what is under-replicated.
+
+    Ends with status 1 where there is no active controller, or a partition without a leader.
+    """
+    answers = converse(servers, _ask)
+    partitions = list(_partitions(answers))
     click.echo(f"Cluster: {answers.cluster.cluster_id}")
-    click.echo(f"Controller: {quorum.leader_id} of {', '.join(map(str, voters))}")
-    _echo_brokers(answers.cluster.brokers, [partition for _, partition in partitions])
+    if answers.quorum is not None:
+        quorum = partition_of(answers.quorum)
+        voters = sorted(each.replica_id for each in quorum.current_voters)
+        click.echo(f"Controller: {quorum.leader_id} of {', '.join(map(str, voters))}")
+    else:
+        click.echo(f"Controller: {NO_CONTROLLER}")
+        click.echo("What follows is how things stood when there was one.")
+    _echo_brokers(answers.cluster.brokers, [each.state for each in partitions])
     _echo_troubles(partitions)
+    if answers.quorum is None or any(each.state.leader_id == NO_LEADER for each in partitions):
+        context.exit(1)
 
 
 async def _ask(asking: Asking) -> Answers:
-    return Answers(
-        await asking.ask(DescribeClusterRequest(include_fenced_brokers=True)),
-        await asking.ask(MetadataRequest(topics=None, allow_auto_topic_creation=False)),
-        await ask_quorum(asking),
+    """All from one broker; the quorum last, for that may not be answered."""
+    cluster = await asking.ask(DescribeClusterRequest(include_fenced_brokers=True))
+    metadata = await asking.ask(MetadataRequest(topics=None, allow_auto_topic_creation=False))
+    configs = await asking.ask(
+        DescribeConfigsRequest(
+            resources=[
+                DescribeConfigsResource(
+                    resource_type=TOPIC,
+                    resource_name=topic.name,
+                    configuration_keys=[MIN_IN_SYNC],
+                )
+                for topic in metadata.topics
+            ]
+        )
     )
+    return Answers(cluster, metadata, configs, await ask_quorum(asking))
 
 
-def _partitions(metadata: MetadataResponse) -> Iterator[tuple[str, MetadataResponsePartition]]:
-    for topic in sorted(metadata.topics, key=lambda topic: topic.name or ""):
-        for partition in sorted(topic.partitions, key=lambda each: each.partition_index):
-            yield f"{topic.name}-{partition.partition_index}", partition
+def _partitions(answers: Answers) -> Iterator[Partition]:
+    needed = {
+        result.resource_name: int(config.value or 1)
+        for result in answers.configs.results
+        for config in result.configs
+    }
+    for topic in sorted(answers.metadata.topics, key=lambda topic: topic.name or ""):
+        for state in sorted(topic.partitions, key=lambda state: state.partition_index):
+            name = f"{topic.name}-{state.partition_index}"
+            yield Partition(name, state, needed.get(topic.name or "", 1))
 
 
 def _echo_brokers(
-    brokers: list[DescribeClusterBroker], partitions: list[MetadataResponsePartition]
+    brokers: Sequence[DescribeClusterBroker], partitions: Sequence[MetadataResponsePartition]
 ) -> None:
-    led = Counter(partition.leader_id for partition in partitions)
-    held: Counter[int] = Counter(
-        replica for partition in partitions for replica in partition.replica_nodes
-    )
-    in_sync: Counter[Any] = Counter(
-        replica for partition in partitions for replica in partition.isr_nodes
-    )
+    led = Counter(each.leader_id for each in partitions)
+    held = Counter(replica for each in partitions for replica in each.replica_nodes)
+    in_sync = Counter(replica for each in partitions for replica in each.isr_nodes)
     echo_table(
         ["BROKER", "ADDRESS", "RACK", "STATE", "LEADS", "HOLDS", "IN SYNC"],
         [
@@ -94,30 +148,30 @@ def _echo_brokers(
     )
 
 
-def _echo_troubles(partitions: list[tuple[str, MetadataResponsePartition]]) -> None:
-    leaderless = [each for each in partitions if each[1].leader_id == NO_LEADER]
-    short = [each for each in partitions if len(each[1].isr_nodes) < len(each[1].replica_nodes)]
+def _echo_troubles(partitions: Sequence[Partition]) -> None:
+    troubled = [each for kind in _TROUBLES for each in partitions if each.trouble == kind]
+    counts = Counter(each.trouble for each in troubled)
     elsewhere = sum(
-        partition.leader_id not in (NO_LEADER, partition.replica_nodes[0])
-        for _, partition in partitions
+        each.state.leader_id not in (NO_LEADER, each.state.replica_nodes[0]) for each in partitions
     )
     click.echo(
-        f"Partitions: {len(partitions)}   without a leader: {len(leaderless)}   "
-        f"under-replicated: {len(short)}   not led by the preferred replica: {elsewhere}"
+        f"Partitions: {len(partitions)}   without a leader: {counts[LEADERLESS]}   "
+        f"under-replicated: {counts[SHORT] + counts[BELOW]}   {BELOW}: {counts[BELOW]}   "
+        f"not led by the preferred replica: {elsewhere}"
     )
-    troubled = dict([*leaderless, *short])
     if not troubled:
         return
     echo_table(
-        ["PARTITION", "LEADER", "REPLICAS", "IN SYNC"],
+        ["PARTITION", "LEADER", "REPLICAS", "IN SYNC", "TROUBLE"],
         [
             (
-                name,
-                partition.leader_id if partition.leader_id != NO_LEADER else "none",
-                ",".join(map(str, partition.replica_nodes)),
-                ",".join(map(str, partition.isr_nodes)) or "none",
+                each.name,
+                each.state.leader_id if each.state.leader_id != NO_LEADER else "none",
+                ",".join(map(str, each.state.replica_nodes)),
+                ",".join(map(str, each.state.isr_nodes)) or "none",
+                each.trouble,
             )
-            for name, partition in list(troubled.items())[:SHOWN]
+            for each in troubled[:SHOWN]
         ],
     )
     if len(troubled) > SHOWN:

@@ -56,16 +56,23 @@ def lay_out(
     overrides: dict[str, str],
 ) -> list[LocalNode]:
     """The nodes of a directory: those it has, or as many new ones."""
-    files = sorted(directory.glob("[0-9]*.properties"), key=lambda file: int(file.stem))
-    if files:
+    if files := node_files(directory):
         nodes = [LocalNode(int(file.stem), file, load_settings(file, {})) for file in files]
         _require_same(directory, nodes, brokers, port, overrides)
         return nodes
+    if Path(directory, "meta.properties").exists():
+        raise NodeError(f"{directory} is a single node's: leave out --brokers, or choose another.")
     if directory.exists() and any(directory.iterdir()):
         raise NodeError(
             f"{directory} has files in it that are no cluster's: choose an empty directory."
         )
     return _new_nodes(directory, host, port, brokers, metrics_port, overrides)
+
+
+def node_files(directory: Path) -> list[Path]:
+    """The settings of the nodes that a directory has, in their order."""
+    files = [file for file in directory.glob("*.properties") if file.stem.isdecimal()]
+    return sorted(files, key=lambda file: int(file.stem))
 
 
 def _require_same(
@@ -100,16 +107,16 @@ def _new_nodes(
     overrides: dict[str, str],
 ) -> list[LocalNode]:
     voting = CONTROLLERS if brokers >= CONTROLLERS else 1
-    ports = list(range(port, port + 2 * brokers)) if port else _free_ports(host, 2 * brokers)
+    ports = _ports(host, port, 2 * brokers)
+    metrics_ports = _ports(host, metrics_port, brokers) if metrics_port is not None else []
     controllers = {node_id: ports[2 * node_id - 1] for node_id in range(1, voting + 1)}
     nodes = []
     for node_id in range(1, brokers + 1):
         properties = cluster_properties(
             host, ports[2 * node_id - 2], node_id, controllers, brokers, directory / str(node_id)
         )
-        if metrics_port is not None:
-            listener = f"{host}:{metrics_port + node_id - 1 if metrics_port else 0}"
-            properties["barnabas.metrics.listener"] = listener
+        if metrics_ports:
+            properties["barnabas.metrics.listener"] = f"{host}:{metrics_ports[node_id - 1]}"
         settings = check_settings(properties | overrides)
         nodes.append(LocalNode(node_id, directory / f"{node_id}.properties", settings))
     voters = Voters(
@@ -121,6 +128,7 @@ def _new_nodes(
         # A broker finds the voters by the bootstrap servers, as everybody does who joins later.
         quorum = voters if node.settings.is_controller else Beginning.JOINING
         format_storage(node.settings, cluster_id=cluster_id, quorum=quorum)
+    for node in nodes:
         lines = (f"{key}={value}\n" for key, value in node.settings.given.items())
         node.file.write_text("".join(lines), encoding="latin-1")
     return nodes
@@ -162,8 +170,10 @@ def cluster_properties(
     }
 
 
-def _free_ports(host: str, count: int) -> list[int]:
-    """Ports that nobody uses right now."""
+def _ports(host: str, first: int, count: int) -> list[int]:
+    """So many from the first on; for 0 any that nobody uses right now."""
+    if first:
+        return list(range(first, first + count))
     held = [socket.create_server((host.strip("[]"), 0)) for _ in range(count)]
     ports = [each.getsockname()[1] for each in held]
     for each in held:

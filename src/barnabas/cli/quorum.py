@@ -1,14 +1,13 @@
 """`barnabas quorum`: the controllers, and how far each has come in the metadata log."""
 
-from typing import Any
-
 import click
 
-from barnabas.cli.ask import Asking, bootstrap, converse
+from barnabas.cli.ask import Asking, bootstrap, converse, parse_addresses
 from barnabas.cli.tables import echo_table
 from barnabas.config.addresses import Endpoint
 from barnabas.raft import METADATA_TOPIC
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -19,6 +18,20 @@ from barnabas.wire.messages.describe_quorum import (
 )
 from barnabas.wire.uuid import ZERO, to_text
 
+SILENT_MS = 5_000
+"""Whoever has not fetched for so long is named: all do, twice a second at least."""
+
+CONTROLLERS = 2
+NO_CONTROLLER = (
+    "no controller is active: a majority of the voters must run and reach each other; their logs "
+    "say what keeps them from it"
+)
+_WITHOUT_A_LEADER = (
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.NOT_CONTROLLER,
+)
+
 
 @click.group("quorum")
 def command() -> None:
@@ -27,66 +40,126 @@ def command() -> None:
 
 @command.command("describe")
 @bootstrap
-def describe(addresses: list[Endpoint]) -> None:
+@click.option(
+    "--bootstrap-controller",
+    "-C",
+    "controllers",
+    metavar="HOST:PORT,...",
+    callback=parse_addresses,
+    help="Controllers to ask instead, at their own listeners.",
+)
+def describe(servers: list[Endpoint], controllers: list[Endpoint] | None) -> None:
     """Show who leads the metadata log, who votes, and who lags."""
-    response: DescribeQuorumResponse = converse(addresses, ask_quorum)
+    if controllers is not None:
+        response = converse(controllers, ask_controllers)
+    else:
+        response = converse(servers, ask_brokers)
+    if response is None:
+        raise click.ClickException(NO_CONTROLLER)
+    _echo_quorum(response)
+
+
+async def ask_brokers(asking: Asking) -> DescribeQuorumResponse | None:
+    """What the active controller tells a broker; None if there is none."""
+    await asking.ask(DescribeClusterRequest())  # whoever answers this needs no controller for it
+    return await ask_quorum(asking)
+
+
+async def ask_quorum(asking: Asking) -> DescribeQuorumResponse | None:
+    """The quorum, by whoever answered last; None if there is no active controller."""
+    partition = RequestPartitionData(partition_index=0)
+    topic = RequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
+    try:
+        response: DescribeQuorumResponse = await asking.ask(DescribeQuorumRequest(topics=[topic]))
+    except TimeoutError:
+        return None
+    return None if _code(response) in _WITHOUT_A_LEADER else response
+
+
+async def ask_controllers(asking: Asking) -> DescribeQuorumResponse | None:
+    """What the active controller says, asked at its own listener; None if there is none."""
+    known: DescribeClusterResponse = await asking.ask(
+        DescribeClusterRequest(endpoint_type=CONTROLLERS)
+    )
+    for controller in known.brokers:
+        if controller.broker_id == known.controller_id:
+            asking.go_to(controller.host, controller.port)
+    try:
+        return await ask_quorum(asking)
+    except ConnectionError:
+        return None  # it was the active one
+
+
+def partition_of(response: DescribeQuorumResponse) -> ResponsePartitionData:
+    """The one partition of the metadata log; ClickException if there is an error in its place."""
+    code = _code(response)
+    if code is not ErrorCode.NONE:
+        raise click.ClickException(response.error_message or code.name)
+    return response.topics[0].partitions[0]
+
+
+def _code(response: DescribeQuorumResponse) -> ErrorCode:
+    if response.error_code or not response.topics:
+        return ErrorCode.of(response.error_code)
+    return ErrorCode.of(response.topics[0].partitions[0].error_code)
+
+
+def _echo_quorum(response: DescribeQuorumResponse) -> None:
     quorum = partition_of(response)
     endpoints = {
         node.node_id: ", ".join(f"{each.host}:{each.port}" for each in node.listeners)
         for node in response.nodes
     }
-    lags = [quorum.high_watermark - each.log_end_offset for each in quorum.current_voters]
+    (leader,) = (each for each in quorum.current_voters if each.replica_id == quorum.leader_id)
+    voters = quorum.current_voters
+    silent = [
+        str(each.replica_id) for each in voters if _since_ms(leader, each, SILENT_MS) >= SILENT_MS
+    ]
     click.echo(
         f"Leader: {quorum.leader_id}   epoch: {quorum.leader_epoch}   "
-        f"high watermark: {quorum.high_watermark}   largest lag of a voter: {max(0, *lags, 0)}"
+        f"high watermark: {quorum.high_watermark}"
+    )
+    click.echo(
+        f"Voters: {len(voters)}   needed: {len(voters) // 2 + 1}   "
+        f"silent: {', '.join(silent) or 'none'}"
     )
     echo_table(
-        ["NODE", "ROLE", "LOG END", "LAG", "CAUGHT UP", "DIRECTORY", "ADDRESS"],
+        ["NODE", "ROLE", "LOG END", "LAG", "LAST FETCH", "CAUGHT UP", "DIRECTORY", "ADDRESS"],
         [
-            _row(replica, role, quorum, endpoints)
-            for role, replicas in (
-                ("voter", quorum.current_voters),
-                ("observer", quorum.observers),
-            )
+            _row(replica, role, leader, endpoints)
+            for role, replicas in (("voter", voters), ("observer", quorum.observers))
             for replica in replicas
         ],
     )
 
 
-async def ask_quorum(asking: Asking) -> Any:
-    partition = RequestPartitionData(partition_index=0)
-    topic = RequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
-    return await asking.ask(DescribeQuorumRequest(topics=[topic]))
-
-
-def partition_of(response: DescribeQuorumResponse) -> ResponsePartitionData:
-    """The one partition of the metadata log; ClickException if there is an error in its place."""
-    if response.error_code != ErrorCode.NONE:
-        code = ErrorCode.of(response.error_code)
-        raise click.ClickException(response.error_message or code.name)
-    partition = response.topics[0].partitions[0]
-    if partition.error_code != ErrorCode.NONE:
-        code = ErrorCode.of(partition.error_code)
-        raise click.ClickException(partition.error_message or code.name)
-    return partition
-
-
 def _row(
-    replica: ReplicaState,
-    role: str,
-    quorum: ResponsePartitionData,
-    endpoints: dict[int, str],
+    replica: ReplicaState, role: str, leader: ReplicaState, endpoints: dict[int, str]
 ) -> list[object]:
-    is_leader = replica.replica_id == quorum.leader_id
-    behind_ms = replica.last_fetch_timestamp - replica.last_caught_up_timestamp
-    caught_up = "never" if replica.last_caught_up_timestamp < 0 else f"{max(0, behind_ms)} ms ago"
+    is_leader = replica is leader
+    is_known = replica.log_end_offset >= 0
     directory_id = replica.replica_directory_id
     return [
         replica.replica_id,
         "leader" if is_leader else role,
-        replica.log_end_offset,
-        max(0, quorum.high_watermark - replica.log_end_offset),
-        "-" if is_leader else caught_up,
+        replica.log_end_offset if is_known else "-",
+        leader.log_end_offset - replica.log_end_offset if is_known else "-",
+        "-" if is_leader else _ago(leader, replica.last_fetch_timestamp),
+        "-" if is_leader else _ago(leader, replica.last_caught_up_timestamp),
         to_text(directory_id) if directory_id != ZERO else "-",
         endpoints.get(replica.replica_id, "-"),
     ]
+
+
+def _since_ms(leader: ReplicaState, replica: ReplicaState, if_never_ms: int) -> int:
+    """How long ago it fetched; the leader's own time is the moment it was asked."""
+    if replica.last_fetch_timestamp < 0:
+        return if_never_ms
+    return leader.last_fetch_timestamp - replica.last_fetch_timestamp
+
+
+def _ago(leader: ReplicaState, at_ms: int) -> str:
+    if at_ms < 0:
+        return "never"
+    since_ms = max(0, leader.last_fetch_timestamp - at_ms)
+    return f"{since_ms} ms ago" if since_ms < 10_000 else f"{since_ms // 1000} s ago"

@@ -86,6 +86,8 @@ async def _watch_over(nodes: Sequence[LocalNode], greeting: str) -> None:
                 )
             ended.cancel()
         ready.cancel()
+        if not stop.is_set():
+            raise NodeError("Every node has ended; see their lines above.")
     finally:
         stopping.cancel()
         await cluster.stop()

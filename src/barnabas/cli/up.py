@@ -70,9 +70,15 @@ def _run_one(
     host: str, port: int, directory: Path, metrics_port: int | None, overrides: dict[str, str]
 ) -> None:
     from barnabas.cli.errors import one_line_errors
+    from barnabas.cli.local_cluster import node_files
     from barnabas.cli.run import run_node
     from barnabas.node.format import format_new_directories
 
+    if files := node_files(directory):
+        raise click.ClickException(
+            f"{directory} has a cluster of {len(files)}: say --brokers {len(files)}, or choose "
+            "another --dir."
+        )
     properties = single_node_properties(host, port, directory)
     if metrics_port is not None:
         properties["barnabas.metrics.listener"] = f"{host}:{metrics_port}"

@@ -17,7 +17,7 @@ class QuorumGauges:
     def __iter__(self) -> Iterator[Gauge]:
         quorum = self._quorum
         told = quorum.describe()
-        yield Gauge(_RAFT + "current_state", 1, {"state": quorum.state_name})
+        yield Gauge(_RAFT + "current_state", 1, {"current_state": quorum.state_name})
         yield Gauge(_RAFT + "current_leader", told.leader_id)
         yield Gauge(_RAFT + "current_epoch", told.epoch)
         yield Gauge(_RAFT + "high_watermark", told.high_watermark)
