@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from dataclasses import replace
 
 from barnabas.config import BrokerSettings, Listener, Resolver
 from barnabas.metadata.delta import Delta
@@ -155,6 +156,10 @@ class BrokerSide:
         if delta.configs_changed:
             self._network.settings = NetworkSettings.of(self.broker.resolver.broker_config)
         self.broker.image = image
+        if not self._is_registered:
+            # Until the image has this broker's registration, it shows leaders of the past: one
+            # that led again, if only for a moment, would forget where the epochs since began.
+            delta = replace(delta, partitions_changed={})
         self.partitions.apply(delta, image)
         if self._is_registered:
             self._fetchers.follow(delta, image)

@@ -1,0 +1,93 @@
+"""A broker that comes back: what it believes before it has heard what happened meanwhile."""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.replication.world import batch_of, id_of, topic_records
+from tests.server.harness import on_a_loop
+
+from barnabas.cli.up import single_node_properties
+from barnabas.config import BrokerSettings, Resolver
+from barnabas.log import Log
+from barnabas.metadata.frames import encode_record
+from barnabas.node.broker_side import BrokerSide
+from barnabas.node.cluster_metadata import ClusterMetadata
+from barnabas.node.format import format_new_directories
+from barnabas.node.storage import Storage
+from barnabas.node.surroundings import Surroundings
+from barnabas.raft import CommittedBatch
+from barnabas.server.metrics import Metrics
+from barnabas.wire.messages.metadata_records import PartitionChangeRecord
+from barnabas.wire.records.batch import read_header
+from barnabas.wire.records.validate import ValidBatch
+from barnabas.wire.schema import Message
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> BrokerSettings:
+    settings = BrokerSettings.from_properties(
+        single_node_properties("127.0.0.1", 0, tmp_path / "data")
+    )
+    format_new_directories(settings)
+    return settings
+
+
+@pytest.mark.parametrize("topic", ["orders", "__consumer_offsets"])
+@pytest.mark.parametrize("changes", [0, 1])
+@on_a_loop
+async def test_who_led_long_ago_is_not_believed_by_one_that_comes_back(
+    settings: BrokerSettings, topic: str, changes: int
+) -> None:
+    """It led once, and has followed others since. To lead again, if only until more of the
+    metadata comes, would make it forget where their epochs began."""
+    storage = Storage(settings)
+    topic_id = id_of(topic)
+    log = storage.directories[0].create_log(topic, 0, topic_id)
+    for epoch in (0, 3, 7):
+        append(log, epoch)
+    epochs = log.epochs.starts
+    log.close()
+    storage.directories[0].expect(log)
+    metadata = ClusterMetadata()
+    side = a_side(settings, storage, metadata)
+
+    led_here = PartitionChangeRecord(topic_id=topic_id, partition_id=0, leader=1)
+    led_there = PartitionChangeRecord(topic_id=topic_id, partition_id=0, leader=2)
+    made = topic_records(topic, replicas=(1, 2))
+    metadata.take([committed(2, [*made, *[led_here] * changes])])
+    for _ in range(5):
+        await asyncio.sleep(0)  # a coordinator would load what it leads
+    metadata.take([committed(10, [led_there] * 7)])
+
+    assert side.partitions.get(topic_id, 0).log.epochs.starts == epochs
+    storage.abandon()
+
+
+def a_side(settings: BrokerSettings, storage: Storage, metadata: ClusterMetadata) -> BrokerSide:
+    nobody: Any = None
+    side = BrokerSide(
+        settings,
+        storage,
+        metadata,
+        Resolver(settings, metadata.image.configs),
+        nobody,
+        nobody,
+        nobody,
+        Metrics(),
+        Surroundings(),
+    )
+    metadata.follow(side.follow)
+    return side
+
+
+def committed(last_offset: int, records: Iterable[Message]) -> CommittedBatch:
+    frames = [encode_record(record, record.VERSIONS.max) for record in records]
+    return CommittedBatch(last_offset, 1, 0, frames)
+
+
+def append(log: Log, epoch: int) -> None:
+    batch = bytearray(batch_of(b"a"))
+    log.append_as_leader(ValidBatch(read_header(batch), batch, 0), epoch, 0)
