@@ -53,11 +53,14 @@ class Stage:
         self.image = Image()
         self.loader = Loader(self.image)
         self.published: list[int] = []
+        self.clock_ahead_ms = 0
+        """By how much somebody has set the clock."""
         self.controller = Controller(
             self.quorum,
             settings(**overrides),
             cluster_id=CLUSTER_ID,
-            clock=lambda: self.loop.now_ms,
+            clock=lambda: self.loop.now_ms + self.clock_ahead_ms,
+            monotonic=lambda: self.loop.now_ms,
             image=lambda: self.image,
             random=random.Random(1),
         )

@@ -33,7 +33,7 @@ def test_a_standby_sends_everybody_away_in_the_shape_they_asked_in() -> None:
         assert code(await stage.controller.handle(creation("orders"))) == ErrorCode.NOT_CONTROLLER
         refused = await stage.controller.handle(registration(1))
         assert refused.error_code == ErrorCode.NOT_CONTROLLER
-        stage.controller.maintain(stage.loop.now_ms)
+        stage.controller.maintain()
         stage.controller.presumed_dead(1)
         assert stage.quorum.batches == []
 
@@ -221,11 +221,11 @@ def test_a_silent_log_gets_a_sign_of_life() -> None:
         stage.lead(1)
         stage.commit()
         written = len(stage.quorum.batches)
-        stage.controller.maintain(stage.loop.now_ms)
+        stage.controller.maintain()
         assert len(stage.quorum.batches) == written
         await stage.pass_ms(500)
-        stage.controller.maintain(stage.loop.now_ms)
-        stage.controller.maintain(stage.loop.now_ms)
+        stage.controller.maintain()
+        stage.controller.maintain()
         assert [records for _, _, records in stage.quorum.batches[written:]] == [[NoOpRecord()]]
 
     stage.run(life)

@@ -38,13 +38,16 @@ class Controller:
         *,
         cluster_id: str,
         clock: Callable[[], int],
+        monotonic: Callable[[], int],
         image: Callable[[], Image],
         random: random.Random,
     ) -> None:
+        """`clock` is the wall clock, for what is written; all waiting goes by `monotonic`."""
         self._quorum = quorum
         self._settings = settings
         self._cluster_id = cluster_id
         self._clock = clock
+        self._monotonic = monotonic
         self._image = image
         self._random = random
         self._term: Term | None = None
@@ -78,6 +81,7 @@ class Controller:
             self._settings,
             cluster_id=self._cluster_id,
             clock=self._clock,
+            monotonic=self._monotonic,
             random=self._random,
         )
         self._term = term
@@ -121,12 +125,12 @@ class Controller:
             if not published.done():
                 published.set_result(None)
 
-    def maintain(self, now_ms: int) -> None:
+    def maintain(self) -> None:
         """What time brings: sessions end, leaders are balanced, a silent log gets a sign of life.
 
         To be called often; it costs no more than there is to do.
         """
-        self._act(lambda term: term.maintain(now_ms))
+        self._act(Term.maintain)
 
     def presumed_dead(self, broker_id: int) -> None:
         """Somebody saw that a broker's process is gone: do not wait for its session to end."""

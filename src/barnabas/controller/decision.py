@@ -25,6 +25,7 @@ class Context:
     """Everything outside the image that a decision may depend on."""
 
     now_ms: int
+    """By a clock that nobody sets: for how long ago something was, not for when."""
     next_offset: int
     cluster_id: str
     controller_id: int

@@ -56,6 +56,7 @@ class Term:
         *,
         cluster_id: str,
         clock: Callable[[], int],
+        monotonic: Callable[[], int],
         random: random.Random,
     ) -> None:
         self.epoch = epoch
@@ -68,18 +69,19 @@ class Term:
         self._settings = settings
         self._cluster_id = cluster_id
         self._clock = clock
+        self._monotonic = monotonic
         self._random = random
         self._resolver = Resolver(settings, ahead.configs)
         self._new_topic_settings = NewTopicSettings(self._resolver)
         self._contacts = Contacts(settings["broker.session.timeout.ms"])
         self._idle_interval_ms: int = settings["metadata.max.idle.interval.ms"]
-        self._last_append_ms = clock()
+        self._last_append_ms = monotonic()
         self._balance = Balance(self._resolver, self._last_append_ms)
 
     def begin(self, bootstrap: Sequence[bytes], *, in_transaction: bool) -> None:
         """Write what a new leader writes first; give every broker the time to find it."""
         own_id = self._settings.node_id
-        self._contacts.expect(self._ahead.brokers.values(), own_id, self._clock())
+        self._contacts.expect(self._ahead.brokers.values(), own_id, self._monotonic())
         self._append(activation_records(self._ahead, bootstrap, self._context(), in_transaction))
 
     def decide(self, api: Decider, request: Message) -> Message:
@@ -90,7 +92,8 @@ class Term:
             self._contacts.touch(decision.contact)
         return decision.response
 
-    def maintain(self, now_ms: int) -> None:
+    def maintain(self) -> None:
+        now_ms = self._monotonic()
         for broker_id in self._contacts.expired(now_ms):
             self.fence(broker_id)
         self._append(self._balance.due_elections(self._ahead, self._context(), now_ms))
@@ -105,7 +108,7 @@ class Term:
 
     def _context(self) -> Context:
         return Context(
-            now_ms=self._clock(),
+            now_ms=self._monotonic(),
             next_offset=self._log.end_offset,
             cluster_id=self._cluster_id,
             controller_id=self._settings.node_id,
@@ -124,10 +127,11 @@ class Term:
             return
         level = self._ahead.metadata_level
         frames = [encode_record(record, record_version(record, level)) for record in records]
-        self._last_append_ms = now_ms = self._clock()
+        self._last_append_ms = self._monotonic()
+        written_ms = self._clock()
         try:
             for start, end in _batches(frames):
-                self.last_offset = self._log.append(frames[start:end], self.epoch, now_ms)
+                self.last_offset = self._log.append(frames[start:end], self.epoch, written_ms)
         except OSError as error:
             self.is_over = True
             raise KafkaError(

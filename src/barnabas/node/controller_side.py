@@ -47,7 +47,7 @@ class ControllerSide:
         metrics: Metrics,
         surroundings: Surroundings,
     ) -> None:
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         self._settings = settings
         self._surroundings = surroundings
         self._metadata = metadata
@@ -90,6 +90,7 @@ class ControllerSide:
             self._settings,
             cluster_id=self._node.cluster_id,
             clock=self._surroundings.clock,
+            monotonic=self._monotonic_ms,
             image=lambda: self._metadata.image,
             random=self._surroundings.random,
         )
@@ -125,8 +126,8 @@ class ControllerSide:
         """Make this controller known to the cluster, as soon as there is somebody to tell."""
         self._registering = asyncio.create_task(self._register(channel, listeners))
 
-    def maintain(self, now_ms: int) -> None:
-        self.controller.maintain(now_ms)
+    def maintain(self, _: int) -> None:
+        self.controller.maintain()
 
     async def close(self) -> None:
         """Let go of everybody; the quorum has found another leader, or none."""
@@ -147,6 +148,9 @@ class ControllerSide:
                 if code not in (ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT):
                     log.warning("the active controller did not register this one: %s", code.name)
             await asyncio.sleep(RETRY_S)
+
+    def _monotonic_ms(self) -> int:
+        return int(self._loop.time() * 1000)
 
     def _broker_died(self, broker_id: int, epoch: int) -> None:
         broker = self._metadata.image.brokers.get(broker_id)
