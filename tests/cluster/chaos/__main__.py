@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from tests.cluster.chaos.run import ChaosRun
+from tests.cluster.cluster import Quorum
 from tests.cluster.node import PROGRAMS
 
 
@@ -23,12 +24,21 @@ def main() -> int:
         default="barnabas,barnabas,barnabas",
         help="the program of each of the three: barnabas or kafka",
     )
+    parser.add_argument("--quorum", choices=["static", "dynamic"], default="dynamic")
+    parser.add_argument("--separate", action="store_true", help="controllers beside the brokers")
     parser.add_argument("--report", type=Path, default=Path("build/chaos.md"))
     options = parser.parse_args()
     programs = [PROGRAMS[each] for each in options.nodes.split(",")]
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the nodes end with it
     directory = Path(tempfile.mkdtemp(prefix="chaos-"))
-    chaos = ChaosRun(directory, programs, seed=options.seed, duration_s=options.minutes * 60)
+    chaos = ChaosRun(
+        directory,
+        programs,
+        seed=options.seed,
+        duration_s=options.minutes * 60,
+        quorum=Quorum[options.quorum.upper()],
+        is_separate=options.separate,
+    )
     chaos.run()
     options.report.parent.mkdir(parents=True, exist_ok=True)
     options.report.write_text(chaos.report)

@@ -16,7 +16,7 @@ from tests.cluster.chaos.writers import (
     TransactionalWriter,
     Writer,
 )
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import Cluster, Quorum
 from tests.cluster.node import Program
 from tests.conformance.brokers import wait_until
 
@@ -35,12 +35,28 @@ class ChaosRun:
     """One run on a new cluster of three; `findings` are the promises that were broken."""
 
     def __init__(
-        self, directory: Path, programs: list[Program], *, seed: int, duration_s: float
+        self,
+        directory: Path,
+        programs: list[Program],
+        *,
+        seed: int,
+        duration_s: float,
+        quorum: Quorum = Quorum.DYNAMIC,
+        is_separate: bool = False,
     ) -> None:
+        """Brokers that are controllers too, or with as many controllers beside them."""
         self._moments = random.Random(seed)
         self._duration_s = duration_s
-        self._cluster = Cluster.combined(directory, programs, settings=SETTINGS, with_network=True)
-        self._title = f"{', '.join(map(str, programs))}: seed {seed}, {duration_s:.0f} s of faults"
+        more = {"settings": SETTINGS, "quorum": quorum, "with_network": True}
+        if is_separate:
+            self._cluster = Cluster.separate(directory, programs, programs, **more)
+        else:
+            self._cluster = Cluster.combined(directory, programs, **more)
+        roles = "separate roles" if is_separate else "combined roles"
+        self._title = (
+            f"{', '.join(map(str, programs))}: {roles}, {quorum.name.lower()} quorum,"
+            f" seed {seed}, {duration_s:.0f} s of faults"
+        )
         self.findings: list[str] = []
         self.report = ""
 
@@ -136,5 +152,4 @@ class ChaosRun:
         yield from verify.transactions_are_whole(self._transactional, committed)
         self._cluster.await_whole(HEAL_S)
         self._cluster.stop()
-        nodes = list(self._cluster.nodes.values())
-        yield from verify.replicas_are_equal(nodes, list(everything))
+        yield from verify.replicas_are_equal(self._cluster.brokers, list(everything))
