@@ -72,16 +72,6 @@ BUGS = [
         "return Unattached(epoch, stand_at_ms=stand_at_ms)",
     ),
     Bug(
-        "go-on-as-candidate",
-        "member.py",
-        """        # durable may be shorter now than when the others granted their votes.
-""",
-        """        if state.voted == self.node and leader_id == NOBODY and self.is_voter:
-            ballot = Ballot(self.voters, self.node.node_id)
-            return Candidate(epoch, ballot, stand_at_ms)
-""",
-    ),
-    Bug(
         "stand-without-new-epoch",
         "member.py",
         """            self.epoch + 1,
