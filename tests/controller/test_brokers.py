@@ -174,7 +174,14 @@ def test_the_same_process_registers_again_without_losing_its_place() -> None:
         ({"log_dirs": [bytes(16)]}, ErrorCode.INVALID_REGISTRATION),
         ({"features": []}, ErrorCode.INVALID_REGISTRATION),
         ({"broker_id": 2}, ErrorCode.INVALID_REGISTRATION),  # with the directory of broker 1
-        ({"incarnation_id": SECOND_LIFE}, ErrorCode.DUPLICATE_BROKER_REGISTRATION),
+        (
+            {"incarnation_id": SECOND_LIFE, "log_dirs": [b"e" * 16]},
+            ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+        ),
+        (
+            {"incarnation_id": SECOND_LIFE, "listeners": []},
+            ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+        ),
         (
             {
                 "features": [
@@ -195,6 +202,13 @@ def test_who_does_not_fit_is_not_registered(changes: dict[str, Any], code: Error
     assert refused.value.code is code
     response = broker_registration.refuse(registration(), refused.value)
     assert (response.error_code, response.broker_epoch) == (code, -1)
+
+
+def test_who_has_the_directories_and_addresses_of_a_broker_is_its_successor() -> None:
+    world = World()
+    epoch = register(world)
+    beat(world, epoch)
+    assert register(world, incarnation_id=SECOND_LIFE) > epoch
 
 
 def test_only_the_registered_process_is_listened_to(one_broker: World) -> None:

@@ -127,6 +127,7 @@ def test_a_second_process_with_the_same_id_is_kept_out_while_the_first_lives() -
         await stage.join(1)
         other = registration(1)
         other.incarnation_id = b"o" * 16
+        other.log_dirs = [b"o" * 16]
         refused = await stage.ask(other)
         assert refused.error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
         await stage.pass_ms(9_000)
@@ -148,6 +149,7 @@ def test_the_broker_of_the_controllers_own_process_comes_back_at_once() -> None:
         for broker_id, code in ((1, ErrorCode.NONE), (2, ErrorCode.DUPLICATE_BROKER_REGISTRATION)):
             again = registration(broker_id)
             again.incarnation_id = b"n" * 16
+            again.log_dirs = [bytes([broker_id]) * 16]
             assert (await stage.ask(again)).error_code == code
 
     stage.run(life)

@@ -41,6 +41,7 @@ def decide(request: BrokerRegistrationRequest, image: Image, context: Context) -
         and restarted
         and not existing.in_controlled_shutdown
         and context.contacts.has_session(existing, context.now_ms)
+        and not _has_its_place(request, existing)
     ):
         raise KafkaError(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
@@ -68,6 +69,20 @@ def decide(request: BrokerRegistrationRequest, image: Image, context: Context) -
 
 def refuse(request: BrokerRegistrationRequest, error: KafkaError) -> BrokerRegistrationResponse:
     return BrokerRegistrationResponse(error_code=error.code)
+
+
+def _has_its_place(request: BrokerRegistrationRequest, existing: BrokerState) -> bool:
+    """Whether it has the directories and the addresses of the process that is registered.
+
+    Nobody gets either while their owner lives, so that one has died. (Kafka lets its successor
+    wait until the session has ended.)
+    """
+    addresses = {(each.name, each.host, each.port) for each in request.listeners}
+    return (
+        bool(request.log_dirs)
+        and set(request.log_dirs) == set(existing.log_dirs)
+        and addresses == {(each.name, each.host, each.port) for each in existing.endpoints}
+    )
 
 
 def _cleanup(
