@@ -235,6 +235,20 @@ def test_who_is_about_to_join_is_waited_for_or_it_would_never_get_there(cluster:
     assert cluster.leader.high_watermark == end
 
 
+def test_who_was_about_to_join_and_died_is_not_waited_for_for_ever(cluster: Cluster) -> None:
+    """Nothing else happens: no append, and no fetch that tells of progress."""
+    cluster.change(isr=[1, 2])
+    cluster.fetch(3)
+    cluster.decide(ErrorCode.INELIGIBLE_REPLICA)
+    end = cluster.append(b"a")
+    cluster.fetch_all(2)
+    assert cluster.leader.outcome(end, -1) is None
+    cluster.pass_time(LAG_MS + 1)
+    cluster.leader.drop_laggards(cluster.now_ms)
+    assert cluster.leader.outcome(end, -1) is ErrorCode.NONE
+    assert cluster.proposed() == []
+
+
 def test_who_has_less_than_the_leader_began_with_is_not_proposed(cluster: Cluster) -> None:
     """What counted under the leader before may lie there, unknown to this one."""
     cluster.append(b"a")

@@ -171,6 +171,7 @@ class LeadingReplica(Replica):
         leadership = self._leadership
         if leadership is not None and leadership.propose_to_drop(self.log.end_offset, now_ms):
             self._caretaker.propose(self)
+        self._advance(now_ms)  # who was about to join may have lagged for too long, too
 
     def isr_answered(self, proposal: Proposal, outcome: ResponsePartitionData, now_ms: int) -> bool:
         """The controller's word on a proposal; whether to ask once more."""
