@@ -23,6 +23,12 @@ class FileRegion:
         self._at_most = at_most
         self.size_bytes = size_bytes
 
+    def read(self) -> bytes:
+        content = os.pread(self._fd, self.size_bytes, self._position)
+        if len(content) < self.size_bytes:
+            raise EOFError
+        return content
+
     def send(self, sock: socket.socket, sent: int, count: int) -> int:
         start = self._position + sent
         return os.sendfile(sock.fileno(), self._fd, start, min(count, self._at_most))

@@ -28,7 +28,7 @@ class Slice:
         return self.size_bytes
 
     def read(self) -> bytes:
-        """The bytes themselves, for who cannot use sendfile."""
+        """The bytes themselves, where they are few or sendfile is of no use."""
         content = os.pread(self.file.fd, self.size_bytes, self.position)
         if len(content) != self.size_bytes:
             raise EOFError(f"{self.size_bytes} bytes of a segment, only {len(content)} are there")

@@ -17,6 +17,9 @@ from barnabas.wire.outgoing import Outgoing
 _TRIM_BYTES = 1 << 20
 """How many bytes already sent may lie before the unsent ones."""
 
+_COPIED_BYTES = 64 << 10
+"""Up to this much, one send of everything costs less than the calls to send it in parts."""
+
 _TURN_BYTES = 4 << 20
 """After this much one client has had its turn, even if it could take more."""
 
@@ -26,6 +29,8 @@ class SendableRegion(Protocol):
 
     @property
     def size_bytes(self) -> int: ...
+
+    def read(self) -> bytes: ...
 
     def send(self, sock: socket.socket, sent: int, count: int) -> int: ...
 
@@ -68,6 +73,11 @@ class Outbox:
         return len(self._ready) - self._sent
 
     @property
+    def _has_begun(self) -> bool:
+        """Whether something of what is ready has been sent."""
+        return bool(self._sent or self._region or self._region_sent)
+
+    @property
     def is_empty(self) -> bool:
         return not self._ready and not self._waiting
 
@@ -102,6 +112,8 @@ class Outbox:
         if not ready:
             return True
         try:
+            if ready.regions and ready.size_bytes <= _COPIED_BYTES and not self._has_begun:
+                self._copy_in(ready)
             send = self._send_with_regions if ready.regions else self._send_bytes
             done = send(ready)
         except BlockingIOError:
@@ -131,6 +143,20 @@ class Outbox:
         ready += outgoing
         for position, region in outgoing.regions:
             ready.regions.append((start + position, region))
+
+    def _copy_in(self, ready: Outgoing) -> None:
+        """Put the regions' bytes where they belong, if they are all there."""
+        parts: list[bytes | bytearray] = []
+        done = 0
+        for position, region in ready.regions:
+            try:
+                parts += ready[done:position], cast("SendableRegion", region).read()
+            except EOFError:
+                return  # sending it in parts says what is missing
+            done = position
+        parts.append(ready[done:])
+        ready[:] = b"".join(parts)
+        ready.regions.clear()
 
     def _send_bytes(self, ready: Outgoing) -> bool:
         sent = self._sent
