@@ -28,6 +28,7 @@ class Faults:
         """The broker whose power was cut last, and the epoch it had."""
         self._kinds: list[tuple[Callable[[], None], int]] = [
             (self._kill, 5),
+            (self._kill_in_mid_write, 3),
             (self._stop_cleanly, 3),
             (self._cut_power, 3),
             (self._pause, 3),
@@ -52,6 +53,7 @@ class Faults:
         self._world.network.heal()
         self._world.network.weather.slow = 0.0
         for host in self._world.hosts.values():
+            host.disk.writes_left = None
             host.disk.slow = 0.0
             self._wake(host)
             self._start(host)
@@ -63,6 +65,17 @@ class Faults:
         if host.is_up and self._may_die(host):
             host.kill()
             self._later(DOWN_MS, self._start, host)
+
+    def _kill_in_mid_write(self) -> None:
+        host = self._random.choice(self._all_hosts())
+        if host.is_up and self._may_die(host):
+            host.disk.writes_left = self._random.randint(1, 6)
+            self._later(DOWN_MS, self._start_if_dead, host)
+
+    def _start_if_dead(self, host: Host) -> None:
+        """It may have written nothing, and live: then it lives on."""
+        host.disk.writes_left = None
+        self._start(host)
 
     def _kill_everybody(self) -> None:
         for host in self._all_hosts():

@@ -12,7 +12,7 @@ from tests.simulation.cluster.disks import Disk, SimulatedThreads
 from tests.simulation.cluster.happenings import Committed, Happenings, Led, Replaced
 from tests.simulation.cluster.listening import ListeningNetwork
 from tests.simulation.cluster.network import Network
-from tests.simulation.cluster.processes import Process, ProcessLoop
+from tests.simulation.cluster.processes import Process, ProcessLoop, by_nobody
 
 from barnabas.config import BrokerSettings
 from barnabas.metadata.delta import Delta
@@ -50,6 +50,7 @@ class Host:
         self.settings = settings
         self.folder = folder
         self.disk = Disk(random)
+        self.disk.died = self._die_in_mid_write
         self.state = State.DOWN
         self.lives = 0
         self.node: WatchedNode | None = None
@@ -82,7 +83,7 @@ class Host:
         except NodeError as error:
             self._events.fail(error)
         self._events.note(self.name, "has ended")
-        self._end(process, power_cut=False)
+        self._end(process)
 
     def _surroundings(self) -> "HostSurroundings":
         network, disk = self._network, self.disk
@@ -113,8 +114,18 @@ class Host:
             lost_bytes = self.disk.lose_power(self.folder)
             self._events.note(self.name, f"has lost {lost_bytes} bytes")
 
-    def _end(self, process: Process, *, power_cut: bool) -> None:
+    def _die_in_mid_write(self) -> None:
+        """What the process is at is about to be broken off; its files are let go after that."""
+        assert self.process is not None
+        self._events.note(self.name, "is killed in the middle of a write")
+        self.process.kill()
+        by_nobody(self._loop, 0, self._end, self.process)
+
+    def _end(self, process: Process, *, power_cut: bool = False) -> None:
+        if process is not self.process or self.state is State.DOWN:
+            return
         process.kill()
+        self.disk.writes_left = None
         self._network.process_died(process, power_cut=power_cut)
         if self.node is not None:
             self.node.let_go()

@@ -62,6 +62,7 @@ class Network:
         self._off: set[str] = set()
         self._ends: dict[End, None] = {}
         self._dialling: dict[Dial, None] = {}
+        self._stalled: dict[_Pipe, None] = {}
 
     # What a process may do
 
@@ -165,8 +166,9 @@ class Network:
         self._try_again()
 
     def _try_again(self) -> None:
-        for end in list(self._ends):
-            end.pipe.pump()
+        stalled, self._stalled = self._stalled, {}
+        for pipe in stalled:
+            pipe.pump()
         for dial in list(self._dialling):
             dial.try_later()
 
@@ -184,6 +186,10 @@ class Network:
 
     def forget_dial(self, dial: "Dial") -> None:
         self._dialling.pop(dial, None)
+
+    def stall(self, pipe: "_Pipe") -> None:
+        """It goes on when something has healed, also if its source is gone by then."""
+        self._stalled[pipe] = None
 
     def forget(self, end: "End") -> None:
         self._ends.pop(end, None)
@@ -319,6 +325,7 @@ class _Pipe:
         queue, network = self._queue, self._network
         while queue and queue[0][0] <= network.loop.time() + 1e-9:
             if network.is_cut(*self._ways) or network.is_off(self._ways[1]):
+                network.stall(self)
                 return
             self._target.process.submit(self._target.take, queue.popleft()[1])
 

@@ -21,9 +21,14 @@ NOBODY = Context()
 
 def current_process() -> "Process":
     """Whose step this is."""
-    process = _PROCESS.get()
+    process = process_at_work()
     assert process is not None, "only a process may ask"
     return process
+
+
+def process_at_work() -> "Process | None":
+    """Whose step this is, if it is anybody's."""
+    return _PROCESS.get()
 
 
 class Process:

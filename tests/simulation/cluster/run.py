@@ -20,6 +20,7 @@ from tests.simulation.cluster.checkers.records import (
 )
 from tests.simulation.cluster.checkers.replicas import EqualLogs, InSync, content_of
 from tests.simulation.cluster.chronicle import Chronicle
+from tests.simulation.cluster.disks import Killed
 from tests.simulation.cluster.faults import Faults
 from tests.simulation.cluster.processes import ProcessLoop
 from tests.simulation.cluster.world import World
@@ -198,6 +199,6 @@ class Simulation:
                 world.events.checked(self._acknowledgements.reckon, name, key, log)
                 world.events.checked(self._read.reckon, name, key, log)
         for task in self._loop.tasks:
-            failure = task.exception() if task.done() and not task.cancelled() else None
-            if failure is not None:
+            failure = task.exception() if task._log_traceback else None  # type: ignore[attr-defined]
+            if failure is not None and not isinstance(failure, Killed):
                 world.events.fail(failure)

@@ -1,4 +1,4 @@
-"""Some seeds of the simulated cluster; `python -m tests.simulation.cluster --seeds 1000` runs more."""
+"""Some seeds of the simulated cluster; run more by `python -m tests.simulation.cluster`."""
 
 import os
 import re
