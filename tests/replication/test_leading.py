@@ -174,6 +174,18 @@ def test_a_follower_that_lags_too_long_is_proposed_to_be_left_out(cluster: Clust
     assert cluster.proposed() == [(1, 2)]
 
 
+def test_a_clock_that_is_set_back_prolongs_nobodys_time(cluster: Cluster) -> None:
+    cluster.append(b"a")
+    cluster.fetch_all(2, 3)
+    cluster.append(b"b")
+    cluster.pass_time(-3_600_000)
+    for value in (b"c", b"d"):
+        cluster.fetch(2)  # gets a record, and is behind again
+        cluster.append(value)
+    cluster.leader.drop_laggards(cluster.now_ms)
+    assert cluster.proposed() == [(1, 2)]
+
+
 def test_nobody_is_left_out_before_the_controller_says_so(cluster: Cluster) -> None:
     end = cluster.append(b"a")
     cluster.fetch_all(2)

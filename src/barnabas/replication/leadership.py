@@ -49,6 +49,9 @@ class Follower:
         self, offset: int, start_offset: int, broker_epoch: int, leader_end: int, now_ms: int
     ) -> None:
         """It asked for `offset`; what it asked for the last time, it has by now."""
+        if now_ms < self.fetched_ms:  # the clock was set back
+            self.caught_up_ms = min(self.caught_up_ms, now_ms)
+            self.fetched_ms = now_ms
         if offset >= leader_end:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
         elif offset >= self.fetched_end:
@@ -60,7 +63,8 @@ class Follower:
         self.fetched_end = leader_end
 
     def is_caught_up(self, leader_end: int, now_ms: int, lag_max_ms: int) -> bool:
-        return self.end_offset == leader_end or now_ms - self.caught_up_ms <= lag_max_ms
+        # A clock that was set back must not prolong the time of one who says nothing any more.
+        return self.end_offset == leader_end or abs(now_ms - self.caught_up_ms) <= lag_max_ms
 
 
 class Proposal(NamedTuple):
