@@ -1,5 +1,7 @@
 """A cluster's directories taken over, node by node: stopped by one, started by the other."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -29,28 +31,21 @@ STREAM, TRANSACTIONS = "stream", "transactions"
 def test_nodes_change_one_by_one_under_load(
     first: Program, second: Program, quorum: Quorum, tmp_path: Path
 ) -> None:
-    """Records are written all the time; after each change a transaction and a group go on."""
+    """Records are written all the time; after each change transactions and groups go on."""
     with Cluster.combined(tmp_path, [first] * 3, quorum=quorum) as cluster:
         for topic in STREAM, TRANSACTIONS:
             cluster.create_topic(topic, PARTITIONS)
-        written = write(cluster, TRANSACTIONS, 10, partitions=PARTITIONS, transactional_id="id")
-        assert taken(cluster, "group", TRANSACTIONS, 10 * PARTITIONS) == 10 * PARTITIONS
-        load = NumberedWriter(
-            cluster.bootstrap, STREAM, PARTITIONS, record_bytes=100, pause_s=0.005
-        )
-        load.start()
-        for node in [*cluster.nodes.values()] * 2:
-            cluster.stop_node(node)
-            node.program = first if node.program is second else second
-            cluster.start_node(node)
-            cluster.await_ready()
-            cluster.await_whole()
-            more = write(cluster, TRANSACTIONS, 10, partitions=PARTITIONS, transactional_id="id")
-            written = joined(written, more)
-            assert taken(cluster, "group", TRANSACTIONS, 10 * PARTITIONS) == 10 * PARTITIONS
-        load.stop()
+        with writing(cluster) as stream:
+            written = go_on(cluster)
+            for node in [*cluster.nodes.values()] * 2:
+                cluster.stop_node(node)
+                node.program = first if node.program is second else second
+                cluster.start_node(node)
+                cluster.await_ready()
+                cluster.await_whole()
+                written = joined(written, go_on(cluster))
         assert read(cluster, TRANSACTIONS, partitions=PARTITIONS) == written
-        for partition, acknowledged in load.acknowledged.numbers.items():
+        for partition, acknowledged in stream.acknowledged.numbers.items():
             numbers = read_numbers(cluster.bootstrap, STREAM, partition)
             assert numbers == list(range(len(numbers)))
             assert all(numbers[offset] == number for offset, number in acknowledged.items())
@@ -58,3 +53,22 @@ def test_nodes_change_one_by_one_under_load(
             for partition in range(PARTITIONS):
                 assert_equal_copies(cluster.brokers, topic, partition)
         assert_no_complaints(cluster)
+
+
+@contextmanager
+def writing(cluster: Cluster) -> Iterator[NumberedWriter]:
+    writer = NumberedWriter(cluster.bootstrap, STREAM, PARTITIONS, record_bytes=100, pause_s=0.005)
+    writer.start()
+    try:
+        yield writer
+    finally:
+        writer.stop()
+
+
+def go_on(cluster: Cluster) -> dict[int, list[bytes]]:
+    """One more transaction of the same producer, and a group of each kind that reads it."""
+    written = write(cluster, TRANSACTIONS, 10, partitions=PARTITIONS, transactional_id="same")
+    for protocol in "classic", "consumer":
+        count = 10 * PARTITIONS
+        assert taken(cluster, protocol, TRANSACTIONS, count, protocol=protocol) == count
+    return written
