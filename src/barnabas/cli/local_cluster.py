@@ -19,6 +19,7 @@ from barnabas.cli.ask import Asking
 from barnabas.cli.settings import check_settings, load_settings
 from barnabas.config import BrokerSettings
 from barnabas.config.addresses import parse_endpoint
+from barnabas.log.lock import DirectoryInUse, DirectoryLock
 from barnabas.node.errors import NodeError
 from barnabas.node.format import Beginning, format_storage
 from barnabas.raft import Endpoint, Voter, Voters
@@ -33,7 +34,6 @@ CONTROLLERS = 3
 
 STOP_TIMEOUT_S = 45.0
 POLL_S = 0.05
-ASK_TIMEOUT_MS = 2_000
 
 
 @dataclass(slots=True, frozen=True)
@@ -90,12 +90,23 @@ def _require_same(
             "choose another --dir."
         )
     for node in nodes:
+        _require_stopped(node)
         changed = [key for key, value in overrides.items() if node.settings.given.get(key) != value]
         if changed:
             raise NodeError(
                 f"{node.file} was written with another {changed[0]}: change it there, and leave "
                 "out --set."
             )
+
+
+def _require_stopped(node: LocalNode) -> None:
+    """Else the answers of the nodes that run would be taken for those of ours."""
+    try:
+        DirectoryLock(node.settings.metadata_log_dir).release()
+    except DirectoryInUse:
+        raise NodeError(f"Node {node.node_id} of {node.file.parent} runs already.") from None
+    except OSError as error:
+        raise NodeError(f"Node {node.node_id} cannot start: {error}.") from None
 
 
 def _new_nodes(
@@ -204,14 +215,17 @@ class LocalCluster:
             self._echoing.append(asyncio.create_task(_echo(node.node_id, process.stderr)))
 
     async def ready(self) -> None:
-        """Wait until every broker may lead."""
-        asking = Asking([parse_endpoint(node.address) for node in self._nodes])
-        request = DescribeClusterRequest()
+        """Wait until every broker serves clients, and knows all the others."""
+        for node in self._nodes:
+            await self._serves(node)
+
+    async def _serves(self, node: LocalNode) -> None:
+        asking = Asking([parse_endpoint(node.address)])
         try:
             while True:
                 with suppress(OSError):
-                    answer: DescribeClusterResponse = await asking.ask(request, ASK_TIMEOUT_MS)
-                    if len(answer.brokers) == len(self._nodes):
+                    known: DescribeClusterResponse = await asking.ask(DescribeClusterRequest())
+                    if len(known.brokers) == len(self._nodes):
                         return
                 await asyncio.sleep(POLL_S)
         finally:

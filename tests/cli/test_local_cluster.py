@@ -1,0 +1,169 @@
+"""`barnabas up --brokers 3`, and what `cluster describe` and `quorum describe` say of it."""
+
+import os
+import re
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from tests.cli.conftest import Barnabas
+from tests.cli.local import Up
+from tests.conformance.brokers import free_port, wait_until
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """Three nodes and a topic with a copy on each."""
+    running = Up(tmp_path_factory.mktemp("local") / "data", 3, "--metrics-port", "0").wait()
+    try:
+        make_topic(running, "orders")
+        yield running
+    finally:
+        running.end()
+
+
+def make_topic(up: Up, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": up.bootstrap})
+    admin.create_topics([NewTopic(topic, 3)])[topic].result(30)
+    producer = Producer({"bootstrap.servers": up.bootstrap})
+    for number in range(3):
+        producer.produce(topic, "paid", partition=number)
+    assert producer.flush(30) == 0
+
+
+def rows(output: str) -> dict[str, list[str]]:
+    """The rows of the tables that begin with a number, by it."""
+    lines = [re.split(r"\s{2,}", line) for line in output.splitlines()]
+    return {first: rest for first, *rest in lines if first.isdigit()}
+
+
+def test_it_prints_where_it_is(up: Up) -> None:
+    assert len(up.bootstrap.split(",")) == 3
+    assert "Controllers: 1, 2, 3" in up.said
+    assert f"cluster describe --bootstrap-server {up.bootstrap.split(',')[0]}" in up.said
+    assert {line.split()[0] for line in up.said.splitlines() if " serves PLAINTEXT" in line} == {
+        "1",
+        "2",
+        "3",
+    }
+
+
+def test_cluster_describe_shows_every_broker_and_its_share(up: Up, barnabas: Barnabas) -> None:
+    said = barnabas("cluster", "describe", "-b", up.bootstrap)
+    assert said.exit_code == 0
+    assert re.search(r"^Controller: [123] of 1, 2, 3$", said.output, re.MULTILINE)
+    # ADDRESS, RACK, STATE, LEADS, HOLDS, IN SYNC
+    assert [row[1:] for row in rows(said.output).values()] == [["-", "active", "1", "3", "3"]] * 3
+    assert "Partitions: 3   without a leader: 0   under-replicated: 0" in said.output
+
+
+def test_quorum_describe_asks_brokers_or_controllers(up: Up, barnabas: Barnabas) -> None:
+    settings = (up.directory / "1.properties").read_text()
+    (controllers,) = re.findall(r"controller.quorum.bootstrap.servers=(.*)", settings)
+    for whom in ("-b", up.bootstrap), ("-C", controllers):
+        said = barnabas("quorum", "describe", *whom)
+        assert said.exit_code == 0
+        assert "Voters: 3   needed: 2   silent: none" in said.output
+        table = rows(said.output)
+        assert sorted(table) == ["1", "2", "3"]
+        assert sorted(row[0] for row in table.values()) == ["leader", "voter", "voter"]
+
+
+def test_every_node_counts_and_one_controller_is_active(up: Up) -> None:
+    scraped = [urlopen(address).read().decode() for address in up.metrics]
+    active = "kafka_controller_kafkacontroller_activecontrollercount "
+    counts = [
+        line.removeprefix(active)
+        for text in scraped
+        for line in text.splitlines()
+        if line.startswith(active)
+    ]
+    assert sorted(counts) == ["0.0", "0.0", "1.0"]
+    for text in scraped:
+        assert "kafka_controller_kafkacontroller_activebrokercount 3.0" in text
+        assert "kafka_server_replicamanager_underreplicatedpartitions 0.0" in text
+        assert 'kafka_server_raftmetrics_current_state{current_state="' in text
+
+
+def test_a_second_one_on_its_directory_is_refused(up: Up, barnabas: Barnabas) -> None:
+    for arguments, told in (
+        (("--brokers", "3", "--port", "0"), "Node 1 of "),
+        (("--brokers", "5"), "has a cluster of 3: say --brokers 3"),
+        (("--brokers", "3", "--port", "1234"), "begins at port"),
+        ((), "has a cluster of 3: say --brokers 3"),
+    ):
+        result = barnabas("up", "--dir", up.directory, *arguments)
+        assert result.exit_code == 1
+        assert told in result.output
+
+
+def test_it_goes_on_without_a_node_and_says_when_too_few_are_left(
+    tmp_path: Path, barnabas: Barnabas
+) -> None:
+    up = Up(tmp_path / "data").wait()
+    try:
+        make_topic(up, "orders")
+        os.kill(up.pid_of(1), signal.SIGKILL)
+        wait_until(lambda: "Node 1 has ended, the others go on." in up.said, "its end is told")
+
+        def lacks_one() -> bool:
+            said = barnabas("cluster", "describe", "-b", up.bootstrap)
+            return said.exit_code == 0 and rows(said.output)["1"][2:] == ["fenced", "0", "3", "0"]
+
+        wait_until(lacks_one, "the broker is fenced and leads nothing")
+        said = barnabas("cluster", "describe", "-b", up.bootstrap).output
+        assert "without a leader: 0   under-replicated: 3   below min.insync.replicas: 0" in said
+        assert len(re.findall(r"^orders-\d .* under-replicated$", said, re.MULTILINE)) == 3
+        assert len(re.findall(r"broker 1 is fenced: 3 partitions changed, 0", up.said)) == 1
+
+        os.kill(up.pid_of(2), signal.SIGKILL)
+        wait_until(lambda: "no active controller for 5 s: a majority" in up.said, "it is told")
+        alone = barnabas("cluster", "describe", "-b", up.bootstrap)
+        assert alone.exit_code == 1
+        assert "Controller: no controller is active: a majority of the voters" in alone.output
+        quorum = barnabas("quorum", "describe", "-b", up.bootstrap)
+        assert quorum.exit_code == 1
+        assert quorum.output.startswith("Error: no controller is active")
+    finally:
+        up.end(signal.SIGKILL)  # the node that is left ends with it
+    assert "Traceback" not in up.said
+
+    changed = barnabas(
+        *("up", "--brokers", "3", "--port", "0", "--dir", tmp_path / "data"),
+        *("--set", "num.partitions=7"),
+    )
+    assert "was written with another num.partitions: change it there" in changed.output
+    again = Up(tmp_path / "data").wait(lives=2)
+    assert again.end() == 0
+    assert all((tmp_path / "data" / each / ".kafka_cleanshutdown").exists() for each in "123")
+
+
+@pytest.mark.parametrize("command", ["cluster", "quorum"])
+def test_describing_nobody_is_an_error_in_one_line(barnabas: Barnabas, command: str) -> None:
+    said = barnabas(command, "describe", "-b", "127.0.0.1:1")
+    assert said.exit_code == 1
+    assert said.output == (
+        "Error: nobody answers at 127.0.0.1:1: 127.0.0.1:1: Connection refused\n"
+    )
+    assert "is not" in barnabas(command, "describe", "-b", "nonsense").output
+
+
+@pytest.mark.parametrize("number", [0, 101])
+def test_a_number_of_brokers_that_cannot_be_is_refused(barnabas: Barnabas, number: int) -> None:
+    assert "is not in the range 1<=x<=100" in barnabas("up", "--brokers", str(number)).output
+
+
+def test_a_port_that_is_taken_ends_the_whole_cluster(tmp_path: Path) -> None:
+    first = free_port()
+    with socket.create_server(("127.0.0.1", first + 1)):
+        other = Up(tmp_path / "data", 2, "--port", str(first))
+        assert other.process.wait(60) == 1
+    assert f"127.0.0.1:{first + 1}: Address already in use; stop what listens there" in other.said
+    assert re.search(r"^Error: Node 1 did not start; see its lines above.$", other.said, re.M)
+    assert "Traceback" not in other.said
