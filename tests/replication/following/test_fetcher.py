@@ -74,6 +74,21 @@ def test_a_partition_that_is_followed_no_longer_is_forgotten(new_pair: Callable[
     assert pair.fetcher.next_request(pair.now_ms) is None
 
 
+def test_what_is_removed_while_the_session_is_being_opened_is_forgotten_too(
+    new_pair: Callable[..., Pair],
+) -> None:
+    """Or the leader would refuse it in every answer, at once, and be asked again at once."""
+    pair = new_pair()
+    pair.create_topic(2)
+    request = pair.fetcher.next_request(pair.now_ms)
+    assert isinstance(request, FetchRequest)
+    answer = pair.leader.answer(request)
+    pair.fetcher.remove((pair.followed.topic_id, 0))
+    pair.fetcher.answered(answer, pair.now_ms)
+    pair.exchange()
+    assert forgotten(fetched(pair)[-1]) == [0]
+
+
 def test_an_answer_for_a_partition_that_was_removed_meanwhile_is_not_taken(pair: Pair) -> None:
     pair.append(b"a")
     request = pair.fetcher.next_request(pair.now_ms)

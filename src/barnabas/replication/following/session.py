@@ -52,7 +52,7 @@ class Session:
         if self.members.pop(key, None) is None:
             return
         was_told = self._named.pop(key, None) is None
-        if was_told and not self.is_new:
+        if was_told:  # be it by the fetch that opens the session, and is still under way
             self._forgotten[key] = None
 
     def write(self, request: FetchRequest, partition_max_bytes: int) -> None:
