@@ -67,6 +67,26 @@ def test_start_refuses_the_directory_of_another_node(barnabas: Barnabas, propert
     assert "belongs to node 1, but node.id is 2: correct node.id or log.dirs." in result.output
 
 
+def test_start_refuses_a_voter_that_is_no_controller_any_more(
+    barnabas: Barnabas, properties: Path
+) -> None:
+    barnabas("storage", "format", "-c", properties, "-t", "castle", "-s")
+    only_broker = ("process.roles=broker", "listeners=PLAINTEXT://127.0.0.1:0")
+    servers = "controller.quorum.bootstrap.servers=127.0.0.1:1"
+    flags = [flag for each in (*only_broker, servers) for flag in ("--set", each)]
+    result = barnabas("start", properties, *flags)
+    assert result.exit_code == 1
+    assert "Node 1 is a voter of the metadata quorum" in result.output
+    assert "set process.roles, or remove it from the voters first." in result.output
+
+
+def test_start_refuses_voters_without_this_node(barnabas: Barnabas, properties: Path) -> None:
+    voters = "controller.quorum.voters=2@127.0.0.1:9093,3@127.0.0.1:9094"
+    result = barnabas("start", properties, "--set", voters)
+    assert result.exit_code == 1
+    assert "controller.quorum.voters must include node.id 1" in result.output
+
+
 def test_start_lists_everything_that_is_wrong_with_a_file(
     barnabas: Barnabas, properties: Path
 ) -> None:

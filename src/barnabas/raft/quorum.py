@@ -164,7 +164,7 @@ class Quorum:
         if voters.includes(self._node.key) and not self._is_controller:
             raise QuorumError(
                 f"Node {self._node.node_id} is a voter of the metadata quorum, but has not the "
-                "role of a controller: set process.roles."
+                "role of a controller: set process.roles, or remove it from the voters first."
             )
         if voters.get(self._node.node_id) is not None and not voters.includes(self._node.key):
             _logger.warning(
