@@ -236,3 +236,14 @@ def test_producers_are_described(orders: World) -> None:
     assert (producer.last_timestamp, producer.coordinator_epoch) == (START_MS, -1)
     assert producer.current_txn_start_offset == -1
     assert found[1].active_producers == []
+
+
+def test_producers_are_described_by_a_follower_too(world: World) -> None:
+    world.create_topic("orders", replicas=(1, 2))
+    batch = batch_of(b"a", producer_id=5000, producer_epoch=2, base_sequence=0)
+    world.partition("orders").append(batch, acks=1, now_ms=world.now_ms)
+    world.lead("orders", leader=2)
+    assert not world.partition("orders").is_leader
+    request = DescribeProducersRequest(topics=[TopicRequest(name="orders", partition_indexes=[0])])
+    (topic,) = world.ask(describe_producers.handle, request, 0).topics
+    assert [each.producer_id for each in topic.partitions[0].active_producers] == [5000]

@@ -30,8 +30,7 @@ def _describe(topic: str, index: int, call: Call) -> PartitionResponse:
     try:
         require_valid(topic)
         partition = call.broker.partitions.by_name(topic, index)
-        partition.require_leader()
-        producers = partition.log.active_producers()
+        producers = partition.log.active_producers()  # a follower knows them as well
     except Exception as failure:
         code, message = failure_of(failure, "DescribeProducers", call)
         return PartitionResponse(partition_index=index, error_code=code, error_message=message)
