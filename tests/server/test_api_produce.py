@@ -332,3 +332,26 @@ def test_a_failed_disk_is_a_storage_error(world: World, monkeypatch: pytest.Monk
         broken.setattr(os, "pwrite", fail)
         assert produce_one(world, batch_of(b"a")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert produce_one(world, batch_of(b"a")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_an_append_that_ends_the_disk_ends_the_wait_for_those_before_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One request, two partitions: the first waits for its followers when the disk fails."""
+    world.create_topic("orders", 2, replicas=(NODE_ID, 2))
+    write, written = os.pwrite, []
+
+    def write_once(*what: Any) -> int:
+        written.append(what)
+        if len(written) > 1:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return write(*what)
+
+    monkeypatch.setattr(os, "pwrite", write_once)
+    batches = {("orders", 0): batch_of(b"a"), ("orders", 1): batch_of(b"a")}
+    pending = world.begin(handle, request(batches), 12)
+    assert pending.is_answered
+    assert [answer.error_code for answer in answers(pending.answer)] == [
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    ]

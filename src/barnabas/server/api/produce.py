@@ -82,6 +82,8 @@ async def handle(request: ProduceRequest, call: Call) -> ProduceResponse | None:
             for topic in request.topic_data
         ]
     )
+    if appends.owed and appends.failure is not None:
+        appends.look_again()
     if appends.owed:
         purgatory = call.broker.purgatory
         await purgatory.park(appends.owed, request.timeout_ms, appends.take_note, "Produce")
@@ -165,6 +167,11 @@ class _Appends:
                 del self.owed[partition]
                 self._settle(answers, outcome)
         return not self.owed
+
+    def look_again(self) -> None:
+        """A later append may have ended the disk of an earlier one, before that one waited."""
+        for partition in tuple(self.owed):
+            self.take_note(partition, 0)
 
     def give_up(self) -> None:
         """The wait is over: what has not been promised by now was not kept."""
