@@ -1,7 +1,9 @@
 """A follower ends up with its leader's log, whatever both have been through."""
 
+import logging
 from collections.abc import Callable
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.replication.following.pair import Pair, content
@@ -122,13 +124,17 @@ def test_who_is_before_the_leaders_start_begins_there_anew(pair: Pair) -> None:
     assert pair.followed.high_watermark == 4
 
 
-def test_a_start_within_a_batch_brings_the_whole_batch(pair: Pair) -> None:
+def test_a_start_within_a_batch_brings_the_whole_batch(
+    pair: Pair, caplog: pytest.LogCaptureFixture
+) -> None:
     pair.append(b"a")
     pair.append(b"b", b"c", b"d")
     pair.led.high_watermark = 4
     pair.led.delete_records(2)
     pair.settle()
     assert (pair.followed.log.start_offset, pair.followed.log.end_offset) == (2, 4)
+    # Nothing is amiss: the follower had nothing before.
+    assert not [each for each in caplog.records if each.levelno > logging.INFO]
 
 
 def test_who_is_beyond_the_leaders_end_without_a_common_epoch_is_cut_there(pair: Pair) -> None:

@@ -65,7 +65,9 @@ class Intake:
             raise Nonsense(f"it has offsets {start_offset} to {end_offset}")
         if start_offset <= own_end_offset <= end_offset:
             raise Nonsense(f"offset {own_end_offset} is within {start_offset} to {end_offset}")
-        _logger.warning(
+        is_new = partition.log.start_offset == own_end_offset
+        _logger.log(
+            logging.INFO if is_new else logging.WARNING,
             "%s ends at offset %d, its leader has %d to %d: it follows from there",
             followed.name,
             own_end_offset,
