@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from tests.conformance.brokers import BrokerProcess, free_port
@@ -49,9 +50,10 @@ def test_a_python_example_runs(addresses: dict[str, str], example: str) -> None:
         assert promised in done.stdout
 
 
-def test_the_shell_examples_run_on_the_example_of_settings(tmp_path: Path) -> None:
-    settings, *_ = blocks(OPERATIONS, "properties")
-    (tmp_path / "server.properties").write_text(settings)
+def test_the_shell_examples_run_on_the_examples_of_settings(tmp_path: Path) -> None:
+    for settings in blocks(OPERATIONS, "properties"):
+        if name := re.match(r"# (\S+\.properties)\n", settings):
+            (tmp_path / name[1]).write_text(settings)
     command = tmp_path / "bin" / "barnabas"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m barnabas.cli "$@"\n')
@@ -67,7 +69,28 @@ def test_the_shell_examples_run_on_the_example_of_settings(tmp_path: Path) -> No
             check=False,
         )
         assert done.returncode == 0, done.stderr
-    assert (tmp_path / "data" / "meta.properties").exists()
+    for directory in ("data", "controller-101", "broker-1"):
+        assert (tmp_path / directory / "meta.properties").exists()
+
+
+def test_the_table_of_metrics_names_what_is_there(addresses: dict[str, str]) -> None:
+    text = urlopen(f"http://{addresses['localhost:9308']}/metrics").read().decode()
+    told = re.findall(
+        r"^\| (`kafka_(?:server_r|controller|server_brokerm).*?) \|", OPERATIONS.read_text(), re.M
+    )
+    names = [name for cell in told for name in _expanded(cell)]
+    assert len(names) > 20
+    assert [name for name in names if name not in text] == []
+
+
+def _expanded(cell: str) -> list[str]:
+    """The names in a cell of the table, `a_{b,c}` being two of them."""
+    names = []
+    for name in re.findall(r"`([^`]+)`", cell):
+        head, brace, rest = name.partition("{")
+        choices, _, tail = rest.partition("}")
+        names += [head + each + tail for each in choices.split(",")] if brace else [head]
+    return names
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
