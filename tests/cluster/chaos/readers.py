@@ -11,7 +11,7 @@ from tests.cluster.chaos.writers import CONNECTION, PARTITIONS
 Place = tuple[str, int]
 """Topic and partition."""
 
-END_S = 120
+END_S = 60
 
 
 @dataclass(slots=True, frozen=True)
@@ -63,7 +63,9 @@ class Reader(threading.Thread):
                 self._note(message)
             if self._ends is not None:
                 deadline_s = deadline_s or time.monotonic() + END_S
-                assert time.monotonic() < deadline_s, f"{self.name}: no end in {END_S} s"
+                assert time.monotonic() < deadline_s, (
+                    f"not at the end {self._ends} in {END_S} s, but at {positions(consumer)}"
+                )
 
     def _note(self, message: Message) -> None:
         topic, index = message.topic(), message.partition()
@@ -77,11 +79,16 @@ class Reader(threading.Thread):
     def _is_at_end(self, consumer: Consumer) -> bool:
         if self._ends is None:
             return False
-        at = consumer.position([TopicPartition(*place) for place in self._ends])
-        return all(each.offset >= self._ends[each.topic, each.partition] for each in at)
+        at = positions(consumer)
+        return all(at[place] >= end for place, end in self._ends.items())
 
 
 LOST = {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE}
+
+
+def positions(consumer: Consumer) -> dict[Place, int]:
+    at = consumer.position(consumer.assignment())
+    return {(each.topic, each.partition): each.offset for each in at}
 
 
 def read_all(bootstrap: str, topics: list[str], isolation: str) -> dict[Place, list[Seen]]:
