@@ -55,6 +55,18 @@ TARGETS = [
     Target(r"memory, .* offsets", "peak_rss_mb", Bound.AT_MOST, 150),
     Target(r"create topics one by one", "ms_per_topic", Bound.AT_MOST, 3),
     Target(r"restart, .*", "start_s", Bound.AT_MOST, 1),
+    Target(r"3 copies: produce .*", "mb_per_s", Bound.AT_LEAST_TIMES_KAFKA, 1.0),
+    Target(r"3 copies: .*", "broker_cpu_s_per_gb", Bound.AT_MOST_TIMES_KAFKA, 0.6),
+    Target(r"3 copies: paced .*", "median_ms", Bound.AT_MOST_TIMES_KAFKA, 1.0),
+    Target(r"3 copies: paced .*", "p99_ms", Bound.AT_MOST_TIMES_KAFKA, 1.0),
+    Target(r"(kill|clean stop) .*", "longest_gap_s", Bound.AT_MOST_TIMES_KAFKA, 1.0),
+    Target(r"(kill|clean stop) .*", "whole_again_s", Bound.AT_MOST_TIMES_KAFKA, 1.0),
+    Target(r"kill .* controller", "elected_s", Bound.AT_MOST_TIMES_KAFKA, 1.0),
+    Target(r"kill .* controller", "topic_created_s", Bound.AT_MOST_TIMES_KAFKA, 1.0),
+    Target(r".* partitions, 3 copies: .*", "led_again_s", Bound.AT_MOST_TIMES_KAFKA, 1.0),
+    Target(r".* partitions, 3 copies: .*", "batches_of_elections", Bound.AT_MOST, 1),
+    Target(r".* partitions, 3 copies: .*", "start_to_led_s", Bound.AT_MOST_TIMES_KAFKA, 1.0),
+    Target(r".* partitions, 3 copies: .*", "idle_cpu_percent", Bound.AT_MOST_TIMES_KAFKA, 1.0),
 ]
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -30,10 +31,10 @@ Ending = Callable[[Node], None]
 @contextmanager
 def replicated(cluster: ClusterContender) -> Iterator[str]:
     """A topic of which every broker leads some partitions."""
-    with contextlib.ExitStack() as stack:
-        cluster.create(["failover"], PARTITIONS)
-        stack.callback(cluster.delete, ["failover"])
-        yield "failover"
+    topic = f"failover-{uuid.uuid4().hex[:8]}"
+    cluster.create([topic], PARTITIONS)
+    yield topic
+    cluster.delete([topic])
 
 
 def end_a_leader(ending: Ending, cluster: ClusterContender, topic: str) -> Figures:
@@ -56,10 +57,11 @@ def elect_a_controller(cluster: ClusterContender, _: Any) -> Figures:
     victim.kill()
     _await(lambda: any(map(_leads_the_quorum, others)), "another controller is active")
     elected_s = time.perf_counter()
-    _await(lambda: _creates(others[0], "elected"), "a topic is created")
+    topic = f"elected-{uuid.uuid4().hex[:8]}"
+    _await(lambda: _creates(others[0], topic), "a topic is created")
     created_s = time.perf_counter()
     _heal(cluster, victim)
-    cluster.delete(["elected"])
+    cluster.delete([topic])
     return {"elected_s": elected_s - ended_s, "topic_created_s": created_s - ended_s}
 
 

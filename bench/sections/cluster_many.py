@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ STEP_S = 0.01
 
 @contextmanager
 def many_partitions(cluster: ClusterContender) -> Iterator[list[str]]:
-    names = [f"many-{index}" for index in range(TOPICS)]
+    names = [f"many-{uuid.uuid4().hex[:8]}" for _ in range(TOPICS)]
     cluster.create(names, cluster.count(PARTITIONS_EACH))
     cluster.pause_s(5)
     yield names
