@@ -170,6 +170,10 @@ def test_kafkas_tools(mixed: Cluster, topic: str, tmp_path: Path) -> None:
     assert mixed.leader_of(topic, 1).node_id == 2
     reassign(mixed, topic, {0: [2, 1], 1: [1, 2]}, tmp_path / "together.json")
     mixed.await_whole()
+    everything = ("--election-type", "preferred", "--all-topic-partitions")
+    cluster_tool(mixed, "leader-election", *everything)
+    wait_until(lambda: mixed.leader_of(topic, 0).node_id == 2, "2 leads 0")
+    wait_until(lambda: mixed.leader_of(topic, 1).node_id == 1, "1 leads 1")
     assert read(mixed, topic, partitions=PARTITIONS) == written
     status = cluster_tool(mixed, "metadata-quorum", "describe", "--status")
     assert re.search(r"LeaderId: +10\d", status)
