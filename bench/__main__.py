@@ -92,6 +92,8 @@ def run_clusters(clusters: list[ClusterContender], sections: list[str], repeat: 
         say(f"== three nodes of {cluster.name}")
         with cluster.running():
             for section in chosen:
+                if section in NEED_WARM_UP:
+                    cluster.warm_up()
                 for case in CLUSTER_SECTIONS[section]:
                     measure(case, [cluster], repeat)
 

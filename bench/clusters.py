@@ -1,100 +1,125 @@
-"""Three nodes of one implementation, loaded and weighed like one broker."""
+"""Three nodes of one implementation, each broker and controller, as one thing to measure."""
 
 import contextlib
-import os
+import shutil
 import time
-import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
-from confluent_kafka.admin import NewTopic
+from confluent_kafka.cimpl import NewTopic
+from tests.cluster.ask import view
 from tests.cluster.cluster import Cluster
 from tests.cluster.node import BARNABAS, KAFKA, Node, Program
+from tests.conformance.brokers import wait_until
 
 from bench.brokers import peer_bench
 
 COPIES = 3
 PARTITIONS = 3
+"""Of a topic that is produced to: each broker leads one."""
+
+HEAP = "-Xmx1G -Xms1G"
+"""As Kafka's own scripts start a broker."""
+
+PATIENCE_S = 120
 
 
-class Nodes:
-    """The processes of a cluster as if they were one."""
+class Processes:
+    """All nodes that run, weighed together."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     def cpu_s(self) -> float:
-        return float(sum(process.cpu_s() for process in self._processes()))
+        return float(sum(process.cpu_s() for process in self._each()))
 
     def rss_mb(self) -> float:
-        return float(sum(process.rss_mb() for process in self._processes()))
+        return float(sum(process.rss_mb() for process in self._each()))
 
-    def _processes(self) -> list[peer_bench.Process]:  # type: ignore[name-defined]
-        nodes = self._cluster.nodes.values()
-        return [peer_bench.Process(node.pid) for node in nodes if node.is_running]
+    def _each(self) -> Iterator[peer_bench.Process]:  # type: ignore[name-defined]
+        for node in self._cluster.nodes.values():
+            if node.is_running:
+                yield peer_bench.Process(node.pid)
 
 
 class ClusterContender(peer_bench.Bench):  # type: ignore[misc, name-defined]
-    """A cluster of combined nodes with a copy of everything on each."""
+    """A cluster to start, to load, to hurt and to weigh; its figures collect in `results`."""
 
     name: str
     program: Program
+    warm_up_records: int
+    """Enough for a compiler to have done its work, where there is one."""
 
     def __init__(self, directory: Path, *, scale: float) -> None:
         self.directory = directory / f"{self.name.lower()}-cluster"
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self.cluster = Cluster.combined(self.directory, [self.program] * COPIES)
-        super().__init__(
-            SimpleNamespace(
-                bootstrap=self.cluster.nodes[1].bootstrap, pid=None, scale=scale, repeat=1
-            )
-        )
-        self.bootstrap = self.cluster.bootstrap
-
-    @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
-        os.environ.setdefault("KAFKA_HEAP_OPTS", "-Xmx1G -Xms1G")  # as Kafka's own scripts
-        with self.cluster:
-            self.process = Nodes(self.cluster)
-            yield
+        super().__init__(SimpleNamespace(bootstrap="127.0.0.1:0", pid=None, scale=scale))
+        self.cluster: Cluster
 
     def count(self, records: int) -> int:
         return max(int(records * self.options.scale), 10)
 
-    def create(self, names: Sequence[str], partitions: int = PARTITIONS) -> None:
-        """And wait until every replica is in sync."""
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """From nothing to a cluster that has started; afterwards nothing is left of it."""
+        self.cluster = Cluster.combined(self.directory, [self.program] * COPIES)
+        self.bootstrap = self.cluster.bootstrap
+        self.process = Processes(self.cluster)
+        with self.cluster:
+            yield
+        shutil.rmtree(self.directory)
+
+    def warm_up(self) -> None:
+        for settings in peer_bench.SMALL_BATCH, peer_bench.LARGE_BATCH:
+            with self.topic() as topic:
+                self.perf_produce(topic, self.count(self.warm_up_records), 100, **settings)
+
+    def create(self, names: list[str], partitions: int = PARTITIONS) -> None:
         admin = self.admin()
         new = [NewTopic(name, partitions, COPIES) for name in names]
-        for created in admin.create_topics(new).values():
+        for created in admin.create_topics(new, operation_timeout=PATIENCE_S).values():
             created.result()
-        self.cluster.await_whole(120)
+        wait_until(partial(self._has, names, partitions), "new topics are everywhere", PATIENCE_S)
 
-    @contextlib.contextmanager
-    def topic(self) -> Iterator[str]:
-        name = f"bench-{uuid.uuid4().hex[:8]}"
-        self.create([name])
-        try:
-            yield name
-        finally:
-            self.delete([name])
-
-    def others(self, *but: Node) -> list[Node]:
-        return [node for node in self.cluster.nodes.values() if node not in but]
+    def others(self, *left_out: Node) -> list[Node]:
+        return [node for node in self.cluster.nodes.values() if node not in left_out]
 
     def pause_s(self, seconds: float) -> None:
-        """Let what was done before come to rest."""
-        time.sleep(seconds)
+        """Let what was begun come to an end."""
+        time.sleep(seconds if self.options.scale >= 1 else seconds / 5)
+
+    def _has(self, names: list[str], partitions: int) -> bool:
+        """Whether every broker knows the topics, and every replica of them is in sync."""
+        with contextlib.suppress(OSError):
+            return all(
+                (name, index) in seen.partitions and seen.partitions[name, index].is_whole
+                for seen in (view(node.port) for node in self.cluster.brokers)
+                for name in names
+                for index in range(partitions)
+            )
+        return False
 
 
 class KafkaCluster(ClusterContender):
     name = "Kafka"
-    program = KAFKA
+    program = Program(KAFKA.name, KAFKA.storage, ("env", f"KAFKA_HEAP_OPTS={HEAP}", *KAFKA.start))
+    warm_up_records = 2_000_000
 
 
 class BarnabasCluster(ClusterContender):
     name = "Barnabas"
-    program = BARNABAS
+    # As installed: without what the tests put in its way, with the bytecode it has compiled.
+    program = Program(
+        BARNABAS.name,
+        BARNABAS.storage,
+        (
+            "env",
+            *(f"--unset={name}" for name in ("NODE_DISK", "PYTHONDONTWRITEBYTECODE")),
+            *BARNABAS.start,
+        ),
+    )
+    warm_up_records = 50_000
 
 
 CLUSTERS: list[type[ClusterContender]] = [KafkaCluster, BarnabasCluster]

@@ -55,5 +55,6 @@ NEED_WARM_UP = {
     "commit",
     "members",
     "transactions",
+    "cluster-speed",
 }
 """Sections that would measure a JVM before its compiler has done its work."""
