@@ -189,8 +189,11 @@ class Node:
         self._chores.now_and_then(self.snapshots.maintain)
         self._chores.now_and_then(LeaderWatch(self.quorum, self.cluster_id, self._fatal).look)
         if self.settings.is_broker:
-            await self._open_broker()
+            await self._join_brokers()
         await self._open_metrics()
+        if self._broker_side is not None:
+            self._broker_side.serve()
+            self._chores.keep_house(self._broker_side.partitions)
         log.info(
             "node %d of cluster %s serves %s",
             self.settings.node_id,
@@ -198,7 +201,7 @@ class Node:
             ", ".join(map(str, self.listeners)),
         )
 
-    async def _open_broker(self) -> None:
+    async def _join_brokers(self) -> None:
         await self._storage.recover(
             self._threads, lambda topic: rules_of(topic, self._resolver).log
         )
@@ -220,8 +223,6 @@ class Node:
         failing.cancel()
         self._require_no_failure()
         await joining
-        side.serve()
-        self._chores.keep_house(side.partitions)
 
     async def _open_metrics(self) -> None:
         address = self.settings["barnabas.metrics.listener"]
