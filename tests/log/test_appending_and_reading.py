@@ -171,8 +171,8 @@ def test_a_follower_keeps_offsets_and_epochs(workshop: Workshop) -> None:
     log = workshop.create()
     log.append_as_follower(placed(0, [b"a", b"b"], leader_epoch=3) + placed(2, [b"c"], 5), NOW_MS)
     assert read_all(log) == [(0, b"a"), (1, b"b"), (2, b"c")]
-    assert log.epoch_end_offset(3) == (3, 2)
-    assert log.epoch_end_offset(5) == (5, 3)
+    assert log.epoch_end(3) == (3, 2)
+    assert log.epoch_end(5) == (5, 3)
 
 
 def test_a_follower_takes_gaps_and_ignores_a_cut_off_batch(workshop: Workshop) -> None:

@@ -28,11 +28,11 @@ def epochs(tmp_path: Path) -> EpochHistory:
     ],
 )
 def test_where_an_epoch_ended(epochs: EpochHistory, asked: int, expected: tuple[int, int]) -> None:
-    assert epochs.end_offset(asked, 99) == expected
+    assert epochs.end_of(asked, 99) == expected
 
 
 def test_an_empty_history_knows_nothing(tmp_path: Path) -> None:
-    assert EpochHistory(str(tmp_path), []).end_offset(0, 5) == (-1, -1)
+    assert EpochHistory(str(tmp_path), []).end_of(0, 5) == (-1, -1)
 
 
 def test_an_epoch_that_goes_on_begins_where_it_began(epochs: EpochHistory) -> None:

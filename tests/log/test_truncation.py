@@ -49,7 +49,7 @@ def test_epochs_beyond_the_cut_are_forgotten(workshop: Workshop) -> None:
         log.append_as_leader(batch([b"x"] * 2), epoch, NOW_MS)
     log.truncate_to(4)
     assert log.latest_epoch == 2
-    assert log.epoch_end_offset(2) == (2, 4)
+    assert log.epoch_end(2) == (2, 4)
 
 
 def test_the_recovery_point_never_exceeds_the_end(workshop: Workshop) -> None:

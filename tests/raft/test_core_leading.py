@@ -14,8 +14,9 @@ from tests.raft.members import (
     voters_of,
 )
 
+from barnabas.log import EpochEnd
 from barnabas.raft.effects import HighWatermark
-from barnabas.raft.messages import Announce, BeginEpoch, EpochEnd, EpochTold, FetchVerdict
+from barnabas.raft.messages import Announce, BeginEpoch, EpochTold, FetchVerdict
 from barnabas.raft.roles import Follower, Leader, Resigned, Unattached
 from barnabas.raft.snapshots import SnapshotId
 from barnabas.raft.voters import ReplicaKey, Voter, Voters

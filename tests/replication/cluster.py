@@ -190,7 +190,7 @@ class Cluster:
             "leader_start_offset": found.start_offset,
         }
         if found.diverging is not None:
-            epoch, end_offset = log.epoch_end_offset(found.diverging.epoch)
+            epoch, end_offset = log.epoch_end(found.diverging.epoch)
             ends = [found.diverging.end_offset, *([end_offset] if epoch >= 0 else [])]
             follower.truncate_to(min(ends))
         elif found.records is not None:

@@ -3,6 +3,7 @@
 from barnabas.log.checkpointing import Checkpoint
 from barnabas.log.config import LogConfig
 from barnabas.log.directory import LogDirectory, PartitionKey
+from barnabas.log.epochs import EpochEnd
 from barnabas.log.failures import CorruptLog, LogDirFailure
 from barnabas.log.files import OpenFiles
 from barnabas.log.flush import Flush
@@ -20,6 +21,7 @@ __all__ = [
     "Checkpoint",
     "CorruptLog",
     "DirectoryInUse",
+    "EpochEnd",
     "Flush",
     "Log",
     "LogConfig",

@@ -20,6 +20,16 @@ class EpochStart(NamedTuple):
     offset: int
 
 
+class EpochEnd(NamedTuple):
+    """An epoch and the first offset after its last record."""
+
+    epoch: int
+    end_offset: int
+
+
+UNKNOWN_END = EpochEnd(NO_EPOCH, NO_OFFSET)
+
+
 class EpochHistory:
     """Epochs and start offsets, both strictly ascending.
 
@@ -68,19 +78,19 @@ class EpochHistory:
         self.latest = epoch
         self.unsynced = self._unsaved = True
 
-    def end_offset(self, epoch: int, log_end: int) -> tuple[int, int]:
-        """The largest epoch up to `epoch` and where it ended; (-1, -1) if that is unknown."""
+    def end_of(self, epoch: int, log_end: int) -> EpochEnd:
+        """Where the largest epoch up to `epoch` ended; UNKNOWN_END if there is no telling."""
         starts = self._starts
         if epoch == NO_EPOCH or not starts:
-            return NO_EPOCH, NO_OFFSET
+            return UNKNOWN_END
         if epoch == self.latest:
-            return epoch, log_end
+            return EpochEnd(epoch, log_end)
         after = bisect_right(starts, epoch, key=lambda start: start.epoch)
         if after == len(starts):
-            return NO_EPOCH, NO_OFFSET
+            return UNKNOWN_END
         if after == 0:
-            return epoch, starts[0].offset
-        return starts[after - 1].epoch, starts[after].offset
+            return EpochEnd(epoch, starts[0].offset)
+        return EpochEnd(starts[after - 1].epoch, starts[after].offset)
 
     def epoch_at(self, offset: int) -> int:
         """The epoch of the leader that wrote `offset`."""

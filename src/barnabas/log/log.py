@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from barnabas.log import following, timestamps
+from barnabas.log.epochs import EpochEnd
 from barnabas.log.producers import Producer, end_marker
 from barnabas.log.rolling import must_roll
 from barnabas.log.slices import Slice
@@ -207,9 +208,9 @@ class Log(KeptLog):
         """A leader of `epoch` writes from `offset` on."""
         self.epochs.assign(epoch, offset)
 
-    def epoch_end_offset(self, epoch: int) -> tuple[int, int]:
+    def epoch_end(self, epoch: int) -> EpochEnd:
         """The largest epoch up to `epoch` and where it ends; (-1, -1) if that is unknown."""
-        return self.epochs.end_offset(epoch, self.end_offset)
+        return self.epochs.end_of(epoch, self.end_offset)
 
     @property
     def first_unstable_offset(self) -> int | None:

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from barnabas.log import EpochEnd
 from barnabas.raft.exchange import Address, leader_address, only_partition
-from barnabas.raft.messages import EpochEnd, FetchVerdict
+from barnabas.raft.messages import FetchVerdict
 from barnabas.raft.metadata_log import METADATA_TOPIC
 from barnabas.raft.roles import NOBODY
 from barnabas.raft.snapshots import SnapshotId

@@ -9,6 +9,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
+from barnabas.log import EpochEnd
 from barnabas.raft.core import ANYONE
 from barnabas.raft.downloads import SnapshotDownload
 from barnabas.raft.driver import Driver, as_failure
@@ -23,7 +24,6 @@ from barnabas.raft.fetch_exchange import (
     snapshot_request,
 )
 from barnabas.raft.flushing import Background
-from barnabas.raft.messages import EpochEnd
 from barnabas.raft.publishing import Publishing
 from barnabas.raft.snapshots import SnapshotId
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation

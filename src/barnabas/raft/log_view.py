@@ -2,7 +2,8 @@
 
 from typing import Protocol
 
-from barnabas.raft.messages import EpochEnd, FetchVerdict
+from barnabas.log import EpochEnd
+from barnabas.raft.messages import FetchVerdict
 from barnabas.raft.snapshots import SnapshotId
 
 

@@ -4,18 +4,11 @@ The driver turns these into Vote, BeginQuorumEpoch, EndQuorumEpoch and Fetch, an
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from barnabas.log import EpochEnd
 from barnabas.raft.snapshots import SnapshotId
 from barnabas.raft.voters import ReplicaKey
 from barnabas.wire.errors import ErrorCode
-
-
-class EpochEnd(NamedTuple):
-    """An epoch, and the first offset after its last record."""
-
-    epoch: int
-    end_offset: int
 
 
 @dataclass(slots=True, frozen=True)

@@ -7,12 +7,11 @@ votes by its control records, and is kept in step with it here.
 from collections.abc import Iterator
 from pathlib import Path
 
-from barnabas.log import Log, LogConfig, LogDirectory
+from barnabas.log import EpochEnd, Log, LogConfig, LogDirectory
 from barnabas.log.flush import Flush
 from barnabas.log.slices import Slice
 from barnabas.raft.downloads import SnapshotDownload
 from barnabas.raft.listener import CommittedBatch
-from barnabas.raft.messages import EpochEnd
 from barnabas.raft.quorum_config import QuorumConfig
 from barnabas.raft.retention import expendable
 from barnabas.raft.snapshots import (
@@ -123,14 +122,14 @@ class MetadataLog:
 
     def epoch_end(self, epoch: int) -> EpochEnd:
         """The largest epoch up to `epoch`, and where it ends here."""
-        found, end_offset = self._log.epoch_end_offset(epoch)
-        if found == _NO_EPOCH:
+        end = self._log.epoch_end(epoch)
+        if end.epoch == _NO_EPOCH:
             return EpochEnd(self.last_epoch, self.end_offset)
         oldest = self.oldest_snapshot
-        if oldest and oldest.end_offset == end_offset and found == epoch:
+        if oldest and end == (epoch, oldest.end_offset):
             # It is older than what the log has: the snapshot is what the log begins with.
             return EpochEnd(oldest.epoch, oldest.end_offset)
-        return EpochEnd(found, end_offset)
+        return end
 
     @property
     def oldest_snapshot(self) -> SnapshotId | None:

@@ -3,7 +3,7 @@
 from barnabas.replication.background import Background
 from barnabas.replication.holdings import Holding, holdings_of
 from barnabas.replication.isr_changes import AskController
-from barnabas.replication.leading import EpochEnd, FetchedPartition
+from barnabas.replication.leading import FetchedPartition
 from barnabas.replication.partition import Partition
 from barnabas.replication.partitions import Partitions
 from barnabas.replication.ports import Waiting
@@ -14,7 +14,6 @@ __all__ = [
     "NO_EPOCH",
     "AskController",
     "Background",
-    "EpochEnd",
     "FetchedPartition",
     "Holding",
     "Partition",

@@ -7,7 +7,7 @@ log, and followers can only hold it back.
 from dataclasses import replace
 from typing import NamedTuple
 
-from barnabas.log import Log, Slice
+from barnabas.log import EpochEnd, Log, Slice
 from barnabas.metadata.states import PartitionState
 from barnabas.replication import refusals
 from barnabas.replication.leadership import Follower, Leadership, Proposal
@@ -29,13 +29,6 @@ _TOLD_BY_METADATA = frozenset(
     )
 )
 """The controller's answers that say that the metadata has moved on: it will tell the rest."""
-
-
-class EpochEnd(NamedTuple):
-    """The largest epoch not above the one asked for, and the offset at which it ended."""
-
-    epoch: int
-    end_offset: int
 
 
 class FetchedPartition(NamedTuple):
@@ -286,7 +279,7 @@ class LeadingReplica(Replica):
 
     def _divergence(self, offset: int, last_fetched_epoch: int) -> EpochEnd | None:
         """Where the reader's log left ours, if it did (KIP-595)."""
-        end = EpochEnd(*self.log.epoch_end_offset(last_fetched_epoch))
+        end = self.log.epoch_end(last_fetched_epoch)
         if end.epoch == NO_EPOCH or offset < self.log.start_offset:
             raise refusals.out_of_range(self, offset)
         if end.epoch < last_fetched_epoch or end.end_offset < offset:

@@ -4,9 +4,9 @@ The partition decides, the log stores. Here is what clients ask for; `leading` h
 ask for, and `replica` how this replica follows.
 """
 
-from barnabas.log import Appended, LogDirFailure, Verification
+from barnabas.log import Appended, EpochEnd, LogDirFailure, Verification
 from barnabas.replication import refusals
-from barnabas.replication.leading import EpochEnd, FetchedPartition, LeadingReplica
+from barnabas.replication.leading import FetchedPartition, LeadingReplica
 from barnabas.replication.ports import Marker
 from barnabas.replication.replica import NO_EPOCH, READ_UNCOMMITTED
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -164,7 +164,7 @@ class Partition(LeadingReplica):
     def epoch_end(self, epoch: int, leader_epoch: int = NO_EPOCH) -> EpochEnd:
         """Where `epoch` ended in this log; both -1 where the log cannot tell."""
         self.require_leader(leader_epoch)
-        return EpochEnd(*self.log.epoch_end_offset(epoch))
+        return self.log.epoch_end(epoch)
 
     def delete_records(self, before_offset: int) -> int:
         """Let go of the records before an offset; the offset at which the log now starts.

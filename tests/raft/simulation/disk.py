@@ -4,8 +4,8 @@ from bisect import bisect_right
 from random import Random
 from typing import NamedTuple
 
+from barnabas.log import EpochEnd
 from barnabas.raft.effects import QuorumState
-from barnabas.raft.messages import EpochEnd
 from barnabas.raft.snapshots import SnapshotId
 from barnabas.raft.voters import Voters
 

@@ -9,7 +9,7 @@ def truncation_offset(log: Log, leader_epoch: int, leader_end_offset: int) -> in
     An epoch that this log does not have cannot end the common part: then it ends with our
     largest epoch before that one, and the next fetch asks about that.
     """
-    epoch, end_offset = log.epoch_end_offset(leader_epoch)
+    epoch, end_offset = log.epoch_end(leader_epoch)
     if epoch < 0:
         return min(leader_end_offset, log.end_offset)
     if epoch != leader_epoch:
