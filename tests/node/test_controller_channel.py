@@ -11,7 +11,7 @@ from tests.server.controller_api.house import House
 from tests.simulation.clock import SimulatedLoop
 
 from barnabas.node.controller_channel import ControllerChannel
-from barnabas.raft.served import QuorumLeader
+from barnabas.raft import QuorumLeader
 from barnabas.server.call import Call
 from barnabas.server.envelopes import read_client_host, read_principal, write_answer
 from barnabas.wire.apis import api

@@ -10,9 +10,10 @@ import logging
 from abc import ABC, abstractmethod
 from typing import Any, Final
 
+from barnabas.raft import Quorum, QuorumLeader
 from barnabas.server.call import Call
 from barnabas.server.controller_api import HANDLERS
-from barnabas.server.controller_node import ControllerNode, Leader, Quorum
+from barnabas.server.controller_node import ControllerNode
 from barnabas.server.envelopes import open_answer, seal
 from barnabas.server.errors import error_response, is_from_a_standby
 from barnabas.wire.apis import ApiKey, api
@@ -85,7 +86,7 @@ class ControllerChannel:
         return None
 
     def _send(
-        self, question: "_Question", leader: Leader, left_s: float
+        self, question: "_Question", leader: QuorumLeader, left_s: float
     ) -> "asyncio.Future[Message | OSError]":
         """The response, or why there is none; also that another node leads by now."""
         loop = asyncio.get_running_loop()

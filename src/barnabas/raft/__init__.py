@@ -7,6 +7,7 @@ other members, and Kafka's files: the log in `__cluster_metadata-0`, the snapsho
 
 from barnabas.raft.bootstrap import format_metadata, read_bootstrap
 from barnabas.raft.describing import QuorumDescription
+from barnabas.raft.exchange import QuorumLeader
 from barnabas.raft.listener import CommittedBatch, QuorumListener
 from barnabas.raft.metadata_log import METADATA_TOPIC
 from barnabas.raft.quorum import Quorum
@@ -22,6 +23,7 @@ __all__ = [
     "QuorumConfig",
     "QuorumDescription",
     "QuorumError",
+    "QuorumLeader",
     "QuorumListener",
     "SnapshotId",
     "SnapshotWriter",

@@ -15,9 +15,10 @@ from barnabas.raft.contacts import Contacts
 from barnabas.raft.control import ControlRecord, control_batch, leader_change, voter_records
 from barnabas.raft.core import Raft
 from barnabas.raft.effects import AppendLeaderChange, Effect, Persist
+from barnabas.raft.exchange import QuorumLeader
 from barnabas.raft.metadata_log import MetadataLog
 from barnabas.raft.quorum_config import QuorumConfig
-from barnabas.raft.roles import Leader
+from barnabas.raft.roles import NOBODY, Leader
 from barnabas.raft.voter_history import BEFORE_THE_LOG
 from barnabas.raft.voters import Voter
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -78,6 +79,20 @@ class Driver:
     def is_alone(self) -> bool:
         """Whether this node is the only voter: then it needs nobody to commit."""
         return len(self.raft.voters) == 1 and self.raft.is_voter
+
+    @property
+    def leader(self) -> QuorumLeader | None:
+        """Who leads, if it is known where it listens."""
+        raft = self.raft
+        if raft.leader_id == NOBODY:
+            return None
+        if raft.leader_id == self.node.node_id:
+            address = self.addresses.choose(self.node.endpoints)
+        else:
+            address = self.addresses.of(raft.leader_id)
+        if address is None:
+            return None
+        return QuorumLeader(raft.leader_id, raft.epoch, address.host, address.port)
 
     def refuse(self, cluster_id: str | None) -> ErrorCode:
         """What keeps this node from answering anybody of that cluster."""

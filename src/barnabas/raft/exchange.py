@@ -4,7 +4,9 @@ Every request and every answer is about one topic with one partition, the metada
 answer that is not is no answer: reading it gives None.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 
 from barnabas.raft.messages import (
     BeginEpoch,
@@ -21,10 +23,22 @@ from barnabas.wire.messages import begin_quorum_epoch as begin
 from barnabas.wire.messages import end_quorum_epoch as end
 from barnabas.wire.messages import vote
 
+E = TypeVar("E")
+
 
 class Address(NamedTuple):
     """Where a controller listens."""
 
+    host: str
+    port: int
+
+
+@dataclass(slots=True, frozen=True)
+class QuorumLeader:
+    """Who leads the quorum, and where its controller listens."""
+
+    node_id: int
+    epoch: int
     host: str
     port: int
 
@@ -52,6 +66,13 @@ def leader_address(response: Any, leader_id: int) -> Address | None:
         if node.node_id == leader_id and node.host and node.port > 0:
             return Address(node.host, node.port)
     return None
+
+
+def node_endpoints(endpoint: Callable[..., E], leader: QuorumLeader | None) -> list[E]:
+    """Where the leader listens, as a response says it; every API has an `endpoint` of its own."""
+    if leader is None:
+        return []
+    return [endpoint(node_id=leader.node_id, host=leader.host, port=leader.port)]
 
 
 # Vote
@@ -95,7 +116,7 @@ def read_vote_request(request: vote.VoteRequest) -> VoteAsked | None:
     )
 
 
-def vote_response(told: VoteTold, leader: list[vote.NodeEndpoint]) -> vote.VoteResponse:
+def vote_response(told: VoteTold, leader: QuorumLeader | None) -> vote.VoteResponse:
     return vote.VoteResponse(
         topics=[
             vote.ResponseTopicData(
@@ -110,7 +131,7 @@ def vote_response(told: VoteTold, leader: list[vote.NodeEndpoint]) -> vote.VoteR
                 ],
             )
         ],
-        node_endpoints=leader,
+        node_endpoints=node_endpoints(vote.NodeEndpoint, leader),
     )
 
 
@@ -206,22 +227,22 @@ def read_end_request(request: end.EndQuorumEpochRequest) -> EndEpoch | None:
     return EndEpoch(partition.leader_id, partition.leader_epoch, candidates)
 
 
-def begin_response(
-    told: EpochTold, leader: list[begin.NodeEndpoint]
-) -> begin.BeginQuorumEpochResponse:
+def begin_response(told: EpochTold, leader: QuorumLeader | None) -> begin.BeginQuorumEpochResponse:
     partition = begin.ResponsePartitionData(
         error_code=told.error, leader_id=told.leader_id, leader_epoch=told.epoch
     )
     topic = begin.ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
-    return begin.BeginQuorumEpochResponse(topics=[topic], node_endpoints=leader)
+    nodes = node_endpoints(begin.NodeEndpoint, leader)
+    return begin.BeginQuorumEpochResponse(topics=[topic], node_endpoints=nodes)
 
 
-def end_response(told: EpochTold, leader: list[end.NodeEndpoint]) -> end.EndQuorumEpochResponse:
+def end_response(told: EpochTold, leader: QuorumLeader | None) -> end.EndQuorumEpochResponse:
     partition = end.ResponsePartitionData(
         error_code=told.error, leader_id=told.leader_id, leader_epoch=told.epoch
     )
     topic = end.ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
-    return end.EndQuorumEpochResponse(topics=[topic], node_endpoints=leader)
+    nodes = node_endpoints(end.NodeEndpoint, leader)
+    return end.EndQuorumEpochResponse(topics=[topic], node_endpoints=nodes)
 
 
 def read_epoch_response(

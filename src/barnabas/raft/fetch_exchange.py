@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 
 from barnabas.log import EpochEnd
-from barnabas.raft.exchange import Address, leader_address, only_partition
+from barnabas.raft.exchange import (
+    Address,
+    QuorumLeader,
+    leader_address,
+    node_endpoints,
+    only_partition,
+)
 from barnabas.raft.messages import FetchVerdict
 from barnabas.raft.metadata_log import METADATA_TOPIC
 from barnabas.raft.roles import NOBODY
@@ -111,7 +117,7 @@ def fetch_response(
     verdict: FetchVerdict,
     leader_id: int,
     epoch: int,
-    leader: list[fetch.NodeEndpoint],
+    leader: QuorumLeader | None,
     *,
     start_offset: int,
     high_watermark: int = -1,
@@ -138,7 +144,7 @@ def fetch_response(
                 topic=METADATA_TOPIC, topic_id=METADATA_TOPIC_ID, partitions=[partition]
             )
         ],
-        node_endpoints=leader,
+        node_endpoints=node_endpoints(fetch.NodeEndpoint, leader),
     )
 
 
@@ -199,7 +205,7 @@ def snapshot_response(
     error: ErrorCode,
     leader_id: int,
     epoch: int,
-    leader: list[fetch_snapshot.NodeEndpoint],
+    leader: QuorumLeader | None,
     *,
     snapshot: SnapshotId | None = None,
     size_bytes: int = 0,
@@ -215,7 +221,8 @@ def snapshot_response(
         unaligned_records=records,
     )
     topic = fetch_snapshot.ResponseTopicSnapshot(name=METADATA_TOPIC, partitions=[partition])
-    return FetchSnapshotResponse(topics=[topic], node_endpoints=leader)
+    nodes = node_endpoints(fetch_snapshot.NodeEndpoint, leader)
+    return FetchSnapshotResponse(topics=[topic], node_endpoints=nodes)
 
 
 def read_snapshot_response(response: FetchSnapshotResponse) -> PieceTold | None:

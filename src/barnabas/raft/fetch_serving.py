@@ -12,9 +12,8 @@ from barnabas.raft.driver import Driver
 from barnabas.raft.fetch_exchange import FetchAsked, fetch_response, read_fetch_request
 from barnabas.raft.messages import FetchVerdict
 from barnabas.raft.roles import Leader
-from barnabas.raft.served import leader_of
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.fetch import FetchRequest, FetchResponse, NodeEndpoint
+from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 
 LONGEST_WAIT_MS = 30_000
 MAX_BYTES = 8 * 1024 * 1024
@@ -87,15 +86,14 @@ class FetchServing:
             except OSError as error:
                 driver.fail(error)
                 verdict = FetchVerdict(ErrorCode.UNKNOWN_SERVER_ERROR)
-        leader = driver.leader_role
-        told = leader_of(driver) if api_version >= _FIRST_VERSION_WITH_ENDPOINTS else None
+        role = driver.leader_role
         return fetch_response(
             verdict,
             driver.raft.leader_id,
             driver.raft.epoch,
-            [NodeEndpoint(node_id=told.node_id, host=told.host, port=told.port)] if told else [],
+            driver.leader if api_version >= _FIRST_VERSION_WITH_ENDPOINTS else None,
             start_offset=driver.log.start_offset,
-            high_watermark=leader.high_watermark if leader else -1,
+            high_watermark=role.high_watermark if role else -1,
             records=records or b"",
         )
 

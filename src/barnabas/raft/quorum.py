@@ -16,6 +16,7 @@ from barnabas.raft.contacts import Contacts
 from barnabas.raft.core import Raft
 from barnabas.raft.describing import QuorumDescription, describe
 from barnabas.raft.driver import Driver
+from barnabas.raft.exchange import QuorumLeader
 from barnabas.raft.fetch_serving import FetchServing
 from barnabas.raft.fetching import Fetching
 from barnabas.raft.flushing import Background, Flushing
@@ -27,7 +28,7 @@ from barnabas.raft.publishing import Publishing
 from barnabas.raft.quorum_config import QuorumConfig
 from barnabas.raft.quorum_state import read_state
 from barnabas.raft.roles import Follower, Leader, Resigned
-from barnabas.raft.served import QuorumLeader, Served, leader_of
+from barnabas.raft.served import Served
 from barnabas.raft.snapshots import SnapshotId, SnapshotWriter
 from barnabas.raft.voter_changes import VoterChanges
 from barnabas.raft.voters import QuorumError, Voter, Voters
@@ -266,7 +267,7 @@ class Quorum:
         """Who leads, and where the active controller listens."""
         if isinstance(self._driver.raft.role, Resigned):
             return None
-        return leader_of(self._driver)
+        return self._driver.leader
 
     @property
     def hears_leader(self) -> bool:

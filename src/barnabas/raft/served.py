@@ -4,15 +4,13 @@ No request makes it raise: what cannot be answered has the protocol's error.
 """
 
 import os
-from dataclasses import dataclass
 
 from barnabas.raft import exchange
 from barnabas.raft.driver import Driver
-from barnabas.raft.exchange import only_partition
+from barnabas.raft.exchange import QuorumLeader, only_partition
 from barnabas.raft.fetch_exchange import snapshot_response
 from barnabas.raft.messages import EpochTold
 from barnabas.raft.metadata_log import METADATA_TOPIC
-from barnabas.raft.roles import NOBODY
 from barnabas.raft.snapshots import SnapshotId
 from barnabas.raft.voters import Endpoint, ReplicaKey
 from barnabas.wire.errors import ErrorCode
@@ -24,30 +22,6 @@ from barnabas.wire.messages import vote as wire_vote
 _FIRST_VERSION_WITH_ENDPOINTS = 1  # of all four
 _MAX_PIECE_BYTES = 8 * 1024 * 1024
 _BEGINNING = 0
-
-
-@dataclass(slots=True, frozen=True)
-class QuorumLeader:
-    """Who leads the quorum, and where its controller listens."""
-
-    node_id: int
-    epoch: int
-    host: str
-    port: int
-
-
-def leader_of(driver: Driver) -> QuorumLeader | None:
-    """The leader, if it is known where it is."""
-    raft = driver.raft
-    if raft.leader_id == NOBODY:
-        return None
-    if raft.leader_id == driver.node.node_id:
-        address = driver.addresses.choose(driver.node.endpoints)
-    else:
-        address = driver.addresses.of(raft.leader_id)
-    if address is None:
-        return None
-    return QuorumLeader(raft.leader_id, raft.epoch, address.host, address.port)
 
 
 class Served:
@@ -69,9 +43,7 @@ class Served:
         if driver.failure is not None:
             # The vote is not on disk: it must not be told.
             return wire_vote.VoteResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
-        leader = self._leader(api_version)
-        nodes = [wire_vote.NodeEndpoint(node_id=n, host=h, port=p) for n, h, p in leader]
-        return exchange.vote_response(told, nodes)
+        return exchange.vote_response(told, self._leader(api_version))
 
     def begin_epoch(
         self, request: begin.BeginQuorumEpochRequest, api_version: int
@@ -85,10 +57,7 @@ class Served:
             self._learn(begun.leader_id, request.leader_endpoints)
         error = driver.raft.epoch_begun(begun, driver.now_ms)
         driver.step()
-        nodes = [
-            begin.NodeEndpoint(node_id=n, host=h, port=p) for n, h, p in self._leader(api_version)
-        ]
-        return exchange.begin_response(self._epoch_told(error), nodes)
+        return exchange.begin_response(self._epoch_told(error), self._leader(api_version))
 
     def end_epoch(
         self, request: end.EndQuorumEpochRequest, api_version: int
@@ -102,10 +71,7 @@ class Served:
             self._learn(ended.leader_id, request.leader_endpoints)
         error = driver.raft.epoch_ended(ended, driver.now_ms)
         driver.step()
-        nodes = [
-            end.NodeEndpoint(node_id=n, host=h, port=p) for n, h, p in self._leader(api_version)
-        ]
-        return exchange.end_response(self._epoch_told(error), nodes)
+        return exchange.end_response(self._epoch_told(error), self._leader(api_version))
 
     def fetch_snapshot(
         self, request: wire_snapshot.FetchSnapshotRequest, api_version: int
@@ -142,17 +108,14 @@ class Served:
         piece = b""
         if error is ErrorCode.NONE:
             error, size_bytes, piece = self._read(snapshot, position, max_bytes)
-        nodes = [
-            wire_snapshot.NodeEndpoint(node_id=n, host=h, port=p)
-            for n, h, p in self._leader(api_version)
-        ]
+        leader = self._leader(api_version)
         if error is not ErrorCode.NONE:
-            return snapshot_response(error, raft.leader_id, raft.epoch, nodes)
+            return snapshot_response(error, raft.leader_id, raft.epoch, leader)
         return snapshot_response(
             error,
             raft.leader_id,
             raft.epoch,
-            nodes,
+            leader,
             snapshot=snapshot,
             size_bytes=size_bytes,
             position=position,
@@ -187,8 +150,6 @@ class Served:
     def _epoch_told(self, error: ErrorCode) -> EpochTold:
         return EpochTold(error, self._driver.raft.leader_id, self._driver.raft.epoch)
 
-    def _leader(self, api_version: int) -> list[tuple[int, str, int]]:
-        leader = leader_of(self._driver)
-        if leader is None or api_version < _FIRST_VERSION_WITH_ENDPOINTS:
-            return []
-        return [(leader.node_id, leader.host, leader.port)]
+    def _leader(self, api_version: int) -> QuorumLeader | None:
+        """Whom a response names: before there was a place for it, nobody."""
+        return self._driver.leader if api_version >= _FIRST_VERSION_WITH_ENDPOINTS else None

@@ -10,7 +10,6 @@ from typing import Any
 
 from barnabas.raft.control import new_voters
 from barnabas.raft.driver import Driver
-from barnabas.raft.served import leader_of
 from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, Voters
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
@@ -89,7 +88,7 @@ class VoterChanges:
             self._update(self._voter(request), request.k_raft_version_feature)
         except KafkaError as refused:
             error = refused.code
-        raft, leader = self._driver.raft, leader_of(self._driver)
+        raft, leader = self._driver.raft, self._driver.leader
         return UpdateRaftVoterResponse(
             error_code=error,
             current_leader=CurrentLeader(

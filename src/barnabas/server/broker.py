@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.coordinator import GroupCoordinator
     from barnabas.coordinator.transactions.coordinator import TransactionCoordinator
     from barnabas.metadata.image import Image
+    from barnabas.raft import Quorum
     from barnabas.replication import Partitions
     from barnabas.server.call import Call
-    from barnabas.server.controller_node import Quorum
     from barnabas.server.verifications import Verifications
 
 

@@ -1,9 +1,8 @@
 """The parts of one running controller, as handlers reach them through `call.controller_node`."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from barnabas.server.broker import wall_clock_ms
 from barnabas.server.controller_api import HANDLERS
@@ -11,71 +10,13 @@ from barnabas.server.handlers import Handlers
 from barnabas.server.metrics import Metrics
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.timer import Timer
-from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
     from barnabas.config import BrokerSettings
     from barnabas.config.dynamic import Resolver
+    from barnabas.controller import Controller
     from barnabas.metadata.image import Image
-    from barnabas.raft.describing import QuorumDescription
-
-
-class Controller(Protocol):
-    """Decides, while this node leads the quorum."""
-
-    @property
-    def is_active(self) -> bool: ...
-
-    async def handle(self, request: Message, *, timeout_ms: int = 0) -> Any:
-        """The response; it says NOT_CONTROLLER in the API's own shape if another decides."""
-
-
-class Leader(Protocol):
-    """Where the active controller listens."""
-
-    @property
-    def node_id(self) -> int: ...
-
-    @property
-    def epoch(self) -> int: ...
-
-    @property
-    def host(self) -> str: ...
-
-    @property
-    def port(self) -> int: ...
-
-
-class Quorum(Protocol):
-    """This node's part in the consensus on the metadata log; whatever is asked has an answer."""
-
-    @property
-    def leader(self) -> Leader | None: ...
-
-    @property
-    def is_leader(self) -> bool: ...
-
-    @property
-    def kraft_version(self) -> int: ...
-
-    def describe(self) -> "QuorumDescription":
-        """As the leader sees it."""
-
-    def vote(self, request: Any, version: int, /) -> Message: ...
-
-    def begin_epoch(self, request: Any, version: int, /) -> Message: ...
-
-    def end_epoch(self, request: Any, version: int, /) -> Message: ...
-
-    def fetch(self, request: Any, version: int, /) -> "Message | asyncio.Future[Any]": ...
-
-    def fetch_snapshot(self, request: Any, version: int, /) -> Message: ...
-
-    async def add_voter(self, request: Any, /) -> Message: ...
-
-    async def remove_voter(self, request: Any, /) -> Message: ...
-
-    async def update_voter(self, request: Any, /) -> Message: ...
+    from barnabas.raft import Quorum
 
 
 @dataclass(slots=True)
@@ -98,5 +39,5 @@ class ControllerNode:
     purgatory: Purgatory
     metrics: Metrics = field(default_factory=Metrics)
     clock: Callable[[], int] = wall_clock_ms
-    quorum: Quorum = field(init=False)
-    controller: Controller = field(init=False)
+    quorum: "Quorum" = field(init=False)
+    controller: "Controller" = field(init=False)

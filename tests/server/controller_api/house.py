@@ -9,9 +9,8 @@ from tests.server.harness import Client
 
 from barnabas.metadata.image import Image
 from barnabas.metadata.states import ControllerState, Endpoint
-from barnabas.raft import Voter, Voters
+from barnabas.raft import QuorumLeader, Voter, Voters
 from barnabas.raft.describing import QuorumDescription, ReplicaState
-from barnabas.raft.served import QuorumLeader
 from barnabas.raft.voters import Endpoint as VoterEndpoint
 from barnabas.server.controller_node import ControllerNode
 from barnabas.server.errors import error_response
@@ -116,7 +115,7 @@ class House:
             purgatory=Purgatory(timer),
         )
         self.node.quorum = self.quorum  # type: ignore[assignment]
-        self.node.controller = self.controller
+        self.node.controller = self.controller  # type: ignore[assignment]
         for node_id, name in ((3, LISTENER), (4, LISTENER), (5, "OTHER")):
             self.node.image.controllers[node_id] = ControllerState(
                 node_id, bytes(16), (Endpoint(name, f"10.0.0.{node_id}", 19093, 0),), {}

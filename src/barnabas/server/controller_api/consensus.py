@@ -5,30 +5,47 @@ FetchSnapshot (59), AddRaftVoter (80), RemoveRaftVoter (81), UpdateRaftVoter (82
 """
 
 import asyncio
-from typing import Any
 
 from barnabas.server.call import Call
-from barnabas.wire.apis import ApiKey
+from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
+from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
+from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
+from barnabas.wire.messages.fetch import FetchRequest
+from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
+from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
+from barnabas.wire.messages.update_raft_voter import UpdateRaftVoterRequest
+from barnabas.wire.messages.vote import VoteRequest
 from barnabas.wire.schema import Message
 
+Request = (
+    FetchRequest
+    | FetchSnapshotRequest
+    | VoteRequest
+    | BeginQuorumEpochRequest
+    | EndQuorumEpochRequest
+    | AddRaftVoterRequest
+    | RemoveRaftVoterRequest
+    | UpdateRaftVoterRequest
+)
 
-async def handle(request: Message, call: Call) -> Any:
+
+async def handle(request: Request, call: Call) -> Message:
     quorum, version = call.controller_node.quorum, call.api_version
-    match request.API_KEY:
-        case ApiKey.FETCH:
+    match request:
+        case FetchRequest():
             answer = quorum.fetch(request, version)
             return await answer if isinstance(answer, asyncio.Future) else answer
-        case ApiKey.FETCH_SNAPSHOT:
+        case FetchSnapshotRequest():
             return quorum.fetch_snapshot(request, version)
-        case ApiKey.VOTE:
+        case VoteRequest():
             return quorum.vote(request, version)
-        case ApiKey.BEGIN_QUORUM_EPOCH:
+        case BeginQuorumEpochRequest():
             return quorum.begin_epoch(request, version)
-        case ApiKey.END_QUORUM_EPOCH:
+        case EndQuorumEpochRequest():
             return quorum.end_epoch(request, version)
-        case ApiKey.ADD_RAFT_VOTER:
+        case AddRaftVoterRequest():
             return await quorum.add_voter(request)
-        case ApiKey.REMOVE_RAFT_VOTER:
+        case RemoveRaftVoterRequest():
             return await quorum.remove_voter(request)
-        case _:
+        case UpdateRaftVoterRequest():
             return await quorum.update_voter(request)
