@@ -95,19 +95,33 @@ class Faults:
         if host.is_up and self._may_die(host) and self._is_expendable(host):
             broker = self._world.newest_image.brokers.get(host.node_id)
             self._forgetful = (host.node_id, broker.epoch) if broker is not None else None
+            for each in self._all_hosts():
+                each.disk.writes_left = None
             host.kill(power_cut=True)
             self._later(DOWN_MS, self._start, host)
 
     def _may_die(self, host: Host) -> bool:
-        """Nobody else dies before the controller knows that a broker may have lost records.
+        """Nobody else dies while one may lack records that it lost with its power.
 
-        Until then it counts on them, and a broker that was killed must not be counted on either,
-        for all that anybody knows: with all of them, records would be lost in Kafka too.
+        The controller does not trust a broker that was killed, though that has lost nothing; if
+        it can trust nobody it takes the last leader, which may be the one that has. (In Kafka,
+        too.) So this one must be in sync again before others die.
         """
         if self._forgetful is None or self._forgetful[0] == host.node_id:
             return True
-        broker = self._world.newest_image.brokers.get(self._forgetful[0])
-        return broker is not None and broker.epoch != self._forgetful[1]
+        node_id, epoch = self._forgetful
+        image = self._world.newest_image
+        broker = image.brokers.get(node_id)
+        return (
+            broker is not None
+            and broker.epoch != epoch
+            and all(
+                node_id in state.isr
+                for topic in image.topics
+                for state in topic.partitions.values()
+                if node_id in state.replicas
+            )
+        )
 
     def _is_expendable(self, host: Host) -> bool:
         """Whether every partition has somebody else in sync who lives."""

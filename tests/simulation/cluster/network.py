@@ -25,6 +25,9 @@ from barnabas.wire.errors import ProtocolViolation
 
 Address = tuple[str, int]
 
+TIMER_RESOLUTION_S = 2e-6
+"""By how much a timer may be early."""
+
 
 @dataclass(slots=True)
 class Weather:
@@ -323,7 +326,7 @@ class _Pipe:
     def pump(self) -> None:
         """Hand over what is due, unless the way is cut."""
         queue, network = self._queue, self._network
-        while queue and queue[0][0] <= network.loop.time() + 1e-9:
+        while queue and queue[0][0] <= network.loop.time() + TIMER_RESOLUTION_S:
             if network.is_cut(*self._ways) or network.is_off(self._ways[1]):
                 network.stall(self)
                 return

@@ -91,8 +91,8 @@ REPLICATION = [
     Bug(
         "watermark-ignores-a-replica",
         "replication/leadership.py",
-        "follower.broker_id in self.in_sync\n",
-        "follower.broker_id == min(self.in_sync - {self._node_id}, default=-1)\n",
+        "if follower.end_offset < end_offset and (\n",
+        "if follower.end_offset < end_offset and follower.broker_id < max(self.followers) and (\n",
     ),
     Bug(
         "in-sync-too-early",

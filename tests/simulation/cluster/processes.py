@@ -150,6 +150,8 @@ class ProcessLoop(SimulatedLoop):
         """At the end of all: nobody complains about tasks that never end."""
         for task in self.tasks:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
+            if not task.done():
+                task.get_coro().close()
         self.tasks.clear()
 
 
