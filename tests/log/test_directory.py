@@ -140,10 +140,38 @@ def test_checkpoints_keep_what_they_say_of_logs_that_are_not_open(workshop: Work
     append(workshop.open(partition=1), b"x")
     workshop.directory.close(high_watermarks={("orders", 1): 11})
     workshop.restart()
-    assert workshop.directory.high_watermarks == {**high_watermarks, ("orders", 1): 11}
+    assert workshop.directory.offsets.high_watermarks == {**high_watermarks, ("orders", 1): 11}
     assert workshop.directory.was_clean
     assert workshop.open(partition=2).start_offset == 2
     assert len(read_all(workshop.open(partition=1))) == 10
+
+
+def test_checkpoints_say_nothing_of_logs_that_are_gone(workshop: Workshop) -> None:
+    directory = workshop.directory
+    for number in range(3):
+        log = directory.create_log("gone", number, bytes([number + 1] * 16))
+        directory.checkpoint({("gone", number): 0})
+        directory.delete_log(log)
+    directory.checkpoint({})
+    told = [path.read_text() for path in workshop.path.glob("*-checkpoint")]
+    assert not any("gone" in each for each in told)
+
+
+def test_a_log_does_not_begin_while_a_checkpoint_takes_it_for_an_older_one(
+    workshop: Workshop,
+) -> None:
+    """The checkpoint that leaves the old one out is begun, but not on disk, when it is made."""
+    directory = workshop.directory
+    old = directory.create_log("again", 0, b"1" * 16)
+    directory.offsets.recovery_points["again", 0] = 5
+    directory.logs.pop(("again", 0))
+    directory.checkpoint({("again", 0): 5})
+    directory.delete_log(old)
+    later = directory.begin_checkpoint({})
+    directory.create_log("again", 0, b"2" * 16)
+    told = [path.read_text() for path in workshop.path.glob("*-checkpoint")]
+    assert not any("again 0 5" in each for each in told)
+    later.write()
 
 
 def test_a_checkpoint_that_cannot_be_read_is_done_without(

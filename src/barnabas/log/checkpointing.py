@@ -14,13 +14,15 @@ class Checkpointing:
     records that are no longer there.
     """
 
-    __slots__ = ("_begun", "_directory", "_lock", "_written")
+    __slots__ = ("_begun", "_directory", "_lock", "_newest", "written")
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._lock = Lock()
         self._begun = 0
-        self._written = 0
+        self._newest = 0  # of those whose writing has begun
+        self.written = 0
+        """The number of the newest that is on disk."""
 
     def begin(self, files: Mapping[str, bytes]) -> "Checkpoint":
         self._begun += 1
@@ -28,28 +30,29 @@ class Checkpointing:
 
     def write(self, number: int, files: Mapping[str, bytes]) -> None:
         with self._lock:
-            if number < self._written:
+            if number < self._newest:
                 return
-            self._written = number
+            self._newest = number
             try:
                 for name, content in files.items():
                     replace_file(f"{self._directory}/{name}", content)
             except OSError as error:
                 raise LogDirFailure(self._directory, error) from error
+            self.written = number
 
 
 class Checkpoint:
     """What the checkpoint files should say, as of the moment it was begun."""
 
-    __slots__ = ("_checkpointing", "_files", "_number")
+    __slots__ = ("_checkpointing", "_files", "number")
 
     def __init__(
         self, checkpointing: Checkpointing, number: int, files: Mapping[str, bytes]
     ) -> None:
         self._checkpointing = checkpointing
-        self._number = number
+        self.number = number
         self._files = files
 
     def write(self) -> None:
         """Blocks until they are on disk."""
-        self._checkpointing.write(self._number, self._files)
+        self._checkpointing.write(self.number, self._files)

@@ -17,15 +17,9 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeAlias
 
 from barnabas.log import meta_properties, partition_metadata
-from barnabas.log.checkpointing import Checkpoint, Checkpointing
-from barnabas.log.checkpoints import (
-    MalformedCheckpoint,
-    encode_offsets,
-    read_offsets,
-)
+from barnabas.log.checkpointing import Checkpoint
 from barnabas.log.clean_stop import take_clean_stop, write_clean_stop
 from barnabas.log.config import DEFAULT_CONFIG, LogConfig
 from barnabas.log.doomed import Doomed, Purge
@@ -35,16 +29,10 @@ from barnabas.log.flush import Flush
 from barnabas.log.lock import DirectoryLock
 from barnabas.log.log import Log
 from barnabas.log.meta_properties import MetaProperties
+from barnabas.log.offsets import Offsets, PartitionKey
 from barnabas.log.recovery import Opening, Progress, load, new_log
 from barnabas.wire import uuid
 from barnabas.wire.errors import ErrorCode, KafkaError
-
-PartitionKey: TypeAlias = tuple[str, int]
-"""Topic and partition."""
-
-RECOVERY_POINTS = "recovery-point-offset-checkpoint"
-START_OFFSETS = "log-start-offset-checkpoint"
-HIGH_WATERMARKS = "replication-offset-checkpoint"
 
 _SYNC_THREADS = 4
 _MAX_NAME_BYTES = 255
@@ -64,18 +52,15 @@ class LogDirectory:
         self.failed: LogDirFailure | None = None
         self.logs: dict[PartitionKey, Log] = {}
         self._lock = DirectoryLock(path)
-        self._recovery_points = _read_checkpoint(f"{path}/{RECOVERY_POINTS}")
-        self._start_offsets = _read_checkpoint(f"{path}/{START_OFFSETS}")
-        self.high_watermarks = _read_checkpoint(f"{path}/{HIGH_WATERMARKS}")
+        self.offsets = Offsets(path)
         clean_stop = take_clean_stop(path)
         self.was_clean = clean_stop is not None
         self.previous_broker_epoch = clean_stop.broker_epoch if clean_stop else -1
-        self._trusted = set(self._recovery_points) if self.was_clean else set[PartitionKey]()
-        self._checkpointing = Checkpointing(path)
+        self._trusted = set(self.offsets.recovery_points) if self.was_clean else set[PartitionKey]()
+        names = os.listdir(path)
+        self.offsets.leave_out_missing(set(names))
         self._doomed = Doomed()
-        self._doomed.add(
-            (f"{path}/{name}" for name in os.listdir(path) if name.endswith(_DELETED_FOLDER)), 0
-        )
+        self._doomed.add((f"{path}/{name}" for name in names if name.endswith(_DELETED_FOLDER)), 0)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], files: OpenFiles | None = None) -> "LogDirectory":
@@ -160,7 +145,8 @@ class LogDirectory:
         key = (topic, partition)
         folder = self._folder(topic, partition)
         try:
-            self._forget(key)
+            if self.offsets.forget(key):
+                self.checkpoint({})
             os.mkdir(folder)
             partition_metadata.write(folder, topic_id)
             opening = self._opening(key, folder, config, None)
@@ -182,6 +168,7 @@ class LogDirectory:
         key = (log.topic, log.partition)
         self.logs.pop(key, None)
         self._trusted.discard(key)
+        self.offsets.leave_out(key)
         self.doom([renamed], log.config.delete_delay_ms)
 
     def doom(self, paths: Iterable[str], delay_ms: int) -> None:
@@ -231,7 +218,7 @@ class LogDirectory:
         """A log that was closed will be opened again, with the offsets it has now."""
         key = (log.topic, log.partition)
         self.logs.pop(key, None)
-        self._keep_offsets(log)
+        self.offsets.keep(log)
         self._trusted.add(key)
 
     def begin_checkpoint(
@@ -239,15 +226,8 @@ class LogDirectory:
     ) -> Checkpoint:
         """What the checkpoint files should say now; writing them may happen in any thread."""
         for log in self.logs.values():
-            self._keep_offsets(log)
-        files = {
-            RECOVERY_POINTS: encode_offsets(self._recovery_points),
-            START_OFFSETS: encode_offsets(self._start_offsets),
-        }
-        if high_watermarks is not None:
-            self.high_watermarks.update(high_watermarks)
-            files[HIGH_WATERMARKS] = encode_offsets(self.high_watermarks)
-        return self._checkpointing.begin(files)
+            self.offsets.keep(log)
+        return self.offsets.begin_checkpoint(high_watermarks)
 
     def checkpoint(self, high_watermarks: Mapping[PartitionKey, int] | None = None) -> None:
         """Writes the checkpoint files, here and now."""
@@ -304,8 +284,8 @@ class LogDirectory:
             folder=folder,
             config=config,
             files=self.files,
-            start_offset=self._start_offsets.get(key, 0),
-            recovery_point=self._recovery_points.get(key, 0),
+            start_offset=self.offsets.start_offsets.get(key, 0),
+            recovery_point=self.offsets.recovery_points.get(key, 0),
             clean=key in self._trusted,
             progress=progress,
         )
@@ -320,27 +300,3 @@ class LogDirectory:
                 f"{folder} belongs to topic id {uuid.to_text(found)}, not to "
                 f"{uuid.to_text(topic_id)}; it is from a topic that was deleted.",
             )
-
-    def _keep_offsets(self, log: Log) -> None:
-        key = (log.topic, log.partition)
-        self._recovery_points[key] = log.recovery_point
-        if log.start_offset > log.first_segment_offset:
-            self._start_offsets[key] = log.start_offset
-        else:
-            self._start_offsets.pop(key, None)
-
-    def _forget(self, key: PartitionKey) -> None:
-        """What the checkpoints say of an earlier log of that name must not outlive it."""
-        self.high_watermarks.pop(key, None)
-        self._start_offsets.pop(key, None)
-        if self._recovery_points.pop(key, None):
-            self.checkpoint()
-
-
-def _read_checkpoint(path: str) -> dict[PartitionKey, int]:
-    """A checkpoint's offsets. Without them more is scanned, or read again, but nothing is lost."""
-    try:
-        return read_offsets(path)
-    except MalformedCheckpoint as error:
-        _logger.error("%s; going on without it", error)
-        return {}

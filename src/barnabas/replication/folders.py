@@ -56,7 +56,6 @@ def delete(
         is_here = Path(directory.path, f"{topic}-{index}").is_dir()
         if is_here and directory.topic_id_of(topic, index) in (topic_id, None):
             directory.doom([_set_aside(directory, topic, index, DELETED)], delete_delay_ms)
-            directory.high_watermarks.pop((topic, index), None)
             return directory
     return None
 
@@ -89,4 +88,5 @@ def _set_aside(directory: LogDirectory, topic: str, index: int, why: str) -> str
         Path(directory.path, name).rename(renamed)
     except OSError as error:
         raise LogDirFailure(directory.path, error) from error
+    directory.offsets.leave_out((topic, index))
     return renamed

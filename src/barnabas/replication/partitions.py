@@ -249,7 +249,7 @@ class Partitions:
             log,
             rules,
             node_id=self.node_id,
-            high_watermark=log.directory.high_watermarks.get((topic.name, index), 0),
+            high_watermark=log.directory.offsets.high_watermarks.get((topic.name, index), 0),
             caretaker=self,
             waiting=self._waiting,
         )
