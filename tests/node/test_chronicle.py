@@ -27,6 +27,7 @@ def test_the_active_controller_tells_each_change_of_a_broker_once(
 ) -> None:
     caplog.set_level("INFO")
     chronicle = Chronicle(lambda: True)
+    chronicle.follow(moved(0, 0), image_with(fenced=True))
     chronicle.follow(moved(0, 0), image_with())
     chronicle.follow(moved(0, 0), image_with())
     chronicle.follow(moved(1000, 3), image_with(fenced=True))
@@ -34,6 +35,7 @@ def test_the_active_controller_tells_each_change_of_a_broker_once(
     chronicle.follow(moved(5, 0), image_with(leaving=True))
     chronicle.follow(moved(0, 0), Image())
     assert [each.getMessage() for each in caplog.records] == [
+        "broker 2 is registered",
         "broker 2 may lead",
         "broker 2 is fenced: 1000 partitions changed, 3 of them have no leader",
         "broker 2 may lead",

@@ -110,56 +110,53 @@ def _echo_quorum(response: DescribeQuorumResponse) -> None:
         node.node_id: ", ".join(f"{each.host}:{each.port}" for each in node.listeners)
         for node in response.nodes
     }
-    (leader,) = (each for each in quorum.current_voters if each.replica_id == quorum.leader_id)
     voters = quorum.current_voters
-    silent = [
-        str(each.replica_id) for each in voters if _since_ms(leader, each, SILENT_MS) >= SILENT_MS
-    ]
+    replicas = [("voter", each) for each in voters]
+    replicas += [("observer", each) for each in quorum.observers]
+    leader = [each for _, each in replicas if each.replica_id == quorum.leader_id]
+    # The leader "fetched" at the moment it was asked: that is what it is by its clock.
+    now_ms = max(each.last_fetch_timestamp for each in leader or voters)
+    end_offset = max(each.log_end_offset for each in leader or voters)
+    silent = [each for each in voters if now_ms - each.last_fetch_timestamp >= SILENT_MS]
     click.echo(
         f"Leader: {quorum.leader_id}   epoch: {quorum.leader_epoch}   "
         f"high watermark: {quorum.high_watermark}"
     )
     click.echo(
         f"Voters: {len(voters)}   needed: {len(voters) // 2 + 1}   "
-        f"silent: {', '.join(silent) or 'none'}"
+        f"silent: {', '.join(str(each.replica_id) for each in silent) or 'none'}"
     )
     echo_table(
         ["NODE", "ROLE", "LOG END", "LAG", "LAST FETCH", "CAUGHT UP", "DIRECTORY", "ADDRESS"],
         [
-            _row(replica, role, leader, endpoints)
-            for role, replicas in (("voter", voters), ("observer", quorum.observers))
-            for replica in replicas
+            [
+                replica.replica_id,
+                "leader" if replica in leader else role,
+                *_progress(replica, end_offset, now_ms),
+                _directory(replica),
+                endpoints.get(replica.replica_id, "-"),
+            ]
+            for role, replica in replicas
         ],
     )
 
 
-def _row(
-    replica: ReplicaState, role: str, leader: ReplicaState, endpoints: dict[int, str]
-) -> list[object]:
-    is_leader = replica is leader
-    is_known = replica.log_end_offset >= 0
-    directory_id = replica.replica_directory_id
+def _progress(replica: ReplicaState, end_offset: int, now_ms: int) -> list[object]:
+    """Its log's end, how much it lacks, when it fetched and when it lacked nothing."""
+    if replica.log_end_offset < 0:
+        return ["-", "-", "never", "never"]
     return [
-        replica.replica_id,
-        "leader" if is_leader else role,
-        replica.log_end_offset if is_known else "-",
-        leader.log_end_offset - replica.log_end_offset if is_known else "-",
-        "-" if is_leader else _ago(leader, replica.last_fetch_timestamp),
-        "-" if is_leader else _ago(leader, replica.last_caught_up_timestamp),
-        to_text(directory_id) if directory_id != ZERO else "-",
-        endpoints.get(replica.replica_id, "-"),
+        replica.log_end_offset,
+        end_offset - replica.log_end_offset,
+        _ago(now_ms - replica.last_fetch_timestamp),
+        _ago(now_ms - replica.last_caught_up_timestamp),
     ]
 
 
-def _since_ms(leader: ReplicaState, replica: ReplicaState, if_never_ms: int) -> int:
-    """How long ago it fetched; the leader's own time is the moment it was asked."""
-    if replica.last_fetch_timestamp < 0:
-        return if_never_ms
-    return leader.last_fetch_timestamp - replica.last_fetch_timestamp
+def _ago(passed_ms: int) -> str:
+    return f"{max(0, passed_ms)} ms ago" if passed_ms < 10_000 else f"{passed_ms // 1000} s ago"
 
 
-def _ago(leader: ReplicaState, at_ms: int) -> str:
-    if at_ms < 0:
-        return "never"
-    since_ms = max(0, leader.last_fetch_timestamp - at_ms)
-    return f"{since_ms} ms ago" if since_ms < 10_000 else f"{since_ms // 1000} s ago"
+def _directory(replica: ReplicaState) -> str:
+    directory_id = replica.replica_directory_id
+    return to_text(directory_id) if directory_id != ZERO else "-"

@@ -7,6 +7,9 @@ from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
 from barnabas.metadata.states import NO_LEADER, BrokerState
 
+GONE = "is unregistered"
+FENCED = "is fenced"
+
 log = logging.getLogger(__name__)
 
 
@@ -19,17 +22,19 @@ class Chronicle:
 
     def follow(self, delta: Delta, image: Image) -> None:
         for broker_id in sorted(delta.brokers_changed):
-            standing = _standing(image.brokers.get(broker_id))
-            if standing != self._standings.get(broker_id) and self._is_active():
-                log.info("broker %d %s%s", broker_id, standing, _consequences(delta))
-            self._standings[broker_id] = standing
+            before = self._standings.get(broker_id, GONE)
+            after = self._standings[broker_id] = _standing(image.brokers.get(broker_id))
+            if after != before and self._is_active():
+                # Everybody begins that way: nothing was taken from it.
+                what = "is registered" if (before, after) == (GONE, FENCED) else after
+                log.info("broker %d %s%s", broker_id, what, _consequences(delta))
 
 
 def _standing(broker: BrokerState | None) -> str:
     if broker is None:
-        return "is unregistered"
+        return GONE
     if broker.fenced:
-        return "is fenced"
+        return FENCED
     return "leaves" if broker.in_controlled_shutdown else "may lead"
 
 
