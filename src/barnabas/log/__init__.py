@@ -2,7 +2,7 @@
 
 from barnabas.log.checkpointing import Checkpoint
 from barnabas.log.config import LogConfig
-from barnabas.log.directory import LogDirectory, PartitionKey
+from barnabas.log.directory import LogDirectory
 from barnabas.log.epochs import EpochEnd
 from barnabas.log.failures import CorruptLog, LogDirFailure
 from barnabas.log.files import OpenFiles
@@ -10,6 +10,7 @@ from barnabas.log.flush import Flush
 from barnabas.log.lock import DirectoryInUse
 from barnabas.log.log import Appended, Log
 from barnabas.log.meta_properties import MetaProperties, NotFormatted
+from barnabas.log.offsets import PartitionKey
 from barnabas.log.producers import BUMPING_VERSION, Producer
 from barnabas.log.slices import Slice
 from barnabas.log.timestamps import TimestampOffset
