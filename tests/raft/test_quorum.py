@@ -98,6 +98,20 @@ def test_after_the_leader_died_another_leads_within_a_fraction_of_a_second(
     simulated(life())
 
 
+def test_a_leader_that_was_restarted_does_not_keep_the_others_waiting(cluster: Cluster) -> None:
+    async def life() -> None:
+        cluster.start()
+        await cluster.leader()
+        for member in cluster.up:
+            member.kill()
+        begun = asyncio.get_running_loop().time()
+        cluster.start()
+        await cluster.leader()
+        assert asyncio.get_running_loop().time() - begun < 0.3
+
+    simulated(life())
+
+
 def test_a_leader_that_stops_names_its_successor(cluster: Cluster) -> None:
     async def life() -> None:
         cluster.start()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from barnabas.log import EpochEnd
+from barnabas.log.background import Background
 from barnabas.raft.core import ANYONE
 from barnabas.raft.downloads import SnapshotDownload
 from barnabas.raft.driver import Driver, as_failure
@@ -23,7 +24,6 @@ from barnabas.raft.fetch_exchange import (
     read_snapshot_response,
     snapshot_request,
 )
-from barnabas.raft.flushing import Background
 from barnabas.raft.publishing import Publishing
 from barnabas.raft.snapshots import SnapshotId
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
@@ -168,6 +168,8 @@ class Fetching:
             elif is_good:
                 self._take_records(told)
             elif (raft.fetch_from(), raft.epoch) == (fetch.source, fetch.epoch):
+                if fetch.is_to_leader and told.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                    raft.leader_lost(driver.now_ms)  # it was restarted: it will not lead again
                 self._rest()
         except (KafkaError, ProtocolViolation) as error:
             _logger.warning("What leader %d sent is not usable: %s", told.leader_id, error)
