@@ -1,18 +1,10 @@
 """Brings the metadata log to disk off the loop, whatever was appended meanwhile in one go."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Protocol
 
+from barnabas.log.background import Background
 from barnabas.log.flush import Flush
 from barnabas.raft.driver import Driver, as_failure
-
-
-class Background(Protocol):
-    """A few threads for what blocks."""
-
-    def run(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
-        """Do `work` in a thread, then call `done` on the loop, with what was raised if anything."""
 
 
 class Flushing:

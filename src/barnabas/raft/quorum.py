@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from barnabas.log import LogDirectory
+from barnabas.log.background import Background
 from barnabas.raft.addresses import Addresses
 from barnabas.raft.asking import Asking
 from barnabas.raft.contacts import Contacts
@@ -19,7 +20,7 @@ from barnabas.raft.driver import Driver
 from barnabas.raft.exchange import QuorumLeader
 from barnabas.raft.fetch_serving import FetchServing
 from barnabas.raft.fetching import Fetching
-from barnabas.raft.flushing import Background, Flushing
+from barnabas.raft.flushing import Flushing
 from barnabas.raft.listener import QuorumListener
 from barnabas.raft.member import Timeouts
 from barnabas.raft.membership import Membership

@@ -1,6 +1,5 @@
 """The data plane: partitions as leader or follower, on the disks of one broker."""
 
-from barnabas.replication.background import Background
 from barnabas.replication.holdings import Holding, holdings_of
 from barnabas.replication.isr_changes import AskController
 from barnabas.replication.leading import FetchedPartition
@@ -13,7 +12,6 @@ from barnabas.replication.topic_rules import TopicRules, rules_of
 __all__ = [
     "NO_EPOCH",
     "AskController",
-    "Background",
     "FetchedPartition",
     "Holding",
     "Partition",

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from barnabas.log import LogDirectory, LogDirFailure
-from barnabas.replication.background import Background
+from barnabas.log.background import Background
 from barnabas.replication.disks import OUT_OF_FILES
 from barnabas.replication.replica import Replica
 

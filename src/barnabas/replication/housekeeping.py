@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from barnabas.log import LogDirectory, LogDirFailure
+from barnabas.log.background import Background
 from barnabas.replication import folders
-from barnabas.replication.background import Background
 from barnabas.replication.folders import DELETED, FUTURE
 from barnabas.replication.partition import Partition
 from barnabas.replication.topic_rules import Settings

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from barnabas.log import Log, LogDirectory
+from barnabas.log.background import Background
 from barnabas.log.future import adopt, create_future
-from barnabas.replication.background import Background
 from barnabas.replication.folders import DELETED, FUTURE
 from barnabas.replication.partition import Partition
 from barnabas.wire.errors import KafkaError

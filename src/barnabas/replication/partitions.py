@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from barnabas.log import CorruptLog, Log, LogDirectory, LogDirFailure, PartitionKey
+from barnabas.log.background import Background
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
 from barnabas.metadata.states import BrokerState, ConfigResource, PartitionState, TopicState
 from barnabas.raft import METADATA_TOPIC
 from barnabas.replication import folders
-from barnabas.replication.background import Background
 from barnabas.replication.disks import Disks
 from barnabas.replication.flushing import Flushing
 from barnabas.replication.housekeeping import LOOKED_AT_IN_A_STEP, Housekeeping

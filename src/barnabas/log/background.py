@@ -1,4 +1,4 @@
-"""Blocking disk work, away from the loop that owns the partitions."""
+"""Blocking disk work, away from the loop that owns the logs."""
 
 from collections.abc import Callable
 from typing import Protocol
