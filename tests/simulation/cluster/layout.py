@@ -63,6 +63,8 @@ def draw_layout(random: Random) -> Layout:
     settings["metadata.log.max.record.bytes.between.snapshots"] = random.choice(
         ("2500", "8000", "20971520")
     )
+    # So little that who was away is sent a snapshot.
+    settings["metadata.max.retention.bytes"] = random.choice(("3000", "104857600"))
     settings["num.replica.fetchers"] = random.choice(("1", "1", "2"))
     return Layout(roles, random.random() < 0.3, settings)
 

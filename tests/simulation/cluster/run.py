@@ -199,6 +199,6 @@ class Simulation:
                 world.events.checked(self._acknowledgements.reckon, name, key, log)
                 world.events.checked(self._read.reckon, name, key, log)
         for task in self._loop.tasks:
-            failure = task.exception() if task._log_traceback else None  # type: ignore[attr-defined]
+            failure = task.exception() if task._log_traceback else None
             if failure is not None and not isinstance(failure, Killed):
                 world.events.fail(failure)

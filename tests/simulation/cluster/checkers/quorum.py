@@ -34,7 +34,8 @@ class CommittedMetadata:
     """What is committed is the same on all nodes, and every later leader has it."""
 
     def __init__(self) -> None:
-        self.last_offset = -1
+        self._ends: dict[int, int] = {}
+        """By the epoch in which it was learnt, up to where the metadata was committed."""
         self._batches: dict[int, tuple[int, list[bytes]]] = {}
         self._reached: dict[tuple[str, int], int] = {}
 
@@ -43,11 +44,13 @@ class CommittedMetadata:
             self._compare(event)
         elif isinstance(event, Replaced):
             self._reach(event.host, event.offset)
-        elif isinstance(event, Led) and event.offset < self.last_offset:
-            raise Violation(
-                f"{event.host.name} leads epoch {event.epoch} and has the metadata up to "
-                f"{event.offset}, but up to {self.last_offset} it was committed"
-            )
+        elif isinstance(event, Led):
+            before = [end for epoch, end in self._ends.items() if epoch < event.epoch]
+            if event.offset < max(before, default=-1):
+                raise Violation(
+                    f"{event.host.name} leads epoch {event.epoch} and has the metadata up to "
+                    f"{event.offset}, but up to {max(before)} it was committed before"
+                )
 
     def _compare(self, event: Committed) -> None:
         for batch in event.batches:
@@ -58,7 +61,9 @@ class CommittedMetadata:
                     f"than others did: epoch {batch.epoch} and not {known[0]}"
                 )
             self._reach(event.host, batch.last_offset)
-            self.last_offset = max(self.last_offset, batch.last_offset)
+        assert event.host.node is not None
+        epoch = event.host.node.quorum.epoch
+        self._ends[epoch] = max(self._ends.get(epoch, -1), event.batches[-1].last_offset)
 
     def _reach(self, host: Host, offset: int) -> None:
         """A life never goes back."""
