@@ -9,8 +9,10 @@ from tests.server.harness import frame, on_a_loop
 from barnabas.cli.up import single_node_properties
 from barnabas.config import BrokerSettings
 from barnabas.log import LogDirectory
+from barnabas.metadata.frames import encode_record
 from barnabas.node import Node, NodeError
 from barnabas.node.format import Beginning, format_new_directories, format_storage
+from barnabas.raft import CommittedBatch
 from barnabas.server.api import HANDLERS
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.headers import read_response_header
@@ -21,6 +23,11 @@ from barnabas.wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
+from barnabas.wire.messages.metadata_records import (
+    PartitionRecord,
+    RegisterBrokerRecord,
+    TopicRecord,
+)
 from barnabas.wire.schema import Message
 
 
@@ -109,6 +116,29 @@ async def test_a_broker_that_finds_no_controller_says_so_and_lets_go(tmp_path: P
     with pytest.raises(NodeError, match="a majority of them running"):
         await Node.start(settings)
     LogDirectory.open(settings.log_dirs[0]).close()
+
+
+@on_a_loop
+async def test_a_process_whose_place_another_has_taken_stops(settings: BrokerSettings) -> None:
+    """It was paused until its session had ended. What the metadata gives to its id is for the
+    other process: with two that lead in one epoch, what one acknowledges the other never had."""
+    node = await Node.start(settings)
+    known = node.metadata.image.brokers[1]
+    other = RegisterBrokerRecord(
+        broker_id=1,
+        broker_epoch=known.epoch + 1,
+        incarnation_id=b"another process!",
+        fenced=False,
+        log_dirs=list(known.log_dirs),
+    )
+    topic = TopicRecord(name="orders", topic_id=b"orders".ljust(16))
+    led = PartitionRecord(topic_id=topic.topic_id, partition_id=0, replicas=[1], isr=[1], leader=1)
+    frames = [encode_record(each, each.VERSIONS.max) for each in (other, topic, led)]
+    node.metadata.take([CommittedBatch(known.epoch + 1_000, 1, 0, frames)])
+    with pytest.raises(NodeError, match="Another process has taken the place of broker 1"):
+        await node.run_until(asyncio.Event())
+    assert node.broker.partitions.live() == []
+    node._abandon()
 
 
 async def ask(node: Node, request: Message, version: int) -> Message:

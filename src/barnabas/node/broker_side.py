@@ -152,7 +152,11 @@ class BrokerSide:
         return self.partitions.close(clean=True, broker_epoch=self._presence.epoch)
 
     def follow(self, delta: Delta, image: Image) -> None:
-        """The metadata changed, and the settings with it: the partitions obey both."""
+        """The metadata changed, and the settings with it: the partitions obey both.
+
+        NodeError if it is another process that the metadata now speaks of.
+        """
+        self._presence.require_place(image)
         if delta.configs_changed:
             self._network.settings = NetworkSettings.of(self.broker.resolver.broker_config)
         self.broker.image = image

@@ -284,7 +284,10 @@ class Node:
         if delta.configs_changed:
             self._resolver.changed(delta.configs_changed)
         if self._broker_side is not None:
-            self._broker_side.follow(delta, image)
+            try:
+                self._broker_side.follow(delta, image)
+            except NodeError as error:
+                self._fatal.declare(str(error))
         if self._controller_side is not None:
             self._controller_side.follow(delta, image)
 

@@ -116,6 +116,16 @@ class Presence:
             await asyncio.sleep(RETRY_S)
         self._beating = asyncio.create_task(self._keep_beating())
 
+    def require_place(self, image: Image) -> None:
+        """NodeError if another process is registered as this broker by now.
+
+        Then this one was silent for so long that its session ended, and what the metadata says
+        of the broker is meant for the other: two must not lead in one epoch.
+        """
+        broker = image.brokers.get(self._broker_id)
+        if broker is not None and 0 <= self.epoch < broker.epoch:
+            raise NodeError(_refusal(self._broker_id, ErrorCode.STALE_BROKER_EPOCH))
+
     def follow(self, delta: Delta, image: Image) -> None:
         """A broker that leaves waits until all others have said that they know of it: hurry."""
         for broker_id in delta.brokers_changed:
