@@ -1,16 +1,12 @@
-"""How a controller begins: it loads the log, and writes what a new leader writes first."""
+"""What a new active controller writes first."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from barnabas.controller.decision import Context
 from barnabas.controller.update_features import min_isr_records
 from barnabas.metadata import features
-from barnabas.metadata.delta import Delta
 from barnabas.metadata.frames import decode_record
 from barnabas.metadata.image import Image
-from barnabas.metadata.loader import Loader
-from barnabas.raft import CommittedBatch
-from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from barnabas.wire.messages.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -18,28 +14,6 @@ from barnabas.wire.messages.metadata_records import (
     FeatureLevelRecord,
 )
 from barnabas.wire.schema import Message
-
-
-def load(batches: Iterable[CommittedBatch], loader: Loader) -> None:
-    """Take in what the log has. UNSUPPORTED_VERSION if a newer controller has written it."""
-    try:
-        for batch in batches:
-            records = [decode_record(frame) for frame in batch.frames]
-            loader.load(records, batch.last_offset, batch.epoch, Delta())
-    except ProtocolViolation as violation:
-        raise KafkaError(
-            ErrorCode.UNSUPPORTED_VERSION,
-            f"The metadata log after offset {loader.image.offset} cannot be read: {violation}. "
-            "If a newer version wrote it, start that version.",
-        ) from violation
-    for name, level in loader.image.features.items():
-        supported = features.SUPPORTED.get(name)
-        if supported is None or level not in supported:
-            raise KafkaError(
-                ErrorCode.UNSUPPORTED_VERSION,
-                f"The cluster has finalised {name} at {level}, which this version does not "
-                "support: start a newer one.",
-            )
 
 
 def activation_records(
