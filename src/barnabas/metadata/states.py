@@ -142,6 +142,11 @@ class ControllerState:
     features: Mapping[str, LevelRange]
 
 
+def endpoint_of(node: BrokerState | ControllerState, listener: str) -> Endpoint | None:
+    """Where a node listens under that name; None if it does not."""
+    return next((endpoint for endpoint in node.endpoints if endpoint.name == listener), None)
+
+
 @dataclass(slots=True, frozen=True)
 class AclState:
     """One access control entry."""

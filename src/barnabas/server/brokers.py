@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from barnabas.metadata.image import Image
-from barnabas.metadata.states import NO_LEADER
-from barnabas.server.topic_view import endpoint_of
+from barnabas.metadata.states import NO_LEADER, endpoint_of
 from barnabas.wire.peer import Peer, Peers
 
 

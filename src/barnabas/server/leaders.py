@@ -1,10 +1,12 @@
 """Where a client that asked the wrong broker finds the leader, said in the refusal (KIP-951)."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeVar
 
-from barnabas.metadata.states import NO_LEADER, Endpoint
+from barnabas.metadata.states import NO_LEADER, Endpoint, endpoint_of
 from barnabas.server.call import Call
-from barnabas.server.topic_view import endpoint_of
+
+E = TypeVar("E")
 
 
 class Leader(NamedTuple):
@@ -29,3 +31,31 @@ def leader_of(topic: str | bytes, index: int, call: Call) -> Leader | None:
         return Leader(partition.leader, partition.leader_epoch, None, None)
     endpoint = endpoint_of(broker, call.listener)
     return Leader(partition.leader, partition.leader_epoch, endpoint, broker.rack)
+
+
+def name_leaders(
+    refused: Iterable[tuple[str | bytes, int, Any]],
+    call: Call,
+    leader_and_epoch: Callable[..., Any],
+    node_endpoint: Callable[..., E],
+) -> list[E]:
+    """Say in the answers of these partitions who leads them, and return where those listen.
+
+    Each comes with its topic and index; the last two are the classes of the API's response.
+    """
+    endpoints: dict[int, E] = {}
+    for topic, index, answer in refused:
+        leader = leader_of(topic, index, call)
+        if leader is None:
+            continue
+        answer.current_leader = leader_and_epoch(
+            leader_id=leader.leader_id, leader_epoch=leader.leader_epoch
+        )
+        if leader.endpoint is not None:
+            endpoints[leader.leader_id] = node_endpoint(
+                node_id=leader.leader_id,
+                host=leader.endpoint.host,
+                port=leader.endpoint.port,
+                rack=leader.rack,
+            )
+    return list(endpoints.values())

@@ -1,8 +1,8 @@
 """Reading from the nearest replica (KIP-392): where a leader sends the consumers of a rack."""
 
+from barnabas.metadata.states import endpoint_of
 from barnabas.replication import Partition
 from barnabas.server.call import Call
-from barnabas.server.topic_view import endpoint_of
 
 RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 

@@ -8,10 +8,10 @@ from barnabas.metadata.image import Image
 from barnabas.metadata.states import (
     NO_LEADER,
     BrokerState,
-    ControllerState,
     Endpoint,
     PartitionState,
     TopicState,
+    endpoint_of,
 )
 from barnabas.wire.errors import ErrorCode
 
@@ -53,10 +53,6 @@ class ListenerView:
         known = partition.leader in brokers
         error = ErrorCode.LISTENER_NOT_FOUND if known else ErrorCode.LEADER_NOT_AVAILABLE
         return PartitionView(error, NO_LEADER, offline)
-
-
-def endpoint_of(node: BrokerState | ControllerState, listener: str) -> Endpoint | None:
-    return next((endpoint for endpoint in node.endpoints if endpoint.name == listener), None)
 
 
 def is_internal(topic: TopicState) -> bool:

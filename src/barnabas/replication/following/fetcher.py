@@ -11,8 +11,9 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from barnabas.metadata.partition_index import PartitionKey
 from barnabas.replication.following.delays import Delays
-from barnabas.replication.following.followed import Followed, PartitionKey, Standing
+from barnabas.replication.following.followed import Followed, Standing
 from barnabas.replication.following.intake import Intake, Nonsense
 from barnabas.replication.following.locating import Located, Locator
 from barnabas.replication.following.session import Session

@@ -7,9 +7,10 @@ from zlib import crc32
 
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
-from barnabas.metadata.states import NO_LEADER, Endpoint, PartitionState
+from barnabas.metadata.partition_index import PartitionKey
+from barnabas.metadata.states import NO_LEADER, Endpoint, PartitionState, endpoint_of
 from barnabas.replication.following.fetcher import Fetcher, FetchLimits
-from barnabas.replication.following.followed import Followed, PartitionKey, Standing
+from barnabas.replication.following.followed import Followed, Standing
 from barnabas.replication.following.source import Source
 from barnabas.replication.partitions import Partitions
 from barnabas.replication.throttle import Side, Throttle
@@ -213,7 +214,7 @@ class Fetchers:
         broker = self._image.brokers.get(leader_id)
         if broker is None or broker.fenced:
             return None
-        return next((each for each in broker.endpoints if each.name == self._listener), None)
+        return endpoint_of(broker, self._listener)
 
     def _look_for_leaders(self) -> None:
         for source in self._sources.values():

@@ -3,10 +3,8 @@
 from enum import Enum, auto
 from typing import NamedTuple
 
+from barnabas.metadata.partition_index import PartitionKey
 from barnabas.replication.partition import Partition
-
-PartitionKey = tuple[bytes, int]
-"""The id of a topic, and the index of a partition in it."""
 
 NEVER_TOLD = -1
 

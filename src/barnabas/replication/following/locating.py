@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from barnabas.replication.following.followed import Followed, PartitionKey
+from barnabas.metadata.partition_index import PartitionKey
+from barnabas.replication.following.followed import Followed
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,

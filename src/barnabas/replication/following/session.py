@@ -6,7 +6,8 @@ those to forget. Whatever goes wrong, the next fetch names them all again in a n
 
 from collections.abc import Iterable
 
-from barnabas.replication.following.followed import Asked, Followed, PartitionKey
+from barnabas.metadata.partition_index import PartitionKey
+from barnabas.replication.following.followed import Asked, Followed
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
     FetchPartition,

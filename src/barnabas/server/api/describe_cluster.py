@@ -3,9 +3,9 @@
 v1 asks for brokers or controllers; v2 includes fenced brokers.
 """
 
+from barnabas.metadata.states import endpoint_of
 from barnabas.server.authorized_operations import CLUSTER_OPERATIONS
 from barnabas.server.call import Call
-from barnabas.server.topic_view import endpoint_of
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_cluster import (
     DescribeClusterBroker,

@@ -7,7 +7,7 @@ directory; v18 its high watermark.
 """
 
 from barnabas.server.call import Call
-from barnabas.server.leaders import leader_of
+from barnabas.server.leaders import name_leaders
 from barnabas.server.reading import begin_reading
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.fetch import (
@@ -48,22 +48,10 @@ async def handle(request: FetchRequest, call: Call) -> FetchResponse:
 
 def _name_leaders(response: FetchResponse, call: Call) -> None:
     """Tell who leads the partitions that this broker does not."""
-    endpoints = {}
-    for topic in response.responses:
-        for answer in topic.partitions:
-            if answer.error_code not in _LED_ELSEWHERE:
-                continue
-            leader = leader_of(topic.topic_id, answer.partition_index, call)
-            if leader is None:
-                continue
-            answer.current_leader = LeaderIdAndEpoch(
-                leader_id=leader.leader_id, leader_epoch=leader.leader_epoch
-            )
-            if leader.endpoint is not None:
-                endpoints[leader.leader_id] = NodeEndpoint(
-                    node_id=leader.leader_id,
-                    host=leader.endpoint.host,
-                    port=leader.endpoint.port,
-                    rack=leader.rack,
-                )
-    response.node_endpoints = list(endpoints.values())
+    refused = (
+        (topic.topic_id, answer.partition_index, answer)
+        for topic in response.responses
+        for answer in topic.partitions
+        if answer.error_code in _LED_ELSEWHERE
+    )
+    response.node_endpoints = name_leaders(refused, call, LeaderIdAndEpoch, NodeEndpoint)

@@ -13,7 +13,7 @@ from barnabas.log import Appended, Verification
 from barnabas.replication import Partition
 from barnabas.server.call import Call
 from barnabas.server.errors import failure_of
-from barnabas.server.leaders import leader_of
+from barnabas.server.leaders import name_leaders
 from barnabas.server.transactional import (
     FIRST_VERSION_WITH_TOPIC_IDS,
     NotVerified,
@@ -259,22 +259,10 @@ class _Appends:
 
 def _name_leaders(response: ProduceResponse, call: Call) -> None:
     """Tell who leads the partitions that this broker does not."""
-    endpoints = {}
-    for topic in response.responses:
-        for answer in topic.partition_responses:
-            if answer.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                continue
-            leader = leader_of(topic.name or topic.topic_id, answer.index, call)
-            if leader is None:
-                continue
-            answer.current_leader = LeaderIdAndEpoch(
-                leader_id=leader.leader_id, leader_epoch=leader.leader_epoch
-            )
-            if leader.endpoint is not None:
-                endpoints[leader.leader_id] = NodeEndpoint(
-                    node_id=leader.leader_id,
-                    host=leader.endpoint.host,
-                    port=leader.endpoint.port,
-                    rack=leader.rack,
-                )
-    response.node_endpoints = list(endpoints.values())
+    refused = (
+        (topic.name or topic.topic_id, answer.index, answer)
+        for topic in response.responses
+        for answer in topic.partition_responses
+        if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    )
+    response.node_endpoints = name_leaders(refused, call, LeaderIdAndEpoch, NodeEndpoint)

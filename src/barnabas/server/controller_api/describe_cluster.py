@@ -3,10 +3,10 @@
 v1 asks for brokers or controllers.
 """
 
+from barnabas.metadata.states import endpoint_of
 from barnabas.server.api.describe_cluster import CONTROLLERS, require_endpoint_type
 from barnabas.server.authorized_operations import CLUSTER_OPERATIONS
 from barnabas.server.call import Call
-from barnabas.server.topic_view import endpoint_of
 from barnabas.wire.messages.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
