@@ -9,7 +9,7 @@ from barnabas.config import BrokerSettings
 from barnabas.metadata.features import SUPPORTED
 from barnabas.metadata.image import Image
 from barnabas.node import Node
-from barnabas.node.cluster_metadata import Follower
+from barnabas.node.cluster_metadata import Subscriber
 from barnabas.node.format import format_storage
 from barnabas.node.surroundings import Surroundings
 from barnabas.raft import Quorum
@@ -39,8 +39,8 @@ class Life:
     def quorum(self) -> Quorum:
         return self.node.quorum
 
-    def follow(self, follower: Follower) -> None:
-        self.node.metadata.follow(follower)
+    def subscribe(self, subscriber: Subscriber) -> None:
+        self.node.metadata.subscribe(subscriber)
 
     async def handle(self, request: Message) -> Any:
         return await self.node.controller.handle(request)

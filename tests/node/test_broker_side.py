@@ -79,7 +79,7 @@ def a_side(settings: BrokerSettings, storage: Storage, metadata: ClusterMetadata
         Metrics(),
         Surroundings(),
     )
-    metadata.follow(side.follow)
+    metadata.subscribe(side.follow)
     return side
 
 

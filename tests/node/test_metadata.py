@@ -79,7 +79,7 @@ def test_an_answer_comes_after_it_is_durable_applied_and_published(home: Home) -
     async def happens(life: Life) -> None:
         await life.join()
         seen: list[set[str]] = []
-        life.follow(lambda delta, image: seen.append(names(image)))
+        life.subscribe(lambda delta, image: seen.append(names(image)))
         flushed_to = life.quorum.high_watermark
         await life.create("orders")
         assert life.quorum.high_watermark > flushed_to
@@ -93,7 +93,7 @@ def test_a_follower_is_told_what_changed(home: Home) -> None:
     async def happens(life: Life) -> None:
         await life.join()
         told: list[Delta] = []
-        life.follow(lambda delta, image: told.append(delta))
+        life.subscribe(lambda delta, image: told.append(delta))
         await life.create("orders", partitions=2)
         (change,) = told
         assert [topic.name for topic in change.topics_created.values()] == ["orders"]
@@ -145,8 +145,8 @@ def test_one_follower_that_fails_does_not_stop_the_others(home: Home) -> None:
         def fail(delta: Delta, image: Image) -> None:
             raise RuntimeError("a mistake")
 
-        life.follow(fail)
-        life.follow(lambda delta, image: seen.append(delta))
+        life.subscribe(fail)
+        life.subscribe(lambda delta, image: seen.append(delta))
         answer = await life.create("orders")
         assert answer.topics[0].error_code == ErrorCode.NONE
         assert len(seen) == 1

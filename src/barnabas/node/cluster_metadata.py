@@ -1,7 +1,7 @@
 """What the cluster knows, on every node of it: the image of all that is committed.
 
 The quorum hands over committed batches in their order, or a snapshot in place of all that came
-before; whoever follows the image is told of each change once it has happened.
+before; whoever subscribes is told of each change once it has happened.
 """
 
 import asyncio
@@ -17,17 +17,17 @@ from barnabas.node.errors import NodeError
 from barnabas.raft import CommittedBatch
 from barnabas.wire.errors import ProtocolViolation
 
-Follower = Callable[[Delta, Image], None]
+Subscriber = Callable[[Delta, Image], None]
 
 log = logging.getLogger(__name__)
 
 
 class ClusterMetadata:
-    """The committed image and those who follow it."""
+    """The committed image and those who are told of its changes."""
 
     def __init__(self) -> None:
         self._loader = Loader(Image())
-        self._followers: list[Follower] = []
+        self._subscribers: list[Subscriber] = []
         self._reached: list[tuple[int, asyncio.Future[None]]] = []
 
     @property
@@ -39,9 +39,9 @@ class ClusterMetadata:
         """Whether what a controller began to write has no end yet (KIP-868)."""
         return self._loader.in_transaction
 
-    def follow(self, follower: Follower) -> None:
-        """Tell `follower` of every change from now on."""
-        self._followers.append(follower)
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Tell `subscriber` of every change from now on."""
+        self._subscribers.append(subscriber)
 
     def reached(self, offset: int) -> "asyncio.Future[None]":
         """Done once the image has come to `offset`."""
@@ -80,12 +80,12 @@ class ClusterMetadata:
 
     def _publish(self, delta: Delta) -> None:
         if delta:
-            for follower in self._followers:
+            for subscriber in self._subscribers:
                 try:
-                    follower(delta, self.image)
+                    subscriber(delta, self.image)
                 except Exception:
                     # What is committed is a fact: one who cannot follow does not stop the others.
-                    log.exception("A follower failed on the metadata at %d", self.image.offset)
+                    log.exception("a subscriber failed on the metadata at %d", self.image.offset)
         self._tell_who_waits()
 
     def _tell_who_waits(self) -> None:

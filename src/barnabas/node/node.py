@@ -84,7 +84,7 @@ class Node:
             failed=self.failed,
         )
         self._broker_side: BrokerSide | None = None
-        self.metadata.follow(self._follow)
+        self.metadata.subscribe(self._follow)
         self._chores = Chores(self._fatal, surroundings.clock)
 
     @classmethod
