@@ -1,7 +1,6 @@
 """The broker of a node: partitions, clients, coordinators, and its place in the cluster."""
 
 import asyncio
-import socket
 from dataclasses import replace
 
 from barnabas.config import BrokerSettings, Listener, Resolver
@@ -12,6 +11,7 @@ from barnabas.node.background import Threads
 from barnabas.node.cluster_metadata import ClusterMetadata
 from barnabas.node.controller_channel import ControllerChannel
 from barnabas.node.coordination import coordinate
+from barnabas.node.listening import listen
 from barnabas.node.presence import Presence
 from barnabas.node.replication_gauges import ReplicationGauges
 from barnabas.node.storage import Storage
@@ -105,15 +105,8 @@ class BrokerSide:
         Nobody is served before the broker may lead: a client would learn of no broker.
         """
         controllers = {each.name for each in self._settings.controller_listeners}
-        bound = {
-            each.name: self._network.listen(each.name, each.host, each.port).port
-            for each in self._settings.listeners
-            if each.name not in controllers
-        }
-        self.listeners = [
-            each._replace(host=each.host or socket.getfqdn(), port=each.port or bound[each.name])
-            for each in self._settings.advertised_listeners
-        ]
+        own = [each for each in self._settings.listeners if each.name not in controllers]
+        self.listeners = listen(self._network, own, self._settings.advertised_listeners)
 
     async def join(self, incarnation_id: bytes) -> None:
         """Register, begin to follow those who lead, and wait to be let in."""

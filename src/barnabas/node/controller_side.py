@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import socket
 from collections.abc import Sequence
 
 from barnabas.config import BrokerSettings, Listener, Resolver
@@ -14,6 +13,7 @@ from barnabas.node import registration
 from barnabas.node.chronicle import Chronicle
 from barnabas.node.cluster_metadata import ClusterMetadata
 from barnabas.node.controller_channel import ControllerChannel
+from barnabas.node.listening import listen
 from barnabas.node.surroundings import Surroundings
 from barnabas.node.vigil import Vigil
 from barnabas.raft import Quorum
@@ -74,14 +74,10 @@ class ControllerSide:
 
     def listen(self) -> list[Listener]:
         """Take the controller's addresses; what to tell other nodes of them."""
-        bound = {
-            each.name: self._network.listen(each.name, each.host, each.port).port
-            for each in self._settings.controller_listeners
-        }
-        return [
-            each._replace(host=each.host or socket.getfqdn(), port=each.port or bound[each.name])
-            for each in self._settings.advertised_controller_listeners
-        ]
+        settings = self._settings
+        return listen(
+            self._network, settings.controller_listeners, settings.advertised_controller_listeners
+        )
 
     def take_part(self, quorum: Quorum) -> ControllerNode:
         """Answer other nodes from now on: voters, brokers, and who asks a controller."""
