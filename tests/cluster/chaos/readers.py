@@ -55,12 +55,14 @@ class Reader(threading.Thread):
     def _read(self, consumer: Consumer) -> None:
         deadline_s = None
         while not self._is_at_end(consumer):
-            for message in consumer.consume(1_000, timeout=0.1):
-                if error := message.error():
-                    # Whoever was shown a record must never be told that it is beyond the end.
-                    assert error.code() not in LOST, f"{self.name}: {error}"
-                    continue
+            # One by one: consume() may stay away for minutes after leaders have changed.
+            message = consumer.poll(0.1)
+            if message is not None and (error := message.error()):
+                # Whoever was shown a record must never be told that it is beyond the end.
+                assert error.code() not in LOST, f"{self.name}: {error}"
+            elif message is not None:
                 self._note(message)
+                continue
             if self._ends is not None:
                 deadline_s = deadline_s or time.monotonic() + END_S
                 assert time.monotonic() < deadline_s, (
