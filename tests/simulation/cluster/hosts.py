@@ -17,7 +17,6 @@ from tests.simulation.cluster.processes import Process, ProcessLoop, by_nobody
 from barnabas.config import BrokerSettings
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
-from barnabas.node.errors import NodeError
 from barnabas.node.node import Node
 from barnabas.node.storage import Storage
 from barnabas.node.surroundings import Surroundings
@@ -80,8 +79,8 @@ class Host:
             self._events.note(self.name, "serves")
             await node.run_until(stop)
             await node.stop()
-        except NodeError as error:
-            self._events.fail(error)
+        except Exception as failure:
+            self._events.fail(failure)
         self._events.note(self.name, "has ended")
         self._end(process)
 
@@ -173,7 +172,7 @@ class WatchedNode(Node):
         self._host.node = self
         self._directories = dict.fromkeys((*storage.directories, storage.metadata))
         super().__init__(settings, storage, surroundings)
-        self.metadata.follow(self._tell_of)
+        self.metadata.subscribe(self._tell_of)
 
     def let_go(self) -> None:
         """The kernel closes the files of a process that ends."""

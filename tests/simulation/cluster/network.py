@@ -214,12 +214,14 @@ class Dial:
         self._address = address
         self._connected = connected
         self._failed = failed
-        self._is_over = False
+        self._has_tried = False
+        self._is_cancelled = False
         network.dialling(self)
         self.try_later()
 
     def cancel(self) -> None:
-        self._is_over = True
+        """Nobody wants the connection any more."""
+        self._is_cancelled = True
         self._network.forget_dial(self)
 
     def try_later(self) -> None:
@@ -229,18 +231,26 @@ class Dial:
     def _try(self) -> None:
         network, (host, _) = self._network, self._address
         ways = network.is_cut(self.process.host, host) or network.is_cut(host, self.process.host)
-        if self._is_over or ways or network.is_off(host):
+        if self._has_tried or self._is_cancelled or ways or network.is_off(host):
             return
-        self.cancel()
+        self._has_tried = True
+        network.forget_dial(self)
         door = network.doors.get(self._address)
         if door is None:
             refused = ConnectionRefusedError(errno.ECONNREFUSED, "nobody listens there")
-            self.process.submit(self._tell, self._failed, refused)
+            self.process.submit(self._fail, refused)
         else:
-            self.process.submit(self._tell, self._connected, network.connect(self.process, door))
+            self.process.submit(self._connect, network.connect(self.process, door))
 
-    def _tell(self, what: Callable[[Any], None], outcome: object) -> None:
-        what(outcome)
+    def _fail(self, refused: OSError) -> None:
+        if not self._is_cancelled:
+            self._failed(refused)
+
+    def _connect(self, end: "End") -> None:
+        if self._is_cancelled:
+            end.close()
+        else:
+            self._connected(end)
 
 
 class End:
