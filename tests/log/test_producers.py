@@ -122,7 +122,7 @@ def test_aborted_transactions_are_found_in_later_segments(log: Log) -> None:
     write(log, batch(producer_id=1, epoch=0, sequence=0, transactional=True))
     for _ in range(3):
         append(log, b"x")
-        log.roll(NOW_MS)
+        log.roll()
     write(log, marker(1, 0, committed=False), from_client=False)
     assert log.aborted_transactions(0, 2) == [(1, 0)]
 

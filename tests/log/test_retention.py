@@ -17,7 +17,7 @@ def hourly(log: Log, hours: int) -> None:
     for hour in range(hours, 0, -1):
         append(log, b"x", timestamp=NOW_MS - hour * HOUR_MS)
         if hour > 1:
-            log.roll(NOW_MS)
+            log.roll()
 
 
 def test_segments_older_than_the_retention_time_go(workshop: Workshop) -> None:
@@ -33,16 +33,16 @@ def test_a_segment_is_as_old_as_its_newest_record(workshop: Workshop) -> None:
     append(log, b"old", timestamp=NOW_MS - 9 * HOUR_MS)
     append(log, b"new", timestamp=NOW_MS)
     append(log, b"old", timestamp=NOW_MS - 9 * HOUR_MS)
-    log.roll(NOW_MS)
+    log.roll()
     assert log.delete_old_segments(NOW_MS, log.end_offset) == 0
 
 
 def test_a_young_segment_protects_those_after_it(workshop: Workshop) -> None:
     log = workshop.create(config(retention_ms=HOUR_MS))
     append(log, b"new", timestamp=NOW_MS)
-    log.roll(NOW_MS)
+    log.roll()
     append(log, b"old", timestamp=NOW_MS - 9 * HOUR_MS)
-    log.roll(NOW_MS)
+    log.roll()
     assert log.delete_old_segments(NOW_MS, log.end_offset) == 0
 
 
@@ -82,7 +82,7 @@ def test_a_compacted_log_is_not_shortened_by_time_or_size(workshop: Workshop) ->
 def test_records_without_time_are_as_old_as_the_file(workshop: Workshop) -> None:
     log = workshop.create(config(retention_ms=HOUR_MS))
     append(log, b"x", timestamp=-1)
-    log.roll(NOW_MS)
+    log.roll()
     written_ms = int((workshop.folder() / "00000000000000000000.log").stat().st_mtime * 1000)
     assert log.delete_old_segments(written_ms + HOUR_MS, log.end_offset) == 0
     assert log.delete_old_segments(written_ms + HOUR_MS + 1, log.end_offset) == 1

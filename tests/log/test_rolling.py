@@ -86,7 +86,7 @@ def test_rolling_closes_the_time_index_and_writes_a_snapshot(workshop: Workshop)
     log = workshop.create()
     append(log, b"late", timestamp=NOW_MS + 9)
     append(log, b"early", timestamp=NOW_MS)
-    log.roll(NOW_MS)
+    log.roll()
     entry = (workshop.folder() / "00000000000000000000.timeindex").read_bytes()
     assert struct.unpack(">qi", entry) == (NOW_MS + 9, 0)
     assert workshop.files_named("*.snapshot") == ["00000000000000000002.snapshot"]
@@ -95,10 +95,10 @@ def test_rolling_closes_the_time_index_and_writes_a_snapshot(workshop: Workshop)
 
 def test_rolling_an_empty_segment_does_nothing(workshop: Workshop) -> None:
     log = workshop.create()
-    log.roll(NOW_MS)
+    log.roll()
     append(log, b"x")
-    log.roll(NOW_MS)
-    log.roll(NOW_MS)
+    log.roll()
+    log.roll()
     assert workshop.files_named("*.log") == [
         "00000000000000000000.log",
         "00000000000000000001.log",
@@ -109,7 +109,7 @@ def test_a_preallocated_segment_is_trimmed_when_it_is_done(workshop: Workshop) -
     config = LogConfig(segment_bytes=100_000, preallocate=True)
     log = workshop.create(config)
     fill(log, 3)
-    log.roll(NOW_MS)
+    log.roll()
     first, second = sorted(workshop.folder().glob("*.log"))
     assert first.stat().st_size < 1000
     assert second.stat().st_size == 100_000

@@ -103,7 +103,7 @@ class KeptLog:
     # Rolling
 
     @on_disk
-    def roll(self, now_ms: int) -> None:
+    def roll(self) -> None:
         """Begins a new segment, unless the active one has nothing in it."""
         if self._segments.active.size_bytes:
             self._roll(self.end_offset)
