@@ -159,6 +159,31 @@ def test_a_number_of_brokers_that_cannot_be_is_refused(barnabas: Barnabas, numbe
     assert "is not in the range 1<=x<=100" in barnabas("up", "--brokers", str(number)).output
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--set", "node.id=7"), "node.id cannot be --set for several nodes: each has its own."),
+        (("--set", "num.partitions=x"), "Invalid value x for configuration num.partitions"),
+        (("--port", "65530"), "PLAINTEXT://localhost:65536 is not of the form"),
+        (("--port", "0", "--host", "no.such.invalid"), "Cannot listen on no.such.invalid"),
+        (("--host", "0.0.0.0"), "set advertised.listeners to an address that they can"),
+    ],
+)
+def test_what_no_cluster_can_have_is_refused_before_anything_is_written(
+    barnabas: Barnabas, tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    result = barnabas("up", "--brokers", "4", "--dir", tmp_path / "data", *arguments)
+    assert result.exit_code == 1
+    assert told in result.output
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_single_nodes_directory_is_no_clusters(barnabas: Barnabas, tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text("")
+    result = barnabas("up", "--brokers", "3", "--dir", tmp_path)
+    assert "is a single node's: leave out --brokers, or choose another." in result.output
+
+
 def test_a_port_that_is_taken_ends_the_whole_cluster(tmp_path: Path) -> None:
     first = free_port()
     with socket.create_server(("127.0.0.1", first + 1)):

@@ -16,7 +16,7 @@ TIMEOUT_MS = 3_000
 T = TypeVar("T")
 
 
-class Asking:
+class Conversation:
     """A conversation with one node of the cluster."""
 
     def __init__(self, addresses: Sequence[Endpoint]) -> None:
@@ -58,15 +58,15 @@ def bootstrap(command: Callable[..., None]) -> Callable[..., None]:
     )(command)
 
 
-def converse(addresses: Sequence[Endpoint], talk: Callable[[Asking], Awaitable[T]]) -> T:
+def converse(addresses: Sequence[Endpoint], talk: Callable[[Conversation], Awaitable[T]]) -> T:
     """Run `talk`; where nobody answers, end with one line that says so."""
 
     async def run() -> T:
-        asking = Asking(addresses)
+        conversation = Conversation(addresses)
         try:
-            return await talk(asking)
+            return await talk(conversation)
         finally:
-            asking.close()
+            conversation.close()
 
     try:
         return asyncio.run(run())

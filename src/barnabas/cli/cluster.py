@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import click
 
-from barnabas.cli.ask import Asking, bootstrap, converse
+from barnabas.cli.ask import Conversation, bootstrap, converse
 from barnabas.cli.quorum import NO_CONTROLLER, ask_quorum, partition_of
 from barnabas.cli.tables import echo_table
 from barnabas.config.addresses import Endpoint
@@ -94,11 +94,11 @@ def describe(context: click.Context, servers: list[Endpoint]) -> None:
         context.exit(1)
 
 
-async def _ask(asking: Asking) -> Answers:
+async def _ask(conversation: Conversation) -> Answers:
     """All from one broker; the quorum last, for that may not be answered."""
-    cluster = await asking.ask(DescribeClusterRequest(include_fenced_brokers=True))
-    metadata = await asking.ask(MetadataRequest(topics=None, allow_auto_topic_creation=False))
-    configs = await asking.ask(
+    cluster = await conversation.ask(DescribeClusterRequest(include_fenced_brokers=True))
+    metadata = await conversation.ask(MetadataRequest(topics=None, allow_auto_topic_creation=False))
+    configs = await conversation.ask(
         DescribeConfigsRequest(
             resources=[
                 DescribeConfigsResource(
@@ -110,7 +110,7 @@ async def _ask(asking: Asking) -> Answers:
             ]
         )
     )
-    return Answers(cluster, metadata, configs, await ask_quorum(asking))
+    return Answers(cluster, metadata, configs, await ask_quorum(conversation))
 
 
 def _partitions(answers: Answers) -> Iterator[Partition]:

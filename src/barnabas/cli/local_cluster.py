@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from barnabas.cli.ask import Asking
+from barnabas.cli.ask import Conversation
 from barnabas.cli.settings import check_settings, load_settings
 from barnabas.config import BrokerSettings
 from barnabas.config.addresses import parse_endpoint
@@ -31,6 +31,9 @@ from barnabas.wire.uuid import random_uuid, to_text
 
 CONTROLLERS = 3
 """How many of the nodes vote: these three survive the loss of one."""
+
+OWN_SETTINGS = ("node.id", "process.roles", "listeners", "advertised.listeners", "log.dirs")
+"""What no two nodes can have in common."""
 
 STOP_TIMEOUT_S = 45.0
 POLL_S = 0.05
@@ -66,6 +69,9 @@ def lay_out(
         raise NodeError(
             f"{directory} has files in it that are no cluster's: choose an empty directory."
         )
+    for key in OWN_SETTINGS:
+        if key in overrides:
+            raise NodeError(f"{key} cannot be --set for several nodes: each has its own.")
     return _new_nodes(directory, host, port, brokers, metrics_port, overrides)
 
 
@@ -185,7 +191,11 @@ def _ports(host: str, first: int, count: int) -> list[int]:
     """So many from the first on; for 0 any that nobody uses right now."""
     if first:
         return list(range(first, first + count))
-    held = [socket.create_server((host.strip("[]"), 0)) for _ in range(count)]
+    address, family = host.strip("[]"), socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        held = [socket.create_server((address, 0), family=family) for _ in range(count)]
+    except OSError as error:
+        raise NodeError(f"Cannot listen on {address}: {error.strerror}.") from None
     ports = [each.getsockname()[1] for each in held]
     for each in held:
         each.close()
@@ -220,16 +230,18 @@ class LocalCluster:
             await self._serves(node)
 
     async def _serves(self, node: LocalNode) -> None:
-        asking = Asking([parse_endpoint(node.address)])
+        conversation = Conversation([parse_endpoint(node.address)])
         try:
             while True:
                 with suppress(OSError):
-                    known: DescribeClusterResponse = await asking.ask(DescribeClusterRequest())
+                    known: DescribeClusterResponse = await conversation.ask(
+                        DescribeClusterRequest()
+                    )
                     if len(known.brokers) == len(self._nodes):
                         return
                 await asyncio.sleep(POLL_S)
         finally:
-            asking.close()
+            conversation.close()
 
     @property
     def running(self) -> bool:
@@ -252,8 +264,8 @@ class LocalCluster:
         return ended[0]
 
     async def stop(self) -> None:
-        """One after the other, so that each can hand over to those that are left."""
-        for process in self._processes.values():
+        """One after the other, the controllers last, so that each can hand over."""
+        for process in reversed(self._processes.values()):
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     process.send_signal(signal.SIGTERM)

@@ -2,7 +2,7 @@
 
 import click
 
-from barnabas.cli.ask import Asking, bootstrap, converse, parse_addresses
+from barnabas.cli.ask import Conversation, bootstrap, converse, parse_addresses
 from barnabas.cli.tables import echo_table
 from barnabas.config.addresses import Endpoint
 from barnabas.raft import METADATA_TOPIC
@@ -59,33 +59,36 @@ def describe(servers: list[Endpoint], controllers: list[Endpoint] | None) -> Non
     _echo_quorum(response)
 
 
-async def ask_brokers(asking: Asking) -> DescribeQuorumResponse | None:
+async def ask_brokers(conversation: Conversation) -> DescribeQuorumResponse | None:
     """What the active controller tells a broker; None if there is none."""
-    await asking.ask(DescribeClusterRequest())  # whoever answers this needs no controller for it
-    return await ask_quorum(asking)
+    # Whoever answers this needs no controller for it: it is the one to wait for.
+    await conversation.ask(DescribeClusterRequest())
+    return await ask_quorum(conversation)
 
 
-async def ask_quorum(asking: Asking) -> DescribeQuorumResponse | None:
+async def ask_quorum(conversation: Conversation) -> DescribeQuorumResponse | None:
     """The quorum, by whoever answered last; None if there is no active controller."""
     partition = RequestPartitionData(partition_index=0)
     topic = RequestTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
     try:
-        response: DescribeQuorumResponse = await asking.ask(DescribeQuorumRequest(topics=[topic]))
+        response: DescribeQuorumResponse = await conversation.ask(
+            DescribeQuorumRequest(topics=[topic])
+        )
     except TimeoutError:
         return None
     return None if _code(response) in _WITHOUT_A_LEADER else response
 
 
-async def ask_controllers(asking: Asking) -> DescribeQuorumResponse | None:
+async def ask_controllers(conversation: Conversation) -> DescribeQuorumResponse | None:
     """What the active controller says, asked at its own listener; None if there is none."""
-    known: DescribeClusterResponse = await asking.ask(
+    known: DescribeClusterResponse = await conversation.ask(
         DescribeClusterRequest(endpoint_type=CONTROLLERS)
     )
     for controller in known.brokers:
         if controller.broker_id == known.controller_id:
-            asking.go_to(controller.host, controller.port)
+            conversation.go_to(controller.host, controller.port)
     try:
-        return await ask_quorum(asking)
+        return await ask_quorum(conversation)
     except ConnectionError:
         return None  # it was the active one
 
