@@ -1,12 +1,15 @@
-"""How a node makes itself known to the controller, and shows that it lives."""
+"""How a node makes itself known to the controller."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from barnabas.config import BrokerSettings, Listener
 from barnabas.metadata.features import SUPPORTED
 from barnabas.wire.messages import broker_registration, controller_registration
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
 from barnabas.wire.messages.controller_registration import ControllerRegistrationRequest
+
+T = TypeVar("T")
 
 
 def broker_request(
@@ -22,21 +25,8 @@ def broker_request(
         broker_id=settings.node_id,
         cluster_id=cluster_id,
         incarnation_id=incarnation_id,
-        listeners=[
-            broker_registration.Listener(
-                name=listener.name,
-                host=listener.host,
-                port=listener.port,
-                security_protocol=listener.security_protocol.value,
-            )
-            for listener in listeners
-        ],
-        features=[
-            broker_registration.Feature(
-                name=name, min_supported_version=levels.min, max_supported_version=levels.max
-            )
-            for name, levels in SUPPORTED.items()
-        ],
+        listeners=_listeners(broker_registration.Listener, listeners),
+        features=_features(broker_registration.Feature),
         rack=settings["broker.rack"],
         log_dirs=directory_ids,
         previous_broker_epoch=previous_epoch,
@@ -49,19 +39,25 @@ def controller_request(
     return ControllerRegistrationRequest(
         controller_id=settings.node_id,
         incarnation_id=incarnation_id,
-        listeners=[
-            controller_registration.Listener(
-                name=listener.name,
-                host=listener.host,
-                port=listener.port,
-                security_protocol=listener.security_protocol.value,
-            )
-            for listener in listeners
-        ],
-        features=[
-            controller_registration.Feature(
-                name=name, min_supported_version=levels.min, max_supported_version=levels.max
-            )
-            for name, levels in SUPPORTED.items()
-        ],
+        listeners=_listeners(controller_registration.Listener, listeners),
+        features=_features(controller_registration.Feature),
     )
+
+
+def _listeners(listener: Callable[..., T], listeners: Iterable[Listener]) -> list[T]:
+    return [
+        listener(
+            name=each.name,
+            host=each.host,
+            port=each.port,
+            security_protocol=each.security_protocol.value,
+        )
+        for each in listeners
+    ]
+
+
+def _features(feature: Callable[..., T]) -> list[T]:
+    return [
+        feature(name=name, min_supported_version=levels.min, max_supported_version=levels.max)
+        for name, levels in SUPPORTED.items()
+    ]
