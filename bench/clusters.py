@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+from confluent_kafka import ElectionType
 from confluent_kafka.cimpl import NewTopic
 from tests.cluster.ask import view
 from tests.cluster.cluster import Cluster
@@ -82,12 +83,27 @@ class ClusterContender(peer_bench.Bench):  # type: ignore[misc, name-defined]
             created.result()
         wait_until(partial(self._has, names, partitions), "new topics are everywhere", PATIENCE_S)
 
+    def give_back(self) -> None:
+        """Let the preferred leaders lead again, which are spread evenly."""
+        admin = self.admin()  # lives until the answer is in
+        admin.elect_leaders(ElectionType.PREFERRED).result()
+        wait_until(self._is_led_as_preferred, "the preferred leaders lead", PATIENCE_S)
+
     def others(self, *left_out: Node) -> list[Node]:
         return [node for node in self.cluster.nodes.values() if node not in left_out]
 
     def pause_s(self, seconds: float) -> None:
         """Let what was begun come to an end."""
         time.sleep(seconds if self.options.scale >= 1 else seconds / 5)
+
+    def _is_led_as_preferred(self) -> bool:
+        with contextlib.suppress(OSError):
+            return all(
+                replicas.leader == replicas.replicas[0]
+                for node in self.cluster.brokers
+                for replicas in view(node.port).partitions.values()
+            )
+        return False
 
     def _has(self, names: list[str], partitions: int) -> bool:
         """Whether every broker knows the topics, and every replica of them is in sync."""

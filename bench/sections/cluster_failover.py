@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from confluent_kafka import ElectionType
 from tests.cluster.ask import ask, quorum_view
 from tests.cluster.node import Node
 from tests.conformance.brokers import wait_until
@@ -77,7 +76,7 @@ def _end_and_heal(ending: Ending, cluster: ClusterContender, topic: str, victim:
         gaps_s = acknowledged.gaps_s(ended_s - 1)
         whole_s = _heal(cluster, victim)
     cluster.pause_s(STEADY_S)
-    _give_back(cluster, topic)
+    cluster.give_back()
     return {
         "longest_gap_s": max(gaps_s[index] for index in led),
         "shortest_gap_s": min(gaps_s[index] for index in led),
@@ -102,14 +101,6 @@ def _leaders(cluster: ClusterContender, topic: str) -> dict[int, int]:
         for (name, index), replicas in seen.partitions.items()
         if name == topic
     }
-
-
-def _give_back(cluster: ClusterContender, topic: str) -> None:
-    """Let the preferred leaders lead again."""
-    admin = cluster.admin()  # lives until the answer is in
-    admin.elect_leaders(ElectionType.PREFERRED).result()
-    everybody = {node.node_id for node in cluster.others()}
-    _await(lambda: set(_leaders(cluster, topic).values()) == everybody, "everybody leads")
 
 
 def _leads_the_quorum(node: Node) -> bool:
