@@ -30,7 +30,7 @@ class Faults:
             (self._kill, 5),
             (self._kill_in_mid_write, 3),
             (self._stop_cleanly, 3),
-            (self._cut_power, 3),
+            (self._cut_power, 5),
             (self._pause, 3),
             (self._isolate, 3),
             (self._part, 4),

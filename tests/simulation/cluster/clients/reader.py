@@ -36,10 +36,11 @@ class Reader(Client):
         self.offset = 0
 
     async def run(self) -> None:
+        is_fine = True
         while True:
             led = await self.led(self.key)
             choice = self.random.random()
-            if choice < 0.2:
+            if choice < 0.2 or not is_fine:  # a new leader may not know yet what counts
                 is_fine = await self._ask_for_end(led)
             else:
                 is_fine = await self._read(led, led.leader if choice < 0.7 else None)
