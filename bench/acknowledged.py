@@ -1,46 +1,47 @@
-"""A producer that never stops, and when each of its records was acknowledged."""
+"""Producers that never stop, one for each partition, and when their records were acknowledged.
 
+They ask for the leader again as soon as a record fails, and every 10 ms until there is another
+one, so that what they wait for is the cluster: client libraries have timers of their own.
+"""
+
+import contextlib
 import threading
 import time
-from functools import partial
-from itertools import pairwise
+from collections.abc import Sequence
+from itertools import cycle, pairwise
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import KafkaError, Message, Producer
 from tests.conformance.brokers import wait_until
 
-PACE_S = 0.01
-"""Between two records of one partition."""
+from barnabas.wire.apis import ApiKey
+from barnabas.wire.messages.metadata import MetadataResponse
+from barnabas.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from barnabas.wire.records.build import build_batch
+from barnabas.wire.records.record import Record
+from bench import raw
 
-_SETTINGS = {
-    "acks": "all",
-    "enable.idempotence": True,
-    "linger.ms": 0,
-    "retry.backoff.ms": 10,
-    "retry.backoff.max.ms": 20,
-    "reconnect.backoff.ms": 10,
-    "reconnect.backoff.max.ms": 20,
-    "topic.metadata.refresh.fast.interval.ms": 10,
-    "delivery.timeout.ms": 120_000,
-    "log_level": 2,
-}
-"""One that looks for a new leader as often as it may: what it waits for is the cluster."""
+PACE_S = 0.01
+"""Between two records of one partition, and before one that failed is sent again."""
 
 
 class Acknowledged:
     """One record every 10 ms to each partition, while it is entered."""
 
-    def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
-        self._producer = Producer({"bootstrap.servers": bootstrap} | _SETTINGS)
-        self._topic = topic
-        self._times_s: list[list[float]] = [[] for _ in range(partitions)]
-        self._newest_s = [0.0] * partitions  # when the newest acknowledged record was sent
+    def __init__(self, brokers: Sequence[raw.Address], topic: str, partitions: int) -> None:
         self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._producers = [
+            _Producer(brokers, topic, index, self._is_over) for index in range(partitions)
+        ]
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        for producer in self._producers:
+            producer.start()
         self.until_all_after(time.perf_counter(), deadline_s=30)
         return self
 
@@ -48,35 +49,87 @@ class Acknowledged:
         self, kind: type[BaseException] | None, failure: object, trace: TracebackType | None
     ) -> None:
         self._is_over.set()
-        self._thread.join()
-        self._producer.purge()
-        self._producer.flush(10)
+        for producer in self._producers:
+            producer.join()
 
     def until_all_after(self, since_s: float, deadline_s: float) -> None:
         """Until every partition has acknowledged a record that was sent after that time."""
         wait_until(
-            lambda: min(self._newest_s) > since_s, "every partition acknowledges", deadline_s
+            lambda: min(producer.newest_s for producer in self._producers) > since_s,
+            "every partition acknowledges",
+            deadline_s,
         )
 
     def gaps_s(self, since_s: float) -> list[float]:
         """The longest time without an acknowledgement, for each partition, since a time."""
         gaps_s = []
-        for times_s in self._times_s:
-            late_s = [since_s, *(each for each in times_s if each >= since_s)]
-            gaps_s.append(max(b - a for a, b in pairwise(late_s)))
+        for producer in self._producers:
+            late_s = [since_s, *(each for each in producer.times_s if each >= since_s)]
+            gaps_s.append(max(after - before for before, after in pairwise(late_s)))
         return gaps_s
 
-    def _run(self) -> None:
-        due_s = time.perf_counter()
-        while not self._is_over.is_set():
-            for index in range(len(self._times_s)):
-                told = partial(self._told, index, time.perf_counter())
-                self._producer.produce(self._topic, b"x" * 100, partition=index, on_delivery=told)
-            due_s = max(due_s + PACE_S, time.perf_counter())
-            while (left_s := due_s - time.perf_counter()) > 0:
-                self._producer.poll(min(left_s, 0.002))
 
-    def _told(self, index: int, sent_s: float, error: KafkaError | None, _: Message) -> None:
-        if error is None:
-            self._times_s[index].append(time.perf_counter())
-            self._newest_s[index] = max(self._newest_s[index], sent_s)
+class _Producer(threading.Thread):
+    """Of one partition, with acks=all and one record under way."""
+
+    def __init__(
+        self, brokers: Sequence[raw.Address], topic: str, index: int, is_over: threading.Event
+    ) -> None:
+        super().__init__(daemon=True)
+        self.times_s: list[float] = []
+        self.newest_s = 0.0
+        """When the newest record that is acknowledged was sent."""
+        self._brokers = cycle(brokers)
+        self._topic = topic
+        self._index = index
+        self._is_over = is_over
+        self._metadata = raw.metadata_frame([topic])
+        self._leader: raw.Connection | None = None
+
+    def run(self) -> None:
+        request = _produce_frame(self._topic, self._index)
+        while not self._is_over.is_set():
+            sent_s = time.perf_counter()
+            try:
+                self._send(request)
+            except OSError:
+                self._leader = None
+            else:
+                self.times_s.append(time.perf_counter())
+                self.newest_s = sent_s
+            time.sleep(max(sent_s + PACE_S - time.perf_counter(), 0))
+        if self._leader is not None:
+            self._leader.close()
+
+    def _send(self, request: bytes) -> None:
+        if self._leader is None:
+            self._leader = self._find_leader()
+        answer = self._leader.ask(request)
+        response = raw.parse(ApiKey.PRODUCE, raw.PRODUCE_VERSION, ProduceResponse, answer)
+        error_code = response.responses[0].partition_responses[0].error_code
+        if error_code:
+            self._leader.close()
+            raise OSError(f"error {error_code}")
+
+    def _find_leader(self) -> raw.Connection:
+        asked = raw.Connection(next(self._brokers))
+        with contextlib.closing(asked):
+            answer = asked.ask(self._metadata)
+            known = raw.parse(ApiKey.METADATA, raw.METADATA_VERSION, MetadataResponse, answer)
+        partitions = known.topics[0].partitions
+        leader_id = next(p.leader_id for p in partitions if p.partition_index == self._index)
+        for broker in known.brokers:
+            if broker.node_id == leader_id:
+                return raw.Connection((broker.host, broker.port))
+        raise OSError(f"{self._topic}-{self._index} has no leader")
+
+
+def _produce_frame(topic: str, index: int) -> bytes:
+    record = Record(0, int(time.time() * 1000), None, bytes(100), [])
+    produced = PartitionProduceData(index=index, records=bytes(build_batch([record])))
+    request = ProduceRequest(
+        acks=-1,
+        timeout_ms=30_000,
+        topic_data=[TopicProduceData(name=topic, partition_data=[produced])],
+    )
+    return raw.frame(ApiKey.PRODUCE, raw.PRODUCE_VERSION, request)
