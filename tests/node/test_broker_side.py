@@ -20,7 +20,16 @@ from barnabas.node.storage import Storage
 from barnabas.node.surroundings import Surroundings
 from barnabas.raft import CommittedBatch
 from barnabas.server.metrics import Metrics
-from barnabas.wire.messages.metadata_records import PartitionChangeRecord
+from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatResponse
+from barnabas.wire.messages.broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+from barnabas.wire.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    PartitionChangeRecord,
+    RegisterBrokerRecord,
+)
 from barnabas.wire.records.batch import read_header
 from barnabas.wire.records.validate import ValidBatch
 from barnabas.wire.schema import Message
@@ -66,14 +75,47 @@ async def test_who_led_long_ago_is_not_believed_by_one_that_comes_back(
     storage.abandon()
 
 
-def a_side(settings: BrokerSettings, storage: Storage, metadata: ClusterMetadata) -> BrokerSide:
+class LetsIn:
+    """A controller that registers a broker and lets it in, before the broker can know of it."""
+
+    async def handle(self, request: Message, *, timeout_ms: int = 0) -> Message:
+        if isinstance(request, BrokerRegistrationRequest):
+            return BrokerRegistrationResponse(broker_epoch=5)
+        return BrokerHeartbeatResponse(is_fenced=False)
+
+
+@on_a_loop
+async def test_clients_wait_until_the_metadata_here_says_that_the_broker_was_let_in(
+    settings: BrokerSettings,
+) -> None:
+    storage, metadata = Storage(settings), ClusterMetadata()
+    side = a_side(settings, storage, metadata, LetsIn())
+    joining = asyncio.create_task(side.join(b"i" * 16))
+    registered = RegisterBrokerRecord(broker_id=1, incarnation_id=b"i" * 16, broker_epoch=5)
+    metadata.take([committed(5, [registered])])
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not joining.done()
+    change = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=5, fenced=-1)
+    metadata.take([committed(6, [change])])
+    await joining
+    await side.leave()
+    storage.abandon()
+
+
+def a_side(
+    settings: BrokerSettings,
+    storage: Storage,
+    metadata: ClusterMetadata,
+    controller: Any = None,
+) -> BrokerSide:
     nobody: Any = None
     side = BrokerSide(
         settings,
         storage,
         metadata,
         Resolver(settings, metadata.image.configs),
-        nobody,
+        controller,
         nobody,
         nobody,
         Metrics(),

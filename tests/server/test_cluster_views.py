@@ -14,6 +14,7 @@ from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeRecord
 
 OFFSETS = "__consumer_offsets"
 
@@ -59,6 +60,12 @@ def test_clients_hear_of_the_brokers_they_reach_by_their_own_listener(cluster: W
         (1, "here", 9092, "r1"),
         (2, "host2", 9092, "r2"),
     ]
+
+
+def test_a_client_is_never_told_that_there_is_nobody(world: World) -> None:
+    world.metadata(BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=1, fenced=1))
+    register(world, 3, fenced=True)
+    assert [each.node_id for each in told(world).brokers] == [1]
 
 
 def test_the_cluster_is_described_with_its_fenced_brokers_to_who_asks_for_them(

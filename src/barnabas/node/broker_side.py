@@ -120,11 +120,18 @@ class BrokerSide:
                 previous_epoch=self._storage.previous_broker_epoch,
             )
         )
-        await self._metadata.reached(self._presence.epoch)
+        await self._metadata.until(lambda image: image.offset >= self._presence.epoch)
         self._is_registered = True
         image = self._metadata.image
         self._fetchers.follow(Delta.between(Image(), image), image)
         await self._presence.begin()
+        # The controller has let it in, but here the news is yet to come; and clients that ask who
+        # is there must not hear that nobody is.
+        await self._metadata.until(self._is_let_in)
+
+    def _is_let_in(self, image: Image) -> bool:
+        broker = image.brokers.get(self.broker.node_id)
+        return broker is not None and not broker.fenced
 
     def serve(self) -> None:
         """Take up what this broker leads, and let clients in."""

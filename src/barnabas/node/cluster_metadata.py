@@ -17,6 +17,7 @@ from barnabas.node.errors import NodeError
 from barnabas.raft import CommittedBatch
 from barnabas.wire.errors import ProtocolViolation
 
+Condition = Callable[[Image], bool]
 Subscriber = Callable[[Delta, Image], None]
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ class ClusterMetadata:
     def __init__(self) -> None:
         self._loader = Loader(Image())
         self._subscribers: list[Subscriber] = []
-        self._reached: list[tuple[int, asyncio.Future[None]]] = []
+        self._awaited: list[tuple[Condition, asyncio.Future[None]]] = []
 
     @property
     def image(self) -> Image:
@@ -43,12 +44,12 @@ class ClusterMetadata:
         """Tell `subscriber` of every change from now on."""
         self._subscribers.append(subscriber)
 
-    def reached(self, offset: int) -> "asyncio.Future[None]":
-        """Done once the image has come to `offset`."""
-        reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._reached.append((offset, reached))
+    def until(self, condition: Condition) -> "asyncio.Future[None]":
+        """Done once the image is as `condition` wants it."""
+        awaited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._awaited.append((condition, awaited))
         self._tell_who_waits()
-        return reached
+        return awaited
 
     def take(self, batches: Sequence[CommittedBatch]) -> None:
         """What was committed next."""
@@ -90,12 +91,14 @@ class ClusterMetadata:
 
     def _tell_who_waits(self) -> None:
         still = []
-        for offset, reached in self._reached:
-            if self.image.offset < offset:
-                still.append((offset, reached))
-            elif not reached.done():
-                reached.set_result(None)
-        self._reached = still
+        for condition, awaited in self._awaited:
+            if awaited.done():
+                continue  # given up
+            if condition(self.image):
+                awaited.set_result(None)
+            else:
+                still.append((condition, awaited))
+        self._awaited = still
 
 
 def _require_known_features(image: Image) -> None:

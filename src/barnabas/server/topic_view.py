@@ -36,9 +36,16 @@ class ListenerView:
             if not broker.fenced and (endpoint := endpoint_of(broker, listener))
         }
 
-    def reachable(self) -> Iterable[tuple[BrokerState, Endpoint]]:
+    def reachable(self, asked: int) -> Iterable[tuple[BrokerState, Endpoint]]:
+        """The brokers that may lead; where there are none, the one that is `asked`.
+
+        A client that is told of no broker at all forgets all it knew, and may never ask again.
+        """
         for broker_id, endpoint in sorted(self._endpoints.items()):
             yield self._image.brokers[broker_id], endpoint
+        broker = self._image.brokers.get(asked)
+        if not self._endpoints and broker and (own := endpoint_of(broker, self.listener)):
+            yield broker, own
 
     def partition(self, partition: PartitionState) -> PartitionView:
         endpoints, brokers = self._endpoints, self._image.brokers

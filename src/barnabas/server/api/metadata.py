@@ -43,7 +43,7 @@ async def handle(request: MetadataRequest, call: Call) -> MetadataResponse:
                 port=endpoint.port,
                 rack=broker.rack,
             )
-            for broker, endpoint in view.reachable()
+            for broker, endpoint in view.reachable(call.broker.node_id)
         ],
         cluster_id=call.broker.cluster_id,
         controller_id=call.broker.node_id,
