@@ -65,6 +65,7 @@ def test_clients_hear_of_the_brokers_they_reach_by_their_own_listener(cluster: W
 def test_a_client_is_never_told_that_there_is_nobody(world: World) -> None:
     world.metadata(BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=1, fenced=1))
     register(world, 3, fenced=True)
+    assert all(broker.fenced for broker in world.image.brokers.values())
     assert [each.node_id for each in told(world).brokers] == [1]
 
 
