@@ -57,10 +57,10 @@ def parse() -> argparse.Namespace:
     both = [kind.name.lower() for kind in CONTENDERS]
     parser.add_argument("--brokers", type=names, default=both, help="one or both of them, by comma")
     options = parser.parse_args()
-    chosen = [name for name in ALL_SECTIONS if name.startswith(tuple(options.only))]
-    if not chosen:
-        parser.error(f"no such section; there are {', '.join(ALL_SECTIONS)}")
-    options.only = chosen
+    for wanted in options.only:
+        if not any(name.startswith(wanted) for name in ALL_SECTIONS):
+            parser.error(f"no section {wanted}; there are {', '.join(ALL_SECTIONS)}")
+    options.only = [name for name in ALL_SECTIONS if name.startswith(tuple(options.only))]
     if options.quick:
         options.scale, options.repeat = options.scale / 10, 1
     return options

@@ -39,7 +39,7 @@ class Row:
             f"{self.case}: {self.figure}",
             show(self.kafka),
             show(self.barnabas),
-            f"{ratio:.2f}x" if ratio is not None else "",
+            "" if ratio is None else f"{ratio:.2f}x" if ratio >= 0.01 else f"{ratio:.1g}x",
             str(self.target or ""),
             self.verdict(),
         )
