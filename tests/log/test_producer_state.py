@@ -118,6 +118,16 @@ def test_after_a_truncation(
     assert told(log) == states[offset]
 
 
+def test_to_cut_off_the_last_batches_takes_no_look_at_the_whole_log(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = workshop.create(LogConfig())
+    perform(log, [(1, "plain", 1), (2, "plain", 1)] * 10)
+    monkeypatch.setattr(Log, "_reload_producers", lambda _: pytest.fail("it was looked at whole"))
+    log.truncate_to(15)
+    assert {each.producer_id: each.last_offset for each in log.active_producers()} == {1: 14, 2: 13}
+
+
 @given(actions)
 @settings(max_examples=20, deadline=None)
 def test_without_any_snapshot(new_workshop: Callable[[], Workshop], actions: Actions) -> None:

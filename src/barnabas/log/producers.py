@@ -6,7 +6,7 @@ already has, the next in sequence is appended, anything else is refused. The sam
 which transactions are open, and so how far a reader of committed records may go.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from barnabas.log.transaction_index import AbortedTransaction
@@ -271,6 +271,23 @@ class Producers:
             offsets = header.base_offset, header.last_offset
             batches.insert(-1, AppendedBatch(*sequences, *offsets, header.max_timestamp))
             del batches[:-_BATCHES_KEPT]
+
+    def go_back(self, offset: int, batches: Sequence[BatchHeader]) -> None:
+        """All that a producer wrote from `offset` on is gone; `batches` are its last before."""
+        last = batches[-1]
+        producer = self.entries[last.producer_id]
+        producer.epoch = last.producer_epoch
+        producer.batches = []
+        for header in batches:
+            if header.producer_epoch == last.producer_epoch and not header.is_control:
+                sequences = header.base_sequence, header.last_sequence
+                offsets = header.base_offset, header.last_offset
+                producer.note(AppendedBatch(*sequences, *offsets, header.max_timestamp))
+        producer.last_timestamp = last.max_timestamp
+        if producer.transaction_start >= offset:
+            producer.transaction_start = NO_TRANSACTION
+            del self._open[producer.producer_id]
+        self._pending.pop(producer.producer_id, None)
 
     def ended(
         self, header: BatchHeader, marker: EndTransactionMarker, offset: int

@@ -35,6 +35,36 @@ def load_producers(
     return producers, offset
 
 
+def take_back(producers: Producers, segments: Sequence[Segment], offset: int) -> bool:
+    """Undo what producers did from `offset` on, which is about to be cut away.
+
+    A replica that has to give up a few batches of its leader before need not read whole segments
+    for it. False if it has to, since what stands near the cut does not tell enough.
+    """
+    cut = [header for segment in segments for header in _producers_batches(segment, offset)]
+    if any(header.attributes & CONTROL_BIT for header in cut):
+        return False
+    before: dict[int, list[BatchHeader]] = {header.producer_id: [] for header in cut}
+    for segment, position in _tail(segments, offset) if before else ():
+        for _, header in segment.headers(position):
+            if header.base_offset >= offset:
+                break
+            if header.producer_id in before:
+                before[header.producer_id].append(header)
+    if any(not each or each[-1].attributes & CONTROL_BIT for each in before.values()):
+        return False
+    for batches in before.values():
+        producers.go_back(offset, batches)
+    return True
+
+
+def _producers_batches(segment: Segment, offset: int) -> Iterator[BatchHeader]:
+    if segment.next_offset > offset:
+        for _, header in segment.headers(segment.position_of(offset)):
+            if header.producer_id >= 0:
+                yield header
+
+
 def rebuild_transactions(
     name: str,
     folder: str,

@@ -173,11 +173,13 @@ class KeptLog:
             return
         offset = self._segments.boundary(offset)
         self._lower_recovery_point(offset)
+        is_taken_back = replay.take_back(self.producers, self._segments.ordered, offset)
         self._doom(self._segments.truncate(offset))
         self.end_offset = offset
         self.start_offset = min(self.start_offset, offset)
         self.epochs.truncate_end(offset)
-        self._reload_producers()
+        if not is_taken_back or offset <= self._snapshot_offset:
+            self._reload_producers()
 
     @on_disk
     def truncate_fully_and_start_at(self, offset: int) -> None:
