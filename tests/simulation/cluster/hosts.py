@@ -13,6 +13,7 @@ from tests.simulation.cluster.happenings import Committed, Happenings, Led, Repl
 from tests.simulation.cluster.listening import ListeningNetwork
 from tests.simulation.cluster.network import Network
 from tests.simulation.cluster.processes import Process, ProcessLoop, by_nobody
+from tests.simulation.events import Violation
 
 from barnabas.config import BrokerSettings
 from barnabas.metadata.delta import Delta
@@ -80,7 +81,9 @@ class Host:
             await node.run_until(stop)
             await node.stop()
         except Exception as failure:
-            self._events.fail(failure)
+            violation = Violation(f"{self.name} cannot go on: {failure}")
+            violation.__cause__ = failure
+            self._events.fail(violation, "Log")
         self._events.note(self.name, "has ended")
         self._end(process)
 
