@@ -22,11 +22,12 @@ class Contact:
 class Contacts:
     """The last sign of life of every broker that this controller has heard from."""
 
-    __slots__ = ("_last", "session_timeout_ms")
+    __slots__ = ("_last", "_looked_ms", "session_timeout_ms")
 
     def __init__(self, session_timeout_ms: int) -> None:
         self.session_timeout_ms = session_timeout_ms
         self._last: dict[int, Contact] = {}  # in the order of time
+        self._looked_ms: int | None = None
 
     def expect(self, brokers: Iterable[BrokerState], own_id: int, now_ms: int) -> None:
         """Begin a session for every broker that is let in: it may not know this controller yet.
@@ -51,7 +52,14 @@ class Contacts:
         self._last[contact.broker_id] = contact
 
     def expired(self, now_ms: int) -> Iterator[int]:
-        """The brokers that were silent for too long; each is told once. Costs what is due."""
+        """The brokers that were silent for too long; each is told once. Costs what is due.
+
+        To be asked often. If that could not be, for this process stood still itself, what others
+        said meanwhile is yet to be read: their time begins again.
+        """
+        looked_ms, self._looked_ms = self._looked_ms, now_ms
+        if looked_ms is not None and now_ms - looked_ms > self.session_timeout_ms // 2:
+            self._last = {key: replace(last, at_ms=now_ms) for key, last in self._last.items()}
         while self._last:
             longest_silent = next(iter(self._last.values()))
             if now_ms - longest_silent.at_ms < self.session_timeout_ms:
