@@ -155,14 +155,17 @@ class Cluster:
         """Cleanly, all at once."""
         running = [node for node in self.nodes.values() if node.is_running]
         for node in running:
-            node.send(signal.SIGTERM)
+            node.send(signal.SIGTERM)  # once: ours takes a second one for an order to end at once
         for node in running:
             try:
-                self.stop_node(node)
+                node.await_end()
             except TimeoutError:
                 # The last of Kafka's waits for a quorum that is no more; ours has to end.
                 if node.program is BARNABAS:
                     raise
+            finally:
+                if self.network:
+                    self.network.is_up(node.node_id, False)
 
     def end(self) -> None:
         """Whatever its state, leave nothing behind."""

@@ -152,19 +152,21 @@ class Node:
 
     def end(self, number: signal.Signals, *, deadline_s: float = STOP_S) -> int | None:
         """Send the signal and wait for the end; the exit status."""
+        if self._process is not None:
+            self.send(number)
+        return self.await_end(deadline_s=deadline_s)
+
+    def await_end(self, *, deadline_s: float = STOP_S) -> int | None:
         process, self._process = self._process, None
         self.is_paused = False
         if process is None:
             return None
-        process.send_signal(number)
         try:
             return process.wait(deadline_s)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            raise TimeoutError(
-                f"node {self.node_id}: no end {deadline_s} s after {number.name}"
-            ) from None
+            raise TimeoutError(f"node {self.node_id}: no end within {deadline_s} s") from None
 
     def pause(self) -> None:
         self.send(signal.SIGSTOP)
