@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.log.workshop import NOW_MS, Workshop, batch, marker, write
 
-from barnabas.log import Log, LogConfig
+from barnabas.log import Log, LogConfig, replay
 from barnabas.log.snapshots import CorruptSnapshot, decode, encode
 
 CONFIG = LogConfig(segment_bytes=600, index_interval_bytes=100)
@@ -126,6 +126,18 @@ def test_to_cut_off_the_last_batches_takes_no_look_at_the_whole_log(
     monkeypatch.setattr(Log, "_reload_producers", lambda _: pytest.fail("it was looked at whole"))
     log.truncate_to(15)
     assert {each.producer_id: each.last_offset for each in log.active_producers()} == {1: 14, 2: 13}
+
+
+def test_batches_that_stand_far_before_a_cut_are_not_forgotten(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large batches: of the five that may be sent again, one alone is near."""
+    monkeypatch.setattr(replay, "RECALLED_BYTES", 1)
+    log = workshop.create(LogConfig(index_interval_bytes=1))
+    perform(log, [(1, "plain", 1)] * 10)
+    log.truncate_to(8)
+    (producer,) = log.active_producers()
+    assert [batch.last_offset for batch in producer.batches] == [5, 6, 7]
 
 
 @given(actions)

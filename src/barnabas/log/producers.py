@@ -276,13 +276,26 @@ class Producers:
         """All that a producer wrote from `offset` on is gone; `batches` are its last before."""
         last = batches[-1]
         producer = self.entries[last.producer_id]
-        producer.epoch = last.producer_epoch
+        # What is known of before the cut counts, even if it stands too far off to be among them.
+        known = [batch for batch in producer.batches if batch.last_offset < offset]
+        if producer.epoch != last.producer_epoch:
+            producer.enter_epoch(last.producer_epoch)
+            known = []
+        found = [
+            AppendedBatch(
+                header.base_sequence,
+                header.last_sequence,
+                header.base_offset,
+                header.last_offset,
+                header.max_timestamp,
+            )
+            for header in batches
+            if header.producer_epoch == last.producer_epoch and not header.is_control
+        ]
         producer.batches = []
-        for header in batches:
-            if header.producer_epoch == last.producer_epoch and not header.is_control:
-                sequences = header.base_sequence, header.last_sequence
-                offsets = header.base_offset, header.last_offset
-                producer.note(AppendedBatch(*sequences, *offsets, header.max_timestamp))
+        by_offset = {batch.last_offset: batch for batch in (*known, *found)}
+        for end in sorted(by_offset):
+            producer.note(by_offset[end])
         producer.last_timestamp = last.max_timestamp
         if producer.transaction_start >= offset:
             producer.transaction_start = NO_TRANSACTION
