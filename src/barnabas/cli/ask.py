@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from barnabas.config.addresses import Endpoint, parse_endpoint
-from barnabas.server.peers import SocketPeers
+from barnabas.net import SocketPeers
 from barnabas.wire.schema import Message
 
 TIMEOUT_MS = 3_000

@@ -7,10 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
+from barnabas.net import SocketPeers
 from barnabas.node.background import Threads
 from barnabas.server.broker import wall_clock_ms
 from barnabas.server.network import Network
-from barnabas.server.peers import SocketPeers
 from barnabas.wire.uuid import random_uuid
 
 CONNECT_TIMEOUT_S = 5.0

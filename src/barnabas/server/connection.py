@@ -12,7 +12,7 @@ from struct import Struct
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
-from barnabas.server.buffers import FIRST_STEP_BYTES, Buffer, BuffersExhausted
+from barnabas.net.buffers import FIRST_STEP_BYTES, Buffer, BuffersExhausted
 from barnabas.server.outbox import Outbox
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ProtocolViolation

@@ -10,7 +10,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from barnabas.config.addresses import parse_ip_overrides
-from barnabas.server.buffers import Buffers
+from barnabas.net.buffers import Buffers
 from barnabas.server.connection import Connection
 from barnabas.server.listener import Listener
 from barnabas.server.metrics import Gauge

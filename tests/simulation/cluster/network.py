@@ -77,7 +77,7 @@ class Network:
         connected: Callable[[Any], None],
         failed: Callable[[OSError], None],
     ) -> "Dial":
-        """In the place of `barnabas.server.peers.dial.Dial`."""
+        """In the place of `barnabas.net.dial.Dial`."""
         return Dial(self, current_process(), (host, port), connected, failed)
 
     def link(
@@ -87,7 +87,7 @@ class Network:
         received: Callable[[memoryview], None],
         broken: Callable[[OSError], None],
     ) -> "End":
-        """In the place of `barnabas.server.peers.link.Link`."""
+        """In the place of `barnabas.net.link.Link`."""
         end.received, end.broken = received, broken
         return end
 

@@ -107,8 +107,8 @@ class World:
         disks = {host.name: host.disk for host in self.hosts.values()}
         with (
             simulated_disks(disks),
-            patch("barnabas.server.peers.peer.Dial", self.network.dial),
-            patch("barnabas.server.peers.peer.Link", self.network.link),
+            patch("barnabas.net.peer.Dial", self.network.dial),
+            patch("barnabas.net.peer.Link", self.network.link),
             patch.object(Log, "append_as_leader", append_and_tell),
         ):
             yield

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tests.simulation.cluster.happenings import Key
 from tests.simulation.cluster.layout import CLIENTS_PORT, host
 
-from barnabas.server.peers import SocketPeers
+from barnabas.net import SocketPeers
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
 from barnabas.wire.schema import Message

@@ -4,7 +4,7 @@ import mmap
 
 import pytest
 
-from barnabas.server.buffers import FIRST_STEP_BYTES, LARGEST_KEPT_BYTES, Buffers, BuffersExhausted
+from barnabas.net.buffers import FIRST_STEP_BYTES, LARGEST_KEPT_BYTES, Buffers, BuffersExhausted
 
 PAGE = mmap.PAGESIZE
 

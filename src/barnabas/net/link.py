@@ -1,7 +1,7 @@
 """A connected socket to a peer: frames out, frames in.
 
 What is received goes to mapped memory from a pool: the kernel copies several times faster to the
-start of a page (see `barnabas.server.buffers`). A frame of which only a part has come is received
+start of a page (see `barnabas.net.buffers`). A frame of which only a part has come is received
 to its end and no further, so that the next one begins at the start of a page again.
 """
 
@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 from struct import Struct
 
-from barnabas.server.buffers import Buffer, Buffers, BuffersExhausted
+from barnabas.net.buffers import Buffer, Buffers, BuffersExhausted
 from barnabas.wire.errors import ProtocolViolation
 
 _LENGTH = Struct(">i")

@@ -6,8 +6,7 @@ import socket
 from typing import Any
 
 import pytest
-from tests.server.harness import LIST, PRODUCE, Gate, a_produce, name_the_client, on_a_loop, turns
-from tests.server.peers.harness import (
+from tests.net.harness import (
     A_MINUTE_MS,
     ASK,
     HOST,
@@ -17,10 +16,11 @@ from tests.server.peers.harness import (
     ask,
     listening,
 )
+from tests.server.harness import LIST, PRODUCE, Gate, a_produce, name_the_client, on_a_loop, turns
 
+from barnabas.net import SocketPeers
+from barnabas.net import peer as peer_module
 from barnabas.server.call import Call
-from barnabas.server.peers import SocketPeers
-from barnabas.server.peers import peer as peer_module
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,

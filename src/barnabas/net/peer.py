@@ -13,16 +13,16 @@ from collections import deque
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from barnabas.server.peers.dial import Dial
-from barnabas.server.peers.formats import API_VERSIONS, Format, Formats
-from barnabas.server.peers.link import Link
+from barnabas.net.dial import Dial
+from barnabas.net.formats import API_VERSIONS, Format, Formats
+from barnabas.net.link import Link
 from barnabas.wire.errors import ErrorCode, ProtocolViolation
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.peer import Answered
 from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
-    from barnabas.server.peers.peers import SocketPeers
+    from barnabas.net.peers import SocketPeers
 
 log = logging.getLogger(__name__)
 

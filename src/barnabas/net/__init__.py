@@ -1,5 +1,5 @@
 """Connections to other nodes: `SocketPeers` are `barnabas.wire.peer.Peers` over TCP."""
 
-from barnabas.server.peers.peers import SocketPeers
+from barnabas.net.peers import SocketPeers
 
 __all__ = ["SocketPeers"]

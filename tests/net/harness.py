@@ -8,10 +8,10 @@ from typing import Any
 
 from tests.server.harness import Server
 
+from barnabas.net import SocketPeers
+from barnabas.net.peer import SocketPeer
 from barnabas.server.call import Call
 from barnabas.server.handlers import Handler
-from barnabas.server.peers import SocketPeers
-from barnabas.server.peers.peer import SocketPeer
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.messages.api_versions import (
     ApiVersion,

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from barnabas.server.buffers import Buffers
-from barnabas.server.peers.peer import SocketPeer
+from barnabas.net.buffers import Buffers
+from barnabas.net.peer import SocketPeer
 
 LARGEST_ANSWER_BYTES = 100 << 20
 """A fetch brings at least one batch whole, however large: no less than a request may have."""
