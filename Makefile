@@ -9,7 +9,7 @@ BIN := .venv/bin
 PORT ?= 9092
 DATA ?= data
 # What is compiled at install: a change in one of them installs anew.
-COMPILED := $(addprefix src/barnabas/wire/records/,_loops.py _encoding.py)
+COMPILED := $(shell grep -rl --include='_*.py' '^\# cython:' src)
 
 .PHONY: run test chaos check format conformance bench clean
 

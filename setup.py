@@ -1,10 +1,12 @@
 """Compiles the loops over records where a C compiler is there; without one they run as Python."""
 
 import os
+from pathlib import Path
 
 from setuptools import Extension, setup
 
-COMPILED = ["src/barnabas/wire/records/_loops.py", "src/barnabas/wire/records/_encoding.py"]
+MARK = "# cython:"
+"""How a file begins that is to be compiled."""
 
 
 def extensions() -> list[Extension]:
@@ -19,7 +21,7 @@ def extensions() -> list[Extension]:
                 [path],
                 extra_compile_args=["-O3"],
             )
-            for path in COMPILED
+            for path in marked()
         ],
         language_level=3,
         build_dir="build/cython",  # what is in src is packed: the C files stay out of it
@@ -27,6 +29,11 @@ def extensions() -> list[Extension]:
     for module in modules:
         module.optional = True  # a missing compiler is a warning, not an error
     return modules
+
+
+def marked() -> list[str]:
+    files = sorted(Path("src").rglob("_*.py"))
+    return [str(path) for path in files if path.read_text().startswith(MARK)]
 
 
 setup(ext_modules=extensions())

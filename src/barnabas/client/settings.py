@@ -1,0 +1,121 @@
+"""What each client was told, resolved: every name in its type, with its default.
+
+Defaults are librdkafka's wherever it has the setting, because people come from it; except that
+producers are idempotent and hash keys with murmur2, as Java's are.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from barnabas.config.addresses import Endpoint
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class Security:
+    """How connections are secured: TLS by the stdlib's ssl, and SASL."""
+
+    protocol: str = "PLAINTEXT"  # SSL, SASL_PLAINTEXT, SASL_SSL
+    ca_location: str | None = None
+    ca_pem: str | None = None
+    certificate_location: str | None = None
+    certificate_pem: str | None = None
+    key_location: str | None = None
+    key_pem: str | None = None
+    key_password: str | None = None
+    verify_certificates: bool = True
+    verify_host: bool = True
+    cipher_suites: str | None = None
+    mechanism: str = "PLAIN"  # SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER
+    username: str | None = None
+    password: str | None = None
+    oauth_cb: Callable[[str], Any] | None = None
+    oauthbearer_config: str = ""
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class ConnectionSettings:
+    """What every client needs to reach a cluster."""
+
+    bootstrap_servers: tuple[Endpoint, ...] = ()
+    client_id: str = "rdkafka"
+    request_timeout_ms: int = 30_000  # socket.timeout.ms is librdkafka's 60 s; Java's name wins
+    connect_timeout_ms: int = 30_000  # socket.connection.setup.timeout.ms
+    connections_max_idle_ms: int = 0  # 0: never closed for that
+    metadata_max_age_ms: int = 300_000
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    reconnect_backoff_ms: int = 100
+    reconnect_backoff_max_ms: int = 10_000
+    send_buffer_bytes: int = 0  # 0: the system's
+    receive_buffer_bytes: int = 0
+    max_answer_bytes: int = 100_000_000  # receive.message.max.bytes
+    allow_auto_create_topics: bool = True
+    default_api_timeout_ms: int = 60_000
+    security: Security = field(default_factory=Security)
+    statistics_interval_ms: int = 0
+    error_cb: Callable[[Any], None] | None = None
+    stats_cb: Callable[[str], None] | None = None
+    throttle_cb: Callable[[Any], None] | None = None
+    logger: Any = None
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class ProducerSettings(ConnectionSettings):
+    acks: int = -1
+    batch_size: int = 1_000_000
+    batch_num_messages: int = 10_000
+    linger_ms: float = 5
+    buffer_messages: int = 100_000  # queue.buffering.max.messages
+    buffer_memory: int = 1_073_741_824  # queue.buffering.max.kbytes is the same in KiB
+    max_block_ms: int | None = None  # None: a full buffer is a BufferError at once
+    max_request_size: int = 1_000_000  # message.max.bytes
+    compression: str = "none"
+    compression_level: int | None = None
+    delivery_timeout_ms: int = 300_000  # message.timeout.ms
+    enable_idempotence: bool = True
+    max_in_flight: int = 5
+    retries: int = 2_147_483_647
+    partitioner: str | Callable[..., int] = "murmur2_random"
+    sticky_linger_ms: int = 10  # sticky.partitioning.linger.ms: 0 is a random partition a record
+    adaptive_partitioning: bool = True  # KIP-794: slower partitions get less
+    availability_timeout_ms: int = 0
+    ignore_keys: bool = False
+    transactional_id: str | None = None
+    transaction_timeout_ms: int = 60_000
+    on_delivery: Callable[[Any, Any], None] | None = None
+    report_only_errors: bool = False  # delivery.report.only.error
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class ConsumerSettings(ConnectionSettings):
+    group_id: str | None = None
+    group_instance_id: str | None = None
+    group_protocol: str = "classic"
+    group_remote_assignor: str | None = None
+    assignors: tuple[str, ...] = ("range", "roundrobin")  # sticky, cooperative-sticky
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 3_000
+    max_poll_interval_ms: int = 300_000
+    enable_auto_commit: bool = True
+    auto_commit_interval_ms: int = 5_000
+    enable_auto_offset_store: bool = True
+    auto_offset_reset: str = "latest"  # earliest, none (error), by_duration:PT1H
+    isolation_level: str = "read_committed"
+    check_crcs: bool = False
+    client_rack: str = ""
+    fetch_min_bytes: int = 1
+    fetch_max_bytes: int = 52_428_800
+    fetch_max_wait_ms: int = 500
+    max_partition_fetch_bytes: int = 1_048_576
+    prefetch_bytes: int = 67_108_864  # queued.max.messages.kbytes
+    prefetch_messages: int = 100_000  # queued.min.messages
+    max_poll_records: int = 500
+    enable_partition_eof: bool = False
+    exclude_internal_topics: bool = True
+    on_commit: Callable[[Any, Any], None] | None = None
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class AdminSettings(ConnectionSettings):
+    bootstrap_controllers: tuple[Endpoint, ...] = ()

@@ -1,0 +1,76 @@
+"""Small values that users of every client meet, named and shaped as in `confluent_kafka`."""
+
+from barnabas.client.errors import KafkaError
+
+OFFSET_BEGINNING = -2
+OFFSET_END = -1
+OFFSET_STORED = -1000
+OFFSET_INVALID = -1001
+
+TIMESTAMP_NOT_AVAILABLE = 0
+TIMESTAMP_CREATE_TIME = 1
+TIMESTAMP_LOG_APPEND_TIME = 2
+
+Partition = tuple[str, int]
+"""A topic's name and a partition of it, as the clients' own dictionaries have it."""
+
+
+class TopicPartition:
+    """A partition, and an offset in it with what belongs to it.
+
+    Equal to every other of the same topic and partition, whatever the offset.
+    """
+
+    __slots__ = ("error", "leader_epoch", "metadata", "offset", "partition", "topic")
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int = -1,
+        offset: int = OFFSET_INVALID,
+        metadata: str | None = None,
+        leader_epoch: int | None = None,
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+        self.metadata = metadata
+        self.leader_epoch = leader_epoch
+        self.error: KafkaError | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TopicPartition):
+            return NotImplemented
+        return (self.topic, self.partition) == (other.topic, other.partition)
+
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, TopicPartition):
+            return NotImplemented
+        return (self.topic, self.partition) < (other.topic, other.partition)
+
+    def __hash__(self) -> int:
+        return hash((self.topic, self.partition))
+
+    def __repr__(self) -> str:
+        return (
+            f"TopicPartition{{topic={self.topic},partition={self.partition},offset={self.offset},"
+            f"leader_epoch={self.leader_epoch},error={self.error}}}"
+        )
+
+
+class ConsumerGroupMetadata:
+    """Who a consumer is in its group; a transactional producer sends it with the offsets."""
+
+    __slots__ = ("generation_id", "group_id", "group_instance_id", "member_id")
+
+    def __init__(
+        self,
+        group_id: str,
+        generation_id: int = -1,
+        member_id: str = "",
+        group_instance_id: str | None = None,
+    ) -> None:
+        self.group_id = group_id
+        self.generation_id = generation_id  # the member epoch in the consumer protocol
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
