@@ -1,4 +1,4 @@
-"""What `_loops.py` needs of the `cython` module, for running it where Cython is not installed.
+"""What the compiled files need of the `cython` module, for running them where it is missing.
 
 Types stand in annotations, which are never evaluated, or name the members of a struct.
 """
@@ -21,8 +21,12 @@ def cfunc(function: Decorated) -> Decorated:
     return function
 
 
-cclass = final = inline = nogil = cfunc
+cclass = ccall = final = inline = no_gc = nogil = cfunc
 
 
 def exceptval(*_value: int, check: bool = True) -> Callable[[Decorated], Decorated]:
+    return cfunc
+
+
+def freelist(_size: int) -> Callable[[Decorated], Decorated]:
     return cfunc
