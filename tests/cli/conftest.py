@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from barnabas.cli import main
-from barnabas.cli.up import single_node_properties
+from barnabas.node.alone import single_node_properties
 
 Barnabas = Callable[..., Result]
 

@@ -9,10 +9,10 @@ import pytest
 from tests.replication.world import batch_of, id_of, topic_records
 from tests.server.harness import on_a_loop
 
-from barnabas.cli.up import single_node_properties
 from barnabas.config import BrokerSettings, Resolver
 from barnabas.log import Log
 from barnabas.metadata.frames import encode_record
+from barnabas.node.alone import single_node_properties
 from barnabas.node.broker_side import BrokerSide
 from barnabas.node.cluster_metadata import ClusterMetadata
 from barnabas.node.format import format_new_directories

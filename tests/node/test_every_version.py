@@ -7,9 +7,9 @@ import pytest
 from tests.node.test_node import ask
 from tests.server.harness import on_a_loop
 
-from barnabas.cli.up import single_node_properties
 from barnabas.config import BrokerSettings
 from barnabas.node import Node
+from barnabas.node.alone import single_node_properties
 from barnabas.node.format import format_new_directories
 from barnabas.server.api import HANDLERS
 from barnabas.server.handlers import served_versions

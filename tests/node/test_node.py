@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.server.harness import frame, on_a_loop
 
-from barnabas.cli.up import single_node_properties
 from barnabas.config import BrokerSettings
 from barnabas.log import LogDirectory
 from barnabas.metadata.frames import encode_record
 from barnabas.node import Node, NodeError
+from barnabas.node.alone import single_node_properties
 from barnabas.node.format import Beginning, format_new_directories, format_storage
 from barnabas.raft import CommittedBatch
 from barnabas.server.api import HANDLERS

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.cli.up import single_node_properties
 from barnabas.config import BrokerSettings
 from barnabas.log import LogDirectory
+from barnabas.node.alone import single_node_properties
 from barnabas.node.errors import NodeError
 from barnabas.node.storage import Storage
 

@@ -72,6 +72,7 @@ def _run_one(
     from barnabas.cli.errors import one_line_errors
     from barnabas.cli.local_cluster import node_files
     from barnabas.cli.run import run_node
+    from barnabas.node.alone import single_node_properties
     from barnabas.node.format import format_new_directories
 
     if files := node_files(directory):
@@ -103,26 +104,6 @@ def _run_several(
     with one_line_errors():
         nodes = lay_out(directory, host, port, brokers, metrics_port, overrides)
         run_cluster(nodes, greeting=_cluster_banner(nodes, directory))
-
-
-def single_node_properties(host: str, port: int, directory: Path) -> dict[str, str]:
-    """server.properties of a node that is alone: its own controller, one copy of everything."""
-    controller_port = port + 1 if port else 0
-    return {
-        "process.roles": "broker,controller",
-        "node.id": "1",
-        "listeners": f"PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}",
-        "controller.listener.names": "CONTROLLER",
-        "controller.quorum.bootstrap.servers": f"{host}:{controller_port}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "log.dirs": str(directory),
-        "offsets.topic.replication.factor": "1",
-        "transaction.state.log.replication.factor": "1",
-        "transaction.state.log.min.isr": "1",
-        "share.coordinator.state.topic.replication.factor": "1",
-        "share.coordinator.state.topic.min.isr": "1",
-        "group.initial.rebalance.delay.ms": "0",
-    }
 
 
 def _banner(node: "Node") -> str:
