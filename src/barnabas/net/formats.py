@@ -75,10 +75,17 @@ class Formats:
         """How to ask for an API; OSError if the peer does not serve it in any version known."""
         known = self._formats.get(key)
         if known is None:
-            known = self._formats[key] = Format(key, self._version(key))
+            known = self._formats[key] = Format(key, self._newest(key))
         return known
 
-    def _version(self, key: int) -> int:
+    def version(self, key: int) -> int | None:
+        """The version that an API is spoken in; None if it is not."""
+        try:
+            return self._newest(key)
+        except OSError:
+            return None
+
+    def _newest(self, key: int) -> int:
         ours, theirs = api(key).stable_versions, self._told.get(key)
         if theirs is None:
             raise OSError(errno.EPROTONOSUPPORT, f"it does not serve {api(key).name}")

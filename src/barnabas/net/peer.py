@@ -83,6 +83,10 @@ class SocketPeer:
         if self._dial is None and self._link is None:
             self._dial = Dial(self._loop, self.host, self.port, self._connected, self._fail)
 
+    def version(self, key: int) -> int | None:
+        """In which version an API is spoken, once connected; None if it is not."""
+        return None if self._formats is None else self._formats.version(key)
+
     def close(self) -> None:
         self._peers.forget(self)
         self._fail(ConnectionAbortedError(errno.ECONNABORTED, "closed by this node"))
@@ -161,8 +165,10 @@ class SocketPeer:
             self._tell(asked, named)
 
     def _named(self, failure: OSError) -> OSError:
-        """The same failure (its number makes it of the same class), saying whose it is."""
-        return OSError(failure.errno, f"{self.host}:{self.port}: {failure.strerror or failure}")
+        """The same failure, saying whose it is."""
+        return type(failure)(
+            failure.errno, f"{self.host}:{self.port}: {failure.strerror or failure}"
+        )
 
     def _next_id(self) -> int:
         self._last_id = self._last_id % _LARGEST_ID + 1

@@ -15,15 +15,21 @@ _LARGEST_KEPT_BYTES = 16 << 20
 
 
 class SocketPeers:
-    """One connection for every address and purpose, each opened when it is first needed."""
+    """One connection for every address and purpose, each opened when it is first needed.
 
-    __slots__ = ("_client_id", "_peers", "buffers", "largest_answer_bytes", "loop")
+    A node's connections say what they are for in their client id. Those of a client have
+    `one_name`: quotas and logs go by it.
+    """
+
+    __slots__ = ("_client_id", "_one_name", "_peers", "buffers", "largest_answer_bytes", "loop")
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         client_id: str,
         largest_answer_bytes: int = LARGEST_ANSWER_BYTES,
+        *,
+        one_name: bool = False,
     ) -> None:
         self.loop = loop
         self.largest_answer_bytes = largest_answer_bytes
@@ -31,13 +37,15 @@ class SocketPeers:
             _LARGEST_ANSWERS_AT_ONCE * largest_answer_bytes, _KEPT_BYTES, _LARGEST_KEPT_BYTES
         )
         self._client_id = client_id
+        self._one_name = one_name
         self._peers: dict[tuple[str, int, str], SocketPeer] = {}
 
     def at(self, host: str, port: int, purpose: str) -> SocketPeer:
         key = (host, port, purpose)
         peer = self._peers.get(key)
         if peer is None:
-            peer = SocketPeer(self, host, port, purpose, f"{self._client_id}-{purpose}")
+            name = self._client_id if self._one_name else f"{self._client_id}-{purpose}"
+            peer = SocketPeer(self, host, port, purpose, name)
             self._peers[key] = peer
         return peer
 

@@ -1,0 +1,191 @@
+"""`Cluster`: what every client asks through. It lives on one loop and is touched only from there.
+
+cluster = Cluster(settings)
+cluster.want(["orders"])
+topic = await cluster.topic("orders", deadline=Deadline.after(5_000))
+response = await cluster.ask(request, to=topic.partitions[0].leader)
+"""
+
+import asyncio
+import errno
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from barnabas.client.cluster.coordinators import Coordinator, Coordinators
+from barnabas.client.cluster.failures import told_by_network
+from barnabas.client.cluster.metadata import Metadata, TopicInfo
+from barnabas.client.cluster.nodes import Nodes
+from barnabas.client.cluster.patience import Deadline
+from barnabas.client.cluster.watch import Watch
+from barnabas.client.errors import KafkaError, KafkaException, fail, told_by_broker
+from barnabas.client.settings import ConnectionSettings
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from barnabas.wire.peer import Answered
+from barnabas.wire.schema import Message
+
+
+def ignore(_: KafkaError) -> None:
+    """Nobody wants to hear of it."""
+
+
+class Cluster:
+    """The brokers, topics and coordinators of one cluster, and the connections to them."""
+
+    def __init__(
+        self, settings: ConnectionSettings, told: Callable[[KafkaError], None] = ignore
+    ) -> None:
+        self._settings = settings
+        self._nodes = Nodes(settings, told)
+        self._watch = Watch(self._nodes, self.ask, settings)
+        self._coordinators = Coordinators(self._nodes, self.ask, settings)
+
+    @property
+    def metadata(self) -> Metadata:
+        """What is known now."""
+        return self._watch.metadata
+
+    def listen(self, listener: Callable[[Metadata], None]) -> None:
+        """Have `listener` called whenever metadata was told anew."""
+        self._watch.listeners.append(listener)
+
+    # Asking
+
+    async def ask(
+        self, request: Message, to: int | None = None, *, timeout_ms: int | None = None
+    ) -> Any:
+        """The response of a node (one attempt), or of any that gives one in time.
+
+        What a response holds of records is gone by then: `send` is for those.
+        """
+        deadline = Deadline.after(timeout_ms or self._settings.request_timeout_ms)
+        if to is None:
+            return await self._ask_anybody(request, deadline)
+        node = self._nodes.get(to)
+        if node is None:
+            await self._watch.answered(deadline)
+            node = self._nodes.get(to)
+        if node is None:
+            fail(KafkaError._UNKNOWN_BROKER, f"the cluster has no broker {to}")
+        try:
+            return await node.ask(request, deadline.left_ms())
+        except OSError as failure:
+            raise KafkaException(told_by_network(failure)) from None
+
+    def send(
+        self,
+        node_id: int,
+        request: Message,
+        timeout_ms: int,
+        answered: Answered | None,
+        *,
+        purpose: str = "",
+    ) -> None:
+        """Ask one node; `answered` is given the response, or the OSError instead of it.
+
+        With None no answer comes. What a response holds of records is gone when `answered`
+        returns. A `purpose` has a connection of its own.
+        """
+        node = self._nodes.get(node_id)
+        if node is not None:
+            node.send(request, timeout_ms, answered, purpose)
+        elif answered is not None:
+            unknown = OSError(errno.EHOSTUNREACH, f"the cluster has no broker {node_id}")
+            self._nodes.loop.call_soon(answered, unknown)
+
+    def version(self, node_id: int, key: int) -> int | None:
+        """In which version an API is spoken with a node; None before it was connected to."""
+        node = self._nodes.get(node_id)
+        return None if node is None else node.version(key)
+
+    # Coordinators
+
+    async def ask_coordinator(
+        self,
+        kind: Coordinator,
+        key: str,
+        request: Message | Callable[[], Message],
+        error_of: Callable[[Any], int],
+        *,
+        deadline: Deadline,
+    ) -> Any:
+        """The answer of whoever coordinates `key`, found again whenever it has moved.
+
+        `error_of` says where the response has its error code. A callable makes the request anew
+        for each attempt. KafkaException _TIMED_OUT, with what was last wrong, after the deadline.
+        """
+        return await self._coordinators.ask(kind, key, request, error_of, deadline)
+
+    async def coordinator(self, kind: Coordinator, key: str, deadline: Deadline) -> int:
+        return await self._coordinators.find(kind, key, deadline)
+
+    def forget_coordinator(self, kind: Coordinator, key: str) -> None:
+        self._coordinators.forget(kind, key)
+
+    # Metadata
+
+    def want(self, topics: Iterable[str]) -> None:
+        """Keep these topics known."""
+        self._watch.want(topics)
+
+    def unwant(self, topics: Iterable[str]) -> None:
+        self._watch.unwant(topics)
+
+    def want_all(self) -> None:
+        """Keep every topic known."""
+        self._watch.want_all()
+
+    def refresh(self) -> None:
+        """Something proved wrong: ask for metadata again soon."""
+        self._watch.refresh()
+
+    async def describe(
+        self, topics: Iterable[str] | None, *, timeout_ms: int, create: bool = False
+    ) -> MetadataResponse:
+        """What a broker says of these topics, or of all; nothing of it is kept."""
+        named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+        request = MetadataRequest(topics=named, allow_auto_topic_creation=create)
+        response: MetadataResponse = await self.ask(request, timeout_ms=timeout_ms)
+        if response.error_code:
+            raise KafkaException(told_by_broker(response.error_code))
+        return response
+
+    async def topic(self, name: str, *, deadline: Deadline) -> TopicInfo:
+        """A topic, which is wanted from now on, once the cluster knows it.
+
+        KafkaException with the topic's error after the deadline, or at once if it will not pass.
+        """
+        self.want([name])
+        while True:
+            topic = self.metadata.topics.get(name)
+            if topic is not None and not topic.error:
+                return topic
+            if topic is not None and (deadline.passed or not topic.error.retriable):
+                raise KafkaException(told_by_broker(topic.error, f"{name}: {topic.error.name}"))
+            try:
+                await self._watch.answered(deadline)
+            except KafkaException:
+                if topic is None:
+                    raise
+
+    async def close(self) -> None:
+        """Hang up; whoever still waits for an answer is told so."""
+        self._watch.close()
+        self._nodes.close()
+
+    async def _ask_anybody(self, request: Message, deadline: Deadline) -> Any:
+        failures: dict[str, str] = {}
+        while True:
+            for node in self._nodes.by_readiness():
+                if failures and deadline.passed:
+                    break
+                try:
+                    return await node.ask(request, deadline.left_ms())
+                except OSError as failure:
+                    error = told_by_network(failure)
+                    if not error.retriable():
+                        raise KafkaException(error) from None
+                    failures[f"{node.host}:{node.port}"] = error.str()
+            if deadline.left_ms() <= self._settings.retry_backoff_ms:
+                reasons = "; ".join(failures.values()) or "bootstrap.servers is empty"
+                fail(KafkaError._ALL_BROKERS_DOWN, f"no broker answers: {reasons}")
+            await asyncio.sleep(self._settings.retry_backoff_ms / 1000)

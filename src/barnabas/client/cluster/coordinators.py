@@ -1,0 +1,121 @@
+"""Who coordinates a group, a transactional id or a share partition, as far as it is known."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from enum import IntEnum
+from typing import Any
+
+from barnabas.client.cluster.metadata import BrokerInfo
+from barnabas.client.cluster.nodes import Nodes
+from barnabas.client.cluster.patience import Backoff, Deadline
+from barnabas.client.errors import KafkaError, KafkaException, fail, told_by_broker
+from barnabas.client.settings import ConnectionSettings
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from barnabas.wire.schema import Message
+
+Ask = Callable[..., Coroutine[Any, Any, Any]]
+
+_MOVED = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
+_PASSING = _MOVED | {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+_LOST = frozenset({KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._RESOLVE})
+
+
+class Coordinator(IntEnum):
+    """What is coordinated; the numbers are FindCoordinator's."""
+
+    GROUP = 0
+    TRANSACTION = 1
+    SHARE = 2
+
+
+class Coordinators:
+    """Finds them and remembers where they are."""
+
+    def __init__(self, nodes: Nodes, ask: Ask, settings: ConnectionSettings) -> None:
+        self._nodes = nodes
+        self._ask = ask
+        self._settings = settings
+        self._known: dict[tuple[Coordinator, str], int] = {}
+
+    def forget(self, kind: Coordinator, key: str) -> None:
+        self._known.pop((kind, key), None)
+
+    async def find(self, kind: Coordinator, key: str, deadline: Deadline) -> int:
+        """Its node; asks until the deadline, while the cluster says that there is none yet."""
+        known = self._known.get((kind, key))
+        if known is not None and self._nodes.get(known) is not None:
+            return known
+        found: int = await self._until(deadline, lambda: self._find(kind, key, deadline))
+        return found
+
+    async def ask(
+        self,
+        kind: Coordinator,
+        key: str,
+        request: Message | Callable[[], Message],
+        error_of: Callable[[Any], int],
+        deadline: Deadline,
+    ) -> Any:
+        """The coordinator's answer, of whatever node it is on by then."""
+
+        async def attempt() -> Any:
+            node_id = self._known.get((kind, key))
+            if node_id is None or self._nodes.get(node_id) is None:
+                node_id = await self._find(kind, key, deadline)
+            this = request if isinstance(request, Message) else request()
+            timeout_ms = min(deadline.left_ms(), self._settings.request_timeout_ms)
+            try:
+                response = await self._ask(this, node_id, timeout_ms=timeout_ms)
+            except KafkaException as failure:
+                if failure.args[0].code() in _LOST:
+                    self.forget(kind, key)
+                raise
+            code = error_of(response)
+            if code in _MOVED:
+                self.forget(kind, key)
+            if code in _PASSING:
+                raise KafkaException(told_by_broker(code))
+            return response
+
+        return await self._until(deadline, attempt)
+
+    async def _find(self, kind: Coordinator, key: str, deadline: Deadline) -> int:
+        # Up to version 3 a request has one key and no list of them, from 4 on the list alone.
+        several = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
+        timeout_ms = deadline.left_ms()
+        try:
+            response = await self._ask(several, timeout_ms=timeout_ms)
+        except KafkaException as failure:
+            if failure.args[0].code() != ErrorCode.UNSUPPORTED_VERSION:
+                raise
+            one = FindCoordinatorRequest(key_type=kind, key=key)
+            response = await self._ask(one, timeout_ms=timeout_ms)
+        found = _found(response)
+        self._nodes.meet(found)
+        self._known[kind, key] = found.node_id
+        return found.node_id
+
+    async def _until(
+        self, deadline: Deadline, attempt: Callable[[], Coroutine[Any, Any, Any]]
+    ) -> Any:
+        """Try again, at growing distances, what fails in a way that passes."""
+        backoff = Backoff(self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms)
+        while True:
+            try:
+                return await attempt()
+            except KafkaException as failure:
+                error: KafkaError = failure.args[0]
+                if error.code() not in _PASSING and error.code() not in _LOST:
+                    raise
+            pause_ms = backoff.next_ms()
+            if deadline.left_ms() <= pause_ms:
+                fail(KafkaError._TIMED_OUT, f"timed out; the last failure was: {error.str()}")
+            await asyncio.sleep(pause_ms / 1000)
+
+
+def _found(response: FindCoordinatorResponse) -> BrokerInfo:
+    it: Any = response.coordinators[0] if response.coordinators else response
+    if it.error_code:
+        raise KafkaException(told_by_broker(it.error_code, it.error_message))
+    return BrokerInfo(it.node_id, it.host, it.port)
