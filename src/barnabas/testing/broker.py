@@ -1,0 +1,227 @@
+"""One broker in the process of the test, on a thread of its own.
+
+It is the same node that a server runs: its requests come over a socket, its records are in
+files, its metadata in a log. Only where it looks at the time, and where a request meets its
+handler, does a test have a say.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Coroutine, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from barnabas.config import BrokerSettings, ConfigError
+from barnabas.node import Node, NodeError
+from barnabas.node.alone import single_node_properties
+from barnabas.node.format import format_new_directories
+from barnabas.node.surroundings import Surroundings
+from barnabas.testing.clock import Clock, Loop
+from barnabas.testing.errors import BrokerError
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+T = TypeVar("T")
+
+HOST = "127.0.0.1"
+ANSWER_S = 60.0
+"""For whatever a broker is told to do; nothing takes nearly as long."""
+
+DEFAULTS = {
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "group.min.session.timeout.ms": "100",
+}
+"""Little to create when a group or a transaction first comes, and no wait for what could be quick.
+
+The rest is Kafka's, on a node that is alone.
+"""
+
+_ROOMS = ("controller", "coordinator", "log", "metadata", "node", "raft", "replication", "server")
+
+
+class Broker:
+    """Serves from `start` or the beginning of a `with` block; gone, with its files, after it.
+
+    `settings` are those of server.properties. A `directory` that is given is kept.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, object] | None = None,
+        *,
+        port: int = 0,
+        directory: Path | str | None = None,
+    ) -> None:
+        self._given = {name: _text(value) for name, value in (settings or {}).items()}
+        self._port = port
+        self._temporary = None if directory else TemporaryDirectory(prefix="barnabas-")
+        self.directory = Path(directory or self._temporary.name)  # type: ignore[union-attr]
+        self.clock = Clock()
+        self._running: _Running | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where clients connect: the same before and after a restart."""
+        return f"{HOST}:{self._port}"
+
+    @property
+    def is_running(self) -> bool:
+        return self._running is not None
+
+    # Beginning and end
+
+    def start(self) -> Self:
+        """Serve. BrokerError says why it cannot."""
+        if self._running is not None:
+            raise BrokerError(f"The broker on {self.bootstrap_servers} runs already.")
+        _keep_quiet()
+        try:
+            settings = BrokerSettings.from_properties(self._properties())
+            format_new_directories(settings)
+            self._running = _Running(settings, self.clock)
+        except (ConfigError, NodeError) as error:
+            raise BrokerError(f"The broker did not start: {error}") from None
+        self._port = self._running.node.listeners[0].port
+        return self
+
+    def stop(self) -> None:
+        """Stop cleanly, if it runs; what it has is there at the next start."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.end()
+
+    def restart(self) -> None:
+        """As the same broker: on the same port, with the same records, groups and topics."""
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """Stop, and leave nothing behind."""
+        self.stop()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def __enter__(self) -> Self:
+        try:
+            return self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: object, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return await asyncio.to_thread(self.__enter__)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, failure: object, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
+    # What it has
+
+    def create_topic(
+        self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None
+    ) -> None:
+        """Create a topic that can be used at once; BrokerError says why it cannot be."""
+        self._run(self._create_topic(name, partitions, config or {}))
+
+    async def _create_topic(self, name: str, partitions: int, config: Mapping[str, object]) -> None:
+        configs = [CreatableTopicConfig(name=key, value=_text(config[key])) for key in config]
+        topic = CreatableTopic(
+            name=name, num_partitions=partitions, replication_factor=1, configs=configs
+        )
+        response: CreateTopicsResponse = await self._node.controller.handle(
+            CreateTopicsRequest(topics=[topic])
+        )
+        result = response.topics[0]
+        if result.error_code:
+            code = ErrorCode.of(result.error_code)
+            raise BrokerError(f"Topic {name}: {code.name}: {result.error_message}")
+
+    # Within
+
+    @property
+    def _node(self) -> Node:
+        return self._needed().node
+
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run it where the broker lives."""
+        try:
+            running = self._needed()
+        except BrokerError:
+            coroutine.close()
+            raise
+        return running.run(coroutine)
+
+    def _needed(self) -> "_Running":
+        if self._running is None:
+            raise BrokerError("The broker does not run: start it, or use it in a `with` block.")
+        return self._running
+
+    def _properties(self) -> dict[str, str]:
+        properties = single_node_properties(HOST, 0, self.directory)
+        # The controller may have another port each time: nobody else has to find it.
+        properties["listeners"] = f"PLAINTEXT://{HOST}:{self._port},CONTROLLER://{HOST}:0"
+        return {**properties, **DEFAULTS, **self._given}
+
+
+class _Running:
+    """A node, its loop, and the thread that runs both."""
+
+    def __init__(self, settings: BrokerSettings, clock: Clock) -> None:
+        self._clock = clock
+        self._loop = Loop(clock)
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="barnabas-broker", daemon=True
+        )
+        self._thread.start()
+        surroundings = Surroundings(clock=clock.time_ms)
+        try:
+            self.node = self.run(Node.start(settings, surroundings))
+        except BaseException:
+            self._end_thread()
+            raise
+        clock.drive(self._loop)
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(ANSWER_S)
+
+    def end(self) -> None:
+        self._clock.resume()  # there is some waiting in it
+        self._clock.drive(None)
+        try:
+            self.run(self.node.stop())
+        finally:
+            self._end_thread()
+
+    def _end_thread(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def _text(value: object) -> str:
+    """As server.properties has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _keep_quiet() -> None:
+    """A test wants to hear of trouble; and of more only if it has said so."""
+    for room in _ROOMS:
+        logger = logging.getLogger(f"barnabas.{room}")
+        if logger.level == logging.NOTSET:
+            logger.setLevel(logging.WARNING)

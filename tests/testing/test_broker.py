@@ -1,0 +1,131 @@
+"""A broker in the process of the test: real, apart from every other, and gone in the end."""
+
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from barnabas.testing import Broker, BrokerError
+
+QUIET = {"log_level": 0}
+DEADLINE_S = 20
+
+
+def produce(broker: Broker, topic: str, *values: bytes) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
+    for value in values:
+        producer.produce(topic, value)
+    assert producer.flush(DEADLINE_S) == 0
+
+
+def values(broker: Broker, topic: str, count: int, partition: int = 0) -> list[bytes]:
+    consumer = Consumer(
+        {"bootstrap.servers": broker.bootstrap_servers, "group.id": "readers", **QUIET}
+    )
+    try:
+        consumer.assign([TopicPartition(topic, partition, 0)])
+        found = consumer.consume(count, DEADLINE_S)
+        return [each.value() for each in found]
+    finally:
+        consumer.close()
+
+
+def test_clients_produce_and_consume() -> None:
+    with Broker() as broker:
+        broker.create_topic("orders")
+        produce(broker, "orders", b"one", b"two")
+        assert values(broker, "orders", 2) == [b"one", b"two"]
+
+
+def test_nothing_is_left_of_it() -> None:
+    with Broker() as broker:
+        host, port = broker.bootstrap_servers.split(":")
+        assert any(broker.directory.iterdir())
+    assert not broker.directory.exists()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)))
+
+
+def test_a_directory_that_was_given_is_kept(tmp_path: Path) -> None:
+    with Broker(directory=tmp_path) as broker:
+        produce(broker, "orders", b"kept")
+    with Broker(directory=tmp_path) as broker:
+        assert values(broker, "orders", 1) == [b"kept"]
+
+
+def test_an_asynchronous_test_has_it_as_well() -> None:
+    async def live() -> None:
+        async with Broker() as broker:
+            host, port = broker.bootstrap_servers.split(":")
+            _, writer = await asyncio.open_connection(host, int(port))
+            writer.close()
+
+    asyncio.run(live())
+
+
+def test_a_restart_keeps_the_port_and_the_records() -> None:
+    with Broker() as broker:
+        before = broker.bootstrap_servers
+        produce(broker, "orders", b"before")
+        broker.restart()
+        assert broker.bootstrap_servers == before
+        produce(broker, "orders", b"after")
+        assert values(broker, "orders", 2) == [b"before", b"after"]
+
+
+def test_two_brokers_do_not_see_each_other() -> None:
+    with Broker() as first, Broker() as second:
+        produce(first, "orders", b"first")
+        produce(second, "orders", b"second")
+        assert values(first, "orders", 1) == [b"first"]
+        assert values(second, "orders", 1) == [b"second"]
+
+
+def test_twenty_live_in_one_process() -> None:
+    brokers = [Broker().start() for _ in range(20)]
+    try:
+        for number, broker in enumerate(brokers):
+            produce(broker, "numbers", str(number).encode())
+        assert len({broker.bootstrap_servers for broker in brokers}) == len(brokers)
+    finally:
+        for broker in brokers:
+            broker.close()
+
+
+def test_settings_are_those_of_a_server() -> None:
+    with Broker({"num.partitions": 3, "auto.create.topics.enable": True}) as broker:
+        produce(broker, "orders", b"1")
+        admin = Producer({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
+        assert len(admin.list_topics("orders", DEADLINE_S).topics["orders"].partitions) == 3
+
+
+def test_a_topic_has_the_partitions_and_the_settings_asked_for() -> None:
+    with Broker() as broker:
+        broker.create_topic("orders", partitions=4, config={"retention.ms": 1000})
+        with pytest.raises(BrokerError, match=r"orders: TOPIC_ALREADY_EXISTS"):
+            broker.create_topic("orders")
+        with pytest.raises(BrokerError, match=r"INVALID_CONFIG.*retention\.mss"):
+            broker.create_topic("others", config={"retention.mss": 1000})
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"num.partitions": "many"}, r"num\.partitions"),
+        ({"listeners": "PLAINTEXT://127.0.0.1:0,CONTROLLER://256.0.0.1:0"}, r"CONTROLLER"),
+    ],
+)
+def test_one_that_cannot_start_says_why(settings: dict[str, str], reason: str) -> None:
+    broker = Broker(settings)
+    with pytest.raises(BrokerError, match=reason), broker:
+        pytest.fail("it started")
+    assert not broker.directory.exists()
+
+
+def test_one_that_does_not_run_says_so() -> None:
+    with pytest.raises(BrokerError, match="does not run"):
+        Broker().create_topic("orders")
+    with Broker() as broker, pytest.raises(BrokerError, match="runs already"):
+        broker.start()
