@@ -6,6 +6,7 @@ version        unsigned varint, of the record's schema
 body           the record, as any message of that version
 """
 
+from collections.abc import Mapping
 from functools import cache
 
 from barnabas.metadata.features import MIN_METADATA_LEVEL
@@ -36,16 +37,23 @@ def encode_record(record: Message, version: int) -> bytes:
 
 def decode_record(frame: bytes | memoryview) -> Message:
     """The record in a frame. ProtocolViolation if it is none we know."""
+    return decode_framed(frame)[0]
+
+
+def decode_framed(
+    frame: bytes | memoryview, types: Mapping[int, type[Message]] | None = None
+) -> tuple[Message, int]:
+    """The record in a frame and the version it is written in."""
     frame_version, position = _read_varint(frame, 0)
     if frame_version != _FRAME_VERSION:
         raise ProtocolViolation(f"metadata record frame version {frame_version} is not known")
     key, position = _read_varint(frame, position)
     version, position = _read_varint(frame, position)
-    record_type = _record_types().get(key)
+    record_type = (types or _record_types()).get(key)
     if record_type is None:
         raise ProtocolViolation(f"metadata record type {key} is not known")
     record, _ = record_type.read(frame, version, position)
-    return record
+    return record, version
 
 
 def record_version(record: Message, metadata_level: int) -> int:
