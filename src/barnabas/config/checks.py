@@ -52,8 +52,10 @@ class OneOf(Check):
     def problem(self, value: Any) -> str | None:
         if value in self._values:
             return None
-        if self._ignore_case and value is not None and value.upper() in self._values:
-            return None
+        if self._ignore_case and value is not None:
+            folded = value.casefold()
+            if any(folded == allowed.casefold() for allowed in self._values):
+                return None
         case = " (case insensitive)" if self._ignore_case else ""
         return f"String must be one of{case}: {', '.join(self._values)}"
 

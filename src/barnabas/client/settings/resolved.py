@@ -1,7 +1,8 @@
 """What each client was told, resolved: every name in its type, with its default.
 
 Defaults are librdkafka's wherever it has the setting, because people come from it; except that
-producers are idempotent and hash keys with murmur2, as Java's are.
+producers are idempotent and hash keys with murmur2, as Java's are. Which names set a field is in
+`names.py`. What is without bound is a large number: nothing here means infinity.
 """
 
 from collections.abc import Callable
@@ -18,17 +19,19 @@ class Security:
     protocol: str = "PLAINTEXT"  # SSL, SASL_PLAINTEXT, SASL_SSL
     ca_location: str | None = None
     ca_pem: str | None = None
+    crl_location: str | None = None
     certificate_location: str | None = None
     certificate_pem: str | None = None
     key_location: str | None = None
-    key_pem: str | None = None
-    key_password: str | None = None
+    key_pem: str | None = field(default=None, repr=False)
+    key_password: str | None = field(default=None, repr=False)
     verify_certificates: bool = True
     verify_host: bool = True
-    cipher_suites: str | None = None
+    cipher_suites: str | None = None  # as OpenSSL writes them, with colons between
+    tls_versions: tuple[str, ...] = ()  # TLSv1.2, TLSv1.3; none: those of the ssl module
     mechanism: str = "PLAIN"  # SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER
     username: str | None = None
-    password: str | None = None
+    password: str | None = field(default=None, repr=False)
     oauth_cb: Callable[[str], Any] | None = None
     oauthbearer_config: str = ""
 
@@ -39,8 +42,8 @@ class ConnectionSettings:
 
     bootstrap_servers: tuple[Endpoint, ...] = ()
     client_id: str = "rdkafka"
-    request_timeout_ms: int = 30_000  # socket.timeout.ms is librdkafka's 60 s; Java's name wins
-    connect_timeout_ms: int = 30_000  # socket.connection.setup.timeout.ms
+    request_timeout_ms: int = 30_000  # Java's; librdkafka's socket.timeout.ms has 60 s
+    connect_timeout_ms: int = 30_000
     connections_max_idle_ms: int = 0  # 0: never closed for that
     metadata_max_age_ms: int = 300_000
     retry_backoff_ms: int = 100
@@ -49,8 +52,8 @@ class ConnectionSettings:
     reconnect_backoff_max_ms: int = 10_000
     send_buffer_bytes: int = 0  # 0: the system's
     receive_buffer_bytes: int = 0
-    max_answer_bytes: int = 100_000_000  # receive.message.max.bytes
-    allow_auto_create_topics: bool = True
+    max_answer_bytes: int = 100_000_000
+    allow_auto_create_topics: bool = False  # producers: True
     default_api_timeout_ms: int = 60_000
     security: Security = field(default_factory=Security)
     statistics_interval_ms: int = 0
@@ -62,29 +65,32 @@ class ConnectionSettings:
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class ProducerSettings(ConnectionSettings):
+    allow_auto_create_topics: bool = True
     acks: int = -1
+    ack_timeout_ms: int = 30_000  # how long the broker may wait for its replicas
     batch_size: int = 1_000_000
     batch_num_messages: int = 10_000
     linger_ms: float = 5
-    buffer_messages: int = 100_000  # queue.buffering.max.messages
-    buffer_memory: int = 1_073_741_824  # queue.buffering.max.kbytes is the same in KiB
+    buffer_messages: int = 100_000
+    buffer_memory: int = 1_073_741_824
     max_block_ms: int | None = None  # None: a full buffer is a BufferError at once
-    max_request_size: int = 1_000_000  # message.max.bytes
+    max_request_size: int = 1_000_000
     compression: str = "none"
     compression_level: int | None = None
-    delivery_timeout_ms: int = 300_000  # message.timeout.ms
+    delivery_timeout_ms: int = 300_000
     enable_idempotence: bool = True
     max_in_flight: int = 5
     retries: int = 2_147_483_647
     partitioner: str | Callable[..., int] = "murmur2_random"
-    sticky_linger_ms: int = 10  # sticky.partitioning.linger.ms: 0 is a random partition a record
+    sticky_linger_ms: int = 10  # 0: a partition at random for each record
     adaptive_partitioning: bool = True  # KIP-794: slower partitions get less
     availability_timeout_ms: int = 0
     ignore_keys: bool = False
     transactional_id: str | None = None
     transaction_timeout_ms: int = 60_000
     on_delivery: Callable[[Any, Any], None] | None = None
-    report_only_errors: bool = False  # delivery.report.only.error
+    report_only_errors: bool = False
+    interceptors: tuple[Any, ...] = ()
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -108,12 +114,13 @@ class ConsumerSettings(ConnectionSettings):
     fetch_max_bytes: int = 52_428_800
     fetch_max_wait_ms: int = 500
     max_partition_fetch_bytes: int = 1_048_576
-    prefetch_bytes: int = 67_108_864  # queued.max.messages.kbytes
-    prefetch_messages: int = 100_000  # queued.min.messages
+    prefetch_bytes: int = 67_108_864
+    prefetch_messages: int = 100_000
     max_poll_records: int = 500
     enable_partition_eof: bool = False
     exclude_internal_topics: bool = True
     on_commit: Callable[[Any, Any], None] | None = None
+    interceptors: tuple[Any, ...] = ()
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)

@@ -1,0 +1,121 @@
+"""What must fit together in a client's settings, and what gives way where it was not told.
+
+Java and librdkafka differ in what they refuse. What either of them can run with, runs here; a
+value that was not told moves so that those that were told can hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TypeVar
+
+from barnabas.client.errors import KafkaError, fail
+from barnabas.client.settings.resolved import (
+    ConnectionSettings,
+    ConsumerSettings,
+    ProducerSettings,
+)
+
+MAX_IN_FLIGHT_WITH_ORDER = 5
+
+Settings = TypeVar("Settings", bound=ConnectionSettings)
+
+
+def of_connection(settings: Settings, told: Collection[str]) -> Settings:
+    for kind in ("retry", "reconnect"):
+        first, most = f"{kind}_backoff_ms", f"{kind}_backoff_max_ms"
+        if getattr(settings, first) > getattr(settings, most):
+            mover, keeper = (first, most) if most in told else (most, first)
+            settings = replace(settings, **{mover: getattr(settings, keeper)})
+    return settings
+
+
+def of_producer(settings: ProducerSettings, told: Collection[str]) -> ProducerSettings:
+    settings = _idempotent_or_not(of_connection(settings, told), told)
+    if settings.transactional_id and "delivery_timeout_ms" not in told:
+        settings = replace(
+            settings,
+            delivery_timeout_ms=min(settings.delivery_timeout_ms, settings.transaction_timeout_ms),
+        )
+    if settings.linger_ms >= settings.delivery_timeout_ms:
+        if "linger_ms" in told:
+            _refuse("delivery.timeout.ms", "more than", "linger.ms")
+        settings = replace(settings, linger_ms=settings.delivery_timeout_ms / 2)
+    return settings
+
+
+def of_consumer(settings: ConsumerSettings, told: Collection[str]) -> ConsumerSettings:
+    settings = _room_for_a_fetch(of_connection(settings, told), told)
+    if settings.group_protocol == "consumer":
+        _refuse_what_brokers_decide(told)
+        return settings
+    if settings.max_poll_interval_ms < settings.session_timeout_ms:
+        if "session_timeout_ms" in told:
+            _refuse("max.poll.interval.ms", "at least", "session.timeout.ms")
+        settings = replace(settings, session_timeout_ms=settings.max_poll_interval_ms)
+    if settings.heartbeat_interval_ms >= settings.session_timeout_ms:
+        if "heartbeat_interval_ms" in told and "session_timeout_ms" in told:
+            _refuse("heartbeat.interval.ms", "less than", "session.timeout.ms")
+        if "heartbeat_interval_ms" in told:
+            longer_ms = settings.heartbeat_interval_ms * 3
+            settings = replace(settings, session_timeout_ms=longer_ms)
+        else:
+            sooner_ms = max(1, settings.session_timeout_ms // 3)
+            settings = replace(settings, heartbeat_interval_ms=sooner_ms)
+    return settings
+
+
+def _idempotent_or_not(settings: ProducerSettings, told: Collection[str]) -> ProducerSettings:
+    """Idempotence that nobody asked for gives way to what was told, as in Java."""
+    obstacles = [
+        (settings.acks != -1, 'needs "acks" to be all'),
+        (
+            settings.max_in_flight > MAX_IN_FLIGHT_WITH_ORDER,
+            f'needs "max.in.flight.requests.per.connection" to be at most '
+            f"{MAX_IN_FLIGHT_WITH_ORDER}",
+        ),
+        (settings.retries == 0, 'needs "retries" to be at least 1'),
+    ]
+    needs = [need for is_in_the_way, need in obstacles if is_in_the_way]
+    asked = '"transactional.id"' if settings.transactional_id else '"enable.idempotence"'
+    if settings.transactional_id and not settings.enable_idempotence:
+        fail(KafkaError._INVALID_ARG, '"transactional.id" needs "enable.idempotence" to be true')
+    if not settings.enable_idempotence or not needs:
+        return settings
+    if settings.transactional_id or "enable_idempotence" in told:
+        fail(KafkaError._INVALID_ARG, f"{asked} {needs[0]}")
+    return replace(settings, enable_idempotence=False)
+
+
+def _room_for_a_fetch(settings: ConsumerSettings, told: Collection[str]) -> ConsumerSettings:
+    needed = settings.fetch_max_bytes + 512
+    if settings.max_answer_bytes >= needed:
+        return settings
+    if "max_answer_bytes" not in told:
+        return replace(settings, max_answer_bytes=needed)
+    if "fetch_max_bytes" in told:
+        _refuse("receive.message.max.bytes", "at least 512 more than", "fetch.max.bytes")
+    return replace(settings, fetch_max_bytes=settings.max_answer_bytes - 512)
+
+
+def _refuse_what_brokers_decide(told: Collection[str]) -> None:
+    for field, name, instead in (
+        ("session_timeout_ms", "session.timeout.ms", "the group's consumer.session.timeout.ms"),
+        (
+            "heartbeat_interval_ms",
+            "heartbeat.interval.ms",
+            "the group's consumer.heartbeat.interval.ms",
+        ),
+        ("assignors", "partition.assignment.strategy", "group.remote.assignor"),
+    ):
+        if field in told:
+            fail(
+                KafkaError._INVALID_ARG,
+                f'"{name}" is not for "group.protocol" consumer, where brokers decide: '
+                f"set {instead} instead",
+            )
+
+
+def _refuse(name: str, relation: str, other: str) -> None:
+    fail(KafkaError._INVALID_ARG, f'"{name}" must be {relation} "{other}"')

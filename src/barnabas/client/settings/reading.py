@@ -1,0 +1,116 @@
+"""One name and its value: known in which of the two worlds, and of what type there.
+
+A value that either world takes is taken. Python's own types will do for any of them, and so does
+the text that a properties file has.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.config.client import admin, consumer, librdkafka, producer
+from barnabas.config.errors import InvalidConfig
+from barnabas.config.setting import BOOLEAN, HIDDEN, PASSWORD, Secret, Setting, Type
+
+
+def read(name: str, value: Any) -> Any:
+    """The typed value; None where the setting's own default is meant."""
+    declared = worlds(name)
+    if not declared:
+        raise unknown_name(name)
+    text = _text_of(value)
+    for setting in declared:
+        try:
+            parsed = setting.parse(_boolean_text(text) if setting.type is BOOLEAN else text)
+        except InvalidConfig:
+            continue
+        return parsed.reveal() if isinstance(parsed, Secret) else parsed
+    raise wrong_value(name, value, " or ".join(dict.fromkeys(map(_allowed, declared))))
+
+
+@functools.cache
+def worlds(name: str) -> tuple[Setting, ...]:
+    """How librdkafka and Java declare a name; empty if neither knows it.
+
+    Where Java does not say what its setting may be, librdkafka's range is the one that counts.
+    """
+    theirs = librdkafka.SETTINGS.get(name)
+    java = JAVA.get(name)
+    if theirs is None or java is None:
+        return tuple(setting for setting in (theirs, java) if setting is not None)
+    return (theirs, java) if java.check is not None else (theirs,)
+
+
+JAVA: Mapping[str, Setting] = {**admin.SETTINGS, **consumer.SETTINGS, **producer.SETTINGS}
+
+
+def is_secret(name: str) -> bool:
+    return any(setting.type is PASSWORD for setting in worlds(name))
+
+
+def wrong_value(name: str, value: Any, allowed: str) -> KafkaException:
+    shown = HIDDEN if is_secret(name) else f'"{_text_of(value)}"'
+    reason = f'Invalid value {shown} for configuration property "{name}": expected {allowed}'
+    return KafkaException(KafkaError(KafkaError._INVALID_ARG, reason))
+
+
+def unknown_name(name: str) -> KafkaException:
+    from difflib import get_close_matches
+
+    from barnabas.client.settings import names
+
+    known = {*librdkafka.SETTINGS, *JAVA, *names.CALLBACKS, *names.OF_PRODUCERS}
+    known |= {*names.OF_CONSUMERS, "oauth_cb", "logger"}
+    nearest = get_close_matches(str(name).replace("_", "."), known, n=1, cutoff=0.7)
+    nearest = nearest or get_close_matches(str(name), known, n=1, cutoff=0.7)
+    hint = f'; did you mean "{nearest[0]}"?' if nearest else ""
+    reason = f'No such configuration property: "{name}"{hint}'
+    return KafkaException(KafkaError(KafkaError._INVALID_ARG, reason))
+
+
+def _text_of(value: Any) -> str | None:
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case float() if value.is_integer():
+            return str(int(value))
+        case bytes():
+            return value.decode()
+        case Secret():
+            return value.reveal()
+        case Mapping():
+            return str(value)
+        case Iterable():
+            return ",".join(_text_of(element) or "" for element in value)
+        case _:
+            return str(value)
+
+
+def _boolean_text(text: str | None) -> str | None:
+    return _BOOLEANS.get(text.strip().lower(), text) if text is not None else None
+
+
+_BOOLEANS = {"t": "true", "1": "true", "f": "false", "0": "false"}
+
+
+def _allowed(setting: Setting) -> str:
+    kind = _KINDS[setting.type]
+    return f"{kind} {setting.check.allowed}" if setting.check and setting.check.allowed else kind
+
+
+_KINDS = {
+    Type.BOOLEAN: "true or false",
+    Type.STRING: "text",
+    Type.INT: "an integer",
+    Type.SHORT: "an integer",
+    Type.LONG: "an integer",
+    Type.DOUBLE: "a number",
+    Type.LIST: "a list",
+    Type.CLASS: "a class",
+    Type.PASSWORD: "text",
+}
