@@ -64,6 +64,7 @@ def unknown_name(name: str) -> KafkaException:
 
     known = {*librdkafka.SETTINGS, *JAVA, *names.CALLBACKS, *names.OF_PRODUCERS}
     known |= {*names.OF_CONSUMERS, "oauth_cb", "logger"}
+    known.discard(name)  # a callback of another kind of client
     nearest = get_close_matches(str(name).replace("_", "."), known, n=1, cutoff=0.7)
     nearest = nearest or get_close_matches(str(name), known, n=1, cutoff=0.7)
     hint = f'; did you mean "{nearest[0]}"?' if nearest else ""
@@ -99,18 +100,18 @@ _BOOLEANS = {"t": "true", "1": "true", "f": "false", "0": "false"}
 
 
 def _allowed(setting: Setting) -> str:
-    kind = _KINDS[setting.type]
-    return f"{kind} {setting.check.allowed}" if setting.check and setting.check.allowed else kind
+    allowed = setting.check.allowed.removeprefix("(case insensitive) ") if setting.check else ""
+    return f"{_KINDS[setting.type]} {allowed}".strip()
 
 
 _KINDS = {
     Type.BOOLEAN: "true or false",
-    Type.STRING: "text",
+    Type.STRING: "one of",
     Type.INT: "an integer",
     Type.SHORT: "an integer",
     Type.LONG: "an integer",
     Type.DOUBLE: "a number",
-    Type.LIST: "a list",
+    Type.LIST: "a list of",
     Type.CLASS: "a class",
     Type.PASSWORD: "text",
 }

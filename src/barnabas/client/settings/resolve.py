@@ -28,15 +28,18 @@ def resolve(
             fail(KafkaError._INVALID_ARG, f'"{name}" is not a setting in Python: use {instead}')
         elif name in _TAKES_OBJECTS and not isinstance(value, str):
             given[name] = value
+        elif name in _SERIALIZERS:
+            _refuse_serializer(name, value)
         else:
             given[name] = read(name, value)
     given = {name: value for name, value in given.items() if value is not None}
-    told |= combine(given, names.CONNECTION | own)
+    meanings = {**names.CONNECTION, **own}
+    told |= combine(given, meanings)
     if "compression" in own:
         _level_of_codec(given, told)
     told["security"] = security.resolve(given, combine(given, names.SECURITY), told)
     told.pop("oauth_cb", None)
-    _tell_of_idle(given, names.CONNECTION | own)
+    _tell_of_idle(given, meanings)
     return told
 
 
@@ -54,6 +57,23 @@ def combine(given: Mapping[str, Any], meanings: names.Names) -> dict[str, Any]:
 
 
 _TAKES_OBJECTS = frozenset(("partitioner", "partitioner.class", "interceptor.classes"))
+
+
+_SERIALIZERS = frozenset(
+    f"{field}.{kind}" for field in ("key", "value") for kind in ("serializer", "deserializer")
+)
+_SERIALIZERS_OF_BYTES = ("String", "ByteArray", "Bytes", "ByteBuffer")
+
+
+def _refuse_serializer(name: str, value: Any) -> None:
+    """Plain clients send and hand out bytes: Java files may say so, and nothing else."""
+    kind = str(value).rpartition(".")[2].removesuffix("Deserializer").removesuffix("Serializer")
+    if not isinstance(value, str) or kind not in _SERIALIZERS_OF_BYTES:
+        fail(
+            KafkaError._INVALID_ARG,
+            f'"{name}" is for SerializingProducer and DeserializingConsumer, '
+            f"which take callables such as those of barnabas.serialization",
+        )
 
 
 def _flat(conf: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -86,7 +106,7 @@ def _refuse_contradiction(told_by: list[str], values: list[Any]) -> None:
 
 
 def _level_of_codec(given: Mapping[str, Any], told: dict[str, Any]) -> None:
-    name = names.LEVELS.get(told.get("compression", "none"))
+    name = names.LEVELS.get(told.get("compression", "none"), "")
     if name in given and "compression_level" not in told:
         told["compression_level"] = translate.translate("compression_level", name, given[name])
 
