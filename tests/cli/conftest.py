@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from barnabas.cli import main
+from barnabas.cli.subcommands import barnabas as main
 from barnabas.node.alone import single_node_properties
 
 Barnabas = Callable[..., Result]

@@ -1,34 +1,12 @@
-"""The commands. What one needs is imported when it is called, so that `--help` stays quick."""
+"""The commands: `barnabas` with its subcommands, and Kafka's own under their own names.
 
-from importlib import import_module
-
-import click
-
-from barnabas import __version__
-
-COMMANDS = {
-    "up": "barnabas.cli.up",
-    "start": "barnabas.cli.start",
-    "storage": "barnabas.cli.storage",
-    "cluster": "barnabas.cli.cluster",
-    "quorum": "barnabas.cli.quorum",
-}
+`work/` does what they say, `kafka/` has Kafka's options and outputs, and the modules beside them
+are the subcommands. Nothing is imported here: Kafka's commands need no click.
+"""
 
 
-class LazyGroup(click.Group):
-    """A group whose commands live in modules of their own, each with a `command`."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(COMMANDS[cmd_name]).command
-        return command
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="barnabas")
 def main() -> None:
-    """Apache Kafka's broker in Python: `barnabas up`, and any Kafka client works with it."""
+    """`barnabas`."""
+    from barnabas.cli.subcommands import barnabas
+
+    barnabas()

@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 
 from barnabas.cli.ask import Conversation
-from barnabas.cli.settings import check_settings, load_settings
+from barnabas.cli.work.settings import check_settings, load_settings
 from barnabas.config import BrokerSettings
 from barnabas.config.addresses import parse_endpoint
 from barnabas.log.lock import DirectoryInUse, DirectoryLock

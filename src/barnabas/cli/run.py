@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from barnabas.cli.errors import one_line_errors
 from barnabas.cli.local_cluster import LocalCluster, LocalNode
 from barnabas.cli.logs import log_to_stderr
 from barnabas.config import BrokerSettings
@@ -25,8 +24,7 @@ def run_node(
 ) -> None:
     """Start, serve, and stop cleanly on SIGTERM or Ctrl-C; a second one stops at once."""
     log_to_stderr()
-    with one_line_errors():
-        asyncio.run(_serve(settings, greeting, stop_with_stdin))
+    asyncio.run(_serve(settings, greeting, stop_with_stdin))
 
 
 def run_cluster(nodes: Sequence[LocalNode], *, greeting: str) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from barnabas.cli.settings import load_settings, override
+from barnabas.cli.settings import override
 
 
 @click.command("start")
@@ -21,5 +21,6 @@ def command(file: Path, stop_with_stdin: bool, overrides: dict[str, str]) -> Non
     Its directories must be formatted: see `barnabas storage format`.
     """
     from barnabas.cli.run import run_node
+    from barnabas.cli.work.settings import load_settings
 
     run_node(load_settings(file, overrides), stop_with_stdin=stop_with_stdin)

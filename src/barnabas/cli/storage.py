@@ -1,14 +1,8 @@
 """`barnabas storage`: what kafka-storage does. Format directories, look at them, make ids."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
-
-from barnabas.cli.settings import load_settings
-
-if TYPE_CHECKING:
-    from barnabas.raft import Voters
 
 _config = click.option(
     "--config",
@@ -76,41 +70,23 @@ def format_(
     or several begin together with --initial-controllers. A node that is a broker only needs none
     of them.
     """
-    from barnabas.cli.errors import one_line_errors
-    from barnabas.node.format import Beginning, format_storage, parse_first_voters
+    from barnabas.cli.work.storage import Formatting, format_node, parse_levels
 
     if standalone + no_initial_controllers + (initial_controllers is not None) > 1:
         raise click.UsageError(
             "choose one of --standalone, --initial-controllers and --no-initial-controllers"
         )
-    settings = load_settings(file, {})
-    quorum: Beginning | Voters = Beginning.SETTING
-    if standalone:
-        quorum = Beginning.ALONE
-    elif no_initial_controllers:
-        quorum = Beginning.JOINING
-    with one_line_errors():
-        if initial_controllers is not None:
-            listener = settings["controller.listener.names"][0]
-            quorum = parse_first_voters(initial_controllers, listener)
-        formatted = format_storage(
-            settings,
-            cluster_id=cluster_id,
-            quorum=quorum,
-            release=release_version,
-            features=_levels(features),
-            ignore_formatted=ignore_formatted,
-        )
-    if not formatted.directories:
-        click.echo("All of the log directories are already formatted.")
-    for directory in formatted.directories:
-        kind = "data"
-        if directory == settings.metadata_log_dir:
-            begins = standalone or initial_controllers is not None
-            kind = "dynamic metadata voter" if begins else "metadata"
-        click.echo(
-            f"Formatting {kind} directory {directory} with metadata.version {formatted.release}."
-        )
+    formatting = Formatting(
+        cluster_id=cluster_id,
+        ignore_formatted=ignore_formatted,
+        release=release_version,
+        features=parse_levels(features),
+        standalone=standalone,
+        no_initial_controllers=no_initial_controllers,
+        initial_controllers=initial_controllers,
+    )
+    for line in format_node(file, formatting):
+        click.echo(line)
 
 
 @command.command("info")
@@ -118,20 +94,11 @@ def format_(
 @click.pass_context
 def info(context: click.Context, file: Path) -> None:
     """Show the log directories and what they belong to."""
-    from barnabas.node.format import inspect_storage
+    from barnabas.cli.work.storage import describe_inspected, inspect_node
 
-    inspected = inspect_storage(load_settings(file, {}))
-    if inspected.directories:
-        click.echo(
-            "Found log directory:" if len(inspected.directories) == 1 else "Found log directories:"
-        )
-        click.echo("".join(f"  {directory}\n" for directory in inspected.directories))
-    if inspected.metadata:
-        pairs = ", ".join(f"{key}={value}" for key, value in sorted(inspected.metadata.items()))
-        click.echo(f"Found metadata: {{{pairs}}}\n")
+    inspected = inspect_node(file)
+    click.echo(describe_inspected(inspected))
     if inspected.problems:
-        click.echo("Found problem:" if len(inspected.problems) == 1 else "Found problems:")
-        click.echo("".join(f"  {problem}\n" for problem in inspected.problems))
         context.exit(1)
 
 
@@ -141,13 +108,3 @@ def random_uuid_() -> None:
     from barnabas.wire.uuid import random_uuid, to_text
 
     click.echo(to_text(random_uuid()))
-
-
-def _levels(features: tuple[str, ...]) -> dict[str, int]:
-    levels = {}
-    for feature in features:
-        name, equals, level = feature.partition("=")
-        if not equals or not level.isdigit():
-            raise click.BadParameter(f"{feature!r} is not NAME=LEVEL", param_hint="--feature")
-        levels[name] = int(level)
-    return levels

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas import __version__
-from barnabas.cli.settings import check_settings, override
+from barnabas.cli.settings import override
 
 if TYPE_CHECKING:
     from barnabas.cli.local_cluster import LocalNode
@@ -69,9 +69,9 @@ def command(
 def _run_one(
     host: str, port: int, directory: Path, metrics_port: int | None, overrides: dict[str, str]
 ) -> None:
-    from barnabas.cli.errors import one_line_errors
     from barnabas.cli.local_cluster import node_files
     from barnabas.cli.run import run_node
+    from barnabas.cli.work.settings import check_settings
     from barnabas.node.alone import single_node_properties
     from barnabas.node.format import format_new_directories
 
@@ -84,8 +84,7 @@ def _run_one(
     if metrics_port is not None:
         properties["barnabas.metrics.listener"] = f"{host}:{metrics_port}"
     settings = check_settings(properties | overrides)
-    with one_line_errors():
-        format_new_directories(settings)
+    format_new_directories(settings)
     run_node(settings, greeting=_banner)
 
 
@@ -97,13 +96,11 @@ def _run_several(
     metrics_port: int | None,
     overrides: dict[str, str],
 ) -> None:
-    from barnabas.cli.errors import one_line_errors
     from barnabas.cli.local_cluster import lay_out
     from barnabas.cli.run import run_cluster
 
-    with one_line_errors():
-        nodes = lay_out(directory, host, port, brokers, metrics_port, overrides)
-        run_cluster(nodes, greeting=_cluster_banner(nodes, directory))
+    nodes = lay_out(directory, host, port, brokers, metrics_port, overrides)
+    run_cluster(nodes, greeting=_cluster_banner(nodes, directory))
 
 
 def _banner(node: "Node") -> str:

@@ -70,8 +70,8 @@ _RECORDS_CHANGED_AT: Final = frozenset({8, 11, 13, 14, 15, 17, 23, 30})
 # For each feature, the metadata level from which a new cluster has it at that level.
 _DEFAULT_FROM: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
     KRAFT_VERSION: ((21, 1),),
-    GROUP_VERSION: ((22, 1),),
     TRANSACTION_VERSION: ((24, 2),),
+    GROUP_VERSION: ((22, 1),),
     ELIGIBLE_LEADER_REPLICAS_VERSION: ((26, 1),),
     SHARE_VERSION: ((28, 1),),
     STREAMS_VERSION: ((29, 1),),

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from barnabas.cli.dump.decoders import Decoder
+from barnabas.cli.work.dump.decoders import Decoder
 from barnabas.wire.as_json import as_json
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.messages import raft_records

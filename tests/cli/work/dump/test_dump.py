@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.cli.dump import Dump, decoders, dump
+from barnabas.cli.work.dump import Dump, decoders, dump
 from barnabas.metadata.frames import encode_record
 from barnabas.wire.messages.metadata_records import TopicRecord
 from barnabas.wire.messages.transaction_records import TransactionLogKey, TransactionLogValue

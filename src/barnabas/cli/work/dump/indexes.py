@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from struct import Struct
 
-from barnabas.cli.dump.records import batches, optional
+from barnabas.cli.work.dump.records import batches, optional
 from barnabas.log.folder import LOG
 from barnabas.log.index import OffsetIndex, TimeIndex
 from barnabas.log.snapshots import CorruptSnapshot, decode

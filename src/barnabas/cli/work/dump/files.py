@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from barnabas.cli.dump import indexes
-from barnabas.cli.dump.decoders import Decoder
-from barnabas.cli.dump.records import batch_line, batches, record_lines
+from barnabas.cli.work.dump import indexes
+from barnabas.cli.work.dump.decoders import Decoder
+from barnabas.cli.work.dump.records import batch_line, batches, record_lines
 from barnabas.wire.errors import KafkaError
 
 

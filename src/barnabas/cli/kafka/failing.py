@@ -1,0 +1,24 @@
+"""How Kafka's commands say that they failed: with status 1, each where and how Kafka's does."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from barnabas.cli.work.refused import reason
+
+
+@contextmanager
+def reasons(tell: Callable[[str], None]) -> Iterator[None]:
+    """End with status 1, and tell why, where there is a reason that a person can understand."""
+    try:
+        yield
+    except Exception as error:
+        why = reason(error)
+        if why is None:
+            raise
+        tell(why)
+        sys.exit(1)
+
+
+def reasons_to_stderr() -> AbstractContextManager[None]:
+    return reasons(lambda why: print(why, file=sys.stderr))

@@ -1,0 +1,72 @@
+"""kafka-metadata-shell: walk through a snapshot of the cluster's metadata."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from barnabas.cli.kafka.options import Verbs
+from barnabas.cli.work.refused import Refused
+
+if TYPE_CHECKING:
+    from barnabas.cli.work.shell import Shell
+
+AT_ONCE = ("cat", "find", "ls", "tree")
+"""The commands that make sense without a place to start from."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = Verbs("kafka-metadata-shell", "The Apache Kafka metadata shell")
+    says = "The metadata snapshot file to read: a .checkpoint or .log of __cluster_metadata."
+    options.add_argument("--snapshot", "-s", required=True, type=Path, help=says)
+    options.add_argument("command", nargs="*", help="The command to run.")
+    chosen = options.parse(arguments)
+    if chosen.command and chosen.command[0] not in AT_ONCE:
+        choices = ", ".join(f"'{each}'" for each in AT_ONCE)
+        print(f"invalid choice: '{chosen.command[0]}' (choose from {choices})", file=sys.stderr)
+        return 1
+    from barnabas.cli.work.shell import Shell, read_image
+    from barnabas.cli.work.shell.tree import tree
+
+    try:
+        shell = Shell(tree(read_image(chosen.snapshot)))
+    except Refused as error:
+        print(error, file=sys.stderr)
+        return 1
+    if chosen.command:
+        for line in shell.run(chosen.command):
+            print(line)
+        return 0
+    return _converse(shell)
+
+
+def _converse(shell: "Shell") -> int:
+    """Line by line, until `exit` or the end of the input."""
+    with suppress(ImportError):
+        _complete(shell)
+    print("[ Kafka Metadata Shell ]")
+    while True:
+        try:
+            line = input(">> ").strip()
+        except (EOFError, KeyboardInterrupt):
+            print()
+            return 0
+        if line in ("exit", "quit"):
+            return 0
+        shell.history.append(line)
+        for answer in shell.run(line.split()):
+            print(answer)
+
+
+def _complete(shell: "Shell") -> None:
+    """Let the tab key finish names, where the terminal can."""
+    import readline
+
+    def finish(begun: str, state: int) -> str | None:
+        names = shell.names(begun)
+        return names[state] if state < len(names) else None
+
+    readline.set_completer(finish)
+    readline.set_completer_delims(" ")
+    readline.parse_and_bind("tab: complete")

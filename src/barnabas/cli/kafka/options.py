@@ -1,0 +1,144 @@
+"""Options as Kafka's commands take them, in their two manners.
+
+Most commands have flat options and say what was meant wrongly on standard error, with all the help
+there is and status 1; `--help` itself ends with status 1 as well. Those with verbs of their own
+(`kafka-features describe`) help on standard output, with status 0.
+"""
+
+import sys
+from argparse import SUPPRESS, ArgumentParser, HelpFormatter, Namespace
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from barnabas import __version__
+from barnabas.cli.work.connection import Connection, read_properties
+
+KAFKA_VERSION = "4.3.1"
+"""Whose options and outputs these are."""
+
+VERSION = f"{KAFKA_VERSION} (Barnabas {__version__})"
+
+
+class Flat(ArgumentParser):
+    """The options of a command without verbs. A long option may have one dash as well as two."""
+
+    def __init__(self, name: str, purpose: str) -> None:
+        super().__init__(
+            prog=name,
+            description=purpose,
+            usage=SUPPRESS,
+            allow_abbrev=False,
+            add_help=False,
+            formatter_class=_Help,
+        )
+        self.add_argument("--help", action="store_true", help="Print usage information.")
+        self.add_argument("--version", action="store_true", help="Display Kafka version.")
+
+    def flag(self, name: str, says: str) -> None:
+        self.add_argument(name, action="store_true", help=says)
+
+    def value(self, name: str, metavar: str, says: str, **more: Any) -> None:
+        self.add_argument(name, metavar=f"<{metavar}>", help=says, **more)
+
+    def connection(self, *, controllers: bool = False) -> None:
+        """Where the cluster is: `connect` reads it."""
+        self.value("--bootstrap-server", "host:port,...", "The brokers to connect to.")
+        if controllers:
+            says = "The controllers to connect to, in place of brokers."
+            self.value("--bootstrap-controller", "host:port,...", says)
+        self.value("--command-config", "file", "A file of settings for the admin client.")
+
+    def parse(self, arguments: Sequence[str] | None) -> Namespace:
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        if not given:
+            self.refuse(self.description or "")
+        chosen = self.parse_args([self._with_two_dashes(each) for each in given])
+        if chosen.help:
+            self.refuse(self.description or "")
+        if chosen.version:
+            print(VERSION)
+            sys.exit(0)
+        return chosen
+
+    def refuse(self, message: str) -> NoReturn:
+        """End with status 1 and all the help there is."""
+        print(message, file=sys.stderr)
+        self.description = None
+        self.print_help(sys.stderr)
+        sys.exit(1)
+
+    def error(self, message: str) -> NoReturn:
+        self.refuse(message)
+
+    def require(self, chosen: Namespace, *names: str) -> None:
+        for name in names:
+            if not is_given(chosen, name):
+                self.refuse(f'Missing required argument "[{name}]"')
+
+    def forbid(self, chosen: Namespace, used: str, *names: str) -> None:
+        """None of these together with `used`."""
+        for name in names:
+            if is_given(chosen, used) and is_given(chosen, name):
+                self.refuse(f'Option "[{used}]" can\'t be used with option "[{name}]"')
+
+    def one_of(self, chosen: Namespace, *names: str) -> str | None:
+        """The only one of these that was given; None for none or several."""
+        given = [name for name in names if is_given(chosen, name)]
+        return given[0] if len(given) == 1 else None
+
+    def _with_two_dashes(self, argument: str) -> str:
+        name = argument.partition("=")[0]
+        known = f"-{name}" in self._option_string_actions
+        if known and len(name) > 2 and not name.startswith("--"):
+            return f"-{argument}"
+        return argument
+
+
+class Verbs(ArgumentParser):
+    """The options of a command with verbs, or of one of its verbs."""
+
+    def __init__(self, prog: str, description: str | None = None, **more: Any) -> None:
+        super().__init__(prog=prog, description=description, formatter_class=_Help, **more)
+
+    def connection(self, *, required: bool = True, letters: bool = False) -> None:
+        """Where the cluster is: `connect` reads it. With `letters`, -b, -C and -c mean the same."""
+        place = self.add_mutually_exclusive_group(required=required)
+
+        def value(taker: Any, name: str, letter: str, metavar: str, says: str) -> None:
+            names = (name, letter) if letters else (name,)
+            taker.add_argument(*names, metavar=metavar, help=says)
+
+        value(place, "--bootstrap-server", "-b", "HOST:PORT,...", "The brokers to connect to.")
+        says = "The controllers to connect to, in place of brokers."
+        value(place, "--bootstrap-controller", "-C", "HOST:PORT,...", says)
+        value(self, "--command-config", "-c", "FILE", "A file of settings for the admin client.")
+
+    def parse(self, arguments: Sequence[str] | None) -> Namespace:
+        return self.parse_args(arguments)
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        print(f"{self.prog}: error: {message}", file=sys.stderr)
+        sys.exit(1)
+
+
+def connect(chosen: Namespace) -> Connection:
+    """The cluster that the options name."""
+    file = chosen.command_config
+    return Connection(
+        servers=chosen.bootstrap_server,
+        controllers=getattr(chosen, "bootstrap_controller", None),
+        settings=read_properties(file) if file else {},
+    )
+
+
+def is_given(chosen: Namespace, name: str) -> bool:
+    value = getattr(chosen, name.replace("-", "_"))
+    return value is not None and value is not False
+
+
+class _Help(HelpFormatter):
+    """Wide enough for names such as --replica-alter-log-dirs-throttle."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=44, width=100)

@@ -1,0 +1,71 @@
+"""kafka-server-start: run a node from a server.properties file, or leave it running behind."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.options import Flat
+
+DAEMON = "-daemon"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if not given:
+        print(
+            "USAGE: kafka-server-start [-daemon] server.properties [--override property=value]*",
+            file=sys.stderr,
+        )
+        return 1
+    if given[0] == DAEMON:
+        return _leave_running(given[1:])
+    return _run(given)
+
+
+def _options() -> Flat:
+    options = Flat("kafka-server-start", "[-daemon] server.properties [--override property=value]*")
+    options.add_argument("file", nargs="?", type=Path, help="The node's server.properties.")
+    options.value(
+        "--override",
+        "property=value",
+        "A property that counts in place of the file's; may be given many times.",
+        action="append",
+        default=[],
+    )
+    return options
+
+
+def _run(arguments: Sequence[str]) -> int:
+    options = _options()
+    chosen = options.parse(arguments)
+    if chosen.file is None:
+        options.refuse("Which server.properties?")
+    from barnabas.cli.run import run_node
+    from barnabas.cli.work.settings import load_settings, parse_pairs
+
+    with reasons_to_stderr():
+        run_node(load_settings(chosen.file, parse_pairs(chosen.override)))
+    return 0
+
+
+def _leave_running(arguments: Sequence[str]) -> int:
+    """Its output goes to kafkaServer.out in $LOG_DIR, or in `logs` where it was started."""
+    directory = Path(os.environ.get("LOG_DIR", "logs"))
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        output = (directory / "kafkaServer.out").open("ab")
+    except OSError as error:
+        print(f"{directory}: {error.strerror}. Set LOG_DIR to another place.", file=sys.stderr)
+        return 1
+    with output:
+        subprocess.Popen(
+            [sys.executable, "-m", "barnabas.cli.kafka", "kafka-server-start", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    return 0

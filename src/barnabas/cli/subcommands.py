@@ -1,0 +1,50 @@
+"""`barnabas` and its subcommands. What one needs is imported when it is called."""
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from barnabas import __version__
+from barnabas.cli.errors import told
+
+COMMANDS = {
+    "up": "Start a broker on this machine, or several.",
+    "start": "Run a node from a server.properties file.",
+    "storage": "Format and inspect the log directories of a node.",
+    "cluster": "Look at the brokers and the copies they hold.",
+    "quorum": "Look at the controllers.",
+}
+"""Each is a module of this package that has a `command`."""
+
+
+class LazyGroup(click.Group):
+    """Imports a subcommand when it is called, and tells in a line what went wrong with it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = cmd_name.replace("-", "_")
+        command: click.Command = import_module(f"barnabas.cli.{module}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if (line := told(error)) is not None:
+                raise line from None
+            raise
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="barnabas")
+def barnabas() -> None:
+    """Apache Kafka's system in Python: `barnabas up`, and any Kafka client works with it."""

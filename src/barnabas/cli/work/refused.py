@@ -1,0 +1,22 @@
+"""What goes wrong, in words for whoever typed the command: no traceback is needed for these."""
+
+import sys
+
+
+class Refused(Exception):  # noqa: N818 - it is no fault of the program's
+    """What was asked for makes no sense; the message says why, in one line."""
+
+
+def reason(error: Exception) -> str | None:
+    """Why it could not be done; None for what only we can mend."""
+    if isinstance(error, Refused) or _is_a(error, "barnabas.node", "NodeError"):
+        return str(error)
+    if _is_a(error, "barnabas.client.errors", "KafkaException"):
+        told: str = error.args[0].str()
+        return told
+    return None
+
+
+def _is_a(error: Exception, module: str, name: str) -> bool:
+    """Whose class nobody has imported, that was not raised; so nothing is imported for it."""
+    return module in sys.modules and isinstance(error, getattr(sys.modules[module], name))
