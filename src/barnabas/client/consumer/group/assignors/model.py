@@ -1,0 +1,71 @@
+"""Members and topics as assignors see them."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from barnabas.client.values import Partition
+
+NO_GENERATION = -1
+
+Assignment = dict[str, list[Partition]]
+"""Member id -> its partitions, in order. Every member has an entry."""
+
+
+@dataclass(slots=True, frozen=True)
+class Subscriber:
+    """A member, as it presents itself to its leader."""
+
+    member_id: str
+    topics: frozenset[str]
+    instance_id: str | None = None
+    owned: frozenset[Partition] = frozenset()
+    generation: int = NO_GENERATION  # in which it was given what it owns
+    rack: str | None = None
+    user_data: bytes | None = None  # what its own assignor added for the leader's
+
+    @property
+    def order(self) -> tuple[bool, str]:
+        """Static members come first, by the id that outlives them: then a restart moves nothing."""
+        return (self.instance_id is None, self.instance_id or self.member_id)
+
+
+@dataclass(slots=True, frozen=True)
+class Topics:
+    """The topics that exist: how many partitions each has, and the racks of their replicas."""
+
+    partitions: Mapping[str, int]
+    racks: Mapping[Partition, frozenset[str]] = field(default_factory=dict)
+
+    def of(self, topic: str) -> list[Partition]:
+        return [(topic, index) for index in range(self.partitions.get(topic, 0))]
+
+
+class Assignor(Protocol):
+    """A way to divide partitions."""
+
+    @property
+    def name(self) -> str:
+        """By which members agree on it."""
+
+    @property
+    def is_cooperative(self) -> bool:
+        """Whether members keep their partitions while they join (KIP-429)."""
+
+    def user_data(self, owned: Collection[Partition], generation: int) -> bytes | None:
+        """What a member tells the leader's assignor of what it was last given."""
+
+    def assign(self, members: Collection[Subscriber], topics: Topics) -> Assignment: ...
+
+
+def subscribers_by_topic(
+    members: Iterable[Subscriber], topics: Topics
+) -> dict[str, list[Subscriber]]:
+    """Who may have the partitions of each topic that exists, in order, the topics by name."""
+    interested: defaultdict[str, list[Subscriber]] = defaultdict(list)
+    for member in sorted(members, key=lambda member: member.order):
+        for topic in member.topics:
+            if topics.partitions.get(topic):
+                interested[topic].append(member)
+    return {topic: interested[topic] for topic in sorted(interested)}
