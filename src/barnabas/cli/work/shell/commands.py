@@ -36,7 +36,7 @@ class Shell:
         return [folder + slash + name for name in sorted(found) if name.startswith(begun)]
 
     def ls(self, arguments: Sequence[str]) -> Iterator[str]:
-        targets = list(self._found("ls", arguments or ["."]))
+        targets = list(self._found(arguments or ["."]))
         for name, problem, node in targets:
             if problem:
                 yield f"ls: {problem}: no such file or directory."
@@ -51,7 +51,7 @@ class Shell:
                 yield ""
 
     def cat(self, arguments: Sequence[str]) -> Iterator[str]:
-        for _, problem, node in self._found("cat", arguments):
+        for _, problem, node in self._found(arguments):
             if problem:
                 yield f"cat: {problem}: No such file or directory."
             elif isinstance(node, dict):
@@ -61,21 +61,21 @@ class Shell:
 
     def find(self, arguments: Sequence[str]) -> Iterator[str]:
         for path in arguments or ["."]:
-            for _, problem, node in self._found("find", [path]):
-                if problem:
+            for _, problem, node in self._found([path]):
+                if node is None:
                     yield f"find: {problem}: no such file or directory."
                 else:
                     yield from _paths(path.rstrip("/") or "/", node)
 
     def tree(self, arguments: Sequence[str]) -> Iterator[str]:
-        for _, problem, node in self._found("tree", arguments or ["."]):
-            if problem:
-                yield f"tree: {problem}: no such file or directory."
+        for _, problem, node in self._found(arguments or ["."]):
+            if node is None:
+                yield f"tree: {problem}: No such file or directory."
             else:
                 yield from _tree(node, "")
 
     def cd(self, arguments: Sequence[str]) -> Iterator[str]:
-        for _, problem, node in self._found("cd", list(arguments[:1]) or ["/"]):
+        for _, problem, node in self._found(list(arguments[:1]) or ["/"]):
             if problem:
                 yield f"cd: {problem}: no such file or directory."
             elif not isinstance(node, dict):
@@ -96,7 +96,7 @@ class Shell:
             yield f"  {name:8} {says}"
         yield "  exit     leave."
 
-    def _found(self, _name: str, paths: Sequence[str]) -> Iterator[tuple[str, str, Node | None]]:
+    def _found(self, paths: Sequence[str]) -> Iterator[tuple[str, str, Node | None]]:
         """For each path, or each that its pattern matches: its name and what is there."""
         for path in paths:
             matches = list(self._matching(self._parts(path)))
