@@ -1,5 +1,8 @@
 """Small values that users of every client meet, named and shaped as in `confluent_kafka`."""
 
+import functools
+import operator
+
 from barnabas.client.errors import KafkaError
 
 OFFSET_BEGINNING = -2
@@ -15,6 +18,7 @@ Partition = tuple[str, int]
 """A topic's name and a partition of it, as the clients' own dictionaries have it."""
 
 
+@functools.total_ordering
 class TopicPartition:
     """A partition, and an offset in it with what belongs to it.
 
@@ -31,9 +35,11 @@ class TopicPartition:
         metadata: str | None = None,
         leader_epoch: int | None = None,
     ) -> None:
+        if not isinstance(topic, str):
+            raise TypeError(f"topic must be str, not {type(topic).__name__}")
         self.topic = topic
-        self.partition = partition
-        self.offset = offset
+        self.partition = operator.index(partition)
+        self.offset = operator.index(offset)
         self.metadata = metadata
         self.leader_epoch = leader_epoch
         self.error: KafkaError | None = None
@@ -74,3 +80,18 @@ class ConsumerGroupMetadata:
         self.generation_id = generation_id  # the member epoch in the consumer protocol
         self.member_id = member_id
         self.group_instance_id = group_instance_id
+
+
+class ThrottleEvent:
+    """A broker held an answer back because a quota was used up; `throttle_time` is in seconds."""
+
+    __slots__ = ("broker_id", "broker_name", "throttle_time")
+
+    def __init__(self, broker_name: str, broker_id: int, throttle_time: float) -> None:
+        self.broker_name = broker_name
+        self.broker_id = broker_id
+        self.throttle_time = throttle_time
+
+    def __str__(self) -> str:
+        held_ms = int(self.throttle_time * 1000)
+        return f"{self.broker_name}/{self.broker_id} throttled for {held_ms} ms"
