@@ -11,6 +11,8 @@ import resource
 from collections import OrderedDict
 from typing import Protocol, TypeAlias
 
+from barnabas.wire.records.batch import Readable
+
 
 class OpenFiles:
     """The second-chance set: a use costs one store, an eviction passes over what was used."""
@@ -27,10 +29,14 @@ class OpenFiles:
     def open(self, holder: "Holder", path: str) -> "OpenFile":
         """The file for reading and writing, made if it is missing."""
         self._make_room()
-        file = OpenFile(os.open(path, _READ_WRITE, 0o644))
+        file = self.handle_of(path, os.open(path, _READ_WRITE, 0o644))
         self._handles[file] = holder
         holder.handle = file
         return file
+
+    def handle_of(self, path: str, fd: int) -> "OpenFile":
+        """What reads and writes an open file; a disk that can fail on order has its own kind."""
+        return OpenFile(fd)
 
     def map(self, holder: "Holder", path: str) -> "OpenMap":
         """The file mapped for reading; it must not be empty."""
@@ -68,6 +74,10 @@ class OpenFile:
     def __init__(self, fd: int) -> None:
         self.fd = fd
         self.used = False
+
+    def write(self, piece: Readable, position: int) -> int:
+        """How many of the bytes were taken: mostly all."""
+        return os.pwrite(self.fd, piece, position)
 
     def __del__(self) -> None:
         os.close(self.fd)

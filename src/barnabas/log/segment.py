@@ -124,19 +124,19 @@ class Segment:
 
     def append(self, batch: Readable, size_bytes: int) -> None:
         """Writes bytes behind the last batch, all of them or none; `note` counts them."""
-        fd = self.file().fd
+        file = self.file()
         try:
-            written = os.pwrite(fd, batch, self.size_bytes)
+            written = file.write(batch, self.size_bytes)
             if written != size_bytes:
-                self._write_rest(fd, batch, written)
+                self._write_rest(file, batch, written)
         except OSError as error:
-            self._take_back(fd, error)
+            self._take_back(file.fd, error)
             raise
 
-    def _write_rest(self, fd: int, batch: Readable, written: int) -> None:
+    def _write_rest(self, file: OpenFile, batch: Readable, written: int) -> None:
         with memoryview(batch) as view:
             while written < len(view):
-                count = os.pwrite(fd, view[written:], self.size_bytes + written)
+                count = file.write(view[written:], self.size_bytes + written)
                 if count == 0:
                     raise OSError(errno.ENOSPC, "the disk takes no more bytes")
                 written += count

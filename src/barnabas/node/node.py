@@ -97,9 +97,10 @@ class Node:
             log.warning("%s", warning)
         if not COMPILED:
             log.warning("the loops over records are not compiled: install a C compiler, reinstall")
-        storage = Storage(settings)
+        surroundings = surroundings or Surroundings()
+        storage = Storage(settings, surroundings.files())
         try:
-            node = cls(settings, storage, surroundings or Surroundings())
+            node = cls(settings, storage, surroundings)
             node.quorum.start(node)
         except (NodeError, OSError, KafkaError, QuorumError) as error:
             storage.abandon()

@@ -32,12 +32,12 @@ class Storage:
     metadata.log.dir says so.
     """
 
-    def __init__(self, settings: BrokerSettings) -> None:
+    def __init__(self, settings: BrokerSettings, files: OpenFiles | None = None) -> None:
         self.lost_paths: list[str] = []
         self._opened: dict[str, LogDirectory] = {}
         self._log_dirs = [str(Path(path).absolute()) for path in settings.log_dirs]
         metadata_path = str(Path(settings.metadata_log_dir).absolute())
-        files = OpenFiles()
+        files = OpenFiles() if files is None else files
         try:
             for path in dict.fromkeys((*self._log_dirs, metadata_path)):
                 self._open(path, files)

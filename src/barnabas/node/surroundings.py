@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
+from barnabas.log import OpenFiles
 from barnabas.net import SocketPeers
 from barnabas.node.background import Threads
 from barnabas.server.broker import wall_clock_ms
@@ -29,10 +30,11 @@ async def hold_connection(host: str, port: int) -> None:
 
 @dataclass(slots=True, frozen=True)
 class Surroundings:
-    """Time, chance, disks' threads, and the network in both directions."""
+    """Time, chance, disks and their threads, and the network in both directions."""
 
     clock: Callable[[], int] = wall_clock_ms
     random: Random = field(default_factory=Random)
+    files: Callable[[], OpenFiles] = OpenFiles
     threads: Callable[[asyncio.AbstractEventLoop], Threads] = Threads
     peers: Callable[[asyncio.AbstractEventLoop, str], SocketPeers] = SocketPeers
     network: Callable[..., Network] = Network
