@@ -5,38 +5,16 @@ import socket
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from tests.testing.clients import DEADLINE_S, produce, producer, values
 
 from barnabas.testing import Broker, BrokerError
-
-QUIET = {"log_level": 0}
-DEADLINE_S = 20
-
-
-def produce(broker: Broker, topic: str, *values: bytes) -> None:
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
-    for value in values:
-        producer.produce(topic, value)
-    assert producer.flush(DEADLINE_S) == 0
-
-
-def values(broker: Broker, topic: str, count: int, partition: int = 0) -> list[bytes]:
-    consumer = Consumer(
-        {"bootstrap.servers": broker.bootstrap_servers, "group.id": "readers", **QUIET}
-    )
-    try:
-        consumer.assign([TopicPartition(topic, partition, 0)])
-        found = consumer.consume(count, DEADLINE_S)
-        return [each.value() for each in found]
-    finally:
-        consumer.close()
 
 
 def test_clients_produce_and_consume() -> None:
     with Broker() as broker:
         broker.create_topic("orders")
-        produce(broker, "orders", b"one", b"two")
-        assert values(broker, "orders", 2) == [b"one", b"two"]
+        produce(broker.bootstrap_servers, "orders", b"one", b"two")
+        assert values(broker.bootstrap_servers, "orders", 2) == [b"one", b"two"]
 
 
 def test_nothing_is_left_of_it() -> None:
@@ -50,9 +28,9 @@ def test_nothing_is_left_of_it() -> None:
 
 def test_a_directory_that_was_given_is_kept(tmp_path: Path) -> None:
     with Broker(directory=tmp_path) as broker:
-        produce(broker, "orders", b"kept")
+        produce(broker.bootstrap_servers, "orders", b"kept")
     with Broker(directory=tmp_path) as broker:
-        assert values(broker, "orders", 1) == [b"kept"]
+        assert values(broker.bootstrap_servers, "orders", 1) == [b"kept"]
 
 
 def test_an_asynchronous_test_has_it_as_well() -> None:
@@ -68,26 +46,26 @@ def test_an_asynchronous_test_has_it_as_well() -> None:
 def test_a_restart_keeps_the_port_and_the_records() -> None:
     with Broker() as broker:
         before = broker.bootstrap_servers
-        produce(broker, "orders", b"before")
+        produce(broker.bootstrap_servers, "orders", b"before")
         broker.restart()
         assert broker.bootstrap_servers == before
-        produce(broker, "orders", b"after")
-        assert values(broker, "orders", 2) == [b"before", b"after"]
+        produce(broker.bootstrap_servers, "orders", b"after")
+        assert values(broker.bootstrap_servers, "orders", 2) == [b"before", b"after"]
 
 
 def test_two_brokers_do_not_see_each_other() -> None:
     with Broker() as first, Broker() as second:
-        produce(first, "orders", b"first")
-        produce(second, "orders", b"second")
-        assert values(first, "orders", 1) == [b"first"]
-        assert values(second, "orders", 1) == [b"second"]
+        produce(first.bootstrap_servers, "orders", b"first")
+        produce(second.bootstrap_servers, "orders", b"second")
+        assert values(first.bootstrap_servers, "orders", 1) == [b"first"]
+        assert values(second.bootstrap_servers, "orders", 1) == [b"second"]
 
 
 def test_twenty_live_in_one_process() -> None:
     brokers = [Broker().start() for _ in range(20)]
     try:
         for number, broker in enumerate(brokers):
-            produce(broker, "numbers", str(number).encode())
+            produce(broker.bootstrap_servers, "numbers", str(number).encode())
         assert len({broker.bootstrap_servers for broker in brokers}) == len(brokers)
     finally:
         for broker in brokers:
@@ -96,9 +74,9 @@ def test_twenty_live_in_one_process() -> None:
 
 def test_settings_are_those_of_a_server() -> None:
     with Broker({"num.partitions": 3, "auto.create.topics.enable": True}) as broker:
-        produce(broker, "orders", b"1")
-        admin = Producer({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
-        assert len(admin.list_topics("orders", DEADLINE_S).topics["orders"].partitions) == 3
+        produce(broker.bootstrap_servers, "orders", b"1")
+        known = producer(broker.bootstrap_servers).list_topics("orders", DEADLINE_S)
+        assert len(known.topics["orders"].partitions) == 3
 
 
 def test_a_topic_has_the_partitions_and_the_settings_asked_for() -> None:

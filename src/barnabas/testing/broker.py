@@ -8,6 +8,7 @@ handler, does a test have a say.
 import asyncio
 import logging
 import threading
+from collections import Counter
 from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,8 +20,13 @@ from barnabas.node import Node, NodeError
 from barnabas.node.alone import single_node_properties
 from barnabas.node.format import format_new_directories
 from barnabas.node.surroundings import Surroundings
+from barnabas.server.broker import Broker as ServedBroker
+from barnabas.server.controller_node import ControllerNode
+from barnabas.server.network import Network, NetworkSettings
+from barnabas.server.routes import Routes
 from barnabas.testing.clock import Clock, Loop
 from barnabas.testing.errors import BrokerError
+from barnabas.testing.faults import Faults
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_topics import (
     CreatableTopic,
@@ -67,6 +73,7 @@ class Broker:
         self._temporary = None if directory else TemporaryDirectory(prefix="barnabas-")
         self.directory = Path(directory or self._temporary.name)  # type: ignore[union-attr]
         self.clock = Clock()
+        self.faults = Faults()
         self._running: _Running | None = None
 
     @property
@@ -78,6 +85,11 @@ class Broker:
     def is_running(self) -> bool:
         return self._running is not None
 
+    @property
+    def requests(self) -> Counter[str]:
+        """How many have come so far, by API: `broker.requests["Fetch"]`."""
+        return self.faults.seen.copy()
+
     # Beginning and end
 
     def start(self) -> Self:
@@ -88,7 +100,7 @@ class Broker:
         try:
             settings = BrokerSettings.from_properties(self._properties())
             format_new_directories(settings)
-            self._running = _Running(settings, self.clock)
+            self._running = _Running(settings, self.clock, self.faults)
         except (ConfigError, NodeError) as error:
             raise BrokerError(f"The broker did not start: {error}") from None
         self._port = self._running.node.listeners[0].port
@@ -182,14 +194,17 @@ class Broker:
 class _Running:
     """A node, its loop, and the thread that runs both."""
 
-    def __init__(self, settings: BrokerSettings, clock: Clock) -> None:
+    def __init__(self, settings: BrokerSettings, clock: Clock, faults: Faults) -> None:
         self._clock = clock
+        self._faults = faults
         self._loop = Loop(clock)
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="barnabas-broker", daemon=True
         )
         self._thread.start()
-        surroundings = Surroundings(clock=clock.time_ms)
+        surroundings = Surroundings(
+            clock=clock.time_ms, files=faults.disk.files, network=self._network
+        )
         try:
             self.node = self.run(Node.start(settings, surroundings))
         except BaseException:
@@ -203,10 +218,23 @@ class _Running:
     def end(self) -> None:
         self._clock.resume()  # there is some waiting in it
         self._clock.drive(None)
+        self._faults.let_go()
         try:
             self.run(self.node.stop())
         finally:
             self._end_thread()
+
+    def _network(
+        self,
+        node: ServedBroker | ControllerNode,
+        settings: NetworkSettings,
+        loop: asyncio.AbstractEventLoop,
+    ) -> Network:
+        """Faults befall what clients ask, not what nodes ask of a controller."""
+        routes = None
+        if isinstance(node, ServedBroker):
+            routes = Routes(node.metrics, self._faults.around(node.handlers))
+        return Network(node, settings, loop, routes)
 
     def _end_thread(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -1,0 +1,65 @@
+"""Stock clients, as the users of a test broker have them, that tell their deadlines."""
+
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+
+DEADLINE_S = 20
+QUIET = {"log_level": 0}
+
+
+def producer(bootstrap_servers: str, **settings: Any) -> Producer:
+    return Producer({"bootstrap.servers": bootstrap_servers, **QUIET, **_dotted(settings)})
+
+
+def produce(
+    bootstrap_servers: str, topic: str, *values: bytes, **settings: Any
+) -> list[KafkaError]:
+    """The errors of those that were not delivered."""
+    failures: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, _: object) -> None:
+        if error is not None:
+            failures.append(error)
+
+    client = producer(bootstrap_servers, **settings)
+    for value in values:
+        client.produce(topic, value, on_delivery=delivered)
+    assert client.flush(DEADLINE_S) == 0
+    return failures
+
+
+def consumer(bootstrap_servers: str, group: str = "readers", **settings: Any) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            **QUIET,
+            **_dotted(settings),
+        }
+    )
+
+
+def values(bootstrap_servers: str, topic: str, count: int, **settings: Any) -> list[bytes | None]:
+    """The first so many of partition 0."""
+    client = consumer(bootstrap_servers, **settings)
+    try:
+        client.assign([TopicPartition(topic, 0, 0)])
+        return [each.value() for each in client.consume(count, DEADLINE_S)]
+    finally:
+        client.close()
+
+
+def poll_until(client: Consumer, is_so: Callable[[], bool]) -> None:
+    """Let a member take part in its group."""
+    for _ in range(10 * DEADLINE_S):
+        client.poll(0.1)
+        if is_so():
+            return
+    raise TimeoutError("the group did not come to that")
+
+
+def _dotted(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name.replace("_", "."): value for name, value in settings.items()}
