@@ -64,7 +64,7 @@ PRODUCER: Names = {
     "transactional_id": ("transactional.id",),
     "transaction_timeout_ms": ("transaction.timeout.ms",),
     "report_only_errors": ("delivery.report.only.error",),
-    "interceptors": ("interceptor.classes",),
+    "interceptors": ("interceptor.classes", "interceptors"),
 }
 
 LEVELS = {codec: f"compression.{codec}.level" for codec in ("gzip", "lz4", "zstd")}
@@ -95,7 +95,7 @@ CONSUMER: Names = {
     "max_poll_records": ("max.poll.records",),
     "enable_partition_eof": ("enable.partition.eof",),
     "exclude_internal_topics": ("exclude.internal.topics",),
-    "interceptors": ("interceptor.classes",),
+    "interceptors": ("interceptor.classes", "interceptors"),
 }
 
 ADMIN: Names = {"bootstrap_controllers": ("bootstrap.controllers",)}

@@ -56,7 +56,9 @@ def combine(given: Mapping[str, Any], meanings: names.Names) -> dict[str, Any]:
     return told
 
 
-_TAKES_OBJECTS = frozenset(("partitioner", "partitioner.class", "interceptor.classes"))
+_TAKES_OBJECTS = frozenset(
+    ("partitioner", "partitioner.class", "interceptor.classes", "interceptors")
+)
 
 
 _SERIALIZERS = frozenset(
