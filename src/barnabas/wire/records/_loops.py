@@ -224,6 +224,74 @@ def gather(
     return gathered, position, next_offset
 
 
+@cython.final
+@cython.cclass
+class Walk:
+    """Goes through the records of one batch after the other, all of them in one buffer.
+
+    For compiled callers in other files, to which a call for each record matters little. The
+    fields are declared in `_loops.pxd`.
+    """
+
+    def __init__(self, records: cython.const[cython.uchar][::1]) -> None:
+        self.records = records
+        self.left = 0
+        self.position = 0
+        self.end = 0
+
+    def begin(self, start, end, count, base_offset, base_timestamp, is_stamped, append_time):
+        """Stand before the first of `count` records, which take the bytes from start to end."""
+        if start < 0 or end < start or end > len(self.records):
+            raise CorruptBatch("The batch is cut short.")
+        self.position = start
+        self.end = end
+        self.count = count
+        self.left = count
+        self.base_offset = base_offset
+        self.base_timestamp = base_timestamp
+        self.is_stamped = is_stamped
+        self.timestamp = append_time
+
+    def step(self):
+        """Go on to the next record; there is one as long as `left` is not 0."""
+        span: Span = _span(_address(self.records), self.position, self.end)
+        if self.left <= 0 or not _is_whole(span, self.base_offset, self.base_timestamp):
+            raise _malformed(self.count - self.left, self.count)
+        if self.left == 1 and span.end != self.end:
+            raise _malformed(self.count, self.count)
+        self.left -= 1
+        self.before = self.position
+        self.position = span.end
+        self.offset = self.base_offset + span.offset_delta
+        if not self.is_stamped:
+            self.timestamp = self.base_timestamp + span.timestamp_delta
+        self.key_at = span.key_at
+        self.key_size = span.key_size
+        self.value_at = span.value_at
+        self.value_size = span.value_size
+        self.headers_at = span.headers_at
+        self.header_count = span.header_count
+        return True
+
+    def step_back(self):
+        """Stand before the record again that the last step led to."""
+        self.position = self.before
+        self.left += 1
+
+    def key(self) -> object:
+        return _bytes(_address(self.records), self.key_at, self.key_size)
+
+    def value(self) -> object:
+        return _bytes(_address(self.records), self.value_at, self.value_size)
+
+    def headers(self) -> object:
+        """The headers, or None if there are none."""
+        if self.header_count == 0:
+            return None
+        data: Data = _address(self.records)
+        return _headers(data, self.headers_at, self.position, self.header_count)
+
+
 def measure(
     records: cython.const[cython.uchar][::1], count: cython.int
 ) -> tuple[int, int, int, int, int]:

@@ -25,6 +25,33 @@ def decode(
 def gather(
     batches: Readable, position: int, limit: int
 ) -> tuple[list[tuple[bytes | None, bytes | None]], int, int]: ...
+
+class Walk:
+    left: int
+    position: int
+    end: int
+    offset: int
+    timestamp: int
+    base_offset: int
+    base_timestamp: int
+    is_stamped: bool
+    def __init__(self, records: Readable) -> None: ...
+    def begin(
+        self,
+        start: int,
+        end: int,
+        count: int,
+        base_offset: int,
+        base_timestamp: int,
+        is_stamped: bool,
+        append_time: int,
+    ) -> None: ...
+    def step(self) -> bool: ...
+    def step_back(self) -> None: ...
+    def key(self) -> bytes | None: ...
+    def value(self) -> bytes | None: ...
+    def headers(self) -> list[tuple[str, bytes | None]] | None: ...
+
 def measure(records: Readable, count: int) -> tuple[int, int, int, int, int]: ...
 
 class Columns:

@@ -30,3 +30,7 @@ def exceptval(*_value: int, check: bool = True) -> Callable[[Decorated], Decorat
 
 def freelist(_size: int) -> Callable[[Decorated], Decorated]:
     return cfunc
+
+
+def cast(_type: object, value: Any) -> Any:
+    return value

@@ -5,7 +5,7 @@ pyarrow comes with the extra `barnabas[arrow]`, and is imported on first use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.wire.records import _encoding, _loops
@@ -23,8 +23,8 @@ from barnabas.wire.records.batch import (
     iterate_batches,
 )
 from barnabas.wire.records.build import close_batch
-from barnabas.wire.records.compression import Buffer, Codec
-from barnabas.wire.records.read import MAX_DECOMPRESSED_BYTES, append_time, record_bytes
+from barnabas.wire.records.compression import Codec
+from barnabas.wire.records.read import MAX_DECOMPRESSED_BYTES, Run, append_time, record_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
@@ -60,19 +60,71 @@ def to_arrow(
     """
     if isinstance(buffers, bytes | bytearray | memoryview):
         buffers = [buffers]
-    batches: list[tuple[BatchHeader, Buffer]] = []
+    runs: list[Run] = []
     left = min(max_decompressed_bytes, _INT32_MAX)  # Arrow's offsets are int32
     for buffer in buffers:
         for position, header in iterate_batches(buffer):
             if not header.is_control:
                 records = record_bytes(buffer, position, header, left)
                 left -= len(records)
-                batches.append((header, records))
+                runs.append(
+                    Run(
+                        records,
+                        header.record_count,
+                        header.base_offset,
+                        header.base_timestamp,
+                        append_time(header),
+                    )
+                )
     if left < 0:
         raise ValueError(
             f"The batches hold more than {max_decompressed_bytes} bytes: give fewer at a time."
         )
-    return _fill(batches)
+    return runs_to_arrow(runs)
+
+
+def runs_to_arrow(runs: Sequence[Run]) -> pa.RecordBatch:
+    """The records of all runs, in their order; together they are below 2 GiB."""
+    import pyarrow as pa
+
+    sizes = [_loops.measure(run.records, run.record_count) for run in runs]
+    key_bytes, value_bytes, header_count, header_key_bytes, header_value_bytes = (
+        map(sum, zip(*sizes, strict=True)) if sizes else (0, 0, 0, 0, 0)
+    )
+    count = sum(run.record_count for run in runs)
+    keys, values = _Room(count, key_bytes), _Room(count, value_bytes)
+    header_keys = _Room(header_count, header_key_bytes)
+    header_values = _Room(header_count, header_value_bytes)
+    offsets, timestamps = pa.allocate_buffer(count * 8), pa.allocate_buffer(count * 8)
+    header_offsets = pa.allocate_buffer(count * 4 + 4)
+    columns = _loops.Columns(
+        _view(offsets, "q"),
+        _view(timestamps, "q"),
+        keys.cells(),
+        values.cells(),
+        _view(header_offsets, "i"),
+        header_keys.cells(),
+        header_values.cells(),
+    )
+    for run in runs:
+        columns.append(*run)
+    types = schema()
+    entries = pa.StructArray.from_arrays(
+        [_readable(header_keys.array(pa.string())), header_values.array(pa.binary())],
+        fields=list(types.field("headers").type.value_type),
+    )
+    return pa.RecordBatch.from_arrays(
+        [
+            keys.array(pa.binary()),
+            values.array(pa.binary()),
+            pa.Array.from_buffers(pa.int64(), count, [None, offsets]),
+            pa.Array.from_buffers(types.field("timestamp").type, count, [None, timestamps]),
+            pa.Array.from_buffers(
+                types.field("headers").type, count, [None, header_offsets], children=[entries]
+            ),
+        ],
+        schema=types,
+    )
 
 
 def from_arrow(
@@ -121,56 +173,6 @@ def from_arrow(
         if base_sequence != NO_SEQUENCE:
             base_sequence = (base_sequence + count) & MAX_SEQUENCE
     return batches
-
-
-def _fill(batches: list[tuple[BatchHeader, Buffer]]) -> pa.RecordBatch:
-    """Measures the batches, makes room for their columns, and decodes them into it."""
-    import pyarrow as pa
-
-    sizes = [_loops.measure(records, header.record_count) for header, records in batches]
-    key_bytes, value_bytes, header_count, header_key_bytes, header_value_bytes = (
-        map(sum, zip(*sizes, strict=True)) if sizes else (0, 0, 0, 0, 0)
-    )
-    count = sum(header.record_count for header, _ in batches)
-    keys, values = _Room(count, key_bytes), _Room(count, value_bytes)
-    header_keys = _Room(header_count, header_key_bytes)
-    header_values = _Room(header_count, header_value_bytes)
-    offsets, timestamps = pa.allocate_buffer(count * 8), pa.allocate_buffer(count * 8)
-    header_offsets = pa.allocate_buffer(count * 4 + 4)
-    columns = _loops.Columns(
-        _view(offsets, "q"),
-        _view(timestamps, "q"),
-        keys.cells(),
-        values.cells(),
-        _view(header_offsets, "i"),
-        header_keys.cells(),
-        header_values.cells(),
-    )
-    for header, records in batches:
-        columns.append(
-            records,
-            header.record_count,
-            header.base_offset,
-            header.base_timestamp,
-            append_time(header),
-        )
-    types = schema()
-    entries = pa.StructArray.from_arrays(
-        [_readable(header_keys.array(pa.string())), header_values.array(pa.binary())],
-        fields=list(types.field("headers").type.value_type),
-    )
-    return pa.RecordBatch.from_arrays(
-        [
-            keys.array(pa.binary()),
-            values.array(pa.binary()),
-            pa.Array.from_buffers(pa.int64(), count, [None, offsets]),
-            pa.Array.from_buffers(types.field("timestamp").type, count, [None, timestamps]),
-            pa.Array.from_buffers(
-                types.field("headers").type, count, [None, header_offsets], children=[entries]
-            ),
-        ],
-        schema=types,
-    )
 
 
 class _Room:

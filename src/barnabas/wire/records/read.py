@@ -1,5 +1,7 @@
 """Reads a batch back into records."""
 
+from typing import NamedTuple
+
 from barnabas.wire.records import _loops
 from barnabas.wire.records.batch import (
     APPEND_TIME_BIT,
@@ -13,6 +15,16 @@ from barnabas.wire.records.compression import Buffer, Codec, decompress
 from barnabas.wire.records.record import Record
 
 MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
+
+
+class Run(NamedTuple):
+    """Records of one batch, one after the other, as they are encoded."""
+
+    records: Buffer
+    record_count: int
+    base_offset: int
+    base_timestamp: int
+    append_time: int | None  # the one timestamp of all records, where the log sets it
 
 
 def read_records(
