@@ -13,9 +13,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
 
-MOST_JUMPS = 1_000
-"""A long way is gone in about so many jumps: of what repeats more often, some rounds are left out.
-"""
+MOST_JUMPS = 100
+"""A long way is gone in so many jumps: of what repeats more often, rounds are left out."""
 
 PATIENCE_S = 60.0
 
