@@ -41,16 +41,22 @@ HOST = "127.0.0.1"
 ANSWER_S = 60.0
 """For whatever a broker is told to do; nothing takes nearly as long."""
 
+_NEVER_MS = "2147483647"
+
 DEFAULTS = {
+    # Little to create when a group or a transaction first comes.
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
     "share.coordinator.state.topic.num.partitions": "1",
+    # A member may be as impatient as the test.
     "group.min.session.timeout.ms": "100",
+    # Nothing is written that would only matter after a crash, or to other controllers.
+    "log.flush.offset.checkpoint.interval.ms": _NEVER_MS,
+    "log.flush.start.offset.checkpoint.interval.ms": _NEVER_MS,
+    "metadata.max.idle.interval.ms": "0",
+    "metadata.log.max.snapshot.interval.ms": "0",
 }
-"""Little to create when a group or a transaction first comes, and no wait for what could be quick.
-
-The rest is Kafka's, on a node that is alone.
-"""
+"""What a test wants otherwise than a server that is alone; the rest is Kafka's."""
 
 _ROOMS = ("controller", "coordinator", "log", "metadata", "node", "raft", "replication", "server")
 
