@@ -22,6 +22,7 @@ def read(name: str, value: Any) -> Any:
     if not declared:
         raise unknown_name(name)
     text = _text_of(value)
+    text = _JAVAS_WORDS.get((name, text), text)
     for setting in declared:
         try:
             parsed = setting.parse(_boolean_text(text) if setting.type is BOOLEAN else text)
@@ -45,6 +46,13 @@ def worlds(name: str) -> tuple[Setting, ...]:
 
 
 JAVA: Mapping[str, Setting] = {**admin.SETTINGS, **consumer.SETTINGS, **producer.SETTINGS}
+
+
+_JAVAS_WORDS: Mapping[tuple[str, str | None], str | None] = {
+    ("connections.max.idle.ms", "-1"): "0",
+    ("ssl.endpoint.identification.algorithm", ""): "none",
+}
+"""What Java writes for what librdkafka has another word for."""
 
 
 def is_secret(name: str) -> bool:

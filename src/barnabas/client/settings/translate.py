@@ -135,7 +135,6 @@ _TRANSLATIONS: dict[str, Callable[[Any], Any]] = {
     "cipher_suites": lambda value: ":".join(value) if isinstance(value, tuple) else value,
     "compression": str.lower,
     "compression_level": lambda value: None if value == -1 else value,
-    "connections_max_idle_ms": _not_below_zero,
     "delivery_timeout_ms": _bounded,
     "group_instance_id": _or_none,
     "group_protocol": str.lower,

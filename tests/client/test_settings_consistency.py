@@ -1,0 +1,104 @@
+"""Settings that must fit together: what is refused, and what gives way."""
+
+from typing import Any
+
+import pytest
+
+from barnabas.client.errors import KafkaException
+from barnabas.client.settings import consumer_settings, producer_settings
+
+
+@pytest.mark.parametrize("asked", [{"enable.idempotence": True}, {"transactional.id": "t"}])
+@pytest.mark.parametrize(
+    ("obstacle", "named"),
+    [
+        ({"acks": 1}, "acks"),
+        ({"acks": 0}, "acks"),
+        ({"max.in.flight": 6}, "max.in.flight"),
+        ({"retries": 0}, "retries"),
+    ],
+)
+def test_idempotence_that_was_asked_for_stands(
+    asked: dict[str, Any], obstacle: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(KafkaException, match=named):
+        producer_settings({**asked, **obstacle})
+
+
+@pytest.mark.parametrize("told", [{"acks": 1}, {"acks": 0}, {"max.in.flight": 6}, {"retries": 0}])
+def test_idempotence_that_nobody_asked_for_gives_way(told: dict[str, Any]) -> None:
+    assert not producer_settings(told).enable_idempotence
+
+
+def test_transactions_are_idempotent() -> None:
+    assert producer_settings({"transactional.id": "t"}).enable_idempotence
+    with pytest.raises(KafkaException, match=r"enable\.idempotence"):
+        producer_settings({"transactional.id": "t", "enable.idempotence": False})
+
+
+def test_nothing_is_retried_beyond_the_end_of_its_transaction() -> None:
+    told = {"transactional.id": "t", "transaction.timeout.ms": 9000}
+    assert producer_settings(told).delivery_timeout_ms == 9000
+    assert (
+        producer_settings({**told, "delivery.timeout.ms": 120_000}).delivery_timeout_ms == 120_000
+    )
+
+
+def test_a_record_lingers_less_than_it_lives() -> None:
+    with pytest.raises(KafkaException, match=r"delivery.timeout.ms.*linger.ms"):
+        producer_settings({"delivery.timeout.ms": 4, "linger.ms": 5})
+    assert producer_settings({"delivery.timeout.ms": 4}).linger_ms < 4
+
+
+def test_a_delivery_may_be_shorter_than_a_request() -> None:
+    settings = producer_settings({"delivery.timeout.ms": 5000, "request.timeout.ms": 30_000})
+    assert (settings.delivery_timeout_ms, settings.ack_timeout_ms) == (5000, 30_000)
+
+
+@pytest.mark.parametrize("kind", ["retry", "reconnect"])
+def test_a_backoff_grows_from_its_first_value_to_its_last(kind: str) -> None:
+    def backoffs(**told: int) -> tuple[int, int]:
+        settings = producer_settings({f"{kind}.{k.replace('_', '.')}": v for k, v in told.items()})
+        first = getattr(settings, f"{kind}_backoff_ms")
+        return first, getattr(settings, f"{kind}_backoff_max_ms")
+
+    assert backoffs(backoff_ms=20_000) == (20_000, 20_000)
+    assert backoffs(backoff_max_ms=20) == (20, 20)
+    assert backoffs(backoff_ms=500, backoff_max_ms=20) == (20, 20)
+
+
+def test_a_session_is_longer_than_the_beat_that_keeps_it() -> None:
+    with pytest.raises(KafkaException, match=r"heartbeat.interval.ms.*session.timeout.ms"):
+        consumer_settings({"session.timeout.ms": 1000, "heartbeat.interval.ms": 3000})
+    assert consumer_settings({"session.timeout.ms": 1000}).heartbeat_interval_ms < 1000
+    late = consumer_settings({"heartbeat.interval.ms": 50_000})
+    assert late.session_timeout_ms > late.heartbeat_interval_ms == 50_000
+
+
+def test_a_session_ends_before_the_patience_with_polls() -> None:
+    with pytest.raises(KafkaException, match=r"max.poll.interval.ms.*session.timeout.ms"):
+        consumer_settings({"session.timeout.ms": 400_000})
+    settings = consumer_settings({"max.poll.interval.ms": 10_000})
+    assert settings.session_timeout_ms == 10_000
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("session.timeout.ms", 10_000),
+        ("heartbeat.interval.ms", 1000),
+        ("partition.assignment.strategy", "range"),
+    ],
+)
+def test_what_brokers_decide_in_the_consumer_protocol_is_not_ours_to_set(
+    name: str, value: Any
+) -> None:
+    with pytest.raises(KafkaException, match=name):
+        consumer_settings({"group.protocol": "consumer", name: value})
+
+
+def test_an_answer_has_room_for_a_fetch() -> None:
+    assert consumer_settings({"fetch.max.bytes": 200_000_000}).max_answer_bytes == 200_000_512
+    assert consumer_settings({"receive.message.max.bytes": 2512}).fetch_max_bytes == 2000
+    with pytest.raises(KafkaException, match=r"receive.message.max.bytes"):
+        consumer_settings({"fetch.max.bytes": 200_000, "receive.message.max.bytes": 100_000})

@@ -1,0 +1,152 @@
+"""TLS and SASL, from librdkafka's names or from Java's stores and JAAS lines."""
+
+from typing import Any
+
+import pytest
+
+from barnabas.client.errors import KafkaException
+from barnabas.client.settings import Security, producer_settings
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
+def security(conf: dict[str, Any]) -> Security:
+    return producer_settings(conf).security
+
+
+def test_nothing_is_secured_unless_told() -> None:
+    assert security({}) == Security()
+    assert security({"security.protocol": "ssl"}).protocol == "SSL"
+
+
+def test_librdkafkas_names_for_tls() -> None:
+    told = security(
+        {
+            "security.protocol": "SSL",
+            "ssl.ca.location": "ca.pem",
+            "ssl.certificate.location": "cert.pem",
+            "ssl.key.location": "key.pem",
+            "ssl.key.password": "secret",
+            "ssl.endpoint.identification.algorithm": "none",
+            "enable.ssl.certificate.verification": "false",
+            "ssl.cipher.suites": "A:B",
+        }
+    )
+    assert told == Security(
+        protocol="SSL",
+        ca_location="ca.pem",
+        certificate_location="cert.pem",
+        key_location="key.pem",
+        key_password="secret",
+        verify_host=False,
+        verify_certificates=False,
+        cipher_suites="A:B",
+    )
+
+
+def test_javas_pem_stores() -> None:
+    told = security(
+        {
+            "security.protocol": "SSL",
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": "ca.pem",
+            "ssl.keystore.type": "pem",
+            "ssl.keystore.location": "both.pem",
+            "ssl.key.password": "secret",
+            "ssl.enabled.protocols": "TLSv1.3",
+        }
+    )
+    assert told.ca_location == "ca.pem"
+    assert told.certificate_location == told.key_location == "both.pem"
+    assert told.tls_versions == ("TLSv1.3",)
+
+
+def test_javas_pem_texts() -> None:
+    told = security(
+        {
+            "ssl.truststore.certificates": "CA",
+            "ssl.keystore.certificate.chain": "CHAIN",
+            "ssl.keystore.key": "KEY",
+            "ssl.endpoint.identification.algorithm": "",
+        }
+    )
+    assert (told.ca_pem, told.certificate_pem, told.key_pem) == ("CA", "CHAIN", "KEY")
+    assert not told.verify_host
+
+
+@pytest.mark.parametrize("store", ["truststore", "keystore"])
+@pytest.mark.parametrize(
+    ("kind", "commands"),
+    [
+        ({}, ("keytool", "openssl")),
+        ({"type": "JKS"}, ("keytool", "openssl")),
+        ({"type": "PKCS12"}, ("openssl pkcs12 -in store.bin",)),
+    ],
+)
+def test_a_binary_store_is_an_error_that_says_how_to_convert_it(
+    store: str, kind: dict[str, str], commands: tuple[str, ...]
+) -> None:
+    conf = {f"ssl.{store}.location": "store.bin"}
+    conf |= {f"ssl.{store}.{name}": value for name, value in kind.items()}
+    with pytest.raises(KafkaException) as raised:
+        security(conf)
+    problem = raised.value.args[0].str()
+    assert all(command in problem for command in (*commands, f'"ssl.{store}.type" to PEM'))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'{PLAIN} required username="alice" password="a b;c";',
+        f"{SCRAM} required username='alice' password='a b;c';",
+        f'{SCRAM}   required\n  username = "alice"\n  password="a b\\;c"   tokenauth="false" ;',
+    ],
+)
+def test_a_jaas_line_has_user_and_password(line: str) -> None:
+    told = security(
+        {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": line,
+        }
+    )
+    assert (told.username, told.password) == ("alice", "a b;c")
+
+
+def test_a_jaas_line_of_another_kind_says_what_is_understood() -> None:
+    with pytest.raises(KafkaException, match="PlainLoginModule or ScramLoginModule"):
+        security({"sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;"})
+
+
+@pytest.mark.parametrize(
+    ("conf", "problem"),
+    [
+        ({}, "GSSAPI.*PLAIN"),
+        ({"sasl.mechanism": "GSSAPI"}, "GSSAPI"),
+        ({"sasl.mechanism": "FOO"}, "FOO"),
+        ({"sasl.mechanism": "PLAIN"}, "sasl.username"),
+        ({"sasl.mechanisms": "SCRAM-SHA-256", "sasl.username": "a"}, "sasl.password"),
+        ({"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.method": "oidc"}, "oauth_cb"),
+    ],
+)
+def test_a_login_that_cannot_work_is_refused_at_once(conf: dict[str, Any], problem: str) -> None:
+    with pytest.raises(KafkaException, match=problem):
+        security({"security.protocol": "SASL_SSL", **conf})
+
+
+def test_tokens_come_from_a_callback() -> None:
+    told = security(
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.config": "scope=x",
+            "oauth_cb": print,
+        }
+    )
+    assert (told.oauth_cb, told.oauthbearer_config) == (print, "scope=x")
+
+
+def test_secrets_are_not_shown() -> None:
+    shown = repr(security({"sasl.password": "hush", "ssl.key.password": "hush"}))
+    assert "hush" not in shown
