@@ -1,0 +1,371 @@
+"""A member of a classic group: joins, syncs, sends heartbeats, joins again when asked to, leaves.
+
+    OUTSIDE --> JOINING --> JOINED --> SYNCING --> SETTLED
+       ^           |                      |           |
+       +-- refused, or no longer who it was ----------+
+
+Eager members give everything back before they join; cooperative ones (KIP-429) keep what they have
+and give back what their next assignment lacks. The coordinator names a member before it lets it
+join (KIP-394); static members come back under their instance id and do not leave (KIP-345).
+"""
+
+import math
+from collections.abc import Collection
+from enum import Enum, auto
+
+from barnabas.client.cluster.metadata import Metadata
+from barnabas.client.cluster.patience import Backoff
+from barnabas.client.consumer.group.assignors import ASSIGNORS, Subscriber
+from barnabas.client.consumer.group.classic.embedded import read_assignment
+from barnabas.client.consumer.group.classic.leader import Leader
+from barnabas.client.consumer.group.classic.requests import Requests
+from barnabas.client.consumer.group.holdings import Attendance, Holdings
+from barnabas.client.consumer.group.refusals import max_poll_exceeded, passes, refusal, unreadable
+from barnabas.client.consumer.group.steps import Ask, Assign, Revoke, Sought, Step, Tell
+from barnabas.client.errors import KafkaError
+from barnabas.client.settings import ConsumerSettings
+from barnabas.client.values import Partition
+from barnabas.wire.errors import ErrorCode, ProtocolViolation
+from barnabas.wire.messages.join_group import JoinGroupResponse
+from barnabas.wire.messages.leave_group import LeaveGroupRequest
+from barnabas.wire.messages.sync_group import SyncGroupResponse
+from barnabas.wire.schema import Message
+
+NO_GENERATION = -1
+LEAVE_TIMEOUT_MS = 3_000
+GRACE_MS = 5_000
+"""How much longer than a rebalance may take its outcome is waited for."""
+REFUSED_PAUSE_MS = 1_000
+LEARN_MS = 3_000
+"""How long a leader waits to hear of topics that only other members subscribe to."""
+
+
+class Standing(Enum):
+    OUTSIDE = auto()
+    JOINING = auto()
+    JOINED = auto()  # to sync, once it knows all topics if it leads
+    SYNCING = auto()
+    SETTLED = auto()
+
+
+class ClassicMember:
+    """A `Member` by JoinGroup, SyncGroup, Heartbeat and LeaveGroup."""
+
+    def __init__(self, settings: ConsumerSettings) -> None:
+        self._settings = settings
+        assignors = [ASSIGNORS[name] for name in settings.assignors]
+        # One that is eager makes them all so: the group may agree on any.
+        self._is_cooperative = all(each.is_cooperative for each in assignors)
+        self._requests = Requests(settings, assignors)
+        self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
+        self._holdings = Holdings()
+        self._attendance = Attendance(settings.max_poll_interval_ms)
+        self._metadata = Metadata()
+        self._news: list[Step] = []  # for the next advance
+
+        self.standing = Standing.OUTSIDE
+        self.member_id = ""
+        self.epoch = NO_GENERATION
+        self._sought: Sought | None = None
+        self._rejoin_because: str | None = None
+        self._remembered: tuple[frozenset[Partition], int] = (frozenset(), NO_GENERATION)
+        self._leader: Leader | None = None
+        self._protocol_name: str | None = None
+        self._is_leaving = False
+        self._asked: Message | None = None  # a join, sync or leave under way
+        self._beat: Message | None = None  # a heartbeat under way
+        self._may_ask_ms = -math.inf
+        self._learns_until_ms = math.inf
+        self._next_beat_ms = math.inf
+        self._session_ends_ms = math.inf
+
+    @property
+    def is_out(self) -> bool:
+        is_idle = self.standing is Standing.OUTSIDE and self._asked is None
+        return is_idle and not self._is_leaving and not self._holdings.are_changing
+
+    @property
+    def wanted_topics(self) -> Collection[str]:
+        wanted = frozenset() if self._sought is None else self._sought.names
+        return wanted if self._leader is None else wanted | self._leader.topics
+
+    @property
+    def is_puzzled(self) -> bool:
+        return False  # assignments name topics, and a leader learns of those it wants
+
+    @property
+    def wakes_at_ms(self) -> float:
+        times = [self._next_beat_ms, self._session_ends_ms]
+        if self._sought is not None and not self._attendance.is_absent:
+            times.append(self._attendance.due_ms)
+        if self.standing is Standing.JOINED:
+            times.append(self._learns_until_ms)
+        elif self._asked is None and self._may_ask_ms > -math.inf:
+            times.append(self._may_ask_ms)
+        return min(times)
+
+    # What the user does
+
+    def subscribe(self, sought: Sought, now_ms: float) -> None:
+        if self._sought is None:
+            self._attendance.seen(now_ms)
+        elif sought.topics == self._sought.topics:
+            return
+        self._sought = sought
+        self._rejoin_because = "the subscription has changed"
+
+    def polled(self, now_ms: float) -> None:
+        self._attendance.seen(now_ms)
+
+    def leave(self) -> None:
+        self._sought = None
+        self._is_leaving = True
+
+    # What others say
+
+    def heard(self, metadata: Metadata) -> None:
+        self._metadata = metadata
+        if self._leader is not None and self.standing is Standing.SETTLED:
+            changed = self._leader.changed(metadata)
+            if changed:
+                self._rejoin_because = f"topics have changed: {', '.join(sorted(changed))}"
+
+    def handed_over(self) -> None:
+        self._holdings.done()
+
+    def answered(self, request: Message, outcome: Message | KafkaError, now_ms: float) -> None:
+        error = None
+        if isinstance(outcome, KafkaError):
+            error = outcome
+        elif outcome.error_code:  # type: ignore[attr-defined]
+            error = refusal(outcome)
+        if request is self._beat:
+            self._beat = None
+            self._beaten(error, now_ms)
+        elif request is self._asked:
+            self._asked = None
+            if isinstance(request, LeaveGroupRequest):
+                self._out()
+            elif isinstance(outcome, JoinGroupResponse):
+                self._joined(outcome, error, now_ms)
+            elif isinstance(outcome, SyncGroupResponse):
+                self._synced(outcome, error, now_ms)
+            else:
+                assert error is not None
+                self._not_taken(error, now_ms)
+
+    def _joined(self, response: JoinGroupResponse, error: KafkaError | None, now_ms: float) -> None:
+        if error == ErrorCode.MEMBER_ID_REQUIRED:
+            self.member_id = response.member_id
+            self.standing = Standing.OUTSIDE
+            return
+        if error is None:
+            try:
+                is_leader = response.leader == response.member_id
+                self._leader = Leader(response) if is_leader else None
+            except (ProtocolViolation, KeyError) as violation:
+                error = unreadable(violation)
+        if error is not None:
+            self._not_taken(error, now_ms)
+            return
+        self._backoff.reset()
+        self.standing = Standing.JOINED
+        self.member_id = response.member_id
+        self.epoch = response.generation_id
+        self._protocol_name = response.protocol_name
+        self._learns_until_ms = now_ms + LEARN_MS
+
+    def _synced(self, response: SyncGroupResponse, error: KafkaError | None, now_ms: float) -> None:
+        assigned: frozenset[Partition] = frozenset()
+        if error is None:
+            try:
+                assigned = read_assignment(bytes(response.assignment))
+            except ProtocolViolation as violation:
+                error = unreadable(violation)
+        if error is not None:
+            self._not_taken(error, now_ms)
+            return
+        self.standing = Standing.SETTLED
+        self._is_alive(now_ms)
+        self._remembered = (assigned, self.epoch)
+        if not self._is_cooperative:
+            self._holdings.plan(Assign(assigned, incremental=False))
+            return
+        revoked = self._holdings.owned - assigned
+        added = assigned - self._holdings.owned
+        if revoked:
+            self._holdings.plan(Revoke(revoked, incremental=True))
+            self._rejoin_because = "it has given up partitions that others wait for"
+        if added or not revoked:
+            self._holdings.plan(Assign(added, incremental=True))
+
+    def _not_taken(self, error: KafkaError, now_ms: float) -> None:
+        """Neither joined nor synced: begin again."""
+        self.standing = Standing.OUTSIDE
+        self._may_ask_ms = now_ms + self._backoff.next_ms()
+        self._refused(error, now_ms)
+
+    def _beaten(self, error: KafkaError | None, now_ms: float) -> None:
+        if self.standing is not Standing.SETTLED:
+            return
+        if error is not None and passes(error):
+            self._next_beat_ms = now_ms + self._backoff.next_ms()
+            return
+        self._backoff.reset()
+        self._is_alive(now_ms)
+        if error == ErrorCode.REBALANCE_IN_PROGRESS:
+            self._rejoin_because = self._rejoin_because or "the group rebalances"
+        elif error is not None:
+            self._refused(error, now_ms)
+
+    def _refused(self, error: KafkaError, now_ms: float) -> None:
+        """What a coordinator's no means for who this member is."""
+        match error.code():
+            case ErrorCode.UNKNOWN_MEMBER_ID:
+                self.member_id = ""
+                self._forsake()
+            case ErrorCode.ILLEGAL_GENERATION:
+                self._forsake()
+            case ErrorCode.FENCED_INSTANCE_ID | ErrorCode.UNSUPPORTED_VERSION:
+                self._sought = None
+                self._forsake()
+                self._news.append(Tell(KafkaError(error.code(), error.str(), fatal=True)))
+            case ErrorCode.REBALANCE_IN_PROGRESS:
+                pass
+            case _ if not passes(error):
+                self._may_ask_ms = now_ms + REFUSED_PAUSE_MS
+                self._news.append(Tell(error))
+
+    # What is to be done
+
+    def advance(self, now_ms: float) -> list[Step]:
+        self._look_at_the_time(now_ms)
+        steps, self._news = self._news, []
+        while (step := self._next(now_ms)) is not None:
+            steps.append(step)
+        return steps
+
+    def _look_at_the_time(self, now_ms: float) -> None:
+        if now_ms >= self._session_ends_ms:
+            # Nobody has answered for so long that the coordinator has given up this member.
+            self.member_id = ""
+            self._forsake()
+        if self._sought is not None and self._attendance.has_lapsed(now_ms):
+            self._news.append(Tell(max_poll_exceeded(self._settings.max_poll_interval_ms)))
+            if self._can_leave:
+                self._news.append(self._leave_request("max.poll.interval.ms has passed"))
+            self._asked = None
+            self.member_id = ""
+            self._forsake()
+
+    def _next(self, now_ms: float) -> Step | None:
+        if hand_over := self._holdings.next():
+            return hand_over
+        if self._beat is None and now_ms >= self._next_beat_ms:
+            return self._heartbeat()
+        if self._holdings.are_changing:
+            return None
+        if self._is_leaving:
+            return self._leave()
+        if self._asked is not None or self._sought is None or self._attendance.is_absent:
+            return None
+        if self.standing is Standing.JOINED:
+            return self._sync(now_ms)
+        if self.standing is Standing.SETTLED and self._rejoin_because is None:
+            return None
+        return self._join(self._sought) if now_ms >= self._may_ask_ms else None
+
+    def _join(self, sought: Sought) -> Step | None:
+        """Join, after giving back what is not to be had meanwhile."""
+        owned = self._holdings.owned
+        if self._is_cooperative:
+            owned = frozenset(each for each in owned if each[0] not in sought.topics)
+        if owned:
+            self._holdings.plan(Revoke(owned, incremental=self._is_cooperative))
+            return self._holdings.next()
+        if not sought.topics and self.standing is Standing.OUTSIDE:
+            return None  # a pattern that matches nothing yet
+        remembered, since = self._remembered
+        me = Subscriber(
+            self.member_id,
+            sought.topics,
+            self._settings.group_instance_id,
+            self._holdings.owned,
+            since if self._is_cooperative else NO_GENERATION,
+            self._settings.client_rack or None,
+        )
+        request = self._requests.join(me, (remembered, since), self._rejoin_because)
+        self._unsettle(Standing.JOINING)
+        self._rejoin_because = None
+        return self._ask(request)
+
+    def _sync(self, now_ms: float) -> Ask | None:
+        assignments = []
+        if self._leader is not None:
+            if now_ms < self._learns_until_ms and not self._leader.knows_all(self._metadata):
+                return None
+            assignments = self._leader.assign(self._metadata)
+        self.standing = Standing.SYNCING
+        return self._ask(
+            self._requests.sync(self.member_id, self.epoch, self._protocol_name, assignments)
+        )
+
+    def _ask(self, request: Message) -> Ask:
+        self._asked = request
+        timeout_ms = self._settings.max_poll_interval_ms + GRACE_MS
+        return Ask(request, timeout_ms, waits_for_others=True)
+
+    def _heartbeat(self) -> Ask:
+        self._beat = self._requests.heartbeat(self.member_id, self.epoch)
+        self._next_beat_ms = math.inf
+        return Ask(self._beat, self._settings.session_timeout_ms)
+
+    def _leave(self) -> Step | None:
+        if isinstance(self._asked, LeaveGroupRequest):
+            return None
+        if owned := self._holdings.owned:
+            self._holdings.plan(Revoke(owned, incremental=self._is_cooperative))
+            return self._holdings.next()
+        if not self._can_leave:
+            self._out()
+            return None
+        leave = self._leave_request("the consumer unsubscribes")
+        self._asked = leave.request
+        self._unsettle(Standing.OUTSIDE)
+        return leave
+
+    @property
+    def _can_leave(self) -> bool:
+        return bool(self.member_id) and self._settings.group_instance_id is None
+
+    def _leave_request(self, reason: str) -> Ask:
+        return Ask(self._requests.leave(self.member_id, reason), LEAVE_TIMEOUT_MS)
+
+    # Where it stands
+
+    def _is_alive(self, now_ms: float) -> None:
+        """The coordinator has just heard of this member."""
+        self._next_beat_ms = now_ms + self._settings.heartbeat_interval_ms
+        self._session_ends_ms = now_ms + self._settings.session_timeout_ms
+
+    def _unsettle(self, standing: Standing) -> None:
+        self.standing = standing
+        self._beat = None
+        self._next_beat_ms = self._session_ends_ms = math.inf
+
+    def _forsake(self) -> None:
+        """The group goes on without this member: what it had, others have."""
+        self._unsettle(Standing.OUTSIDE)
+        self.epoch = NO_GENERATION
+        self._leader = None
+        self._holdings.lose()
+
+    def _out(self) -> None:
+        """It has left; should there be something to join for, it does so anew."""
+        self._unsettle(Standing.OUTSIDE)
+        self._is_leaving = False
+        self.member_id = ""
+        self.epoch = NO_GENERATION
+        self._remembered = (frozenset(), NO_GENERATION)
+        self._leader = None
+        self._asked = None

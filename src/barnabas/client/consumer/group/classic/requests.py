@@ -1,0 +1,76 @@
+"""The requests of a member of a classic group."""
+
+from collections.abc import Sequence
+
+from barnabas.client.consumer.group.assignors import Assignor, Subscriber
+from barnabas.client.consumer.group.classic.embedded import write_subscription
+from barnabas.client.settings import ConsumerSettings
+from barnabas.client.values import Partition
+from barnabas.wire.messages.heartbeat import HeartbeatRequest
+from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from barnabas.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+PROTOCOL_TYPE = "consumer"
+
+
+class Requests:
+    """Makes them, with what is the same in all of a member's."""
+
+    def __init__(self, settings: ConsumerSettings, assignors: Sequence[Assignor]) -> None:
+        assert settings.group_id is not None
+        self._settings = settings
+        self._group_id = settings.group_id
+        self._assignors = assignors
+
+    def join(
+        self, me: Subscriber, remembered: tuple[frozenset[Partition], int], reason: str | None
+    ) -> JoinGroupRequest:
+        """Offer every assignor, with what it wants its leader to know."""
+        protocols = [
+            JoinGroupRequestProtocol(
+                name=assignor.name,
+                metadata=write_subscription(me, assignor.user_data(*remembered)),
+            )
+            for assignor in self._assignors
+        ]
+        return JoinGroupRequest(
+            group_id=self._group_id,
+            session_timeout_ms=self._settings.session_timeout_ms,
+            rebalance_timeout_ms=self._settings.max_poll_interval_ms,
+            member_id=me.member_id,
+            group_instance_id=me.instance_id,
+            protocol_type=PROTOCOL_TYPE,
+            protocols=protocols,
+            reason=reason,
+        )
+
+    def sync(
+        self,
+        member_id: str,
+        generation: int,
+        protocol_name: str | None,
+        assignments: list[SyncGroupRequestAssignment],
+    ) -> SyncGroupRequest:
+        return SyncGroupRequest(
+            group_id=self._group_id,
+            generation_id=generation,
+            member_id=member_id,
+            group_instance_id=self._settings.group_instance_id,
+            protocol_type=PROTOCOL_TYPE,
+            protocol_name=protocol_name,
+            assignments=assignments,
+        )
+
+    def heartbeat(self, member_id: str, generation: int) -> HeartbeatRequest:
+        return HeartbeatRequest(
+            group_id=self._group_id,
+            generation_id=generation,
+            member_id=member_id,
+            group_instance_id=self._settings.group_instance_id,
+        )
+
+    def leave(self, member_id: str, reason: str) -> LeaveGroupRequest:
+        return LeaveGroupRequest(
+            group_id=self._group_id, members=[MemberIdentity(member_id=member_id, reason=reason)]
+        )

@@ -1,0 +1,5 @@
+"""Membership by the consumer protocol (KIP-848): the coordinator assigns, heartbeats say all."""
+
+from barnabas.client.consumer.group.consumer.member import ConsumerMember
+
+__all__ = ["ConsumerMember"]

@@ -1,0 +1,184 @@
+"""Connects a member to the world: sends what it asks, hands over, wakes it when it is time."""
+
+import asyncio
+import logging
+import math
+from collections.abc import Coroutine
+from typing import Any
+
+from barnabas.client.cluster import Cluster, Coordinator, Deadline, Metadata, told_by_network
+from barnabas.client.consumer.group.ports import Assignee
+from barnabas.client.consumer.group.refusals import COORDINATOR_ELSEWHERE
+from barnabas.client.consumer.group.steps import Ask, Assign, HandOver, Lose, Member, Revoke, Tell
+from barnabas.client.consumer.group.topics import Subscription
+from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.client.settings import ConsumerSettings
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.schema import Message
+
+log = logging.getLogger(__name__)
+
+LONG_WAITS = "group"
+"""The connection for what waits until all members have come: commits must not wait behind it."""
+
+
+class Membership:
+    """A `Member` that acts: on the loop's time, through a `Cluster`, for an `Assignee`."""
+
+    def __init__(
+        self, cluster: Cluster, settings: ConsumerSettings, assignee: Assignee, member: Member
+    ) -> None:
+        assert settings.group_id is not None
+        self.member = member
+        self._cluster = cluster
+        self._settings = settings
+        self._group_id = settings.group_id
+        self._assignee = assignee
+        self._loop = asyncio.get_running_loop()
+        self._subscription: Subscription | None = None
+        self._complained: dict[str, ErrorCode] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._left: list[asyncio.Future[None]] = []
+        cluster.listen(self._heard)
+
+    def subscribe(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+        if subscription.patterns:
+            self._cluster.want_all()
+        self._cluster.want(subscription.names)
+        self._heard(self._cluster.metadata)
+
+    def polled(self) -> None:
+        self.member.polled(self._now_ms())
+        if self.member.epoch < 0:
+            self._advance()  # perhaps it only waits for that
+
+    async def leave(self) -> None:
+        """Give everything back and go. How long that takes is up to the assignee alone."""
+        self._subscription = None
+        self.member.leave()
+        left: asyncio.Future[None] = self._loop.create_future()
+        self._left.append(left)
+        self._advance()
+        await left
+
+    def stop(self) -> None:
+        """Do nothing more."""
+        self._subscription = None
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in self._under_way:
+            task.cancel()
+
+    def _heard(self, metadata: Metadata) -> None:
+        if self._subscription is None:
+            return
+        self._complain(self._subscription, metadata)
+        with_internal = not self._settings.exclude_internal_topics
+        sought = self._subscription.sought(metadata, with_internal=with_internal)
+        self.member.heard(metadata)
+        self.member.subscribe(sought, self._now_ms())
+        self._advance()
+
+    def _complain(self, subscription: Subscription, metadata: Metadata) -> None:
+        """Tell once of each topic that cannot be consumed."""
+        wrong: dict[str, ErrorCode] = {}
+        for name in subscription.names:
+            topic = metadata.topics.get(name)
+            if topic is None or topic.error not in self._worth_telling:
+                continue
+            wrong[name] = topic.error
+            if self._complained.get(name) != topic.error:
+                reason = f"Subscribed topic not available: {name}: {topic.error.name}"
+                self._assignee.told(KafkaError(topic.error, reason))
+        self._complained = wrong
+
+    @property
+    def _worth_telling(self) -> set[ErrorCode]:
+        lasting = {ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION}
+        if not self._settings.allow_auto_create_topics:
+            lasting.add(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return lasting
+
+    # Doing what the member wants
+
+    def _advance(self) -> None:
+        for step in self.member.advance(self._now_ms()):
+            match step:
+                case Ask():
+                    self._begin(self._ask(step))
+                case Tell(error):
+                    self._assignee.told(error)
+                case _:
+                    self._begin(self._hand_over(step))
+        self._cluster.want(self.member.wanted_topics)
+        if self.member.is_puzzled:
+            self._cluster.refresh()
+        self._wake_at(self.member.wakes_at_ms)
+        if self.member.is_out:
+            left, self._left = self._left, []
+            for each in left:
+                if not each.done():
+                    each.set_result(None)
+
+    async def _ask(self, step: Ask) -> None:
+        deadline = Deadline.after(step.timeout_ms)
+        outcome: Any
+        try:
+            outcome = await self._response(step, deadline)
+            code = outcome.error_code
+        except KafkaException as failure:
+            outcome = failure.args[0]
+            code = outcome.code()
+        if code in COORDINATOR_ELSEWHERE or code < ErrorCode.UNKNOWN_SERVER_ERROR:
+            self._cluster.forget_coordinator(Coordinator.GROUP, self._group_id)
+        self.member.answered(step.request, outcome, self._now_ms())
+        self._advance()
+
+    async def _response(self, step: Ask, deadline: Deadline) -> Message:
+        node_id = await self._cluster.coordinator(Coordinator.GROUP, self._group_id, deadline)
+        answer: asyncio.Future[Any] = self._loop.create_future()
+
+        def answered(outcome: Any) -> None:
+            if not answer.done():
+                answer.set_result(outcome)
+
+        purpose = LONG_WAITS if step.waits_for_others else ""
+        self._cluster.send(node_id, step.request, deadline.left_ms(), answered, purpose=purpose)
+        outcome = await answer
+        if isinstance(outcome, OSError):
+            raise KafkaException(told_by_network(outcome))
+        assert isinstance(outcome, Message)
+        return outcome
+
+    async def _hand_over(self, step: HandOver) -> None:
+        try:
+            match step:
+                case Assign(partitions, incremental):
+                    await self._assignee.assigned(partitions, incremental=incremental)
+                case Revoke(partitions, incremental):
+                    await self._assignee.revoked(partitions, incremental=incremental)
+                case Lose(partitions):
+                    await self._assignee.lost(partitions)
+        except Exception:
+            log.exception("group %s: %s went wrong", self._group_id, type(step).__name__)
+        self.member.handed_over()
+        self._advance()
+
+    def _begin(self, act: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(act)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    # Time
+
+    def _now_ms(self) -> float:
+        return self._loop.time() * 1000
+
+    def _wake_at(self, time_ms: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        if time_ms < math.inf:
+            self._timer = self._loop.call_at(time_ms / 1000, self._advance)
