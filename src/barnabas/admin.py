@@ -1,0 +1,91 @@
+"""The admin client and the values it deals in, under the names of `confluent_kafka.admin`."""
+
+from barnabas.client.admin import AdminClient
+from barnabas.client.admin.cluster import DescribeClusterResult
+from barnabas.client.admin.configs import ConfigEntry, ConfigResource
+from barnabas.client.admin.enums import (
+    AclOperation,
+    AclPermissionType,
+    AlterConfigOpType,
+    ConfigSource,
+    ResourcePatternType,
+    ResourceType,
+    ScramMechanism,
+)
+from barnabas.client.admin.group_metadata import GroupMember, GroupMetadata
+from barnabas.client.admin.group_values import (
+    ConsumerGroupDescription,
+    ConsumerGroupListing,
+    ListConsumerGroupsResult,
+    MemberAssignment,
+    MemberDescription,
+)
+from barnabas.client.admin.metadata import (
+    BrokerMetadata,
+    ClusterMetadata,
+    PartitionMetadata,
+    TopicMetadata,
+)
+from barnabas.client.admin.partitions import NewPartitions
+from barnabas.client.admin.topics import NewTopic, TopicDescription
+from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.client.values import OFFSET_INVALID
+
+CONFIG_SOURCE_UNKNOWN_CONFIG = ConfigSource.UNKNOWN_CONFIG.value
+CONFIG_SOURCE_DYNAMIC_TOPIC_CONFIG = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+CONFIG_SOURCE_DYNAMIC_BROKER_CONFIG = ConfigSource.DYNAMIC_BROKER_CONFIG.value
+CONFIG_SOURCE_DYNAMIC_DEFAULT_BROKER_CONFIG = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG.value
+CONFIG_SOURCE_STATIC_BROKER_CONFIG = ConfigSource.STATIC_BROKER_CONFIG.value
+CONFIG_SOURCE_DEFAULT_CONFIG = ConfigSource.DEFAULT_CONFIG.value
+CONFIG_SOURCE_GROUP_CONFIG = ConfigSource.GROUP_CONFIG.value
+
+RESOURCE_UNKNOWN = ResourceType.UNKNOWN.value
+RESOURCE_ANY = ResourceType.ANY.value
+RESOURCE_TOPIC = ResourceType.TOPIC.value
+RESOURCE_GROUP = ResourceType.GROUP.value
+RESOURCE_BROKER = ResourceType.BROKER.value
+RESOURCE_TRANSACTIONAL_ID = ResourceType.TRANSACTIONAL_ID.value
+
+__all__ = [
+    "CONFIG_SOURCE_DEFAULT_CONFIG",
+    "CONFIG_SOURCE_DYNAMIC_BROKER_CONFIG",
+    "CONFIG_SOURCE_DYNAMIC_DEFAULT_BROKER_CONFIG",
+    "CONFIG_SOURCE_DYNAMIC_TOPIC_CONFIG",
+    "CONFIG_SOURCE_GROUP_CONFIG",
+    "CONFIG_SOURCE_STATIC_BROKER_CONFIG",
+    "CONFIG_SOURCE_UNKNOWN_CONFIG",
+    "OFFSET_INVALID",
+    "RESOURCE_ANY",
+    "RESOURCE_BROKER",
+    "RESOURCE_GROUP",
+    "RESOURCE_TOPIC",
+    "RESOURCE_TRANSACTIONAL_ID",
+    "RESOURCE_UNKNOWN",
+    "AclOperation",
+    "AclPermissionType",
+    "AdminClient",
+    "AlterConfigOpType",
+    "BrokerMetadata",
+    "ClusterMetadata",
+    "ConfigEntry",
+    "ConfigResource",
+    "ConfigSource",
+    "ConsumerGroupDescription",
+    "ConsumerGroupListing",
+    "DescribeClusterResult",
+    "GroupMember",
+    "GroupMetadata",
+    "KafkaError",
+    "KafkaException",
+    "ListConsumerGroupsResult",
+    "MemberAssignment",
+    "MemberDescription",
+    "NewPartitions",
+    "NewTopic",
+    "PartitionMetadata",
+    "ResourcePatternType",
+    "ResourceType",
+    "ScramMechanism",
+    "TopicDescription",
+    "TopicMetadata",
+]

@@ -1,0 +1,95 @@
+"""The cluster itself: its brokers or controllers, and what each of them speaks."""
+
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from barnabas.client.admin.calls import UNSET, Calls, Results, raise_failure
+from barnabas.client.admin.enums import AclOperation, as_enum
+from barnabas.client.admin.model import Node, operations_of
+from barnabas.client.cluster import Deadline
+from barnabas.client.errors import KafkaError, told_by_broker
+from barnabas.wire.messages.api_versions import ApiVersion, ApiVersionsRequest
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
+from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
+
+_SOFTWARE = ApiVersionsRequest(client_software_name="barnabas", client_software_version="1")
+
+_BROKERS = 1
+_CONTROLLERS = 2
+
+
+@dataclass(slots=True, eq=False)
+class DescribeClusterResult:
+    """Who is there. `fenced` are ids of brokers that are registered but may not lead."""
+
+    controller: Node | None
+    nodes: list[Node]
+    cluster_id: str | None = None
+    authorized_operations: list[AclOperation] | None = None
+    fenced: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        operations = self.authorized_operations or ()
+        self.authorized_operations = [as_enum(each, AclOperation) for each in operations] or None
+
+
+class ClusterCalls(Calls):
+    def describe_cluster(
+        self,
+        *,
+        include_authorized_operations: bool = False,
+        include_fenced_brokers: bool = False,
+        request_timeout: float = UNSET,
+    ) -> Coroutine[Any, Any, DescribeClusterResult]:
+        """The brokers, or with `bootstrap.controllers` the controllers."""
+        has_controllers = bool(self._routes.settings.bootstrap_controllers)
+        request = DescribeClusterRequest(
+            include_cluster_authorized_operations=include_authorized_operations,
+            endpoint_type=_CONTROLLERS if has_controllers else _BROKERS,
+            include_fenced_brokers=include_fenced_brokers,
+        )
+        return self._describe_cluster(request, self._deadline(request_timeout))
+
+    async def _describe_cluster(
+        self, request: DescribeClusterRequest, deadline: Deadline
+    ) -> DescribeClusterResult:
+        told = await self._routes.ask(request, deadline=deadline)
+        raise_failure(told.error_code, told.error_message)
+        nodes = [Node(each.broker_id, each.host, each.port, each.rack) for each in told.brokers]
+        return DescribeClusterResult(
+            next((node for node in nodes if node.id == told.controller_id), None),
+            nodes,
+            told.cluster_id,
+            operations_of(told.cluster_authorized_operations),
+            [each.broker_id for each in told.brokers if each.is_fenced],
+        )
+
+    def describe_api_versions(
+        self, *, request_timeout: float = UNSET
+    ) -> Coroutine[Any, Any, Results[Node, list[ApiVersion]]]:
+        """Which APIs every broker speaks, and in which versions."""
+        return self._describe_api_versions(self._deadline(request_timeout))
+
+    async def _describe_api_versions(self, deadline: Deadline) -> Results[Node, list[ApiVersion]]:
+        cluster = await self._describe_cluster(DescribeClusterRequest(), deadline)
+
+        async def exchange(
+            node: int | None, nodes: list[Node]
+        ) -> Mapping[Node, list[ApiVersion] | KafkaError]:
+            told = await self._routes.ask(_SOFTWARE, node, deadline=deadline)
+            failed = told.error_code
+            return {nodes[0]: told_by_broker(failed) if failed else told.api_keys}
+
+        brokers = {node: node.id for node in cluster.nodes}
+        return Results(await self._routes.by_broker(brokers, exchange, deadline))
+
+    def unregister_broker(
+        self, broker_id: int, *, request_timeout: float = UNSET
+    ) -> Coroutine[Any, Any, None]:
+        """Have the cluster forget a broker that will not come back."""
+        return self._unregister_broker(broker_id, self._deadline(request_timeout))
+
+    async def _unregister_broker(self, broker_id: int, deadline: Deadline) -> None:
+        request = UnregisterBrokerRequest(broker_id=broker_id)
+        await self._routes.ask_controller(request, deadline)

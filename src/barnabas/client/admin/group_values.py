@@ -1,0 +1,207 @@
+"""Groups as they are listed and described, and how they are read from the two describing APIs."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from struct import Struct
+
+from barnabas.client.admin.enums import AclOperation, ConsumerGroupState, ConsumerGroupType, as_enum
+from barnabas.client.admin.model import Node, operations_of
+from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
+from barnabas.client.values import TopicPartition
+from barnabas.wire.errors import ErrorCode, ProtocolViolation
+from barnabas.wire.messages import consumer_group_describe, describe_groups
+from barnabas.wire.messages.consumer_protocol import ConsumerProtocolAssignment
+
+WIRE_NAMES: dict[Enum, str] = {
+    ConsumerGroupState.UNKNOWN: "Unknown",
+    ConsumerGroupState.PREPARING_REBALANCING: "PreparingRebalance",
+    ConsumerGroupState.COMPLETING_REBALANCING: "CompletingRebalance",
+    ConsumerGroupState.STABLE: "Stable",
+    ConsumerGroupState.DEAD: "Dead",
+    ConsumerGroupState.EMPTY: "Empty",
+    ConsumerGroupState.ASSIGNING: "Assigning",
+    ConsumerGroupState.RECONCILING: "Reconciling",
+    ConsumerGroupType.UNKNOWN: "Unknown",
+    ConsumerGroupType.CONSUMER: "consumer",
+    ConsumerGroupType.CLASSIC: "classic",
+}
+"""States and types as brokers spell them."""
+
+_STATES = {WIRE_NAMES[state]: state for state in ConsumerGroupState}
+_TYPES = {WIRE_NAMES[kind]: kind for kind in ConsumerGroupType}
+_VERSION = Struct(">h")
+
+
+@dataclass(slots=True, eq=False)
+class ConsumerGroupListing:
+    """A group in a list; one that is simple only commits offsets, and has no members."""
+
+    group_id: str
+    is_simple_consumer_group: bool
+    state: ConsumerGroupState | None = None
+    type: ConsumerGroupType | None = None
+
+    def __post_init__(self) -> None:
+        if self.state is not None:
+            self.state = as_enum(self.state, ConsumerGroupState)
+        if self.type is not None:
+            self.type = as_enum(self.type, ConsumerGroupType)
+
+
+@dataclass(slots=True, eq=False)
+class ListConsumerGroupsResult:
+    """The groups that were told of, and the failures of brokers that did not tell theirs."""
+
+    valid: list[ConsumerGroupListing] = field(default_factory=list)
+    errors: list[KafkaException] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class MemberAssignment:
+    """The partitions of one member."""
+
+    topic_partitions: list[TopicPartition] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.topic_partitions = self.topic_partitions or []
+
+
+@dataclass(slots=True, eq=False)
+class MemberDescription:
+    """A member, what it has, and in the newer protocol what it is to have.
+
+    There it has an epoch, and `upgraded` says whether it speaks that protocol itself.
+    """
+
+    member_id: str
+    client_id: str
+    host: str
+    assignment: MemberAssignment
+    group_instance_id: str | None = None
+    target_assignment: MemberAssignment | None = None
+    member_epoch: int | None = None
+    upgraded: bool | None = None
+
+
+@dataclass(slots=True, eq=False)
+class ConsumerGroupDescription:
+    """A group and its members; epochs are those of the newer protocol, None in the older."""
+
+    group_id: str
+    is_simple_consumer_group: bool
+    members: list[MemberDescription]
+    partition_assignor: str
+    state: ConsumerGroupState | None
+    coordinator: Node
+    authorized_operations: list[AclOperation] | None = None
+    type: ConsumerGroupType = ConsumerGroupType.UNKNOWN
+    group_epoch: int | None = None
+    target_assignment_epoch: int | None = None
+
+    def __post_init__(self) -> None:
+        operations = self.authorized_operations or ()
+        self.authorized_operations = [as_enum(each, AclOperation) for each in operations] or None
+        if self.state is not None:
+            self.state = as_enum(self.state, ConsumerGroupState)
+        self.type = as_enum(self.type, ConsumerGroupType)
+
+
+def state_of(name: str) -> ConsumerGroupState:
+    return _STATES.get(name, ConsumerGroupState.UNKNOWN)
+
+
+def type_of(name: str) -> ConsumerGroupType:
+    return _TYPES.get(name.lower(), ConsumerGroupType.UNKNOWN)
+
+
+def consumer_group(
+    group: consumer_group_describe.DescribedGroup, coordinator: Node
+) -> ConsumerGroupDescription | KafkaError:
+    """One that speaks the newer protocol."""
+    if group.error_code:
+        return told_by_broker(group.error_code, group.error_message)
+    members = [
+        MemberDescription(
+            member.member_id,
+            member.client_id,
+            member.client_host,
+            _assignment(member.assignment),
+            member.instance_id,
+            _assignment(member.target_assignment),
+            member.member_epoch,
+            None if member.member_type < 0 else member.member_type == 1,
+        )
+        for member in group.members
+    ]
+    return ConsumerGroupDescription(
+        group.group_id,
+        False,
+        members,
+        group.assignor_name,
+        state_of(group.group_state),
+        coordinator,
+        operations_of(group.authorized_operations),
+        ConsumerGroupType.CONSUMER,
+        group.group_epoch,
+        group.assignment_epoch,
+    )
+
+
+def classic_group(
+    group: describe_groups.DescribedGroup, coordinator: Node
+) -> ConsumerGroupDescription | KafkaError:
+    """One that speaks the older protocol, or none at all."""
+    state = state_of(group.group_state)
+    if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+        state = ConsumerGroupState.DEAD
+    elif group.error_code:
+        return told_by_broker(group.error_code, group.error_message)
+    members = [
+        MemberDescription(
+            member.member_id,
+            member.client_id,
+            member.client_host,
+            _classic_assignment(member.member_assignment),
+            member.group_instance_id,
+        )
+        for member in group.members
+    ]
+    return ConsumerGroupDescription(
+        group.group_id,
+        not group.protocol_type,
+        members,
+        group.protocol_data,
+        state,
+        coordinator,
+        operations_of(group.authorized_operations),
+        ConsumerGroupType.CLASSIC,
+    )
+
+
+def _assignment(assignment: consumer_group_describe.Assignment) -> MemberAssignment:
+    return MemberAssignment(
+        [
+            TopicPartition(topic.topic_name, index)
+            for topic in assignment.topic_partitions
+            for index in topic.partitions
+        ]
+    )
+
+
+def _classic_assignment(told: bytes) -> MemberAssignment:
+    """What the group's leader has written for a member; nothing before that, or if unreadable."""
+    if len(told) < _VERSION.size:
+        return MemberAssignment()
+    (version,) = _VERSION.unpack_from(told)
+    known = min(version, ConsumerProtocolAssignment.VERSIONS.max)
+    try:
+        assignment, _ = ConsumerProtocolAssignment.read(told, known, _VERSION.size)
+    except (ProtocolViolation, IndexError):
+        return MemberAssignment()
+    return MemberAssignment(
+        [
+            TopicPartition(topic.topic, index)
+            for topic in assignment.assigned_partitions
+            for index in topic.partitions
+        ]
+    )

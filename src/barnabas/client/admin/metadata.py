@@ -1,0 +1,132 @@
+"""What the cluster consists of, in the words of `list_topics`: brokers, topics, partitions.
+
+Consumers and producers answer `list_topics` with the same values (`cluster_metadata`).
+"""
+
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from barnabas.client.admin.calls import UNSET, Calls
+from barnabas.client.admin.model import Uuid
+from barnabas.client.cluster import Deadline
+from barnabas.client.errors import KafkaError, told_by_broker
+from barnabas.wire import uuid
+from barnabas.wire.messages.metadata import MetadataResponse, MetadataResponseTopic
+
+_FOR_EVER_MS = 2**31 - 1
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class PartitionMetadata:
+    id: int = -1
+    leader: int = -1
+    replicas: list[int] = field(default_factory=list)
+    isrs: list[int] = field(default_factory=list)
+    error: KafkaError | None = None
+
+    def __repr__(self) -> str:
+        return f"PartitionMetadata({self.id}{f', {self.error}' if self.error else ''})"
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class TopicMetadata:
+    topic: str | None = None
+    partitions: dict[int, PartitionMetadata] = field(default_factory=dict)
+    error: KafkaError | None = None
+    topic_id: Uuid = field(default_factory=lambda: Uuid(0, 0))
+    is_internal: bool = False
+
+    def __repr__(self) -> str:
+        error = f", {self.error}" if self.error else ""
+        return f"TopicMetadata({self.topic}, {len(self.partitions)} partitions{error})"
+
+    def __str__(self) -> str:
+        return str(self.topic)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class BrokerMetadata:
+    id: int = -1
+    host: str | None = None
+    port: int = -1
+    rack: str | None = None
+
+    def __repr__(self) -> str:
+        return f"BrokerMetadata({self.id}, {self.host}:{self.port})"
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}/{self.id}"
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ClusterMetadata:
+    """`orig_broker_id` and `orig_broker_name` say which broker has told it."""
+
+    cluster_id: str | None = None
+    controller_id: int = -1
+    brokers: dict[int, BrokerMetadata] = field(default_factory=dict)
+    topics: dict[str, TopicMetadata] = field(default_factory=dict)
+    orig_broker_id: int = -1
+    orig_broker_name: str | None = None
+
+    def __repr__(self) -> str:
+        return f"ClusterMetadata({self.cluster_id})"
+
+    def __str__(self) -> str:
+        return str(self.cluster_id)
+
+
+class MetadataCalls(Calls):
+    def list_topics(
+        self, topic: str | None = None, timeout: float = UNSET
+    ) -> Coroutine[Any, Any, ClusterMetadata]:
+        """The cluster with one topic, or with all it has."""
+        return self._list_topics(topic, waiting(timeout))
+
+    async def _list_topics(self, topic: str | None, deadline: Deadline) -> ClusterMetadata:
+        topics = None if topic is None else [topic]
+        told = await self._routes.cluster.describe(topics, timeout_ms=max(1, deadline.left_ms()))
+        return cluster_metadata(told)
+
+    def cluster_id(self, timeout: float = UNSET) -> Coroutine[Any, Any, str | None]:
+        """The id the cluster was formatted with."""
+        return self._cluster_id(waiting(timeout))
+
+    async def _cluster_id(self, deadline: Deadline) -> str | None:
+        told = await self._routes.cluster.describe([], timeout_ms=max(1, deadline.left_ms()))
+        return told.cluster_id
+
+
+def cluster_metadata(told: MetadataResponse) -> ClusterMetadata:
+    """An answer to Metadata as users of `list_topics` know it."""
+    brokers = {
+        broker.node_id: BrokerMetadata(broker.node_id, broker.host, broker.port, broker.rack)
+        for broker in told.brokers
+    }
+    topics = {topic.name: _topic(topic) for topic in told.topics if topic.name is not None}
+    return ClusterMetadata(told.cluster_id, told.controller_id, brokers, topics)
+
+
+def _topic(topic: MetadataResponseTopic) -> TopicMetadata:
+    partitions = {
+        partition.partition_index: PartitionMetadata(
+            partition.partition_index,
+            partition.leader_id,
+            partition.replica_nodes,
+            partition.isr_nodes,
+            told_by_broker(partition.error_code) if partition.error_code else None,
+        )
+        for partition in sorted(topic.partitions, key=lambda each: each.partition_index)
+    }
+    error = told_by_broker(topic.error_code) if topic.error_code else None
+    topic_id = Uuid.from_bytes(topic.topic_id or uuid.ZERO)
+    return TopicMetadata(topic.name, partitions, error, topic_id, topic.is_internal)
+
+
+def waiting(timeout: float) -> Deadline:
+    """Calls that are older than admin requests wait for ever unless told otherwise."""
+    return Deadline.after(_FOR_EVER_MS if timeout < 0 else timeout * 1000)

@@ -1,0 +1,107 @@
+"""Values that several admin calls share, and that `confluent_kafka` has at its top level."""
+
+import base64
+from dataclasses import dataclass, field
+
+from barnabas.client.admin.enums import AclOperation
+from barnabas.client.values import TopicPartition
+
+_NO_OPERATIONS = -(2**31)
+"""What brokers say where nobody asked who may do what."""
+
+_64_BITS = 2**64 - 1
+
+
+@dataclass(slots=True, frozen=True)
+class Node:
+    """A broker or a controller, and where it listens."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+    id_string: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id_string", str(self.id))
+
+    def __str__(self) -> str:
+        return f"({self.id}) {self.host}:{self.port} {f'(Rack - {self.rack})' if self.rack else ''}"
+
+
+@dataclass(slots=True, eq=False)
+class TopicCollection:
+    """Topics by their names."""
+
+    topic_names: list[str]
+
+
+@dataclass(slots=True, eq=False)
+class TopicPartitionInfo:
+    """A partition, who leads it and who has copies.
+
+    `elr` and `last_known_elr` are the replicas that may lead although they are not in sync
+    (KIP-966), None where a broker does not tell; `offline` those whose directory has failed or
+    whose broker is away.
+    """
+
+    id: int
+    leader: Node | None
+    replicas: list[Node]
+    isr: list[Node]
+    elr: list[Node] | None = None
+    last_known_elr: list[Node] | None = None
+    offline: list[Node] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class ConsumerGroupTopicPartitions:
+    """A group and partitions of it, with offsets where they matter; None for all there are."""
+
+    group_id: str
+    topic_partitions: list[TopicPartition] | None = None
+
+
+class Uuid:
+    """128 bits: the id of a topic or of a directory."""
+
+    __slots__ = ("_least", "_most")
+
+    def __init__(self, most_significant_bits: int, least_significant_bits: int) -> None:
+        self._most = most_significant_bits
+        self._least = least_significant_bits
+
+    @classmethod
+    def from_bytes(cls, sixteen: bytes) -> "Uuid":
+        most, least = sixteen[:8], sixteen[8:]
+        return cls(int.from_bytes(most, signed=True), int.from_bytes(least, signed=True))
+
+    def get_most_significant_bits(self) -> int:
+        return self._most
+
+    def get_least_significant_bits(self) -> int:
+        return self._least
+
+    def __bytes__(self) -> bytes:
+        return int(self).to_bytes(16)
+
+    def __int__(self) -> int:
+        return (self._most & _64_BITS) << 64 | self._least & _64_BITS
+
+    def __eq__(self, other: object) -> bool:
+        return int(self) == int(other) if isinstance(other, Uuid) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(int(self))
+
+    def __str__(self) -> str:
+        return base64.b64encode(bytes(self)).rstrip(b"=").decode()
+
+    __repr__ = __str__
+
+
+def operations_of(bits: int) -> list[AclOperation] | None:
+    """Which operations the asker may do; None if that was not asked."""
+    if bits == _NO_OPERATIONS:
+        return None
+    return [operation for operation in AclOperation if bits >> operation.value & 1] or None

@@ -1,0 +1,95 @@
+"""More partitions for topics that exist."""
+
+import functools
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from barnabas.client.admin.calls import UNSET, Calls, Results, outcome_of, require_list
+from barnabas.client.cluster import Deadline
+from barnabas.client.errors import KafkaError
+from barnabas.wire.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+
+
+@functools.total_ordering
+class NewPartitions:
+    """How many partitions a topic shall have in all, and perhaps where the new ones go."""
+
+    __slots__ = ("new_total_count", "replica_assignment", "topic")
+
+    def __init__(
+        self,
+        topic: str,
+        new_total_count: int,
+        replica_assignment: list[list[int]] | None = None,
+    ) -> None:
+        self.topic = topic
+        self.new_total_count = new_total_count
+        self.replica_assignment = replica_assignment
+
+    def _key(self) -> tuple[str, int]:
+        return self.topic, self.new_total_count
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, NewPartitions) else NotImplemented
+
+    def __lt__(self, other: object) -> bool:
+        return self._key() < other._key() if isinstance(other, NewPartitions) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"NewPartitions(topic={self.topic},new_total_count={self.new_total_count})"
+
+
+class PartitionCalls(Calls):
+    def create_partitions(
+        self,
+        new_partitions: list[NewPartitions],
+        *,
+        validate_only: bool = False,
+        request_timeout: float = UNSET,
+        operation_timeout: float = UNSET,
+    ) -> Coroutine[Any, Any, Results[str, None]]:
+        """Add partitions to topics, or only see whether that could be done."""
+        require_list("new_partitions", new_partitions, NewPartitions)
+        deadline = self._deadline(request_timeout)
+        wait_ms = self._wait_ms(operation_timeout, deadline)
+        return self._create_partitions(new_partitions, validate_only, wait_ms, deadline)
+
+    async def _create_partitions(
+        self,
+        new_partitions: list[NewPartitions],
+        validate_only: bool,
+        wait_ms: int,
+        deadline: Deadline,
+    ) -> Results[str, None]:
+        by_topic = {each.topic: _creatable(each) for each in new_partitions}
+
+        async def exchange(node: int | None, names: list[str]) -> Mapping[str, KafkaError | None]:
+            request = CreatePartitionsRequest(
+                topics=[by_topic[name] for name in names],
+                timeout_ms=wait_ms,
+                validate_only=validate_only,
+            )
+            response = await self._routes.ask(request, node, deadline=deadline)
+            return {
+                topic.name: outcome_of(topic.error_code, topic.error_message)
+                for topic in response.results
+            }
+
+        return Results(await self._routes.by_controller(by_topic, exchange, deadline))
+
+
+def _creatable(new: NewPartitions) -> CreatePartitionsTopic:
+    assignments = None
+    if new.replica_assignment is not None:
+        assignments = [
+            CreatePartitionsAssignment(broker_ids=list(brokers))
+            for brokers in new.replica_assignment
+        ]
+    return CreatePartitionsTopic(name=new.topic, count=new.new_total_count, assignments=assignments)

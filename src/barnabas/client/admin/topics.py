@@ -1,0 +1,292 @@
+"""Topics: create, delete, describe."""
+
+import functools
+from collections.abc import Coroutine, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from barnabas.client.admin.calls import UNSET, Calls, Results, outcome_of, require_list
+from barnabas.client.admin.enums import AclOperation, as_enum
+from barnabas.client.admin.model import (
+    Node,
+    TopicCollection,
+    TopicPartitionInfo,
+    Uuid,
+    operations_of,
+)
+from barnabas.client.cluster import Deadline
+from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
+from barnabas.wire.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from barnabas.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponseTopic,
+    TopicRequest,
+)
+from barnabas.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponseTopic,
+)
+
+_TOPICS_A_PAGE = 1000
+
+
+@functools.total_ordering
+class NewTopic:
+    """A topic to create: so many partitions and copies, or exactly these copies."""
+
+    __slots__ = ("config", "num_partitions", "replica_assignment", "replication_factor", "topic")
+
+    def __init__(
+        self,
+        topic: str,
+        num_partitions: int = -1,
+        replication_factor: int = -1,
+        replica_assignment: list[list[int]] | None = None,
+        config: dict[str, str] | None = None,
+    ) -> None:
+        self.topic = topic
+        self.num_partitions = num_partitions
+        self.replication_factor = replication_factor
+        self.replica_assignment = replica_assignment
+        self.config = config
+
+    def _key(self) -> tuple[str, int, int]:
+        return self.topic, self.num_partitions, self.replication_factor
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, NewTopic) else NotImplemented
+
+    def __lt__(self, other: object) -> bool:
+        return self._key() < other._key() if isinstance(other, NewTopic) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        count = f",num_partitions={self.num_partitions}" if self.num_partitions >= 0 else ""
+        return f"NewTopic(topic={self.topic}{count})"
+
+
+@dataclass(slots=True, eq=False)
+class TopicDescription:
+    """A topic and its partitions."""
+
+    name: str
+    topic_id: Uuid
+    is_internal: bool
+    partitions: list[TopicPartitionInfo]
+    authorized_operations: list[AclOperation] | None = None
+
+    def __post_init__(self) -> None:
+        operations = self.authorized_operations or ()
+        self.authorized_operations = [as_enum(each, AclOperation) for each in operations] or None
+
+
+class TopicCalls(Calls):
+    def create_topics(
+        self,
+        new_topics: list[NewTopic],
+        *,
+        validate_only: bool = False,
+        request_timeout: float = UNSET,
+        operation_timeout: float = UNSET,
+    ) -> Coroutine[Any, Any, Results[str, None]]:
+        """Create topics, or only see whether they could be."""
+        require_list("new_topics", new_topics, NewTopic)
+        deadline = self._deadline(request_timeout)
+        request = CreateTopicsRequest(
+            topics=[_creatable(topic) for topic in new_topics],
+            timeout_ms=self._wait_ms(operation_timeout, deadline),
+            validate_only=validate_only,
+        )
+        return self._create_topics(request, deadline)
+
+    async def _create_topics(
+        self, request: CreateTopicsRequest, deadline: Deadline
+    ) -> Results[str, None]:
+        wanted = list(request.topics)
+
+        async def exchange(node: int | None, names: list[str]) -> Mapping[str, KafkaError | None]:
+            left = set(names)
+            request.topics = [topic for topic in wanted if topic.name in left]
+            response = await self._routes.ask(request, node, deadline=deadline)
+            return {
+                topic.name: outcome_of(topic.error_code, topic.error_message)
+                for topic in response.topics
+            }
+
+        names = [topic.name for topic in wanted]
+        return Results(await self._routes.by_controller(names, exchange, deadline))
+
+    def delete_topics(
+        self,
+        topics: list[str],
+        *,
+        request_timeout: float = UNSET,
+        operation_timeout: float = UNSET,
+    ) -> Coroutine[Any, Any, Results[str, None]]:
+        """Delete topics and all that is in them."""
+        require_list("topics", topics, str)
+        deadline = self._deadline(request_timeout)
+        return self._delete_topics(topics, self._wait_ms(operation_timeout, deadline), deadline)
+
+    async def _delete_topics(
+        self, topics: list[str], wait_ms: int, deadline: Deadline
+    ) -> Results[str, None]:
+        async def exchange(node: int | None, names: list[str]) -> Mapping[str, KafkaError | None]:
+            states = [DeleteTopicState(name=name) for name in names]
+            request = DeleteTopicsRequest(topics=states, topic_names=names, timeout_ms=wait_ms)
+            response = await self._routes.ask(request, node, deadline=deadline)
+            return {
+                topic.name: outcome_of(topic.error_code, topic.error_message)
+                for topic in response.responses
+            }
+
+        return Results(await self._routes.by_controller(topics, exchange, deadline))
+
+    def describe_topics(
+        self,
+        topics: TopicCollection,
+        *,
+        include_authorized_operations: bool = False,
+        request_timeout: float = UNSET,
+    ) -> Coroutine[Any, Any, Results[str, TopicDescription]]:
+        """Topics with their partitions, leaders and replicas."""
+        if not isinstance(topics, TopicCollection):
+            raise TypeError(f"topics must be a TopicCollection, not {type(topics).__name__}")
+        require_list("topic_names", topics.topic_names, str, filled=False)
+        deadline = self._deadline(request_timeout)
+        return self._describe_topics(topics.topic_names, include_authorized_operations, deadline)
+
+    async def _describe_topics(
+        self, names: list[str], with_operations: bool, deadline: Deadline
+    ) -> Results[str, TopicDescription]:
+        if not names:
+            return Results({})
+        nodes = await self._nodes(deadline)
+        try:
+            told: Iterable[_Told] = await self._page_through(sorted(set(names)), deadline)
+        except KafkaException as failure:
+            if failure.args[0].code() != KafkaError._UNSUPPORTED_FEATURE:
+                raise
+            told = await self._ask_for_metadata(names, with_operations, deadline)
+        described = {topic.name: _described(topic, nodes, with_operations) for topic in told}
+        return Results({name: described[name] for name in names})
+
+    async def _nodes(self, deadline: Deadline) -> dict[int, Node]:
+        told = await self._routes.cluster.describe([], timeout_ms=max(1, deadline.left_ms()))
+        return {
+            broker.node_id: Node(broker.node_id, broker.host, broker.port, broker.rack)
+            for broker in told.brokers
+        }
+
+    async def _page_through(
+        self, names: list[str], deadline: Deadline
+    ) -> "Iterable[DescribeTopicPartitionsResponseTopic]":
+        """Everything, page by page (KIP-966); a topic may go on in the next page."""
+        topics: dict[str | None, DescribeTopicPartitionsResponseTopic] = {}
+        first = 0
+        cursor: Cursor | None = None
+        while first < len(names):
+            page = names[first : first + _TOPICS_A_PAGE]
+            request = DescribeTopicPartitionsRequest(
+                topics=[TopicRequest(name=name) for name in page], cursor=cursor
+            )
+            response = await self._routes.ask(request, deadline=deadline)
+            for topic in response.topics:
+                known = topics.setdefault(topic.name, topic)
+                if known is not topic:
+                    known.partitions += topic.partitions
+            cursor = response.next_cursor
+            if cursor is None:
+                first += len(page)
+            else:
+                first += page.index(cursor.topic_name)
+        return topics.values()
+
+    async def _ask_for_metadata(
+        self, names: list[str], with_operations: bool, deadline: Deadline
+    ) -> list[MetadataResponseTopic]:
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=name) for name in names],
+            allow_auto_topic_creation=False,
+            include_topic_authorized_operations=with_operations,
+        )
+        response = await self._routes.ask(request, deadline=deadline)
+        topics: list[MetadataResponseTopic] = response.topics
+        return topics
+
+
+_Told = DescribeTopicPartitionsResponseTopic | MetadataResponseTopic
+
+
+def _creatable(topic: NewTopic) -> CreatableTopic:
+    assignment = topic.replica_assignment
+    if assignment is None:
+        count, copies = topic.num_partitions, topic.replication_factor
+    elif topic.replication_factor != -1:
+        raise ValueError(
+            f"{topic.topic}: give a replication_factor or a replica_assignment, not both"
+        )
+    elif topic.num_partitions not in (-1, len(assignment)):
+        raise ValueError(
+            f"{topic.topic}: {topic.num_partitions} partitions cannot be had from a"
+            f" replica_assignment for {len(assignment)}"
+        )
+    else:
+        count = copies = -1
+    return CreatableTopic(
+        name=topic.topic,
+        num_partitions=count,
+        replication_factor=copies,
+        assignments=[
+            CreatableReplicaAssignment(partition_index=index, broker_ids=list(brokers))
+            for index, brokers in enumerate(assignment or ())
+        ],
+        configs=[
+            CreatableTopicConfig(name=name, value=None if value is None else str(value))
+            for name, value in (topic.config or {}).items()
+        ],
+    )
+
+
+def _described(
+    topic: _Told, nodes: Mapping[int, Node], with_operations: bool
+) -> TopicDescription | KafkaError:
+    if topic.error_code:
+        return told_by_broker(topic.error_code)
+
+    def named(ids: Iterable[int]) -> list[Node]:
+        return [nodes.get(node_id) or Node(node_id, "", -1) for node_id in ids]
+
+    def optional(ids: Iterable[int] | None) -> list[Node] | None:
+        return None if ids is None else named(ids)
+
+    partitions = [
+        TopicPartitionInfo(
+            id=partition.partition_index,
+            leader=nodes.get(partition.leader_id),
+            replicas=named(partition.replica_nodes),
+            isr=named(partition.isr_nodes),
+            elr=optional(getattr(partition, "eligible_leader_replicas", None)),
+            last_known_elr=optional(getattr(partition, "last_known_elr", None)),
+            offline=named(partition.offline_replicas),
+        )
+        for partition in topic.partitions
+    ]
+    assert topic.name is not None, "topics were asked for by their names"
+    return TopicDescription(
+        topic.name,
+        Uuid.from_bytes(topic.topic_id),
+        topic.is_internal,
+        sorted(partitions, key=lambda partition: partition.id),
+        operations_of(topic.topic_authorized_operations) if with_operations else None,
+    )
