@@ -15,6 +15,7 @@ from tests.net.harness import (
     a_peer,
     ask,
     listening,
+    versions_of,
 )
 from tests.server.harness import LIST, PRODUCE, Gate, a_produce, name_the_client, on_a_loop, turns
 
@@ -143,7 +144,7 @@ async def test_large_answers_arrive_whole_again_and_again() -> None:
         peer.send(FetchRequest(max_bytes=size), A_MINUTE_MS, answered)
     await done.wait()
     assert received == [bytes([size % 251]) * size for size in sizes]
-    assert peer._peers.buffers.used_bytes == 0, "memory is held while something arrives, no longer"
+    assert peer._terms.buffers.used_bytes == 0, "memory is held while something arrives, no longer"
 
 
 # What goes wrong
@@ -273,9 +274,24 @@ async def test_a_peer_that_does_not_know_apiversions_is_no_peer() -> None:
     stranger = Stranger()
     waiting = asyncio.ensure_future(ask(a_peer(stranger.port), ASK))
     await stranger.accept()
-    await stranger.hear()
-    await stranger.say(1, b"\0\x23\0\0\0\0")
+    for correlation_id in (1, 2):
+        await stranger.hear()
+        await stranger.say(correlation_id, b"\0\x23\0\0\0\0")
     assert isinstance(await waiting, ConnectionAbortedError)
+
+
+@on_a_loop
+async def test_a_peer_that_knows_an_older_apiversions_alone_is_asked_in_that() -> None:
+    stranger = Stranger()
+    waiting = asyncio.ensure_future(ask(a_peer(stranger.port), ASK))
+    await stranger.accept()
+    assert (await stranger.hear())[:4] == b"\0\x12\0\x03"
+    await stranger.say(1, b"\0\x23\0\0\0\0")
+    assert (await stranger.hear())[:4] == b"\0\x12\0\0"
+    await stranger.say(2, versions_of(LIST).write(0))
+    await stranger.hear()
+    await stranger.say(3, b"\0" + ListConfigResourcesResponse().write(1))
+    assert isinstance(await waiting, ListConfigResourcesResponse)
 
 
 @on_a_loop

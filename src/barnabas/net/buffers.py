@@ -13,6 +13,9 @@ SMALLEST_BYTES = mmap.PAGESIZE
 FIRST_STEP_BYTES = 1 << 20
 """A frame's buffer starts no larger than this, whatever length the frame claims."""
 
+_MOST_LENT = 64
+"""Buffers that are watched for their return; others are left to whoever holds them."""
+
 LARGEST_KEPT_BYTES = 4 << 20
 """A buffer beyond this goes back to the system at once: the next large frame may be far away."""
 
@@ -28,6 +31,7 @@ class Buffers:
         "_free_bytes",
         "_kept_bytes",
         "_largest_kept_bytes",
+        "_lent",
         "limit_bytes",
         "shared",
         "used_bytes",
@@ -46,6 +50,7 @@ class Buffers:
         self._largest_kept_bytes = largest_kept_bytes
         self._free: dict[int, list[mmap.mmap]] = {}
         self._free_bytes = 0
+        self._lent: list[mmap.mmap] = []  # somebody holds views of them, which no count knows of
 
     def take(self, size_bytes: int) -> "Buffer":
         """A buffer that holds at least `size_bytes`; BuffersExhausted beyond the limit."""
@@ -57,7 +62,7 @@ class Buffers:
         if free:
             self._free_bytes -= capacity
             return Buffer(self, free.pop())
-        return Buffer(self, _map(capacity))
+        return Buffer(self, self._returned(capacity) or _map(capacity))
 
     def grow(self, memory: mmap.mmap, size_bytes: int) -> mmap.mmap:
         """The same bytes with more room; the kernel moves pages where it can."""
@@ -81,6 +86,20 @@ class Buffers:
             self._free_bytes += capacity
             self._free.setdefault(capacity, []).append(memory)
         # Else the last reference to it unmaps it.
+
+    def lend(self, memory: mmap.mmap) -> None:
+        """Leave it to whoever holds views of it; it may be used again when they are gone."""
+        self.used_bytes -= len(memory)
+        if len(memory) <= self._largest_kept_bytes:
+            self._lent.append(memory)
+            del self._lent[:-_MOST_LENT]
+
+    def _returned(self, capacity: int) -> mmap.mmap | None:
+        """Memory of that size which was lent, and of which nobody holds a view any more."""
+        for place, memory in enumerate(self._lent):
+            if len(memory) == capacity and not _is_held(memory):
+                return self._lent.pop(place)
+        return None
 
 
 class BuffersExhausted(Exception):  # noqa: N818 - a bound that was reached, not a fault
@@ -129,6 +148,22 @@ class Buffer:
         self.view.release()
         self._buffers.give_back(self._memory)
 
+    def let_go(self) -> None:
+        """Back to the pool, now or as soon as nobody holds a view of it any more."""
+        self.view.release()
+        if _is_held(self._memory):
+            self._buffers.lend(self._memory)
+        else:
+            self._buffers.give_back(self._memory)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether somebody else has a view of these bytes."""
+        self.view.release()
+        held = _is_held(self._memory)
+        self.view = memoryview(self._memory)
+        return held
+
     def _grow(self, size_bytes: int) -> None:
         self.view.release()
         self._memory = self._buffers.grow(self._memory, size_bytes)
@@ -138,6 +173,15 @@ class Buffer:
 def _map(size_bytes: int) -> mmap.mmap:
     # Private: pages that are added to a shared anonymous map by growing it cannot be touched.
     return mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+
+
+def _is_held(memory: mmap.mmap) -> bool:
+    """Whether there are views of it: Python moves no memory that somebody points to."""
+    try:
+        memory.resize(len(memory))
+    except BufferError:
+        return True
+    return False
 
 
 def _size_class(size_bytes: int) -> int:

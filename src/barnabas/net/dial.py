@@ -15,20 +15,23 @@ _Address = tuple[Any, ...]
 class Dial:
     """One attempt: finds the addresses of a name and tries them in turn until one accepts.
 
-    Calls `connected` or `failed` once, in a later turn of the loop than it was made in.
+    `prepare` sets a socket's options. Calls `connected` or `failed` once, in a later turn of the
+    loop than it was made in.
     """
 
-    __slots__ = ("_addresses", "_connected", "_failed", "_is_over", "_loop", "_socket")
+    __slots__ = ("_addresses", "_connected", "_failed", "_is_over", "_loop", "_prepare", "_socket")
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         host: str,
         port: int,
+        prepare: Callable[[socket.socket], None],
         connected: Callable[[socket.socket], None],
         failed: Callable[[OSError], None],
     ) -> None:
         self._loop = loop
+        self._prepare = prepare
         self._connected = connected
         self._failed = failed
         self._addresses: deque[_Address] = deque()
@@ -64,9 +67,7 @@ class Dial:
         family, kind, protocol, _, address = self._addresses.popleft()
         try:
             sock = self._socket = socket.socket(family, kind, protocol)
-            sock.setblocking(False)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            self._prepare(sock)
             sock.connect(address)
         except BlockingIOError:
             self._loop.add_writer(sock, self._on_writable, sock)

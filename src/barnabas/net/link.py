@@ -3,16 +3,22 @@
 What is received goes to mapped memory from a pool: the kernel copies several times faster to the
 start of a page (see `barnabas.net.buffers`). A frame of which only a part has come is received
 to its end and no further, so that the next one begins at the start of a page again.
+
+What is sent leaves from where it lies: nothing is joined, and a frame costs one system call if
+the socket takes it. Each call lets other threads run, which may take long to give way again.
 """
 
 import asyncio
 import errno
-import socket
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import islice
 from struct import Struct
+from typing import Protocol
 
 from barnabas.net.buffers import Buffer, Buffers, BuffersExhausted
 from barnabas.wire.errors import ProtocolViolation
+from barnabas.wire.schema import Buffer as Bytes
 
 _LENGTH = Struct(">i")
 
@@ -21,9 +27,25 @@ _FIRST_BYTES = 64 << 10
 
 _LARGEST_FIRST_BYTES = 16 << 20
 
+_WORTH_KEEPING = 8
+"""A frame that fills less than this part of its buffer is handed out as a copy: whoever keeps
+a few bytes of it must not keep a large buffer."""
+
+_MOST_PARTS = 512
+"""Buffers in one system call; the kernel takes 1024."""
+
+
+class Socket(Protocol):
+    """A plain one, or `barnabas.net.tls.TlsSocket`."""
+
+    def fileno(self) -> int: ...
+    def sendmsg(self, buffers: Sequence[Bytes], /) -> int: ...
+    def recv_into(self, buffer: memoryview, /) -> int: ...
+    def close(self) -> None: ...
+
 
 class Link:
-    """Calls `received` with every whole frame, whose memory is gone when it returns.
+    """Calls `received` with every whole frame, whose memory stays while somebody has a view of it.
 
     `received` may raise ProtocolViolation. `broken` is called at most once, never by `send`.
     """
@@ -35,17 +57,19 @@ class Link:
         "_first_bytes",
         "_frame_end",
         "_is_closed",
-        "_is_stalled",
         "_largest_bytes",
+        "_leaving",
         "_loop",
+        "_pending",
         "_socket",
         "_unsent",
         "received",
+        "unsent_bytes",
     )
 
     def __init__(
         self,
-        sock: socket.socket,
+        sock: Socket,
         loop: asyncio.AbstractEventLoop,
         buffers: Buffers,
         largest_bytes: int,
@@ -56,45 +80,54 @@ class Link:
         self.received = received
         self._broken = broken
         self._socket = sock
+        self._pending: Callable[[], int] | None = getattr(sock, "pending", None)
         self._loop = loop
         self._buffers = buffers
         self._largest_bytes = largest_bytes
         self._first_bytes = _FIRST_BYTES
         self._buffer: Buffer | None = None  # the beginning of a frame
         self._frame_end = 0  # where it will end in the buffer, once its length has come
-        self._unsent = bytearray()
-        self._is_stalled = False  # the socket is full
+        self._unsent: deque[memoryview] = deque()  # while the socket is full
+        self.unsent_bytes = 0
+        self._leaving: deque[tuple[int, Callable[[], None]]] = deque()
         self._is_closed = False
-        loop.add_reader(sock, self._on_readable)
+        loop.add_reader(sock.fileno(), self._on_readable)
 
-    def send(self, frame: bytearray) -> None:
-        """Send one frame, or what the socket takes of it; the rest follows."""
-        if self._is_stalled:
-            self._unsent += frame
+    def send(self, parts: Sequence[Bytes], left: Callable[[], None] | None = None) -> None:
+        """Send one frame, or what the socket takes of it; the rest follows.
+
+        `left` is called when the socket has taken all of it, in a later turn of the loop.
+        """
+        if self._is_closed:
+            return
+        was_stalled = bool(self._unsent)
+        self._unsent.extend(map(memoryview, parts))
+        self.unsent_bytes += sum(map(len, parts))
+        if left is not None:
+            self._leaving.append((self.unsent_bytes, left))
+        if was_stalled:
             return
         try:
-            sent = self._socket.send(frame)
+            self._flush()
         except (BlockingIOError, InterruptedError):
-            sent = 0
+            pass
         except OSError as failure:
             self._loop.call_soon(self._break, failure)
             return
-        if sent < len(frame):
-            self._unsent += memoryview(frame)[sent:]
-            self._is_stalled = True
-            self._loop.add_writer(self._socket, self._on_writable)
+        if self._unsent:
+            self._loop.add_writer(self._socket.fileno(), self._on_writable)
 
     def close(self) -> None:
         """Hang up, silently."""
         if self._is_closed:
             return
         self._is_closed = True
-        self._loop.remove_reader(self._socket)
-        if self._is_stalled:
-            self._loop.remove_writer(self._socket)
+        self._loop.remove_reader(self._socket.fileno())
+        self._loop.remove_writer(self._socket.fileno())
         self._socket.close()
+        self._unsent.clear()
         if self._buffer is not None:
-            self._buffer.release()
+            self._buffer.let_go()
             self._buffer = None
 
     def _break(self, failure: OSError) -> None:
@@ -102,22 +135,45 @@ class Link:
             self.close()
             self._broken(failure)
 
+    # Sending
+
     def _on_writable(self) -> None:
         try:
-            sent = self._socket.send(self._unsent)
+            self._flush()
         except (BlockingIOError, InterruptedError):
             return
         except OSError as failure:
             self._break(failure)
             return
-        del self._unsent[:sent]
         if not self._unsent:
-            self._is_stalled = False
-            self._loop.remove_writer(self._socket)
+            self._loop.remove_writer(self._socket.fileno())
+
+    def _flush(self) -> None:
+        """Give the socket what it takes in one call."""
+        unsent = self._unsent
+        count = self._socket.sendmsg(
+            list(unsent) if len(unsent) <= _MOST_PARTS else list(islice(unsent, _MOST_PARTS))
+        )
+        self.unsent_bytes -= count
+        if self._leaving:
+            self._tell_who_left(count)
+        while unsent and count >= len(unsent[0]):
+            count -= len(unsent.popleft())
+        if count:
+            unsent[0] = unsent[0][count:]
+
+    def _tell_who_left(self, count: int) -> None:
+        self._leaving = deque((until - count, left) for until, left in self._leaving)
+        while self._leaving and self._leaving[0][0] <= 0:
+            self._loop.call_soon(self._leaving.popleft()[1])
+
+    # Receiving
 
     def _on_readable(self) -> None:
         try:
             self._receive()
+            while self._pending is not None and not self._is_closed and self._pending():
+                self._receive()
         except (BlockingIOError, InterruptedError):
             return
         except ProtocolViolation as violation:
@@ -148,14 +204,12 @@ class Link:
         try:
             position = self._hand_out(buffer)
             if position < buffer.filled and not self._is_closed:
-                if position:
-                    buffer.drop(position)
+                self._buffer = rest = self._rest(buffer, position)
                 if self._frame_end:
-                    buffer.make_room(self._frame_end)
-                self._buffer = buffer
+                    rest.make_room(self._frame_end)
         finally:
             if self._buffer is not buffer:
-                buffer.release()
+                buffer.let_go()
 
     def _hand_out(self, buffer: Buffer) -> int:
         """Call `received` with every whole frame; the position after the last of them."""
@@ -170,6 +224,20 @@ class Link:
                 break
             if size > self._first_bytes:
                 self._first_bytes = min(size, _LARGEST_FIRST_BYTES)
-            self.received(view[position + _LENGTH.size : position + size])
+            frame = view[position + _LENGTH.size : position + size]
+            if size * _WORTH_KEEPING < len(view):
+                frame = memoryview(frame.tobytes())
+            self.received(frame)
             position += size
         return position
+
+    def _rest(self, buffer: Buffer, position: int) -> Buffer:
+        """The beginning of a frame, at the start of a buffer."""
+        if not position:
+            return buffer
+        if not buffer.is_held:
+            buffer.drop(position)
+            return buffer
+        rest = self._buffers.take(self._first_bytes)
+        rest.put(buffer.view[position : buffer.filled])
+        return rest

@@ -6,7 +6,6 @@ topic = await cluster.topic("orders", deadline=Deadline.after(5_000))
 response = await cluster.ask(request, to=topic.partitions[0].leader)
 """
 
-import asyncio
 import errno
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,6 +18,7 @@ from barnabas.client.cluster.patience import Deadline
 from barnabas.client.cluster.watch import Watch
 from barnabas.client.errors import KafkaError, KafkaException, fail, told_by_broker
 from barnabas.client.settings import ConnectionSettings
+from barnabas.net.counters import Counters
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from barnabas.wire.peer import Answered
 from barnabas.wire.schema import Message
@@ -40,6 +40,16 @@ class Cluster:
         self._coordinators = Coordinators(self._nodes, self.ask, settings)
 
     @property
+    def counters(self) -> dict[str, tuple[int, Counters]]:
+        """What has gone over the connections to each address, and the id of who lives there."""
+        return {str(node): (node.node_id, node.counters) for node in self._nodes}
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """For connections made from now on."""
+        if self._nodes.terms.sasl is not None:
+            self._nodes.terms.sasl.change(username, password)
+
+    @property
     def metadata(self) -> Metadata:
         """What is known now."""
         return self._watch.metadata
@@ -51,15 +61,22 @@ class Cluster:
     # Asking
 
     async def ask(
-        self, request: Message, to: int | None = None, *, timeout_ms: int | None = None
+        self,
+        request: Message,
+        to: int | None = None,
+        *,
+        timeout_ms: int | None = None,
+        purpose: str = "",
+        newest_version: int | None = None,
     ) -> Any:
         """The response of a node (one attempt), or of any that gives one in time.
 
-        What a response holds of records is gone by then: `send` is for those.
+        A `purpose` has a connection of its own, if a node is named. `newest_version` caps the
+        version that is spoken.
         """
         deadline = Deadline.after(timeout_ms or self._settings.request_timeout_ms)
         if to is None:
-            return await self._ask_anybody(request, deadline)
+            return await self._ask_anybody(request, deadline, newest_version)
         node = self._nodes.get(to)
         if node is None:
             await self._watch.answered(deadline)
@@ -67,7 +84,7 @@ class Cluster:
         if node is None:
             fail(KafkaError._UNKNOWN_BROKER, f"the cluster has no broker {to}")
         try:
-            return await node.ask(request, deadline.left_ms())
+            return await node.ask(request, deadline.left_ms(), purpose, newest_version)
         except OSError as failure:
             raise KafkaException(told_by_network(failure)) from None
 
@@ -79,15 +96,17 @@ class Cluster:
         answered: Answered | None,
         *,
         purpose: str = "",
+        newest_version: int | None = None,
     ) -> None:
         """Ask one node; `answered` is given the response, or the OSError instead of it.
 
-        With None no answer comes. What a response holds of records is gone when `answered`
-        returns. A `purpose` has a connection of its own.
+        The records in a response stay as they are for as long as somebody holds them. Those of
+        a request may be `barnabas.net.gathered.Gathered` buffers. To a Produce request with
+        acks=0 there is no answer: `answered`, unless it is None, is given None when it has left.
         """
         node = self._nodes.get(node_id)
         if node is not None:
-            node.send(request, timeout_ms, answered, purpose)
+            node.send(request, timeout_ms, answered, purpose, newest_version)
         elif answered is not None:
             unknown = OSError(errno.EHOSTUNREACH, f"the cluster has no broker {node_id}")
             self._nodes.loop.call_soon(answered, unknown)
@@ -172,20 +191,14 @@ class Cluster:
         self._watch.close()
         self._nodes.close()
 
-    async def _ask_anybody(self, request: Message, deadline: Deadline) -> Any:
-        failures: dict[str, str] = {}
+    async def _ask_anybody(
+        self, request: Message, deadline: Deadline, newest_version: int | None
+    ) -> Any:
+        failures: dict[str, OSError] = {}
         while True:
-            for node in self._nodes.by_readiness():
-                if failures and deadline.passed:
-                    break
-                try:
-                    return await node.ask(request, deadline.left_ms())
-                except OSError as failure:
-                    error = told_by_network(failure)
-                    if not error.retriable():
-                        raise KafkaException(error) from None
-                    failures[f"{node.host}:{node.port}"] = error.str()
-            if deadline.left_ms() <= self._settings.retry_backoff_ms:
-                reasons = "; ".join(failures.values()) or "bootstrap.servers is empty"
-                fail(KafkaError._ALL_BROKERS_DOWN, f"no broker answers: {reasons}")
-            await asyncio.sleep(self._settings.retry_backoff_ms / 1000)
+            node = await self._nodes.anybody(deadline)
+            try:
+                return await node.ask(request, deadline.left_ms(), "", newest_version)
+            except OSError as failure:
+                failures[str(node)] = failure
+            await self._nodes.pause(failures, deadline)

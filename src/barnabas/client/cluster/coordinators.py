@@ -18,7 +18,16 @@ Ask = Callable[..., Coroutine[Any, Any, Any]]
 
 _MOVED = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 _PASSING = _MOVED | {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
-_LOST = frozenset({KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._RESOLVE})
+_LOST = frozenset(
+    {
+        KafkaError._TRANSPORT,
+        KafkaError._TIMED_OUT,
+        KafkaError._RESOLVE,
+        KafkaError._UNKNOWN_BROKER,
+    }
+)
+_PURPOSE = "coordinator"
+"""Joining a group may take minutes, and a broker answers a connection's requests in order."""
 
 
 class Coordinator(IntEnum):
@@ -66,7 +75,7 @@ class Coordinators:
             this = request if isinstance(request, Message) else request()
             timeout_ms = min(deadline.left_ms(), self._settings.request_timeout_ms)
             try:
-                response = await self._ask(this, node_id, timeout_ms=timeout_ms)
+                response = await self._ask(this, node_id, timeout_ms=timeout_ms, purpose=_PURPOSE)
             except KafkaException as failure:
                 if failure.args[0].code() in _LOST:
                     self.forget(kind, key)

@@ -1,7 +1,7 @@
 """What is known of a cluster: immutable values, and how an answer to Metadata changes them."""
 
-from collections.abc import Container, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from barnabas.wire import uuid
@@ -68,7 +68,7 @@ class Metadata:
         return known.partitions[partition]
 
     def after(
-        self, told: MetadataResponse, wanted: Container[str], *, asked_for_all: bool = False
+        self, told: MetadataResponse, wanted: Collection[str], *, asked_for_all: bool = False
     ) -> "Metadata":
         """What is known once a broker has answered. Topics that nobody wants are forgotten."""
         topics = (
@@ -79,6 +79,9 @@ class Metadata:
         for each in told.topics:
             if each.name is not None and (asked_for_all or each.name in wanted):
                 topics[each.name] = _topic(each, self.topics.get(each.name))
+        if asked_for_all:
+            for name in wanted:
+                topics.setdefault(name, TopicInfo(name, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         brokers = {
             each.node_id: BrokerInfo(each.node_id, each.host, each.port, each.rack)
             for each in told.brokers
@@ -92,12 +95,6 @@ class Metadata:
                 {each.topic_id: each.name for each in topics.values() if each.topic_id != uuid.ZERO}
             ),
         )
-
-    def without(self, topics: Container[str]) -> "Metadata":
-        """The same, with these topics forgotten."""
-        kept = {name: topic for name, topic in self.topics.items() if name not in topics}
-        names = {topic_id: name for topic_id, name in self.names.items() if name in kept}
-        return replace(self, topics=MappingProxyType(kept), names=MappingProxyType(names))
 
 
 def _topic(told: MetadataResponseTopic, before: TopicInfo | None) -> TopicInfo:

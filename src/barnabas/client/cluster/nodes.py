@@ -1,111 +1,200 @@
-"""The nodes of a cluster: an address each, connections to it, and how it has fared lately.
+"""The nodes of a cluster: connections to each, and how it has fared lately.
 
-Addresses to begin with have negative ids, -1 for the first: who lives there is not known yet.
+A node is known by its address. Those to begin with have no id: who lives there is told later.
 """
 
 import asyncio
 import errno
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
-from barnabas.client.cluster.failures import told_by_network
+from barnabas.client.cluster.failures import nobody_answers, told_by_network
 from barnabas.client.cluster.metadata import BrokerInfo
-from barnabas.client.cluster.patience import Backoff
-from barnabas.client.errors import KafkaError
+from barnabas.client.cluster.patience import Backoff, Deadline
+from barnabas.client.cluster.security import terms_of
+from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.settings import ConnectionSettings
-from barnabas.net import SocketPeers
+from barnabas.net.counters import Counters
+from barnabas.net.peer import SocketPeer
 from barnabas.wire.peer import Answered
 from barnabas.wire.schema import Message
+
+_PATIENCE_MS = 1_000
+"""How long one address may take to connect before the next is tried beside it."""
 
 
 class Nodes:
     """Everybody who can be asked."""
 
     def __init__(self, settings: ConnectionSettings, told: Callable[[KafkaError], None]) -> None:
-        self.loop = asyncio.get_running_loop()
+        self.terms = terms_of(settings)
+        self.loop = self.terms.loop
         self._settings = settings
         self._told = told
-        self.peers = SocketPeers(
-            self.loop, settings.client_id, settings.max_answer_bytes, one_name=True
-        )
-        self._bootstrap = [
-            self._node(BrokerInfo(-1 - place, *address))
-            for place, address in enumerate(settings.bootstrap_servers)
-        ]
+        self._at: dict[tuple[str, int], Node] = {}
+        self._bootstrap = [self._meet(*address) for address in settings.bootstrap_servers]
         self._known: dict[int, Node] = {}
+        self._are_all_down = False
+        self.is_closed = False
+
+    def __iter__(self) -> "Iterator[Node]":
+        return iter(self._at.values())
 
     def get(self, node_id: int) -> "Node | None":
         return self._known.get(node_id)
 
-    def learn(self, brokers: Mapping[int, BrokerInfo]) -> None:
+    def learn(self, brokers: Iterable[BrokerInfo]) -> None:
         """These are all there are; connections to others are closed."""
-        before, self._known = self._known, {}
-        for node_id, broker in brokers.items():
-            node = before.get(node_id)
-            if node is not None and (node.host, node.port) == (broker.host, broker.port):
-                self._known[node_id] = before.pop(node_id)
-            else:
-                self._known[node_id] = self._node(broker)
-        for gone in before.values():
-            gone.close()
+        self._known = {}
+        for broker in brokers:
+            self.meet(broker)
+        needed = {*self._known.values()}
+        for node in [each for each in self._at.values() if each not in needed]:
+            if node not in self._bootstrap:
+                del self._at[node.host, node.port]
+                node.close()
+            elif not node.in_flight:
+                node.close()
 
     def meet(self, broker: BrokerInfo) -> None:
-        """One that was not known; it may have joined a moment ago."""
-        if broker.node_id not in self._known:
-            self._known[broker.node_id] = self._node(broker)
+        """One that is known by its id from now on."""
+        node = self._known[broker.node_id] = self._meet(broker.host, broker.port)
+        node.node_id = broker.node_id
+
+    def begin_anew(self) -> None:
+        """Nothing that is known of the cluster holds: ask the first addresses again (KIP-1102)."""
+        self.learn([])
 
     def by_readiness(self) -> "list[Node]":
-        """Whom to ask first when anybody will do: the least busy of those that answer."""
-        order = sorted(
-            self._known.values(),
-            key=lambda node: (node.has_failed, node.in_flight, random.random()),
-        )
-        return order + random.sample(self._bootstrap, len(self._bootstrap))
+        """Whom to ask first when anybody will do: the least busy of those that are connected.
+
+        Addresses to begin with come last: they serve when nobody known answers (KIP-899).
+        """
+        known = sorted(self._known.values(), key=_readiness)
+        first = [node for node in self._bootstrap if node not in known]
+        return known + sorted(first, key=_readiness)
+
+    async def anybody(self, deadline: Deadline) -> "Node":
+        """A node that is connected.
+
+        KafkaException when the deadline has passed and nobody was, or when the failure is one
+        that lasts.
+        """
+        failures: dict[str, OSError] = {}
+        while True:
+            connecting: dict[asyncio.Future[OSError | None], Node] = {}
+            for node in self.by_readiness():
+                if node.is_open:
+                    return node
+                connecting[node.opened()] = node
+                found = await _first(connecting, min(_PATIENCE_MS, deadline.left_ms()), failures)
+                if found is not None:
+                    return found
+            found = await _first(connecting, deadline.left_ms(), failures)
+            if found is not None:
+                return found
+            for node in connecting.values():
+                failures.setdefault(str(node), TimeoutError(errno.ETIMEDOUT, f"{node}: no answer"))
+            await self.pause(failures, deadline)
+
+    async def pause(self, failures: dict[str, OSError], deadline: Deadline) -> None:
+        """Everybody failed: wait until somebody may be tried again."""
+        if self.is_closed:
+            raise KafkaException(KafkaError(KafkaError._DESTROY, "the client was closed"))
+        for failure in failures.values():
+            error = told_by_network(failure)
+            if not error.retriable():
+                raise KafkaException(error)
+        pause_ms = min((node.pause_ms() for node in self.by_readiness()), default=0)
+        pause_ms = max(pause_ms, self._settings.retry_backoff_ms)
+        if deadline.left_ms() <= pause_ms:
+            await asyncio.sleep(deadline.left_ms() / 1000)
+            raise KafkaException(nobody_answers(failures))
+        await asyncio.sleep(pause_ms / 1000)
 
     def close(self) -> None:
-        self.peers.close()
+        self.is_closed = True
+        for node in self._at.values():
+            node.close()
 
-    def _node(self, broker: BrokerInfo) -> "Node":
-        return Node(self, broker, self._settings)
+    def connected(self) -> None:
+        """Called by a node."""
+        self._are_all_down = False
+
+    def failed(self, failure: OSError) -> None:
+        """Called by a node that has not failed before."""
+        self._told(told_by_network(failure))
+        asked = list(self._known.values()) or self._bootstrap
+        if not self._are_all_down and all(node.is_down for node in asked):
+            self._are_all_down = True
+            reason = f"{len(asked)}/{len(asked)} brokers are down"
+            self._told(KafkaError(KafkaError._ALL_BROKERS_DOWN, reason))
+
+    def _meet(self, host: str, port: int) -> "Node":
+        node = self._at.get((host, port))
+        if node is None:
+            node = self._at[host, port] = Node(self, host, port, self._settings)
+        return node
 
 
 class Node:
-    """One address."""
+    """One address, with a connection for each purpose.
 
-    def __init__(self, nodes: Nodes, broker: BrokerInfo, settings: ConnectionSettings) -> None:
-        self.node_id = broker.node_id
-        self.host = broker.host
-        self.port = broker.port
-        self.in_flight = 0
+    After an attempt to connect that failed the next one has to wait for a while. Who asks during
+    that time is told of the failure at once: it may have somebody else to ask.
+    """
+
+    def __init__(self, nodes: Nodes, host: str, port: int, settings: ConnectionSettings) -> None:
+        self.host = host
+        self.port = port
+        self.node_id = -1  # not told yet
+        self.counters = Counters()
+        self.is_down = False
         self._nodes = nodes
+        self._client_id = settings.client_id
         self._backoff = Backoff(settings.reconnect_backoff_ms, settings.reconnect_backoff_max_ms)
-        self._purposes: set[str] = set()
+        self._failure: OSError | None = None  # of the last attempt to connect
+        self._may_try_s = 0.0  # after it
+        self._peers: dict[str, SocketPeer] = {}
+        self._waiting: list[asyncio.Future[OSError | None]] = []  # for the connection
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
 
     @property
-    def has_failed(self) -> bool:
-        return self._backoff.failures > 0
+    def is_open(self) -> bool:
+        """Whether it is connected for no purpose in particular."""
+        return "" in self._peers and self._peers[""].is_open
+
+    @property
+    def in_flight(self) -> int:
+        return self.counters.unanswered
 
     def send(
-        self, request: Message, timeout_ms: int, answered: Answered | None, purpose: str = ""
+        self,
+        request: Message,
+        timeout_ms: int,
+        answered: Answered | None,
+        purpose: str = "",
+        newest_version: int | None = None,
     ) -> None:
-        """As `barnabas.wire.peer.Peer.send`."""
-        self.in_flight += 1
-        self._purposes.add(purpose)
+        """As `barnabas.net.peer.SocketPeer.send`."""
+        peer = self._peer(purpose)
+        failure = self._recent_failure(peer)
+        if failure is None:
+            peer.send(request, timeout_ms, answered, newest_version=newest_version)
+        elif answered is not None:
+            self._nodes.loop.call_soon(answered, failure)
 
-        def counted(outcome: Any) -> None:
-            self.in_flight -= 1
-            if not isinstance(outcome, OSError):
-                self._backoff.reset()
-            elif outcome.errno != errno.EPROTONOSUPPORT:
-                self._backoff.next_ms()
-                self._nodes._told(told_by_network(outcome))
-            if answered is not None:
-                answered(outcome)
-
-        self._nodes.peers.at(self.host, self.port, purpose).send(request, timeout_ms, counted)
-
-    async def ask(self, request: Message, timeout_ms: int, purpose: str = "") -> Any:
+    async def ask(
+        self,
+        request: Message,
+        timeout_ms: int,
+        purpose: str = "",
+        newest_version: int | None = None,
+    ) -> Any:
         """The response; OSError if there is none."""
         answer: asyncio.Future[Any] = self._nodes.loop.create_future()
 
@@ -113,23 +202,107 @@ class Node:
             if not answer.done():
                 answer.set_result(outcome)
 
-        self.send(request, timeout_ms, answered, purpose)
+        self.send(request, timeout_ms, answered, purpose, newest_version)
         outcome = await answer
         if isinstance(outcome, OSError):
             raise outcome
         return outcome
 
+    def opened(self) -> "asyncio.Future[OSError | None]":
+        """Connects, for no purpose in particular; the result is why that failed, if it did."""
+        opened: asyncio.Future[OSError | None] = self._nodes.loop.create_future()
+        peer = self._peer("")
+        failure = self._recent_failure(peer)
+        if failure is not None or peer.is_open:
+            opened.set_result(failure)
+        else:
+            self._waiting.append(opened)
+            peer.open()
+        return opened
+
+    def pause_ms(self) -> float:
+        """How long it must not be tried again."""
+        return max(0.0, (self._may_try_s - self._nodes.loop.time()) * 1000)
+
     def version(self, key: int) -> int | None:
-        for purpose in self._purposes:
-            version = self._nodes.peers.at(self.host, self.port, purpose).version(key)
-            if version is not None:
-                return version
-        return None
+        versions = (peer.version(key) for peer in self._peers.values())
+        return next((version for version in versions if version is not None), None)
 
     def close(self) -> None:
-        for purpose in self._purposes:
-            self._nodes.peers.at(self.host, self.port, purpose).close()
+        for peer in list(self._peers.values()):
+            peer.close()
+
+    def _peer(self, purpose: str) -> SocketPeer:
+        peer = self._peers.get(purpose)
+        if peer is None:
+            peer = self._peers[purpose] = SocketPeer(
+                self._nodes.terms,
+                self.host,
+                self.port,
+                self._client_id,
+                counters=self.counters,
+                changed=partial(self._changed, purpose),
+                closed=partial(self._closed, purpose),
+            )
+        return peer
+
+    def _recent_failure(self, peer: SocketPeer) -> OSError | None:
+        if self._nodes.is_closed:
+            return ConnectionAbortedError(errno.ECONNABORTED, f"{self}: the client was closed")
+        if peer.is_open or peer.is_opening or not self.pause_ms():
+            return None
+        return self._failure
+
+    def _changed(self, purpose: str, failure: OSError | None) -> None:
+        """A connection is ready, or has broken, or could not be made."""
+        if failure is None:
+            self.is_down = False
+            self._backoff.reset()
+            self._nodes.connected()
+        elif not self._peers[purpose].is_open:
+            self._failure = failure
+            self._may_try_s = self._nodes.loop.time() + self._backoff.next_ms() / 1000
+            self._fell(failure)
+        elif self.in_flight:
+            self._fell(failure)
+        # Else it hung up on a connection that nobody used: the next request opens another.
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            if not each.done():
+                each.set_result(failure)
+
+    def _fell(self, failure: OSError) -> None:
+        was_down, self.is_down = self.is_down, True
+        if not was_down:
+            self._nodes.failed(failure)
+
+    def _closed(self, purpose: str) -> None:
+        del self._peers[purpose]
+        for each in self._waiting:
+            if not each.done():
+                each.set_result(ConnectionAbortedError(errno.ECONNABORTED, f"{self}: closed"))
 
 
-def addresses(nodes: Iterable[Node]) -> str:
-    return ", ".join(f"{node.host}:{node.port}" for node in nodes)
+def _readiness(node: Node) -> tuple[bool, bool, int, float]:
+    return (node.is_down, not node.is_open, node.in_flight, random.random())
+
+
+async def _first(
+    connecting: "dict[asyncio.Future[OSError | None], Node]",
+    timeout_ms: float,
+    failures: dict[str, OSError],
+) -> Node | None:
+    """The first node that is connected within the time; those that fail go to `failures`."""
+    deadline = Deadline.after(timeout_ms)
+    while connecting:
+        done, _ = await asyncio.wait(
+            connecting, timeout=deadline.left_ms() / 1000, return_when=asyncio.FIRST_COMPLETED
+        )
+        for each in done:
+            node, failure = connecting.pop(each), each.result()
+            if failure is None:
+                return node
+            failures[str(node)] = failure
+        if not done or not connecting:
+            break
+    return None

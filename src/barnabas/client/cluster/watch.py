@@ -1,19 +1,24 @@
 """Keeps what is known of the wanted topics fresh.
 
-One request asks for all of them: at once for those that are new, again when something proved
-wrong or is not settled (at growing distances), and when what is known has come of age.
+One request asks for all of them: at once for those that are new, soon when something proved
+wrong, at growing distances while something is not settled, and when what is known has come of
+age.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from barnabas.client.cluster.metadata import Metadata
 from barnabas.client.cluster.nodes import Nodes
 from barnabas.client.cluster.patience import Backoff, Deadline
-from barnabas.client.errors import KafkaError, KafkaException, fail, told_by_broker
+from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
 from barnabas.client.settings import ConnectionSettings
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+log = logging.getLogger(__name__)
 
 Ask = Callable[..., Coroutine[Any, Any, Any]]
 
@@ -32,7 +37,10 @@ class Watch:
         self._wants_all = False
         self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
         self._asking: asyncio.Task[None] | None = None
-        self._is_stale = False  # what is being told now does not suffice
+        self._asked_s = -float("inf")
+        self._has_news = False  # since the question that is being answered: ask again at once
+        self._is_wrong = False  # what is known; so ask again soon
+        self._failure: KafkaException | None = None  # of the last attempt
         self._timer: asyncio.TimerHandle | None = None
         self._waiting: list[asyncio.Future[None]] = []  # for the next answer
 
@@ -40,7 +48,8 @@ class Watch:
         new = [topic for topic in topics if topic not in self._wanted]
         if new:
             self._wanted.update(dict.fromkeys(new))
-            self._ask_within(0)
+            self._has_news = True
+            self._ask_by(self._loop.time())
 
     def unwant(self, topics: Iterable[str]) -> None:
         for topic in topics:
@@ -48,38 +57,41 @@ class Watch:
 
     def want_all(self) -> None:
         if not self._wants_all:
-            self._wants_all = True
-            self._ask_within(0)
+            self._wants_all = self._has_news = True
+            self._ask_by(self._loop.time())
 
     def refresh(self) -> None:
-        self._ask_within(self._settings.retry_backoff_ms)
+        self._is_wrong = True
+        self._ask_by(self._asked_s + self._settings.retry_backoff_ms / 1000)
 
     async def answered(self, deadline: Deadline) -> None:
-        """Wait until metadata was told once more; KafkaException _TIMED_OUT after the deadline."""
+        """Wait until metadata was told once more; KafkaException, why not, after the deadline."""
         told: asyncio.Future[None] = self._loop.create_future()
         self._waiting.append(told)
-        if self._asking is None and self._timer is None:
-            self._ask_within(0)
+        if self._asking is None:
+            self.refresh()
         try:
             await asyncio.wait_for(told, deadline.left_ms() / 1000)
         except TimeoutError:
-            fail(KafkaError._TIMED_OUT, "no broker told of the cluster in time")
+            if self._failure is not None:
+                raise self._failure from None
+            error = KafkaError(KafkaError._TIMED_OUT, "no broker told of the cluster in time")
+            raise KafkaException(error) from None
 
     def close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         if self._asking is not None:
             self._asking.cancel()
+        error = KafkaError(KafkaError._DESTROY, "the client was closed")
         for waiting in self._waiting:
             if not waiting.done():
-                waiting.set_exception(KafkaException(KafkaError(KafkaError._DESTROY)))
+                waiting.set_exception(KafkaException(error))
 
-    def _ask_within(self, pause_ms: float) -> None:
-        """Ask after a pause, if not earlier."""
-        if self._asking is not None:
-            self._is_stale = True
+    def _ask_by(self, due_s: float) -> None:
+        """Ask at that time, if not earlier; not while an answer is awaited."""
+        if self._asking is not None or self._nodes.is_closed:
             return
-        due_s = self._loop.time() + pause_ms / 1000
         if self._timer is not None:
             if self._timer.when() <= due_s:
                 return
@@ -91,39 +103,48 @@ class Watch:
         self._asking = self._loop.create_task(self._refresh())
 
     async def _refresh(self) -> None:
-        self._is_stale = False
-        wanted, asks_all = list(self._wanted), self._wants_all
+        self._has_news = self._is_wrong = False
+        self._asked_s = self._loop.time()
+        asks_all = self._wants_all
         request = MetadataRequest(
-            topics=None if asks_all else [MetadataRequestTopic(name=name) for name in wanted],
-            allow_auto_topic_creation=self._settings.allow_auto_create_topics and not asks_all,
+            topics=None if asks_all else [MetadataRequestTopic(name=name) for name in self._wanted],
+            allow_auto_topic_creation=self._settings.allow_auto_create_topics,
         )
         pause_ms: float = self._settings.metadata_max_age_ms
         try:
-            response = await self._ask(request)
-            self._told(response, asks_all)
+            self._told(await self._ask(request), asks_all)
+        except KafkaException as failure:
+            self._failure = failure
+            pause_ms = self._backoff.next_ms()
+        else:
+            self._failure = None
             if all(topic.is_settled for topic in self.metadata.topics.values()):
                 self._backoff.reset()
             else:
                 pause_ms = self._backoff.next_ms()
-        except KafkaException:
-            pause_ms = self._backoff.next_ms()
         finally:
             self._asking = None
-        if self._is_stale:
-            pause_ms = min(pause_ms, 0 if self._has_news(wanted) else self._backoff.next_ms())
-        self._ask_within(pause_ms)
-
-    def _has_news(self, asked: list[str]) -> bool:
-        return not self._wants_all and not self._wanted.keys() <= set(asked)
+        self._ask_by(self._loop.time() + pause_ms / 1000)
+        if self._is_wrong:
+            self.refresh()
+        if self._has_news:
+            self._ask_by(self._loop.time())
 
     def _told(self, response: MetadataResponse, asked_for_all: bool) -> None:
+        if response.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
+            self._nodes.begin_anew()
         if response.error_code:
             raise KafkaException(told_by_broker(response.error_code))
+        if not response.brokers:
+            raise KafkaException(told_by_broker(ErrorCode.BROKER_NOT_AVAILABLE, "it knows nobody"))
         self.metadata = self.metadata.after(response, self._wanted, asked_for_all=asked_for_all)
-        self._nodes.learn(self.metadata.brokers)
+        self._nodes.learn(self.metadata.brokers.values())
         waiting, self._waiting = self._waiting, []
         for each in waiting:
             if not each.done():
                 each.set_result(None)
         for listener in self.listeners:
-            listener(self.metadata)
+            try:
+                listener(self.metadata)
+            except Exception:
+                log.exception("new metadata was not handled")

@@ -1,0 +1,58 @@
+"""From settings to the terms on which connections are made."""
+
+import asyncio
+import ssl
+
+from barnabas.client.errors import KafkaError, fail
+from barnabas.client.settings import ConnectionSettings, Security
+from barnabas.net.sasl import MECHANISMS, Sasl
+from barnabas.net.terms import Terms, buffers_for
+from barnabas.net.tls import Tls, Trust
+
+
+def terms_of(settings: ConnectionSettings) -> Terms:
+    """KafkaException if a certificate cannot be read or a mechanism is not spoken."""
+    security = settings.security
+    return Terms(
+        loop=asyncio.get_running_loop(),
+        buffers=buffers_for(settings.max_answer_bytes),
+        largest_answer_bytes=settings.max_answer_bytes,
+        connect_timeout_ms=settings.connect_timeout_ms,
+        max_idle_ms=settings.connections_max_idle_ms,
+        send_buffer_bytes=settings.send_buffer_bytes,
+        receive_buffer_bytes=settings.receive_buffer_bytes,
+        tls=_tls(security) if security.protocol in ("SSL", "SASL_SSL") else None,
+        sasl=_sasl(security) if security.protocol.startswith("SASL_") else None,
+    )
+
+
+def _tls(security: Security) -> Tls:
+    trust = Trust(
+        ca_file=security.ca_location,
+        ca_pem=security.ca_pem,
+        certificate_file=security.certificate_location,
+        certificate_pem=security.certificate_pem,
+        key_file=security.key_location,
+        key_pem=security.key_pem,
+        key_password=security.key_password,
+        verify_certificates=security.verify_certificates,
+        verify_host=security.verify_host,
+        cipher_suites=security.cipher_suites,
+    )
+    try:
+        return Tls(trust.context())
+    except (OSError, ssl.SSLError) as failure:
+        fail(KafkaError._SSL, f"the certificates and keys of ssl.* cannot be used: {failure}")
+
+
+def _sasl(security: Security) -> Sasl:
+    if security.mechanism not in MECHANISMS:
+        known = ", ".join(MECHANISMS)
+        fail(KafkaError._INVALID_ARG, f"sasl.mechanism {security.mechanism}: there are {known}")
+    fetch = security.oauth_cb
+    return Sasl(
+        security.mechanism,
+        security.username or "",
+        security.password or "",
+        None if fetch is None else lambda: fetch(security.oauthbearer_config),
+    )
