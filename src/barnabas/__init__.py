@@ -1,3 +1,128 @@
-"""Barnabas: Apache Kafka's system in Python."""
+"""Barnabas: Apache Kafka's system in Python.
+
+The clients have the surface of `confluent_kafka`: changing the import is the whole port. A name is
+loaded when it is first used, so that importing the package costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from barnabas.client._message import Message
+    from barnabas.client.admin import (
+        ConsumerGroupState,
+        ConsumerGroupTopicPartitions,
+        ConsumerGroupType,
+        ElectionType,
+        IsolationLevel,
+        Node,
+        TopicCollection,
+        TopicPartitionInfo,
+        Uuid,
+    )
+    from barnabas.client.consumer import Consumer
+    from barnabas.client.errors import KafkaError, KafkaException
+    from barnabas.client.hashing import consistent, fnv1a, murmur2
+    from barnabas.client.producer import Producer
+    from barnabas.client.serializing import DeserializingConsumer, SerializingProducer
+    from barnabas.client.values import (
+        OFFSET_BEGINNING,
+        OFFSET_END,
+        OFFSET_INVALID,
+        OFFSET_STORED,
+        TIMESTAMP_CREATE_TIME,
+        TIMESTAMP_LOG_APPEND_TIME,
+        TIMESTAMP_NOT_AVAILABLE,
+        ThrottleEvent,
+        TopicPartition,
+    )
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "barnabas.client._message": ("Message",),
+    "barnabas.client.admin": (
+        "ConsumerGroupState",
+        "ConsumerGroupTopicPartitions",
+        "ConsumerGroupType",
+        "ElectionType",
+        "IsolationLevel",
+        "Node",
+        "TopicCollection",
+        "TopicPartitionInfo",
+        "Uuid",
+    ),
+    "barnabas.client.consumer": ("Consumer",),
+    "barnabas.client.errors": ("KafkaError", "KafkaException"),
+    "barnabas.client.producer": ("Producer",),
+    "barnabas.client.hashing": ("consistent", "fnv1a", "murmur2"),
+    "barnabas.client.serializing": ("DeserializingConsumer", "SerializingProducer"),
+    "barnabas.client.values": (
+        "OFFSET_BEGINNING",
+        "OFFSET_END",
+        "OFFSET_INVALID",
+        "OFFSET_STORED",
+        "TIMESTAMP_CREATE_TIME",
+        "TIMESTAMP_LOG_APPEND_TIME",
+        "TIMESTAMP_NOT_AVAILABLE",
+        "ThrottleEvent",
+        "TopicPartition",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "OFFSET_BEGINNING",
+    "OFFSET_END",
+    "OFFSET_INVALID",
+    "OFFSET_STORED",
+    "TIMESTAMP_CREATE_TIME",
+    "TIMESTAMP_LOG_APPEND_TIME",
+    "TIMESTAMP_NOT_AVAILABLE",
+    "Consumer",
+    "ConsumerGroupState",
+    "ConsumerGroupTopicPartitions",
+    "ConsumerGroupType",
+    "DeserializingConsumer",
+    "ElectionType",
+    "IsolationLevel",
+    "KafkaError",
+    "KafkaException",
+    "Message",
+    "Node",
+    "Producer",
+    "SerializingProducer",
+    "ThrottleEvent",
+    "TopicCollection",
+    "TopicPartition",
+    "TopicPartitionInfo",
+    "Uuid",
+    "consistent",
+    "fnv1a",
+    "libversion",
+    "murmur2",
+    "version",
+]
+
+
+def version() -> str:
+    """The version of this package."""
+    return __version__
+
+
+def libversion() -> tuple[str, int]:
+    """The version and its number, as `confluent_kafka` tells librdkafka's."""
+    major, minor, patch = map(int, __version__.split("."))
+    return __version__, major << 24 | minor << 16 | patch << 8 | 0xFF
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
