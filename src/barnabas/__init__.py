@@ -37,7 +37,8 @@ if TYPE_CHECKING:
         TopicPartition,
     )
 
-__version__ = "0.1.0"
+_VERSION = (0, 1, 0)
+__version__ = ".".join(map(str, _VERSION))
 
 _HOMES = {
     "barnabas.client._message": ("Message",),
@@ -112,7 +113,7 @@ def version() -> str:
 
 def libversion() -> tuple[str, int]:
     """The version and its number, as `confluent_kafka` tells librdkafka's."""
-    major, minor, patch = map(int, __version__.split("."))
+    major, minor, patch = _VERSION
     return __version__, major << 24 | minor << 16 | patch << 8 | 0xFF
 
 

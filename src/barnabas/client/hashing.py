@@ -4,18 +4,15 @@ from zlib import crc32
 
 from barnabas.client.producer import _partitioners
 
-_POSITIVE = 0x7FFFFFFF
-
 
 def murmur2(key: bytes, partition_count: int) -> int:
     """The partition that Java's producer, and ours, gives a key."""
-    return _in((_partitioners.murmur2(key) & _POSITIVE), partition_count)
+    return _in(_partitioners.murmur2(key), partition_count)
 
 
 def fnv1a(key: bytes, partition_count: int) -> int:
     """The partition that librdkafka's `fnv1a`, and Sarama, gives a key."""
-    signed = (_partitioners.fnv1a(key) + 2**31) % 2**32 - 2**31
-    return _in(abs(signed), partition_count)
+    return _in(_partitioners.fnv1a(key), partition_count)
 
 
 def consistent(key: bytes, partition_count: int) -> int:

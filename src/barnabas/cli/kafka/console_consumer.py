@@ -1,0 +1,190 @@
+"""kafka-console-consumer: records of a topic as lines of standard output."""
+
+import random
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.options import Flat
+from barnabas.cli.work.given import JAVA_CONSUMER, given
+from barnabas.cli.work.lines import Printing, deserializer
+from barnabas.cli.work.refused import Refused
+
+_SLICE_S = 0.2
+"""How long a wait for records lasts before the clock is looked at."""
+
+_AT_ONCE = 500
+_IGNORED = {"UNKNOWN_TOPIC_OR_PART", "_PARTITION_EOF"}
+"""What a patient reader waits out."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options()
+    chosen = options.parse(arguments)
+    if (chosen.topic is None) == (chosen.include is None):
+        options.refuse("Exactly one of the following arguments is required: [topic], [include]")
+    options.require(chosen, "bootstrap-server")
+    if chosen.partition is not None and chosen.topic is None:
+        options.refuse("The topic is required when partition is specified.")
+    if chosen.offset is not None and chosen.partition is None:
+        options.refuse("The partition is required when offset is specified.")
+    if chosen.from_beginning and chosen.offset is not None:
+        options.refuse("Options from-beginning and offset cannot be specified together.")
+    with reasons_to_stderr():
+        return _run(chosen)
+
+
+def _run(chosen: Namespace) -> int:
+    from barnabas import Consumer
+
+    printing = _printing(chosen)
+    consumer = Consumer(_settings(chosen))
+    try:
+        _begin(consumer, chosen)
+        _print(consumer, chosen, printing)
+    except KeyboardInterrupt:
+        pass
+    except BrokenPipeError:
+        with suppress(OSError):
+            sys.stdout.close()  # whoever read it has seen enough
+    finally:
+        consumer.close()
+    return 0
+
+
+def _print(consumer: Any, chosen: Namespace, printing: Printing) -> None:
+    seen, last_s = 0, time.monotonic()
+    out = sys.stdout
+    try:
+        while chosen.max_messages is None or seen < chosen.max_messages:
+            most = _AT_ONCE if chosen.max_messages is None else chosen.max_messages - seen
+            messages = consumer.consume(min(most, _AT_ONCE), _SLICE_S)
+            for message in messages:
+                error = message.error()
+                if error is None:
+                    _write(out, message, chosen, printing)
+                    seen += 1
+                elif error.name() not in _IGNORED:
+                    raise Refused(error.str())
+            if messages:
+                last_s = time.monotonic()
+                out.flush()
+            elif _is_late(chosen.timeout_ms, last_s):
+                print(f"No record came within {chosen.timeout_ms} ms.", file=sys.stderr)
+                break
+    finally:
+        print(f"Processed a total of {seen} messages", file=sys.stderr)
+
+
+def _is_late(timeout_ms: int | None, last_s: float) -> bool:
+    return timeout_ms is not None and (time.monotonic() - last_s) * 1000 >= timeout_ms
+
+
+def _write(out: Any, message: Any, chosen: Namespace, printing: Printing) -> None:
+    try:
+        out.write(printing.line(message))
+    except Refused as unreadable:
+        if not chosen.skip_message_on_error:
+            raise
+        print(f"Error processing message, skipping this message: {unreadable}", file=sys.stderr)
+
+
+def _begin(consumer: Any, chosen: Namespace) -> None:
+    from barnabas import OFFSET_BEGINNING, OFFSET_END, TopicPartition
+
+    if chosen.partition is None:
+        consumer.subscribe([f"^{chosen.include.lstrip('^')}"] if chosen.include else [chosen.topic])
+        return
+    names = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}
+    told = chosen.offset or ("earliest" if chosen.from_beginning else "latest")
+    if told not in names and not told.isdigit():
+        raise Refused(
+            f"The provided offset value '{told}' is incorrect. Valid values are 'earliest',"
+            f" 'latest', or a non-negative long."
+        )
+    offset = names[told] if told in names else int(told)
+    consumer.assign([TopicPartition(chosen.topic, chosen.partition, offset)])
+
+
+def _options() -> Flat:
+    options = Flat(
+        "kafka-console-consumer",
+        "This tool helps to read data from Kafka topics and outputs it to standard output.",
+    )
+    options.value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
+    options.value("--topic", "topic", "The topic to consume from.")
+    options.value("--include", "regex", "Consume from all topics that match.")
+    options.value("--partition", "partition", "The partition to consume from.", type=int)
+    offset = "Where to begin in it: a number, earliest, or latest (the default)."
+    options.value("--offset", "offset", offset)
+    options.value("--group", "id", "The group to consume in.")
+    options.flag("--from-beginning", "Begin with the earliest record where no offset is committed.")
+    options.value("--max-messages", "count", "How many to print before exiting.", type=int)
+    options.value("--timeout-ms", "ms", "Exit when none has come for so long.", type=int)
+    options.flag("--skip-message-on-error", "Skip what cannot be printed instead of halting.")
+    options.value("--isolation-level", "level", "read_uncommitted (default) or read_committed.")
+    options.value("--command-config", "file", "A file of settings.", type=Path)
+    options.value("--consumer.config", "file", "(DEPRECATED) The same.", dest="consumer_config")
+    pairs = "A setting over those of the file; may be given many times."
+    options.value("--command-property", "name=value", pairs, action="append", default=[])
+    old = "(DEPRECATED) The same."
+    options.value("--consumer-property", "name=value", old, action="append", default=[])
+    formatter = (
+        "How records are printed: print.timestamp, print.key, print.offset, print.epoch,"
+        " print.partition, print.headers, print.value, key.separator, line.separator,"
+        " headers.separator, null.literal, key.deserializer, value.deserializer,"
+        " header.deserializer."
+    )
+    options.value("--formatter-property", "name=value", formatter, action="append", default=[])
+    options.value("--property", "name=value", old, action="append", default=[])
+    options.value("--formatter-config", "file", "A file of such properties.", type=Path)
+    options.value("--formatter", "class", "DefaultMessageFormatter or NoOpMessageFormatter.")
+    for part in "key", "value":
+        options.value(f"--{part}-deserializer", "class", f"How {part}s are read.")
+    options.flag("--enable-systest-events", "Accepted, and of no effect.")
+    return options
+
+
+def _settings(chosen: Namespace) -> dict[str, Any]:
+    settings = given(
+        chosen.command_config or chosen.consumer_config,
+        [*chosen.consumer_property, *chosen.command_property],
+        {**JAVA_CONSUMER, "client.id": "console-consumer"},
+    )
+    settings["bootstrap.servers"] = chosen.bootstrap_server
+    if chosen.isolation_level:
+        settings["isolation.level"] = chosen.isolation_level
+    if chosen.from_beginning:
+        if settings.get("auto.offset.reset", "earliest") not in ("earliest", "smallest"):
+            raise Refused(
+                "Can't simultaneously specify --from-beginning and auto.offset.reset="
+                f"{settings['auto.offset.reset']}; use one of them."
+            )
+        settings["auto.offset.reset"] = "earliest"
+    if chosen.group:
+        if settings.get("group.id", chosen.group) != chosen.group:
+            raise Refused("The group ids provided in different places do not match.")
+        settings["group.id"] = chosen.group
+    elif "group.id" not in settings:
+        settings["group.id"] = f"console-consumer-{random.randrange(100_000)}"
+        settings.setdefault("enable.auto.commit", "false")
+    return settings
+
+
+def _printing(chosen: Namespace) -> Printing:
+    formatter = (chosen.formatter or "DefaultMessageFormatter").rpartition(".")[2]
+    if formatter == "NoOpMessageFormatter":
+        return Printing(value=False, line_separator="")
+    if formatter != "DefaultMessageFormatter":
+        raise Refused(f"There is no formatter {chosen.formatter} here; see --formatter-property.")
+    properties = given(chosen.formatter_config, [*chosen.property, *chosen.formatter_property])
+    for part in "key", "value":
+        if name := getattr(chosen, f"{part}_deserializer"):
+            deserializer(name)
+            properties[f"{part}.deserializer"] = name
+    return Printing.of(properties)

@@ -1,0 +1,159 @@
+"""kafka-producer-perf-test: produce at a rate, and print how fast and how late it went."""
+
+import sys
+import uuid
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.options import Verbs
+from barnabas.cli.work.given import JAVA_PRODUCER, given
+from barnabas.cli.work.load import Latencies, Load, payloads, produce
+from barnabas.cli.work.refused import Refused
+
+PURPOSE = (
+    "This tool is used to verify the producer performance. To enable transactions, name a"
+    " transactional id (--transactional-id, or transactional.id as a property) or set"
+    " --transaction-duration-ms."
+)
+DEFAULT_TRANSACTION_MS = 3000
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    chosen = _options().parse(arguments)
+    from barnabas import Producer
+
+    for old, new in ("producer_props", "command-property"), ("producer_config", "command-config"):
+        if getattr(chosen, old):
+            name = "--producer-props" if old == "producer_props" else "--producer.config"
+            print(
+                f"Option {name} has been deprecated and will be removed in a future version. "
+                f"Use --{new} instead."
+            )
+    with reasons_to_stderr():
+        settings, transaction_ms = _settings(chosen)
+        load = Load(
+            chosen.topic,
+            chosen.num_records,
+            chosen.throughput,
+            transaction_ms,
+            chosen.warmup_records,
+            chosen.reporting_interval,
+        )
+        values = payloads(chosen.record_size, chosen.payload_file, chosen.payload_delimiter)
+        producer = Producer(settings)
+        progress = produce(producer, load, values, _print_window)
+    if progress.steady is not None:
+        print(_total(progress.whole))
+        print(_total(progress.steady).replace("records sent", "steady state records sent"))
+    else:
+        print(_total(progress.whole))
+    if chosen.print_metrics:
+        _print_metrics(producer.metrics())
+    producer.close()
+    if progress.errors:
+        print(f"{len(progress.errors)} records failed: {progress.errors[0].str()}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _options() -> Verbs:
+    options = Verbs("kafka-producer-perf-test", PURPOSE)
+    option = options.add_argument
+    option("--bootstrap-server", metavar="HOST:PORT,...", help="The brokers to connect to.")
+    option("--topic", required=True, help="Produce records to this topic.")
+    option("--num-records", required=True, type=int, help="Number of records to produce.")
+    option(
+        "--throughput", required=True, type=float, help="Records a second at most; -1: no limit."
+    )
+    for name in "--command-property", "--producer-props":
+        option(
+            name,
+            nargs="+",
+            action="extend",
+            default=[],
+            metavar="NAME=VALUE",
+            help="Settings of the producer, over those of the file.",
+        )
+    option("--command-config", type=Path, metavar="FILE", help="A file of settings.")
+    option("--producer.config", dest="producer_config", type=Path, metavar="FILE", help="The same.")
+    option("--print-metrics", action="store_true", help="Print the producer's metrics at the end.")
+    option("--transactional-id", help="Produce in transactions, by this id.")
+    option(
+        "--transaction-duration-ms",
+        type=int,
+        metavar="MS",
+        help="How long each transaction is kept open (3000).",
+    )
+    option("--warmup-records", type=int, default=0, help="Not counted in a second summary line.")
+    option(
+        "--reporting-interval", type=int, default=5000, metavar="MS", help="Between progress lines."
+    )
+    payload = options.add_mutually_exclusive_group(required=True)
+    payload.add_argument("--record-size", type=_positive, help="Record size in bytes.")
+    payload.add_argument("--payload-file", type=Path, help="Lines of this file, picked at random.")
+    payload.add_argument(
+        "--payload-monotonic", action="store_true", help="Increasing numbers, as text."
+    )
+    option("--payload-delimiter", default="\n", help="Between the payloads of a file (new line).")
+    return options
+
+
+def _positive(text: str) -> int:
+    size = int(text)
+    if size <= 0:
+        raise ValueError
+    return size
+
+
+def _settings(chosen: Namespace) -> tuple[dict[str, Any], int | None]:
+    """The producer's settings, and how long its transactions are."""
+    settings = given(
+        chosen.command_config or chosen.producer_config,
+        [*chosen.producer_props, *chosen.command_property],
+        {**JAVA_PRODUCER, "client.id": "perf-producer-client"},
+    )
+    if chosen.bootstrap_server:
+        settings["bootstrap.servers"] = chosen.bootstrap_server
+    if not settings.get("bootstrap.servers"):
+        raise Refused("At least one of --bootstrap-server and bootstrap.servers must be given.")
+    if chosen.transactional_id:
+        settings["transactional.id"] = chosen.transactional_id
+    duration_ms = chosen.transaction_duration_ms
+    if duration_ms is not None and duration_ms <= 0:
+        raise Refused("--transaction-duration-ms should be greater than zero")
+    if duration_ms is not None and "transactional.id" not in settings:
+        settings["transactional.id"] = f"performance-producer-{uuid.uuid4()}"
+    if "transactional.id" in settings:
+        return settings, duration_ms or DEFAULT_TRANSACTION_MS
+    return settings, None
+
+
+def _print_window(window: Latencies) -> None:
+    records, mebibytes = window.speed()
+    print(
+        f"{window.count} records sent, {records:.1f} records/sec ({mebibytes:.2f} MB/sec),"
+        f" {window.average_ms:.1f} ms avg latency, {window.max_ms:.1f} ms max latency.",
+        flush=True,
+    )
+
+
+def _total(whole: Latencies) -> str:
+    records, mebibytes = whole.speed()
+    p50, p95, p99, p999 = whole.percentiles(0.5, 0.95, 0.99, 0.999)
+    return (
+        f"{whole.count} records sent, {records:f} records/sec ({mebibytes:.2f} MB/sec),"
+        f" {whole.average_ms:.2f} ms avg latency, {whole.max_ms:.2f} ms max latency,"
+        f" {p50} ms 50th, {p95} ms 95th, {p99} ms 99th, {p999} ms 99.9th."
+    )
+
+
+def _print_metrics(metrics: Mapping[str, float | str]) -> None:
+    """One line a metric, in columns."""
+    width = max(len("Metric Name"), *map(len, metrics))
+    print(f"\n{'Metric Name':<{width}}   {'Value'}")
+    for name, value in sorted(metrics.items()):
+        shown = value if isinstance(value, str) else f"{value:.3f}"
+        print(f"{name:<{width}} : {'NaN' if shown == 'nan' else shown}")

@@ -1,0 +1,146 @@
+"""kafka-verifiable-producer: numbers as records, and a line of JSON for each that is kept."""
+
+import signal
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.options import Verbs
+from barnabas.cli.work.events import emit
+from barnabas.cli.work.given import JAVA_PRODUCER, given
+
+PURPOSE = (
+    "This tool produces increasing integers to the specified topic and prints JSON metadata to"
+    " stdout on each send, making externally visible which messages have been acked and which"
+    " have not."
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    chosen = _options().parse(arguments)
+    with reasons_to_stderr():
+        return _run(chosen)
+
+
+def _options() -> Verbs:
+    options = Verbs("verifiable-producer", PURPOSE)
+    option = options.add_argument
+    option("--topic", required=True, help="Produce messages to this topic.")
+    servers = "The brokers to connect to."
+    option("--bootstrap-server", required=True, metavar="HOST:PORT,...", help=servers)
+    option("--max-messages", type=int, default=-1, help="How many; -1 goes on until it is stopped.")
+    option("--throughput", type=float, default=-1, help="Messages a second at most; -1: no limit.")
+    option("--acks", default="-1", help="Who must have each: 0, 1 or -1.")
+    option("--message-create-time", type=int, default=-1, help="The first timestamp, in ms.")
+    option("--value-prefix", type=int, help="Stands before each value, with a dot.")
+    option("--repeating-keys", type=int, help="Keys from 0 up to this, again and again.")
+    option("--command-config", type=Path, metavar="FILE", help="A file of settings.")
+    option("--producer.config", dest="producer_config", metavar="FILE", help="The same.")
+    return options
+
+
+class _Run:
+    """Counts what was sent and what was kept."""
+
+    def __init__(self, chosen: Namespace) -> None:
+        self.chosen = chosen
+        self.sent = 0
+        self.acked = 0
+        self.is_stopping = False
+
+    def delivered(self, error: Any, message: Any) -> None:
+        key, value = _text(message.key()), _text(message.value())
+        if error is None:
+            self.acked += 1
+            emit(
+                "producer_send_success",
+                key=key,
+                value=value,
+                offset=message.offset(),
+                topic=message.topic(),
+                partition=message.partition(),
+            )
+        else:
+            emit(
+                "producer_send_error",
+                topic=message.topic(),
+                key=key,
+                value=value,
+                exception=error.name(),
+                message=error.str(),
+            )
+
+    def value(self) -> str:
+        prefix = self.chosen.value_prefix
+        return str(self.sent) if prefix is None else f"{prefix}.{self.sent}"
+
+    def key(self) -> str | None:
+        keys = self.chosen.repeating_keys
+        return None if keys is None else str(self.sent % keys)
+
+    def timestamp_ms(self, began_s: float) -> int:
+        first_ms: int = self.chosen.message_create_time
+        return 0 if first_ms < 0 else first_ms + int((time.monotonic() - began_s) * 1000)
+
+
+def _run(chosen: Namespace) -> int:
+    from barnabas import Producer
+
+    file = chosen.command_config or chosen.producer_config
+    own = {"bootstrap.servers": chosen.bootstrap_server, "acks": chosen.acks, "retries": "0"}
+    defaults = {**JAVA_PRODUCER, "enable.idempotence": "false"}
+    producer = Producer({**defaults, **own, **given(file, [])})
+    run = _Run(chosen)
+
+    def stop(*_: Any) -> None:
+        run.is_stopping = True
+
+    for number in signal.SIGINT, signal.SIGTERM:
+        signal.signal(number, stop)
+    emit("startup_complete")
+    began_s = time.monotonic()
+    while not run.is_stopping and (chosen.max_messages < 0 or run.sent < chosen.max_messages):
+        _send(producer, run, began_s)
+        if chosen.throughput > 0:
+            due_s = began_s + run.sent / chosen.throughput
+            while not run.is_stopping and (left_s := due_s - time.monotonic()) > 0:
+                producer.poll(min(left_s, 0.1))
+        producer.poll(0)
+    producer.flush()
+    seconds = max(time.monotonic() - began_s, 1e-9)
+    producer.close()
+    emit("shutdown_complete")
+    emit(
+        "tool_data",
+        sent=run.sent,
+        acked=run.acked,
+        target_throughput=int(chosen.throughput),
+        avg_throughput=run.acked / seconds,
+    )
+    sys.stdout.flush()
+    return 0
+
+
+def _send(producer: Any, run: _Run, began_s: float) -> None:
+    while True:
+        try:
+            producer.produce(
+                run.chosen.topic,
+                run.value(),
+                run.key(),
+                timestamp=run.timestamp_ms(began_s),
+                on_delivery=run.delivered,
+            )
+        except BufferError:
+            producer.poll(0.1)
+        else:
+            run.sent += 1
+            return
+
+
+def _text(content: bytes | None) -> str | None:
+    return None if content is None else content.decode()
