@@ -1,0 +1,82 @@
+"""Consumers that do nothing but be members, on a test's own loop."""
+
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any
+
+from barnabas.client.cluster import Cluster, Deadline
+from barnabas.client.consumer.group import Group
+from barnabas.client.errors import KafkaError
+from barnabas.client.settings import ConsumerSettings
+from barnabas.client.values import Partition
+from barnabas.config.addresses import Endpoint
+
+DEADLINE_S = 30.0
+
+
+def on_a_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Run an async test on a loop of its own, with a deadline."""
+
+    @functools.wraps(test)
+    def run(*arguments: Any, **fixtures: Any) -> None:
+        async def bounded() -> None:
+            await asyncio.wait_for(test(*arguments, **fixtures), DEADLINE_S)
+
+        asyncio.run(bounded())
+
+    return run
+
+
+class Joined:
+    """A consumer that takes whatever it is given, and remembers what happened."""
+
+    def __init__(self, bootstrap_servers: str, group_id: str = "g", **settings: Any) -> None:
+        host, port = bootstrap_servers.rsplit(":", 1)
+        settings = {"retry_backoff_ms": 20, "heartbeat_interval_ms": 50} | settings
+        self.settings = ConsumerSettings(
+            bootstrap_servers=(Endpoint(host, int(port)),), group_id=group_id, **settings
+        )
+        self.cluster = Cluster(self.settings)
+        self.group = Group(self.cluster, self.settings, self)
+        self.partitions: frozenset[Partition] = frozenset()
+        self.events: list[tuple[str, frozenset[Partition]]] = []
+        self.errors: list[KafkaError] = []
+        self.during: Callable[[str], Awaitable[None]] | None = None
+
+    async def assigned(self, partitions: Collection[Partition], *, incremental: bool) -> None:
+        await self._happened("assigned", partitions)
+        self.partitions = frozenset(partitions) | (self.partitions if incremental else frozenset())
+
+    async def revoked(self, partitions: Collection[Partition], *, incremental: bool) -> None:
+        await self._happened("revoked", partitions)
+        self.partitions -= frozenset(partitions)
+        assert incremental or not self.partitions
+
+    async def lost(self, partitions: Collection[Partition]) -> None:
+        await self._happened("lost", partitions)
+        self.partitions -= frozenset(partitions)
+
+    def told(self, error: KafkaError) -> None:
+        self.errors.append(error)
+
+    async def _happened(self, what: str, partitions: Collection[Partition]) -> None:
+        if self.during is not None:
+            await self.during(what)
+        self.events.append((what, frozenset(partitions)))
+
+    async def close(self) -> None:
+        await self.group.close()
+        await self.cluster.close()
+
+
+async def until(condition: Callable[[], object], timeout_s: float = 15.0) -> None:
+    """Wait for a condition, with a deadline."""
+    deadline = Deadline.after(timeout_s * 1000)
+    while not condition():
+        assert not deadline.passed, "it did not happen in time"
+        await asyncio.sleep(0.01)
+
+
+def all_of(topic: str, count: int) -> frozenset[Partition]:
+    return frozenset((topic, index) for index in range(count))
