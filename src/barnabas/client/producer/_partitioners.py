@@ -1,0 +1,120 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Which partition a key belongs to: the hashes of the clients that people come from.
+
+Java's is murmur2; librdkafka's names for it and for its own choices are those of `BY_NAME`.
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+try:
+    import cython
+
+    if not cython.compiled:  # Cython's own stand-in for itself is many times slower than ours
+        raise ImportError
+except ImportError:
+    from barnabas.wire.records import _uncompiled as cython
+
+COMPILED: bool = cython.compiled
+
+if cython.compiled:
+    Data = cython.typedef(cython.pointer[cython.const[cython.uchar]])
+    Size = cython.typedef(cython.Py_ssize_t)
+    Word = cython.typedef(cython.uint)
+
+
+def murmur2(key: bytes) -> int:
+    """The hash that Java's producer takes, without its sign."""
+    if cython.compiled:
+        return _murmur2(cython.cast(Data, cython.cast(cython.p_char, key)), len(key)) & 0x7FFFFFFF
+    return _murmur2(key, len(key)) & 0x7FFFFFFF
+
+
+def fnv1a(key: bytes) -> int:
+    """As Sarama and librdkafka have it: the hash as a signed number, without its sign."""
+    hashed: cython.longlong = 0x811C9DC5
+    for byte in key:
+        hashed = ((hashed ^ byte) * 0x01000193) & 0xFFFFFFFF
+    return 0x100000000 - hashed if hashed & 0x80000000 else hashed
+
+
+BY_NAME = {
+    # name: the hash (None: every record is free), whether a missing key and an empty one are free
+    "random": (None, True, True),
+    "consistent": (crc32, False, False),
+    "consistent_random": (crc32, True, True),
+    "murmur2": (murmur2, False, False),
+    "murmur2_random": (murmur2, True, False),
+    "fnv1a": (fnv1a, False, False),
+    "fnv1a_random": (fnv1a, True, False),
+}
+"""A record that is free goes to whatever partition is best for the batches."""
+
+
+def spread(
+    offsets: cython.const[cython.int][::1],
+    validity: cython.const[cython.uchar][::1],
+    content: cython.const[cython.uchar][::1],
+    first: Size,
+    count: Size,
+    partitions: cython.int,
+    partition_of: cython.int[::1],
+) -> int:
+    """Write the partition of each of a column's keys by murmur2, -1 for those that are null.
+
+    The column is in Arrow's three buffers. Returns how many have no key.
+    """
+    row: Size
+    cell: Size
+    start: Size
+    stop: Size
+    without: Size = 0
+    if partitions < 1 or first < 0 or len(partition_of) < count or len(offsets) <= first + count:
+        raise ValueError("The column has fewer cells than it claims.")
+    if len(validity) > 0 and len(validity) * 8 < first + count:
+        raise ValueError("The column has fewer bits of validity than cells.")
+    for row in range(count):
+        cell = first + row
+        start = offsets[cell]
+        stop = offsets[cell + 1]
+        if start < 0 or stop < start or stop > len(content):
+            raise ValueError(f"Cell {row} of the column is not in its content.")
+        if len(validity) > 0 and not validity[cell >> 3] >> (cell & 7) & 1:
+            partition_of[row] = -1
+            without += 1
+        elif cython.compiled:
+            partition_of[row] = (
+                _murmur2(cython.address(content[0]) + start, stop - start) & 0x7FFFFFFF
+            ) % partitions
+        else:
+            partition_of[row] = murmur2(bytes(content[start:stop])) % partitions
+    return without
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _murmur2(data: Data, size: Size) -> Word:
+    mixer: Word = 0x5BD1E995
+    hashed: Word = (0x9747B28C ^ size) & 0xFFFFFFFF
+    word: Word
+    at: Size = 0
+    last: Size
+    while size - at >= 4:
+        word = data[at + 3]
+        word = word << 8 | data[at + 2]
+        word = word << 8 | data[at + 1]
+        word = word << 8 | data[at]
+        word = (word * mixer) & 0xFFFFFFFF
+        word ^= word >> 24
+        word = (word * mixer) & 0xFFFFFFFF
+        hashed = ((hashed * mixer) & 0xFFFFFFFF) ^ word
+        at += 4
+    if at < size:
+        word = 0
+        for last in range(size - 1, at - 1, -1):
+            word = word << 8 | data[last]
+        hashed = ((hashed ^ word) * mixer) & 0xFFFFFFFF
+    hashed ^= hashed >> 13
+    hashed = (hashed * mixer) & 0xFFFFFFFF
+    return hashed ^ (hashed >> 15)

@@ -1,0 +1,106 @@
+"""What was taken out of the accumulator for one partition, in the order it has to arrive.
+
+The invariant: sequences that were given out under one identity are without a gap, and a batch
+is given another one only if the broker has certainly not appended it.
+"""
+
+from bisect import insort
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from barnabas.client.producer._batch import Batch
+from barnabas.client.producer.sealing import NOBODY, Identity, Seal
+from barnabas.client.values import Partition
+from barnabas.wire.records.batch import MAX_SEQUENCE, NO_SEQUENCE
+
+
+@dataclass(slots=True, eq=False)
+class Outbound:
+    """A batch between its being taken and its being acknowledged or given up."""
+
+    batch: Batch
+    number: int  # the order in a lane
+    room: int = 1 << 30  # numbers up to the next one: those of its parts, if it has to be split
+    sequence: int = NO_SEQUENCE
+    attempts: int = 0
+    is_reported: bool = False  # given up while it is under way; the answer changes nothing
+
+    def __lt__(self, other: "Outbound") -> bool:
+        return self.number < other.number
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    """One partition: at most `MAX_UNDER_WAY` batches are under way, all to the same node."""
+
+    place: Partition
+    waiting: list[Outbound] = field(default_factory=list)  # to be sent again, in order
+    under_way: deque[Outbound] = field(default_factory=deque)
+    node_id: int = -1  # where they are under way to
+    identity: Identity = NOBODY
+    next_sequence: int = 0
+    next_number: int = 0
+    failures: int = 0  # in a row
+    resume_s: float = 0.0
+    has_gap: bool = False  # what was given up may be missing: no new sequence can follow it
+    is_refused: bool = False  # the broker misses what comes before: nothing of this is appended
+    blocked_since_s: float | None = None  # it has batches that its leader takes no more of
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.waiting and not self.under_way
+
+    @property
+    def needs_new_epoch(self) -> bool:
+        """No sequence of the present epoch is of use any more."""
+        if self.under_way:
+            return False
+        return self.is_refused or (self.has_gap and not self.waiting)
+
+    def unresolved(self) -> Iterator[Outbound]:
+        yield from self.under_way
+        yield from self.waiting
+
+    def is_first(self, outbound: Outbound) -> bool:
+        """Whether nothing that came before it is without an outcome."""
+        return all(each.number >= outbound.number for each in self.unresolved())
+
+    def take(self, batch: Batch) -> Outbound:
+        outbound = Outbound(batch, self.next_number)
+        self.next_number += outbound.room
+        return outbound
+
+    def enter(self, outbound: Outbound, identity: Identity, seal: Seal) -> None:
+        """Give a batch its place in the sequence, and close it."""
+        if identity is NOBODY:
+            if not outbound.batch.is_sealed:
+                seal.put(outbound.batch)
+            return
+        outbound.sequence = self.next_sequence
+        self.next_sequence = (self.next_sequence + outbound.batch.record_count) & MAX_SEQUENCE
+        seal.put(outbound.batch, identity, outbound.sequence)
+
+    def begin(self, identity: Identity, seal: Seal) -> None:
+        """Count from 0 under another identity; nothing may be under way."""
+        self.identity = identity
+        self.next_sequence = 0
+        self.has_gap = self.is_refused = False
+        for outbound in self.waiting:
+            self.enter(outbound, identity, seal)
+
+    def put_back(self, outbound: Outbound) -> None:
+        """To be sent again, in its order."""
+        insort(self.waiting, outbound)
+
+    def replace(self, outbound: Outbound, parts: list[Batch], seal: Seal) -> None:
+        """Put the parts of a batch in its place: they share out its sequences."""
+        sequence = outbound.sequence
+        room = outbound.room // len(parts)
+        for index, part in enumerate(parts):
+            number = outbound.number + index * room
+            each = Outbound(part, number, room, sequence, outbound.attempts)
+            seal.put(part, self.identity, sequence)
+            if sequence != NO_SEQUENCE:
+                sequence = (sequence + part.record_count) & MAX_SEQUENCE
+            insort(self.waiting, each)

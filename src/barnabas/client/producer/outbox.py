@@ -1,0 +1,76 @@
+"""What the loop has for the user's thread: delivery reports and events, served by `poll`."""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from barnabas.client.producer._accumulator import Accumulator
+from barnabas.client.producer._batch import Batch
+
+OnDelivery = Callable[[Any, Any], object]
+"""Called with a KafkaError or None, and the Message."""
+
+Event = Callable[[], object]
+"""A callback of the user's with its arguments: error_cb, stats_cb, throttle_cb."""
+
+
+class Outbox:
+    """Filled on the loop; emptied in whatever thread of the user's serves it."""
+
+    def __init__(self, accumulator: Accumulator, ring: Callable[[], object]) -> None:
+        self._accumulator = accumulator
+        self._ring = ring
+        self._entries: deque[Batch | Event] = deque()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def put(self, entry: Batch | Event) -> None:
+        self._entries.append(entry)
+        self._ring()
+
+    def let_go(self, batch: Batch) -> None:
+        """A batch that nobody wants to hear of is over."""
+        self._accumulator.let_go(batch)
+        if not self._accumulator.held_records:
+            self._ring()
+
+    def serve(self) -> int:
+        """Run all callbacks that there are to run; how many that were.
+
+        What a callback raises comes out of here; the next call goes on behind it.
+        """
+        served = 0
+        while True:
+            try:
+                entry = self._entries.popleft()
+            except IndexError:
+                return served
+            if not isinstance(entry, Batch):
+                entry()
+                served += 1
+                continue
+            try:
+                served += entry.report()
+            except BaseException:
+                self._entries.appendleft(entry)
+                raise
+            self._accumulator.let_go(entry)
+
+
+class Bell:
+    """Wakes a thread that waits; Ctrl-C interrupts the waiting."""
+
+    __slots__ = ("_event",)
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def ring(self) -> None:
+        self._event.set()
+
+    def wait(self, timeout_s: float | None) -> None:
+        """Until it has rung since the last time."""
+        self._event.wait(timeout_s)
+        self._event.clear()
