@@ -1,68 +1,15 @@
-"""One question to one node, without a client library that knows better whom to ask."""
+"""What a node says of the quorum."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from tests.conformance.brokers import connect, read_frame
-from tests.conformance.same.sides import framed, read_answer
-
+from barnabas.testing.asking import DEADLINE_S, ask
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     RequestPartitionData,
     RequestTopicData,
 )
-from barnabas.wire.messages.metadata import MetadataRequest
-from barnabas.wire.schema import Message
 
-DEADLINE_S = 2
-METADATA_VERSION = 12
 QUORUM_VERSION = 2
-
-
-def ask(port: int, request: Message, version: int, *, deadline_s: float = DEADLINE_S) -> Any:
-    """The answer; OSError when there is none in time."""
-    with connect(port, deadline_s=deadline_s) as connection:
-        connection.sendall(framed(request, version))
-        answer = read_answer(read_frame(connection), request, version)
-    if answer is None:
-        raise ConnectionResetError(f"port {port} hung up without an answer")
-    return answer
-
-
-@dataclass(slots=True, frozen=True)
-class Replicas:
-    """Of one partition."""
-
-    leader: int
-    leader_epoch: int
-    replicas: list[int]
-    in_sync: list[int]
-
-    @property
-    def is_whole(self) -> bool:
-        return self.leader >= 0 and sorted(self.in_sync) == sorted(self.replicas)
-
-
-@dataclass(slots=True, frozen=True)
-class View:
-    """The cluster as one of its brokers sees it."""
-
-    brokers: set[int]
-    partitions: dict[tuple[str, int], Replicas]
-
-
-def view(port: int, *, deadline_s: float = DEADLINE_S) -> View:
-    answer = ask(port, MetadataRequest(topics=None), METADATA_VERSION, deadline_s=deadline_s)
-    return View(
-        brokers={each.node_id for each in answer.brokers},
-        partitions={
-            (topic.name, each.partition_index): Replicas(
-                each.leader_id, each.leader_epoch, each.replica_nodes, each.isr_nodes
-            )
-            for topic in answer.topics
-            for each in topic.partitions
-        },
-    )
 
 
 @dataclass(slots=True, frozen=True)

@@ -1,221 +1,31 @@
-"""One node of a cluster: a process of Barnabas or of the real Kafka, run from the same files."""
+"""Who plays a node of a cluster: Barnabas, or the real Kafka from the same files."""
 
 import os
-import signal
-import struct
-import subprocess
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 
-from tests.cluster.proxy import LOOPBACK
-from tests.conformance.brokers import PEERS, free_port
+from tests.conformance.brokers import PEERS
 
-ROOT = Path(__file__).parents[2]
-WITHIN = Path(__file__).parent / "within"
-TAIL_LINES = 40
-LINE_CHARACTERS = 240
-STOP_S = 20
+from barnabas.testing.node import BARNABAS, Node, Program, Role
+
+__all__ = ["BARNABAS", "KAFKA", "PROGRAMS", "Node", "Program", "Role"]
 
 
-@dataclass(slots=True, frozen=True)
-class Program:
-    """Two implementations of one set of commands."""
-
-    name: str
-    storage: tuple[str, ...]
-    """Formats a directory, with the flags of kafka-storage."""
-    start: tuple[str, ...]
-    """Runs a node of a properties file."""
-
-    def __str__(self) -> str:
-        return self.name
+def _java_options(node: Node) -> dict[str, str]:
+    # A JVM that lives for a minute had better not optimise for hours.
+    options = "-Dpeer.log.level=INFO -XX:TieredStopAtLevel=1"
+    if node.hosts_file.exists():
+        options += f" -Djdk.net.hosts.file={node.hosts_file}"
+    return {
+        "KAFKA_HEAP_OPTS": os.environ.get("KAFKA_HEAP_OPTS", "-Xmx256M"),
+        "KAFKA_OPTS": options,
+    }
 
 
-_barnabas = (sys.executable, "-m", "barnabas.cli")
-_kafka = (str(PEERS / "kafka"), "tool")
+_tool = (str(PEERS / "kafka"), "tool")
 
-BARNABAS = Program("barnabas", (*_barnabas, "storage"), (*_barnabas, "start"))
-KAFKA = Program("kafka", (*_kafka, "storage"), (*_kafka, "kafka.Kafka"))
+KAFKA = Program(
+    "kafka",
+    storage=(*_tool, "storage"),
+    start=(*_tool, "kafka.Kafka"),
+    environment=_java_options,
+)
 PROGRAMS = {program.name: program for program in (BARNABAS, KAFKA)}
-
-
-@dataclass(slots=True, frozen=True)
-class Role:
-    """What a node is, and who plays it."""
-
-    program: Program
-    broker: bool = True
-    controller: bool = True
-
-    @property
-    def names(self) -> str:
-        named = {"broker": self.broker, "controller": self.controller}
-        return ",".join(name for name, is_one in named.items() if is_one)
-
-
-class Node:
-    """Its files are in `directory`: server.properties, the data in `log`, what it says."""
-
-    def __init__(self, node_id: int, role: Role, directory: Path, *, host: str = LOOPBACK) -> None:
-        self.node_id = node_id
-        self.role = role
-        self.program = role.program
-        self.directory = directory
-        self.host = host
-        self.port = free_port()
-        """Where clients connect."""
-        self.broker_port = self.port + 1
-        self.controller_port = free_port()
-        self.is_paused = False
-        self._process: subprocess.Popen[bytes] | None = None
-        directory.mkdir(parents=True, exist_ok=True)
-        self._disk.write_bytes(struct.pack("d", 0))
-
-    @property
-    def bootstrap(self) -> str:
-        return f"{LOOPBACK}:{self.port}"
-
-    @property
-    def data(self) -> Path:
-        return self.directory / "log"
-
-    @property
-    def properties_file(self) -> Path:
-        return self.directory / "server.properties"
-
-    @property
-    def hosts_file(self) -> Path:
-        return self.directory / "hosts"
-
-    @property
-    def log_file(self) -> Path:
-        return self.directory / "server.log"
-
-    @property
-    def _disk(self) -> Path:
-        return self.directory / "disk"
-
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process else None
-
-    @property
-    def is_running(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
-    def configure(self, settings: Mapping[str, str]) -> None:
-        """Write its file: the listeners are known here, the rest is given."""
-        ports: dict[str, int] = {}
-        if self.role.broker:
-            ports |= {"CLIENT": self.port, "BROKER": self.broker_port}
-        if self.role.controller:
-            ports["CONTROLLER"] = self.controller_port
-        advertised = {name: LOOPBACK if name == "CLIENT" else self.host for name in ports}
-        own = {
-            "process.roles": self.role.names,
-            "node.id": str(self.node_id),
-            "controller.listener.names": "CONTROLLER",
-            "listeners": ",".join(f"{name}://{LOOPBACK}:{ports[name]}" for name in ports),
-            "advertised.listeners": ",".join(
-                f"{name}://{host}:{ports[name]}" for name, host in advertised.items()
-            ),
-            "listener.security.protocol.map": "CLIENT:PLAINTEXT,BROKER:PLAINTEXT,"
-            "CONTROLLER:PLAINTEXT",
-            "log.dirs": str(self.data),
-        }
-        if self.role.broker:
-            own["inter.broker.listener.name"] = "BROKER"
-        lines = [f"{key}={value}\n" for key, value in {**own, **settings}.items()]
-        self.properties_file.write_text("".join(lines))
-
-    def format(self, cluster_id: str, *flags: str) -> subprocess.Popen[bytes]:
-        """Begin to format its directory; whoever asked waits for it."""
-        command = [*self.program.storage, "format", "--cluster-id", cluster_id]
-        return self._run([*command, "--config", str(self.properties_file), *flags])
-
-    def start(self) -> None:
-        """Start the process; it is ready later."""
-        assert not self.is_running, f"node {self.node_id} already runs as pid {self.pid}"
-        self._process = self._run([*self.program.start, str(self.properties_file)])
-
-    def kill(self) -> None:
-        self.end(signal.SIGKILL)
-
-    def stop(self) -> None:
-        self.end(signal.SIGTERM)
-
-    def send(self, number: signal.Signals) -> None:
-        assert self._process is not None
-        self._process.send_signal(number)
-
-    def end(self, number: signal.Signals, *, deadline_s: float = STOP_S) -> int | None:
-        """Send the signal and wait for the end; the exit status."""
-        if self._process is not None:
-            self.send(number)
-        return self.await_end(deadline_s=deadline_s)
-
-    def await_end(self, *, deadline_s: float = STOP_S) -> int | None:
-        process, self._process = self._process, None
-        self.is_paused = False
-        if process is None:
-            return None
-        try:
-            return process.wait(deadline_s)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            raise TimeoutError(f"node {self.node_id}: no end within {deadline_s} s") from None
-
-    def pause(self) -> None:
-        self.send(signal.SIGSTOP)
-        self.is_paused = True
-
-    def resume(self) -> None:
-        if self._process is not None:
-            self._process.send_signal(signal.SIGCONT)
-        self.is_paused = False
-
-    def slow_disk(self, flush_s: float) -> None:
-        """From now on a flush takes so much longer (of Barnabas only; a JVM goes on as before)."""
-        with self._disk.open("r+b") as disk:
-            disk.write(struct.pack("d", flush_s))
-
-    def cpu_s(self) -> float:
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def said(self, lines: int = TAIL_LINES) -> str:
-        """The end of its log, headed by what became of it."""
-        text = self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
-        state = "running" if self.is_running else "not running"
-        heading = f"== node {self.node_id} ({self.program}, {self.role.names}): {state}"
-        return "\n".join(
-            [heading, *(line[:LINE_CHARACTERS] for line in text.splitlines()[-lines:])]
-        )
-
-    def _run(self, command: list[str]) -> subprocess.Popen[bytes]:
-        with self.log_file.open("ab") as log:
-            return subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env={**os.environ, **self._environment()},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-
-    def _environment(self) -> dict[str, str]:
-        # A JVM that lives for a minute had better not optimise for hours.
-        options = "-Dpeer.log.level=INFO -XX:TieredStopAtLevel=1"
-        if self.hosts_file.exists():
-            options += f" -Djdk.net.hosts.file={self.hosts_file}"
-        hosts = {"NODE_HOSTS": str(self.hosts_file)} if self.hosts_file.exists() else {}
-        return {
-            "PYTHONPATH": str(WITHIN),
-            "NODE_DISK": str(self._disk),
-            "KAFKA_HEAP_OPTS": os.environ.get("KAFKA_HEAP_OPTS", "-Xmx256M"),
-            "KAFKA_OPTS": options,
-            **hosts,
-        }

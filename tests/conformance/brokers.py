@@ -5,24 +5,20 @@ started on what the other wrote, and everything they say in `directory/server.lo
 """
 
 import contextlib
-import errno
 import os
-import random
 import signal
 import socket
 import struct
 import subprocess
 import sys
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-PEERS = Path(os.environ.get("PEERS", Path(__file__).parents[3] / "shared" / "peers"))
+from barnabas.testing.fleet import wait_until
+from barnabas.testing.ports import free_port
 
-# A process that dies and comes back needs its port again: one outside the range that the
-# kernel gives to outgoing connections.
-PORTS = range(20_000, 32_000, 2)
+PEERS = Path(os.environ.get("PEERS", Path(__file__).parents[3] / "shared" / "peers"))
 
 METADATA_V1_OF_NO_TOPICS = struct.pack(">ihhihi", 14, 3, 1, 1, -1, 0)
 
@@ -166,16 +162,6 @@ def peer_is_here() -> bool:
     return os.access(PEERS / "kafka", os.X_OK)
 
 
-def wait_until(
-    condition: Callable[[], object], what: str, deadline_s: float = 30, *, step_s: float = 0.05
-) -> None:
-    deadline = time.monotonic() + deadline_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"not within {deadline_s} s: {what}")
-        time.sleep(step_s)
-
-
 def is_alive(pid: int) -> bool:
     """Whether the process runs; one that ended and was not reaped yet does not."""
     try:
@@ -183,21 +169,6 @@ def is_alive(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
-
-
-def free_port() -> int:
-    """A loopback port that is free, and so is the next one: Kafka's controller takes it."""
-    for port in random.SystemRandom().sample(PORTS, 100):
-        if _is_free(port) and _is_free(port + 1):
-            return port
-    raise OSError(errno.EADDRINUSE, f"no free port in {PORTS}")
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe, contextlib.suppress(OSError):
-        probe.bind(("127.0.0.1", port))
-        return True
-    return False
 
 
 def connect(port: int, *, deadline_s: float = 10) -> socket.socket:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cluster.ask import ask, view
 from tests.cluster.cluster import Cluster, Quorum
 from tests.cluster.node import BARNABAS, KAFKA, Node, Program
 from tests.conformance.brokers import wait_until
@@ -22,6 +21,7 @@ from tests.conformance.cluster import (
     write,
 )
 
+from barnabas.testing.asking import ask, view
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic

@@ -6,7 +6,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from tests.cluster.ask import ask, quorum_view, view
+from tests.cluster.ask import quorum_view
 from tests.cluster.chaos.run import ChaosRun
 from tests.cluster.chaos.verify import records_on_disk
 from tests.cluster.cluster import Cluster, Quorum
@@ -14,6 +14,7 @@ from tests.cluster.node import BARNABAS, KAFKA, Node, Program
 from tests.conformance.brokers import peer, wait_until
 from tests.conformance.cluster import assert_no_complaints, read, write
 
+from barnabas.testing.asking import ask, view
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 

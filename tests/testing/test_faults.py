@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.cluster.ask import ask as ask_port
 from tests.testing.clients import consumer, poll_until, produce, producer, values
 
 from barnabas.testing import Broker
+from barnabas.testing.asking import ask as ask_port
 from barnabas.wire.apis import api
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from barnabas.testing.broker import Broker
+    from barnabas.testing.cluster import Cluster
     from barnabas.testing.errors import BrokerError
 
-__all__ = ["Broker", "BrokerError"]
+__all__ = ["Broker", "BrokerError", "Cluster"]
 
-_HOMES = {"Broker": "broker", "BrokerError": "errors"}
+_HOMES = {"Broker": "broker", "BrokerError": "errors", "Cluster": "cluster"}
 
 
 def __getattr__(name: str) -> object:

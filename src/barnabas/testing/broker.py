@@ -27,13 +27,7 @@ from barnabas.server.routes import Routes
 from barnabas.testing.clock import Clock, Loop
 from barnabas.testing.errors import BrokerError
 from barnabas.testing.faults import Faults
-from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
+from barnabas.testing.topics import as_text, creation, require_created
 
 T = TypeVar("T")
 
@@ -74,7 +68,7 @@ class Broker:
         port: int = 0,
         directory: Path | str | None = None,
     ) -> None:
-        self._given = {name: _text(value) for name, value in (settings or {}).items()}
+        self._given = {name: as_text(value) for name, value in (settings or {}).items()}
         self._port = port
         self._temporary = None if directory else TemporaryDirectory(prefix="barnabas-")
         self.directory = Path(directory or self._temporary.name)  # type: ignore[union-attr]
@@ -155,20 +149,8 @@ class Broker:
         self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None
     ) -> None:
         """Create a topic that can be used at once; BrokerError says why it cannot be."""
-        self._run(self._create_topic(name, partitions, config or {}))
-
-    async def _create_topic(self, name: str, partitions: int, config: Mapping[str, object]) -> None:
-        configs = [CreatableTopicConfig(name=key, value=_text(config[key])) for key in config]
-        topic = CreatableTopic(
-            name=name, num_partitions=partitions, replication_factor=1, configs=configs
-        )
-        response: CreateTopicsResponse = await self._node.controller.handle(
-            CreateTopicsRequest(topics=[topic])
-        )
-        result = response.topics[0]
-        if result.error_code:
-            code = ErrorCode.of(result.error_code)
-            raise BrokerError(f"Topic {name}: {code.name}: {result.error_message}")
+        request = creation(name, partitions, 1, config)
+        require_created(self._run(self._node.controller.handle(request)))
 
     # Within
 
@@ -246,11 +228,6 @@ class _Running:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-
-
-def _text(value: object) -> str:
-    """As server.properties has it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _keep_quiet() -> None:

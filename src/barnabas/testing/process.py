@@ -1,4 +1,6 @@
-"""Run by Python at its start where a test put this folder on PYTHONPATH: faults from within.
+"""The process of one node in a test cluster: the `barnabas` command, with faults from within.
+
+    python -m barnabas.testing.process start server.properties
 
 NODE_HOSTS names a hosts file that is looked at before the system's names are.
 NODE_DISK names a file of one float: for so many seconds each flush of a file waits.
@@ -6,6 +8,7 @@ NODE_DISK names a file of one float: for so many seconds each flush of a file wa
 
 import mmap
 import os
+import runpy
 import socket
 import struct
 import time
@@ -17,7 +20,15 @@ WRITES_PER_FLUSH = 50
 """A write that a slow disk holds up is held up so many times shorter than a flush."""
 
 
-def know_hosts(file: Path) -> None:
+def main() -> None:
+    if hosts := os.environ.get("NODE_HOSTS"):
+        _know_hosts(Path(hosts))
+    if disk := os.environ.get("NODE_DISK"):
+        _slow_down(Path(disk))
+    runpy.run_module("barnabas.cli", run_name="__main__", alter_sys=True)
+
+
+def _know_hosts(file: Path) -> None:
     lines = [line.split() for line in file.read_text().splitlines()]
     addresses = {name: address for address, name in lines}
     resolve = socket.getaddrinfo
@@ -28,7 +39,7 @@ def know_hosts(file: Path) -> None:
     socket.getaddrinfo = resolve_here
 
 
-def slow_down(file: Path) -> None:
+def _slow_down(file: Path) -> None:
     with file.open("r+b") as opened:
         delay_s = mmap.mmap(opened.fileno(), 8)
 
@@ -46,7 +57,5 @@ def slow_down(file: Path) -> None:
         setattr(os, name, delayed(getattr(os, name), 1 / WRITES_PER_FLUSH))
 
 
-if hosts := os.environ.get("NODE_HOSTS"):
-    know_hosts(Path(hosts))
-if disk := os.environ.get("NODE_DISK"):
-    slow_down(Path(disk))
+if __name__ == "__main__":
+    main()

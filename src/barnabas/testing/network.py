@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
+from barnabas.testing.ports import LOOPBACK
+
 CHUNK_BYTES = 65_536
-LOOPBACK = "127.0.0.1"
 ABORT_ON_CLOSE = struct.pack("ii", 1, 0)
 
 

@@ -1,0 +1,152 @@
+"""Brokers as processes: what befalls one, clients get over with the others."""
+
+import asyncio
+import contextlib
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.conformance.brokers import is_alive
+from tests.testing.clients import produce, values
+
+from barnabas.testing import BrokerError, Cluster
+from barnabas.testing.fleet import wait_until
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Cluster]:
+    with Cluster(brokers=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(running: Cluster) -> Iterator[Cluster]:
+    """Whatever the test did, the next one finds it whole."""
+    yield running
+    running.heal()
+    for number, node in running.nodes.items():
+        with contextlib.suppress(BrokerError):
+            running.resume(number)
+        if not node.is_running:
+            running.restart(number)
+    running.wait_until_healthy()
+
+
+def another_leads(cluster: Cluster, topic: str, former: int) -> None:
+    wait_until(lambda: cluster.leader_of(topic) != former, f"{topic} is led by another")
+
+
+def test_what_was_acknowledged_survives_the_kill_of_its_leader(cluster: Cluster) -> None:
+    cluster.create_topic("killed")
+    assert produce(cluster.bootstrap_servers, "killed", b"before") == []
+    leader = cluster.leader_of("killed")
+    cluster.kill(leader)
+    another_leads(cluster, "killed", leader)
+    assert produce(cluster.bootstrap_servers, "killed", b"after") == []
+    assert values(cluster.bootstrap_servers, "killed", 2) == [b"before", b"after"]
+    cluster.restart(leader)
+    cluster.wait_until_healthy()
+
+
+def test_a_broker_that_stands_still_is_replaced_and_comes_back(cluster: Cluster) -> None:
+    cluster.create_topic("paused")
+    leader = cluster.leader_of("paused")
+    cluster.pause(leader)
+    another_leads(cluster, "paused", leader)
+    assert produce(cluster.bootstrap_servers, "paused", b"meanwhile") == []
+    cluster.resume(leader)
+    cluster.wait_until_healthy()
+    assert values(cluster.bootstrap_servers, "paused", 1) == [b"meanwhile"]
+
+
+def test_the_larger_side_of_a_split_goes_on_and_the_smaller_follows_when_healed(
+    cluster: Cluster,
+) -> None:
+    cluster.create_topic("split")
+    alone = cluster.leader_of("split")
+    others = set(cluster.nodes) - {alone}
+    cluster.partition({alone}, others)
+    outside = cluster.nodes[min(others)]
+    wait_until(lambda: leader_seen_from(cluster, outside.node_id) in others, "they lead it")
+    assert produce(outside.bootstrap, "split", b"meanwhile") == []
+    cluster.heal()
+    cluster.wait_until_healthy()
+    assert values(cluster.bootstrap_servers, "split", 1) == [b"meanwhile"]
+
+
+def leader_seen_from(cluster: Cluster, number: int) -> int | None:
+    seen = cluster.view_from(number).get(("split", 0))
+    return seen and seen.leader
+
+
+def test_a_broker_that_is_restarted_has_what_it_had(cluster: Cluster) -> None:
+    cluster.create_topic("kept")
+    assert produce(cluster.bootstrap_servers, "kept", b"one") == []
+    for number in cluster.nodes:
+        cluster.restart(number)
+        cluster.wait_until_healthy()
+    assert values(cluster.bootstrap_servers, "kept", 1) == [b"one"]
+
+
+def test_one_that_is_stopped_hands_over_first(cluster: Cluster) -> None:
+    cluster.create_topic("handed")
+    leader = cluster.leader_of("handed")
+    cluster.stop(leader)
+    assert cluster.leader_of("handed") != leader
+    with pytest.raises(BrokerError, match=f"Broker {leader} does not run"):
+        cluster.kill(leader)
+
+
+def test_there_is_no_broker_beyond_the_last(cluster: Cluster) -> None:
+    with pytest.raises(ValueError, match="no broker 3, only 0, 1, 2"):
+        cluster.kill(3)
+    with pytest.raises(ValueError, match="no broker 7"):
+        cluster.partition({7})
+
+
+def test_a_topic_that_cannot_be_is_told(cluster: Cluster) -> None:
+    with pytest.raises(BrokerError, match="INVALID_TOPIC_EXCEPTION"):
+        cluster.create_topic("no/such")
+
+
+def test_an_asynchronous_test_has_one_as_well_and_nothing_is_left_of_it() -> None:
+    async def live() -> Cluster:
+        async with Cluster(brokers=1) as cluster:
+            assert cluster.nodes[0].is_running
+        return cluster
+
+    cluster = asyncio.run(live())
+    assert not cluster.nodes[0].is_running
+    assert not cluster.directory.exists()
+
+
+def test_settings_that_are_wrong_are_told_by_the_broker() -> None:
+    with pytest.raises(BrokerError, match=r"num\.partitions"), Cluster(1, {"num.partitions": "x"}):
+        pytest.fail("it started")
+
+
+PARENT = """
+import sys
+from barnabas.testing import Cluster
+with Cluster(brokers=1) as cluster:
+    print(cluster.nodes[0].pid, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_processes_end_with_the_test_however_that_ends(tmp_path: Path) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={"TMPDIR": str(tmp_path)},
+    )
+    with parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        assert is_alive(pid)
+        parent.send_signal(signal.SIGKILL)
+    wait_until(lambda: not is_alive(pid), "the broker has ended too")
