@@ -15,9 +15,10 @@ from barnabas.client.cluster.failures import told_by_network
 from barnabas.client.cluster.metadata import Metadata, TopicInfo
 from barnabas.client.cluster.nodes import Nodes
 from barnabas.client.cluster.patience import Deadline
-from barnabas.client.cluster.watch import Watch
+from barnabas.client.cluster.watch import ControllerWatch, Watch
 from barnabas.client.errors import KafkaError, KafkaException, fail, told_by_broker
 from barnabas.client.settings import ConnectionSettings
+from barnabas.config.addresses import Endpoint
 from barnabas.net.counters import Counters
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from barnabas.wire.peer import Answered
@@ -29,14 +30,24 @@ def ignore(_: KafkaError) -> None:
 
 
 class Cluster:
-    """The brokers, topics and coordinators of one cluster, and the connections to them."""
+    """The brokers, topics and coordinators of one cluster, and the connections to them.
+
+    With addresses of `controllers` to begin with it is they who are asked, and who are
+    `metadata.brokers`; nobody tells of topics then.
+    """
 
     def __init__(
-        self, settings: ConnectionSettings, told: Callable[[KafkaError], None] = ignore
+        self,
+        settings: ConnectionSettings,
+        told: Callable[[KafkaError], None] = ignore,
+        *,
+        controllers: Iterable[Endpoint] = (),
     ) -> None:
         self._settings = settings
-        self._nodes = Nodes(settings, told)
-        self._watch = Watch(self._nodes, self.ask, settings)
+        addresses = tuple(controllers)
+        self._nodes = Nodes(addresses or settings.bootstrap_servers, settings, told)
+        watch = ControllerWatch if addresses else Watch
+        self._watch = watch(self._nodes, self.ask, settings)
         self._coordinators = Coordinators(self._nodes, self.ask, settings)
 
     @property
@@ -126,13 +137,14 @@ class Cluster:
         error_of: Callable[[Any], int],
         *,
         deadline: Deadline,
+        newest_version: int | None = None,
     ) -> Any:
         """The answer of whoever coordinates `key`, found again whenever it has moved.
 
         `error_of` says where the response has its error code. A callable makes the request anew
         for each attempt. KafkaException _TIMED_OUT, with what was last wrong, after the deadline.
         """
-        return await self._coordinators.ask(kind, key, request, error_of, deadline)
+        return await self._coordinators.ask(kind, key, request, error_of, deadline, newest_version)
 
     async def coordinator(self, kind: Coordinator, key: str, deadline: Deadline) -> int:
         return await self._coordinators.find(kind, key, deadline)
@@ -158,12 +170,17 @@ class Cluster:
         self._watch.refresh()
 
     async def describe(
-        self, topics: Iterable[str] | None, *, timeout_ms: int, create: bool = False
+        self,
+        topics: Iterable[str] | None,
+        *,
+        timeout_ms: int,
+        create: bool = False,
+        to: int | None = None,
     ) -> MetadataResponse:
         """What a broker says of these topics, or of all; nothing of it is kept."""
         named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=named, allow_auto_topic_creation=create)
-        response: MetadataResponse = await self.ask(request, timeout_ms=timeout_ms)
+        response: MetadataResponse = await self.ask(request, to, timeout_ms=timeout_ms)
         if response.error_code:
             raise KafkaException(told_by_broker(response.error_code))
         return response

@@ -65,6 +65,7 @@ class Coordinators:
         request: Message | Callable[[], Message],
         error_of: Callable[[Any], int],
         deadline: Deadline,
+        newest_version: int | None = None,
     ) -> Any:
         """The coordinator's answer, of whatever node it is on by then."""
 
@@ -75,7 +76,13 @@ class Coordinators:
             this = request if isinstance(request, Message) else request()
             timeout_ms = min(deadline.left_ms(), self._settings.request_timeout_ms)
             try:
-                response = await self._ask(this, node_id, timeout_ms=timeout_ms, purpose=_PURPOSE)
+                response = await self._ask(
+                    this,
+                    node_id,
+                    timeout_ms=timeout_ms,
+                    purpose=_PURPOSE,
+                    newest_version=newest_version,
+                )
             except KafkaException as failure:
                 if failure.args[0].code() in _LOST:
                     self.forget(kind, key)

@@ -16,6 +16,7 @@ from barnabas.client.cluster.patience import Backoff, Deadline
 from barnabas.client.cluster.security import terms_of
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.settings import ConnectionSettings
+from barnabas.config.addresses import Endpoint
 from barnabas.net.counters import Counters
 from barnabas.net.peer import SocketPeer
 from barnabas.wire.peer import Answered
@@ -28,13 +29,18 @@ _PATIENCE_MS = 1_000
 class Nodes:
     """Everybody who can be asked."""
 
-    def __init__(self, settings: ConnectionSettings, told: Callable[[KafkaError], None]) -> None:
+    def __init__(
+        self,
+        addresses: Iterable[Endpoint],
+        settings: ConnectionSettings,
+        told: Callable[[KafkaError], None],
+    ) -> None:
         self.terms = terms_of(settings)
         self.loop = self.terms.loop
         self._settings = settings
         self._told = told
         self._at: dict[tuple[str, int], Node] = {}
-        self._bootstrap = [self._meet(*address) for address in settings.bootstrap_servers]
+        self._bootstrap = [self._meet(*address) for address in addresses]
         self._known: dict[int, Node] = {}
         self._are_all_down = False
         self.is_closed = False

@@ -10,15 +10,22 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-from barnabas.client.cluster.metadata import Metadata
+from barnabas.client.cluster.metadata import BrokerInfo, Metadata
 from barnabas.client.cluster.nodes import Nodes
 from barnabas.client.cluster.patience import Backoff, Deadline
 from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
 from barnabas.client.settings import ConnectionSettings
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.describe_cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 log = logging.getLogger(__name__)
+
+_CONTROLLERS = 2
+"""The endpoint type that asks for controllers, not brokers."""
 
 Ask = Callable[..., Coroutine[Any, Any, Any]]
 
@@ -105,14 +112,9 @@ class Watch:
     async def _refresh(self) -> None:
         self._has_news = self._is_wrong = False
         self._asked_s = self._loop.time()
-        asks_all = self._wants_all
-        request = MetadataRequest(
-            topics=None if asks_all else [MetadataRequestTopic(name=name) for name in self._wanted],
-            allow_auto_topic_creation=self._settings.allow_auto_create_topics,
-        )
         pause_ms: float = self._settings.metadata_max_age_ms
         try:
-            self._told(await self._ask(request), asks_all)
+            self._told(await self._question())
         except KafkaException as failure:
             self._failure = failure
             pause_ms = self._backoff.next_ms()
@@ -130,21 +132,48 @@ class Watch:
         if self._has_news:
             self._ask_by(self._loop.time())
 
-    def _told(self, response: MetadataResponse, asked_for_all: bool) -> None:
-        if response.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
+    async def _question(self) -> Metadata:
+        """What is known after a broker was asked; KafkaException if it did not answer well."""
+        asks_all = self._wants_all
+        request = MetadataRequest(
+            topics=None if asks_all else [MetadataRequestTopic(name=name) for name in self._wanted],
+            allow_auto_topic_creation=self._settings.allow_auto_create_topics,
+        )
+        response: MetadataResponse = await self._ask(request)
+        self._check(response.error_code)
+        return self.metadata.after(response, self._wanted, asked_for_all=asks_all)
+
+    def _check(self, error_code: int, message: str | None = None) -> None:
+        if error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
             self._nodes.begin_anew()
-        if response.error_code:
-            raise KafkaException(told_by_broker(response.error_code))
-        if not response.brokers:
+        if error_code:
+            raise KafkaException(told_by_broker(error_code, message))
+
+    def _told(self, metadata: Metadata) -> None:
+        if not metadata.brokers:
             raise KafkaException(told_by_broker(ErrorCode.BROKER_NOT_AVAILABLE, "it knows nobody"))
-        self.metadata = self.metadata.after(response, self._wanted, asked_for_all=asked_for_all)
-        self._nodes.learn(self.metadata.brokers.values())
+        self.metadata = metadata
+        self._nodes.learn(metadata.brokers.values())
         waiting, self._waiting = self._waiting, []
         for each in waiting:
             if not each.done():
                 each.set_result(None)
         for listener in self.listeners:
             try:
-                listener(self.metadata)
+                listener(metadata)
             except Exception:
                 log.exception("new metadata was not handled")
+
+
+class ControllerWatch(Watch):
+    """Keeps known who the controllers are: they tell of no topics (KIP-919)."""
+
+    async def _question(self) -> Metadata:
+        request = DescribeClusterRequest(endpoint_type=_CONTROLLERS)
+        response: DescribeClusterResponse = await self._ask(request)
+        self._check(response.error_code, response.error_message)
+        controllers = {
+            each.broker_id: BrokerInfo(each.broker_id, each.host, each.port, each.rack)
+            for each in response.brokers
+        }
+        return Metadata(response.cluster_id, response.controller_id, controllers)

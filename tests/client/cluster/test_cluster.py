@@ -1,0 +1,499 @@
+"""A client finds its cluster, whoever of it is there, and says why if nobody is."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+from tests.client.scripted import (
+    HOST,
+    HangUp,
+    ScriptedBroker,
+    a_partition,
+    metadata_of,
+    settings_of,
+)
+from tests.net.harness import a_free_port
+from tests.server.harness import on_a_loop
+
+from barnabas.client.cluster import Cluster, Deadline
+from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.client.settings import ConnectionSettings
+from barnabas.config.addresses import Endpoint
+from barnabas.wire.apis import ApiKey
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
+from barnabas.wire.messages.produce import ProduceRequest
+
+LIST = {ApiKey.LIST_GROUPS: lambda _: ListGroupsResponse()}
+
+
+@asynccontextmanager
+async def a_cluster(
+    *brokers: ScriptedBroker, told: list[KafkaError] | None = None, **settings: Any
+) -> AsyncIterator[Cluster]:
+    """A client of these, which know of each other."""
+    for broker in brokers:
+        broker.answers[ApiKey.METADATA] = lambda request: metadata_of(brokers, request)
+        await broker.start()
+    hear = (lambda _: None) if told is None else told.append
+    cluster = Cluster(settings_of(brokers, **settings), hear)
+    try:
+        yield cluster
+    finally:
+        await cluster.close()
+        for broker in brokers:
+            await broker.stop()
+
+
+def soon() -> Deadline:
+    return Deadline.after(4_000)
+
+
+async def until(condition: Any) -> None:
+    while not condition():
+        await asyncio.sleep(0.001)
+
+
+def code_of(caught: pytest.ExceptionInfo[KafkaException]) -> int:
+    error: KafkaError = caught.value.args[0]
+    return error.code()
+
+
+# Topics
+
+
+@on_a_loop
+async def test_a_wanted_topic_becomes_known() -> None:
+    async with a_cluster(ScriptedBroker(topics={"orders": 2})) as cluster:
+        assert cluster.metadata.topics == {}
+        topic = await cluster.topic("orders", deadline=soon())
+        assert [each.leader for each in topic.partitions] == [1, 1]
+        assert cluster.metadata.cluster_id == "castle"
+
+
+@on_a_loop
+async def test_all_topics_wanted_in_one_turn_are_asked_for_at_once() -> None:
+    broker = ScriptedBroker(topics={"a": 1, "b": 1, "c": 1})
+    async with a_cluster(broker) as cluster:
+        cluster.want(["a"])
+        cluster.want(["b", "c"])
+        await until(lambda: len(cluster.metadata.topics) == 3)
+        assert [len(each.topics) for each in broker.asked(ApiKey.METADATA)] == [3]
+
+
+@on_a_loop
+async def test_a_topic_wanted_while_an_answer_is_awaited_is_asked_for_after_it() -> None:
+    broker = ScriptedBroker(topics={"a": 1, "b": 1})
+    async with a_cluster(broker) as cluster:
+        gate = asyncio.Event()
+
+        async def late(request: MetadataRequest) -> MetadataResponse:
+            await gate.wait()
+            return metadata_of([broker], request)
+
+        broker.answers[ApiKey.METADATA] = late
+        cluster.want(["a"])
+        await until(lambda: broker.asked(ApiKey.METADATA))
+        cluster.want(["b"])
+        gate.set()
+        await until(lambda: len(cluster.metadata.topics) == 2)
+
+
+@on_a_loop
+async def test_a_topic_that_does_not_exist_yet_is_waited_for() -> None:
+    broker = ScriptedBroker()
+    async with a_cluster(broker) as cluster:
+        waiting = asyncio.ensure_future(cluster.topic("orders", deadline=soon()))
+        await until(lambda: len(broker.asked(ApiKey.METADATA)) > 2)
+        broker.topics["orders"] = 1
+        assert len((await waiting).partitions) == 1
+
+
+@on_a_loop
+async def test_a_topic_that_never_comes_is_reported_after_the_deadline() -> None:
+    async with a_cluster(ScriptedBroker()) as cluster:
+        with pytest.raises(KafkaException, match="orders") as caught:
+            await cluster.topic("orders", deadline=Deadline.after(50))
+        assert code_of(caught) == KafkaError.UNKNOWN_TOPIC_OR_PART
+        assert cluster.metadata.topics["orders"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@on_a_loop
+async def test_an_error_that_does_not_pass_is_reported_at_once() -> None:
+    broker = ScriptedBroker()
+    async with a_cluster(broker) as cluster:
+
+        def refuse(request: MetadataRequest) -> MetadataResponse:
+            response = metadata_of([broker], request)
+            response.topics[0].error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            return response
+
+        broker.answers[ApiKey.METADATA] = refuse
+        with pytest.raises(KafkaException) as caught:
+            await cluster.topic("orders", deadline=soon())
+        assert code_of(caught) == KafkaError.TOPIC_AUTHORIZATION_FAILED
+
+
+@on_a_loop
+async def test_a_partition_without_a_leader_is_asked_about_until_it_has_one() -> None:
+    broker = ScriptedBroker(topics={"orders": 1})
+    async with a_cluster(broker) as cluster:
+
+        def leaderless(request: MetadataRequest) -> MetadataResponse:
+            response = metadata_of([broker], request)
+            if len(broker.asked(ApiKey.METADATA)) < 3:
+                response.topics[0].partitions = [a_partition(0, -1)]
+            return response
+
+        broker.answers[ApiKey.METADATA] = leaderless
+        cluster.want(["orders"])
+        known = cluster
+        await until(lambda: (p := known.metadata.leader("orders", 0)) and p.leader == 1)
+
+
+@on_a_loop
+async def test_a_refresh_asks_again_and_tells_the_listeners() -> None:
+    broker = ScriptedBroker(topics={"orders": 1})
+    async with a_cluster(broker) as cluster:
+        heard: list[int] = []
+        cluster.listen(lambda metadata: heard.append(len(metadata.topics["orders"].partitions)))
+        await cluster.topic("orders", deadline=soon())
+        broker.topics["orders"] = 2
+        cluster.refresh()
+        cluster.refresh()
+        await until(lambda: len(heard) == 2)
+        assert heard == [1, 2]
+        assert len(broker.asked(ApiKey.METADATA)) == 2
+
+
+@on_a_loop
+async def test_what_is_known_is_asked_for_again_when_it_has_come_of_age() -> None:
+    broker = ScriptedBroker(topics={"orders": 1})
+    async with a_cluster(broker, metadata_max_age_ms=10) as cluster:
+        cluster.want(["orders"])
+        await until(lambda: len(broker.asked(ApiKey.METADATA)) > 3)
+
+
+@on_a_loop
+async def test_whoever_wants_all_topics_gets_those_that_come_later_too() -> None:
+    broker = ScriptedBroker(topics={"a": 1})
+    async with a_cluster(broker, metadata_max_age_ms=10) as cluster:
+        cluster.want_all()
+        await until(lambda: set(cluster.metadata.topics) == {"a"})
+        broker.topics["b"] = 1
+        await until(lambda: set(cluster.metadata.topics) == {"a", "b"})
+
+
+@on_a_loop
+async def test_a_description_is_of_the_moment_and_not_kept() -> None:
+    broker = ScriptedBroker(topics={"a": 1, "b": 2})
+    async with a_cluster(broker) as cluster:
+        everything = await cluster.describe(None, timeout_ms=1_000)
+        assert [each.name for each in everything.topics] == ["a", "b"]
+        one = await cluster.describe(["b"], timeout_ms=1_000)
+        assert len(one.topics[0].partitions) == 2
+        assert not broker.asked(ApiKey.METADATA)[1].allow_auto_topic_creation
+        assert cluster.metadata.topics == {}
+
+
+# Asking
+
+
+@on_a_loop
+async def test_anybody_answers() -> None:
+    async with a_cluster(ScriptedBroker(LIST)) as cluster:
+        assert isinstance(await cluster.ask(ListGroupsRequest()), ListGroupsResponse)
+
+
+@on_a_loop
+async def test_a_node_is_asked_even_before_it_was_heard_of() -> None:
+    first, second = ScriptedBroker(LIST), ScriptedBroker(LIST, node_id=2)
+    async with a_cluster(first, second) as cluster:
+        await cluster.ask(ListGroupsRequest(), to=2)
+        assert second.asked(ApiKey.LIST_GROUPS)
+        assert not first.asked(ApiKey.LIST_GROUPS)
+
+
+@on_a_loop
+async def test_a_node_that_the_cluster_does_not_have_is_told() -> None:
+    async with a_cluster(ScriptedBroker(LIST)) as cluster:
+        with pytest.raises(KafkaException, match="no broker 9") as caught:
+            await cluster.ask(ListGroupsRequest(), to=9)
+        assert code_of(caught) == KafkaError._UNKNOWN_BROKER
+        outcome = asyncio.get_running_loop().create_future()
+        cluster.send(9, ListGroupsRequest(), 1_000, outcome.set_result)
+        assert isinstance(await outcome, OSError)
+
+
+@on_a_loop
+async def test_the_clients_own_name_is_on_every_connection() -> None:
+    broker = ScriptedBroker(LIST)
+    async with a_cluster(broker, client_id="k") as cluster:
+        await cluster.ask(ListGroupsRequest(), to=1)
+        await cluster.ask(ListGroupsRequest(), to=1, purpose="fetch")
+        assert {each.client_id for each in broker.heard} == {"k"}
+        assert broker.connections == 2
+
+
+@on_a_loop
+async def test_an_address_to_begin_with_and_the_broker_there_share_a_connection() -> None:
+    broker = ScriptedBroker({**LIST}, topics={"orders": 1})
+    async with a_cluster(broker) as cluster:
+        await cluster.topic("orders", deadline=soon())
+        await cluster.ask(ListGroupsRequest(), to=1)
+        assert broker.connects == 1
+
+
+@on_a_loop
+async def test_another_broker_is_asked_when_one_hangs_up() -> None:
+    def hang_up(_: ListGroupsRequest) -> None:
+        raise HangUp
+
+    first, second = ScriptedBroker(LIST), ScriptedBroker({ApiKey.LIST_GROUPS: hang_up}, node_id=2)
+    async with a_cluster(first, second) as cluster:
+        for _ in range(10):
+            await cluster.ask(ListGroupsRequest())
+        assert len(first.asked(ApiKey.LIST_GROUPS)) == 10
+
+
+@on_a_loop
+async def test_a_broker_that_is_down_is_passed_over_and_found_again() -> None:
+    first, second = ScriptedBroker(LIST), ScriptedBroker(LIST, node_id=2)
+    async with a_cluster(first, second) as cluster:
+        await cluster.ask(ListGroupsRequest(), to=1)
+        await first.stop()
+        for _ in range(5):
+            await cluster.ask(ListGroupsRequest())
+        await first.start()
+        while not first.connections:
+            with suppress(KafkaException):
+                await cluster.ask(ListGroupsRequest(), to=1)
+            await asyncio.sleep(0.001)
+
+
+@on_a_loop
+async def test_when_nobody_known_answers_the_first_addresses_are_asked_again() -> None:
+    old, new = ScriptedBroker(LIST, topics={"orders": 1}), ScriptedBroker(LIST, node_id=7)
+    async with a_cluster(old) as cluster, new:
+        elsewhere = ScriptedBroker(LIST, node_id=5)
+        await elsewhere.start()
+        old.answers[ApiKey.METADATA] = lambda request: metadata_of([elsewhere], request)
+        cluster.want(["orders"])
+        await until(lambda: 5 in cluster.metadata.brokers)
+        await elsewhere.stop()
+        old.answers[ApiKey.METADATA] = lambda request: metadata_of([new], request)
+        cluster.refresh()
+        await until(lambda: 7 in cluster.metadata.brokers)
+
+
+@on_a_loop
+async def test_a_cluster_that_says_so_is_looked_for_anew() -> None:
+    first, second = ScriptedBroker(topics={"orders": 1}), ScriptedBroker(node_id=2)
+    async with a_cluster(first) as cluster, second:
+        second.answers[ApiKey.METADATA] = lambda _: MetadataResponse(
+            error_code=ErrorCode.REBOOTSTRAP_REQUIRED
+        )
+        first.answers[ApiKey.METADATA] = lambda request: metadata_of([second], request)
+        cluster.want(["orders"])
+        await until(lambda: 2 in cluster.metadata.brokers)
+        first.answers[ApiKey.METADATA] = lambda request: metadata_of([first], request)
+        cluster.refresh()
+        await until(lambda: 1 in cluster.metadata.brokers)
+
+
+@on_a_loop
+async def test_nobody_answers_and_every_address_is_named_with_its_reason() -> None:
+    ports = [a_free_port(), a_free_port()]
+    addresses = tuple(Endpoint("127.0.0.1", port) for port in ports)
+    cluster = Cluster(ConnectionSettings(bootstrap_servers=addresses, retry_backoff_ms=10))
+    with pytest.raises(KafkaException) as caught:
+        await cluster.ask(ListGroupsRequest(), timeout_ms=100)
+    assert code_of(caught) == KafkaError._ALL_BROKERS_DOWN
+    for port in ports:
+        assert f"127.0.0.1:{port}: Connection refused" in caught.value.args[0].str()
+    await cluster.close()
+
+
+@on_a_loop
+async def test_a_name_that_nobody_knows_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: Any, **__: Any) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    cluster = Cluster(ConnectionSettings(bootstrap_servers=(Endpoint("castle.invalid", 1),)))
+    with pytest.raises(KafkaException, match=r"castle\.invalid:1: Name or") as caught:
+        await cluster.ask(ListGroupsRequest(), timeout_ms=100)
+    assert code_of(caught) == KafkaError._RESOLVE
+    await cluster.close()
+
+
+@on_a_loop
+async def test_an_address_where_nothing_answers_does_not_hold_up_the_next() -> None:
+    silent = socket.create_server(("127.0.0.1", 0))
+    broker = ScriptedBroker(LIST)
+    async with broker:
+        addresses = (Endpoint("127.0.0.1", silent.getsockname()[1]), broker.endpoint)
+        cluster = Cluster(ConnectionSettings(bootstrap_servers=addresses))
+        await cluster.ask(ListGroupsRequest())
+        await cluster.close()
+    silent.close()
+
+
+@on_a_loop
+async def test_no_answer_in_time_is_told() -> None:
+    async with a_cluster(ScriptedBroker({ApiKey.LIST_GROUPS: lambda _: None})) as cluster:
+        with pytest.raises(KafkaException) as caught:
+            await cluster.ask(ListGroupsRequest(), to=1, timeout_ms=50)
+        assert code_of(caught) == KafkaError._TIMED_OUT
+
+
+@on_a_loop
+async def test_an_api_that_the_broker_does_not_serve_is_told_at_once() -> None:
+    async with a_cluster(ScriptedBroker()) as cluster:
+        with pytest.raises(KafkaException, match="does not serve ListGroups") as caught:
+            await cluster.ask(ListGroupsRequest())
+        assert code_of(caught) == KafkaError.UNSUPPORTED_VERSION
+
+
+@on_a_loop
+async def test_versions_are_the_newest_that_both_know_or_as_capped() -> None:
+    broker = ScriptedBroker(
+        LIST, versions={ApiKey.LIST_GROUPS: (0, 4), ApiKey.API_VERSIONS: (0, 2)}
+    )
+    async with a_cluster(broker) as cluster:
+        assert cluster.version(1, ApiKey.LIST_GROUPS) is None
+        await cluster.ask(ListGroupsRequest(), to=1)
+        assert cluster.version(1, ApiKey.LIST_GROUPS) == 4
+        await cluster.ask(ListGroupsRequest(), to=1, newest_version=2)
+        versions = [each.version for each in broker.heard if each.key == ApiKey.LIST_GROUPS]
+        assert versions == [4, 2]
+
+
+@on_a_loop
+async def test_a_request_without_acknowledgement_is_over_when_it_has_left() -> None:
+    broker = ScriptedBroker({**LIST, ApiKey.PRODUCE: lambda _: None})
+    async with a_cluster(broker) as cluster:
+        await cluster.ask(ListGroupsRequest(), to=1)
+        left = asyncio.get_running_loop().create_future()
+        request = ProduceRequest(acks=0, timeout_ms=1_000)
+        cluster.send(1, request, 1_000, left.set_result)
+        cluster.send(1, request, 1_000, None)
+        assert await left is None
+        await cluster.ask(ListGroupsRequest(), to=1)
+        assert len(broker.asked(ApiKey.PRODUCE)) == 2
+
+
+# News for whoever has an error_cb
+
+
+@on_a_loop
+async def test_a_broker_that_falls_is_told_once_and_so_is_that_all_are_down() -> None:
+    told: list[KafkaError] = []
+    broker = ScriptedBroker(LIST)
+    async with a_cluster(broker, told=told) as cluster:
+        await cluster.ask(ListGroupsRequest(), to=1)
+        await broker.stop()
+        with pytest.raises(KafkaException):
+            await cluster.ask(ListGroupsRequest(), timeout_ms=200)
+        assert [each.code() for each in told] == [
+            KafkaError._TRANSPORT,
+            KafkaError._ALL_BROKERS_DOWN,
+        ]
+        await broker.start()
+        await cluster.ask(ListGroupsRequest())
+        await broker.stop()
+        with pytest.raises(KafkaException):
+            await cluster.ask(ListGroupsRequest(), timeout_ms=200)
+        assert len(told) == 4, "what came back can fall again"
+
+
+@on_a_loop
+async def test_a_connection_that_nobody_uses_may_be_closed_without_a_word() -> None:
+    told: list[KafkaError] = []
+    broker = ScriptedBroker(LIST)
+    async with a_cluster(broker, told=told) as cluster:
+        await cluster.ask(ListGroupsRequest(), to=1)
+        broker.hang_up()
+        await until(lambda: cluster.version(1, ApiKey.LIST_GROUPS) is None)
+        await cluster.ask(ListGroupsRequest(), to=1)
+        assert told == []
+
+
+@on_a_loop
+async def test_an_idle_connection_is_closed() -> None:
+    broker = ScriptedBroker(LIST)
+    async with a_cluster(broker, connections_max_idle_ms=20) as cluster:
+        await cluster.ask(ListGroupsRequest(), to=1)
+        await until(lambda: broker.connections == 0)
+        await cluster.ask(ListGroupsRequest(), to=1)
+
+
+@on_a_loop
+async def test_what_goes_over_the_connections_is_counted() -> None:
+    broker = ScriptedBroker(LIST)
+    async with a_cluster(broker) as cluster:
+        for _ in range(3):
+            await cluster.ask(ListGroupsRequest(), to=1)
+        node_id, counters = cluster.counters[f"127.0.0.1:{broker.port}"]
+        assert node_id == 1
+        assert counters.requests_by_api[ApiKey.LIST_GROUPS] == 3
+        assert counters.requests == counters.responses == 5  # ApiVersions and Metadata too
+        assert counters.bytes_out > 100
+        assert counters.bytes_in > 100
+        assert counters.latency_s > 0
+        assert counters.connections == 1
+        assert counters.unanswered == 0
+
+
+@on_a_loop
+async def test_closing_tells_whoever_waits_and_opens_nothing_again() -> None:
+    broker = ScriptedBroker({ApiKey.LIST_GROUPS: lambda _: None})
+    async with a_cluster(broker) as cluster:
+        waiting = [
+            asyncio.ensure_future(cluster.ask(ListGroupsRequest())),
+            asyncio.ensure_future(cluster.topic("missing", deadline=soon())),
+        ]
+        await until(lambda: broker.asked(ApiKey.LIST_GROUPS))
+        await cluster.close()
+        for each in await asyncio.gather(*waiting, return_exceptions=True):
+            assert isinstance(each, KafkaException)
+        with pytest.raises(KafkaException):
+            await cluster.ask(ListGroupsRequest())
+        await until(lambda: broker.connections == 0)
+
+
+# Controllers
+
+
+@on_a_loop
+async def test_controllers_are_found_by_what_they_tell_of_each_other() -> None:
+    first, second = ScriptedBroker(LIST), ScriptedBroker(LIST, node_id=2)
+    async with first, second:
+
+        def describe(request: DescribeClusterRequest) -> DescribeClusterResponse:
+            assert request.endpoint_type == 2
+            return DescribeClusterResponse(
+                cluster_id="castle",
+                controller_id=2,
+                brokers=[
+                    DescribeClusterBroker(broker_id=each.node_id, host=HOST, port=each.port)
+                    for each in (first, second)
+                ],
+            )
+
+        first.answers[ApiKey.DESCRIBE_CLUSTER] = describe
+        cluster = Cluster(ConnectionSettings(), controllers=[first.endpoint])
+        await cluster.ask(ListGroupsRequest(), to=2)
+        assert cluster.metadata.controller_id == 2
+        assert set(cluster.metadata.brokers) == {1, 2}
+        assert not first.asked(ApiKey.METADATA)
+        await cluster.close()

@@ -1,0 +1,161 @@
+"""A coordinator is found, remembered, and found again when it has moved."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.client.cluster.test_cluster import a_cluster, code_of, soon, until
+from tests.client.scripted import HangUp, ScriptedBroker
+from tests.server.harness import on_a_loop
+
+from barnabas.client.cluster import Cluster, Coordinator, Deadline
+from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.wire.apis import ApiKey
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.find_coordinator import FindCoordinatorResponse
+from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+
+BEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+
+
+def beating(*codes: int) -> dict[ApiKey, Any]:
+    """Answers to heartbeats, with these errors one after the other and none from then on."""
+    left = list(codes)
+    return {
+        ApiKey.HEARTBEAT: lambda _: HeartbeatResponse(error_code=left.pop(0) if left else 0),
+    }
+
+
+async def beat(cluster: Cluster, deadline: Deadline | None = None) -> HeartbeatResponse:
+    response: HeartbeatResponse = await cluster.ask_coordinator(
+        Coordinator.GROUP,
+        "g",
+        BEAT,
+        lambda response: response.error_code,
+        deadline=deadline or soon(),
+    )
+    return response
+
+
+@on_a_loop
+async def test_it_is_found_once_and_then_known() -> None:
+    broker = ScriptedBroker(beating())
+    async with a_cluster(broker) as cluster:
+        for _ in range(3):
+            assert (await beat(cluster)).error_code == 0
+        assert len(broker.asked(ApiKey.FIND_COORDINATOR)) == 1
+        assert await cluster.coordinator(Coordinator.GROUP, "g", soon()) == 1
+        cluster.forget_coordinator(Coordinator.GROUP, "g")
+        await cluster.coordinator(Coordinator.GROUP, "g", soon())
+        assert len(broker.asked(ApiKey.FIND_COORDINATOR)) == 2
+
+
+@on_a_loop
+async def test_it_is_found_again_when_it_has_moved() -> None:
+    old = ScriptedBroker(beating(ErrorCode.NOT_COORDINATOR))
+    new = ScriptedBroker(beating(), node_id=2)
+    async with a_cluster(old, new) as cluster:
+        moved = iter([old, new])
+
+        def find(request: Any) -> FindCoordinatorResponse:
+            return next(moved)._coordinator(request)
+
+        old.answers[ApiKey.FIND_COORDINATOR] = new.answers[ApiKey.FIND_COORDINATOR] = find
+        assert (await beat(cluster)).error_code == 0
+        assert len(old.asked(ApiKey.HEARTBEAT)) == len(new.asked(ApiKey.HEARTBEAT)) == 1
+
+
+@on_a_loop
+async def test_one_that_still_loads_is_asked_again_without_being_looked_for() -> None:
+    broker = ScriptedBroker(beating(*[ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 3))
+    async with a_cluster(broker) as cluster:
+        assert (await beat(cluster)).error_code == 0
+        assert len(broker.asked(ApiKey.HEARTBEAT)) == 4
+        assert len(broker.asked(ApiKey.FIND_COORDINATOR)) == 1
+
+
+@on_a_loop
+async def test_one_that_is_not_there_yet_is_waited_for() -> None:
+    broker = ScriptedBroker(beating())
+    async with a_cluster(broker) as cluster:
+
+        def find(request: Any) -> FindCoordinatorResponse:
+            response = broker._coordinator(request)
+            if len(broker.asked(ApiKey.FIND_COORDINATOR)) < 3:
+                response.coordinators[0].error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            return response
+
+        broker.answers[ApiKey.FIND_COORDINATOR] = find
+        assert await cluster.coordinator(Coordinator.GROUP, "g", soon()) == 1
+
+
+@on_a_loop
+async def test_a_lost_connection_is_no_reason_to_give_up() -> None:
+    broker = ScriptedBroker()
+    async with a_cluster(broker) as cluster:
+
+        def once(_: HeartbeatRequest) -> HeartbeatResponse:
+            if len(broker.asked(ApiKey.HEARTBEAT)) == 1:
+                raise HangUp
+            return HeartbeatResponse()
+
+        broker.answers[ApiKey.HEARTBEAT] = once
+        assert (await beat(cluster)).error_code == 0
+
+
+@on_a_loop
+async def test_an_error_that_is_not_about_the_coordinator_is_the_callers() -> None:
+    async with a_cluster(ScriptedBroker(beating(ErrorCode.ILLEGAL_GENERATION))) as cluster:
+        assert (await beat(cluster)).error_code == ErrorCode.ILLEGAL_GENERATION
+
+
+@on_a_loop
+async def test_after_the_deadline_it_is_told_what_was_last_wrong() -> None:
+    broker = ScriptedBroker(beating(*[ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 1000))
+    async with a_cluster(broker) as cluster:
+        with pytest.raises(KafkaException, match="loading") as caught:
+            await beat(cluster, Deadline.after(50))
+        assert code_of(caught) == KafkaError._TIMED_OUT
+
+
+@on_a_loop
+async def test_a_refusal_is_told_at_once() -> None:
+    broker = ScriptedBroker(beating())
+    async with a_cluster(broker) as cluster:
+
+        def refuse(request: Any) -> FindCoordinatorResponse:
+            response = broker._coordinator(request)
+            response.coordinators[0].error_code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+            return response
+
+        broker.answers[ApiKey.FIND_COORDINATOR] = refuse
+        with pytest.raises(KafkaException) as caught:
+            await cluster.coordinator(Coordinator.GROUP, "g", soon())
+        assert code_of(caught) == KafkaError.GROUP_AUTHORIZATION_FAILED
+
+
+@on_a_loop
+async def test_an_older_broker_is_asked_for_one_key() -> None:
+    broker = ScriptedBroker(beating(), versions={ApiKey.FIND_COORDINATOR: (0, 2)})
+    async with a_cluster(broker) as cluster:
+        assert (await beat(cluster)).error_code == 0
+        assert broker.asked(ApiKey.FIND_COORDINATOR)[0].key == "g"
+
+
+@on_a_loop
+async def test_what_waits_at_the_coordinator_holds_up_nothing_else() -> None:
+    gate = asyncio.Event()
+
+    async def late(_: HeartbeatRequest) -> HeartbeatResponse:
+        await gate.wait()
+        return HeartbeatResponse()
+
+    answers = {ApiKey.HEARTBEAT: late, ApiKey.LIST_GROUPS: lambda _: ListGroupsResponse()}
+    broker = ScriptedBroker(answers)
+    async with a_cluster(broker) as cluster:
+        waiting = asyncio.ensure_future(beat(cluster))
+        await until(lambda: broker.asked(ApiKey.HEARTBEAT))
+        await cluster.ask(ListGroupsRequest(), to=1)
+        gate.set()
+        await waiting

@@ -1,0 +1,105 @@
+"""What an answer to Metadata changes of what is known."""
+
+from collections.abc import Sequence
+
+from tests.client.scripted import a_partition
+
+from barnabas.client.cluster import Metadata
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+ID, OTHER_ID = b"i" * 16, b"o" * 16
+
+
+def told(
+    *partitions: MetadataResponsePartition,
+    name: str = "orders",
+    topic_id: bytes = ID,
+    error: int = 0,
+) -> MetadataResponse:
+    topic = MetadataResponseTopic(
+        name=name, topic_id=topic_id, error_code=error, partitions=list(partitions)
+    )
+    broker = MetadataResponseBroker(node_id=1, host="h", port=1, rack="r")
+    return MetadataResponse(brokers=[broker], topics=[topic], cluster_id="c", controller_id=1)
+
+
+def after(*answers: MetadataResponse, wanted: Sequence[str] = ("orders",)) -> Metadata:
+    metadata = Metadata()
+    for each in answers:
+        metadata = metadata.after(each, wanted)
+    return metadata
+
+
+def test_brokers_topics_and_ids_are_known() -> None:
+    metadata = after(told(a_partition(1, 2), a_partition(0, 1)))
+    assert metadata.cluster_id == "c"
+    assert metadata.brokers[1].rack == "r"
+    assert metadata.names == {ID: "orders"}
+    assert [each.index for each in metadata.topics["orders"].partitions] == [0, 1]
+
+
+def test_a_leader_is_found_and_what_is_not_known_is_none() -> None:
+    metadata = after(told(a_partition(0, 7, epoch=3)))
+    leader = metadata.leader("orders", 0)
+    assert leader is not None
+    assert (leader.leader, leader.leader_epoch) == (7, 3)
+    assert metadata.leader("orders", 1) is None
+    assert metadata.leader("orders", -1) is None
+    assert metadata.leader("nothing", 0) is None
+
+
+def test_a_newer_leader_epoch_does_not_give_way_to_an_older_one() -> None:
+    metadata = after(told(a_partition(0, 2, epoch=5)), told(a_partition(0, 1, epoch=4)))
+    assert metadata.topics["orders"].partitions[0].leader == 2
+
+
+def test_the_same_leader_epoch_brings_news_of_the_isr() -> None:
+    newer = a_partition(0, 2, epoch=5)
+    newer.isr_nodes = [2, 3]
+    metadata = after(told(a_partition(0, 2, epoch=5)), told(newer))
+    assert metadata.topics["orders"].partitions[0].isr == (2, 3)
+
+
+def test_a_topic_that_was_created_anew_begins_with_new_epochs() -> None:
+    metadata = after(
+        told(a_partition(0, 2, epoch=5)), told(a_partition(0, 1, epoch=0), topic_id=OTHER_ID)
+    )
+    assert metadata.topics["orders"].partitions[0].leader == 1
+    assert metadata.names == {OTHER_ID: "orders"}
+
+
+def test_a_topic_that_was_deleted_has_an_error_and_no_id() -> None:
+    gone = told(topic_id=bytes(16), error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    metadata = after(told(a_partition(0, 2)), gone)
+    assert metadata.topics["orders"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert not metadata.topics["orders"].is_settled
+    assert metadata.names == {}
+
+
+def test_topics_that_nobody_wants_are_forgotten() -> None:
+    known = after(told(a_partition(0, 2)))
+    metadata = known.after(told(a_partition(0, 2), name="other"), ["other"])
+    assert set(metadata.topics) == {"other"}
+
+
+def test_a_topic_that_this_answer_does_not_tell_of_stays_known() -> None:
+    known = after(told(a_partition(0, 2)))
+    metadata = known.after(told(a_partition(0, 2), name="other"), ["orders", "other"])
+    assert set(metadata.topics) == {"orders", "other"}
+
+
+def test_when_all_were_asked_for_a_wanted_one_that_is_missing_does_not_exist() -> None:
+    metadata = Metadata().after(told(a_partition(0, 2)), ["missing"], asked_for_all=True)
+    assert metadata.topics["missing"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert not metadata.topics["orders"].error
+
+
+def test_a_partition_without_a_leader_is_not_settled() -> None:
+    assert not after(told(a_partition(0, -1))).topics["orders"].is_settled
+    assert after(told(a_partition(0, 1))).topics["orders"].is_settled

@@ -1,0 +1,32 @@
+"""Pauses grow, and deadlines pass."""
+
+from barnabas.client.cluster import Backoff, Deadline
+
+
+def test_pauses_double_from_the_first_to_the_longest() -> None:
+    backoff = Backoff(100, 1_000, random=lambda: 0.5)
+    assert [backoff.next_ms() for _ in range(6)] == [100, 200, 400, 800, 1_000, 1_000]
+    backoff.reset()
+    assert backoff.next_ms() == 100
+
+
+def test_pauses_differ_by_up_to_a_fifth() -> None:
+    assert round(Backoff(100, 1_000, random=lambda: 0.0).next_ms()) == 80
+    assert round(Backoff(100, 1_000, random=lambda: 1.0).next_ms()) == 120
+
+
+def test_a_longest_pause_below_the_first_counts_for_nothing() -> None:
+    assert Backoff(100, 10, random=lambda: 0.5).next_ms() == 100
+
+
+def test_many_failures_in_a_row_are_no_trouble() -> None:
+    backoff = Backoff(100, 1_000, random=lambda: 0.5)
+    backoff.failures = 100_000
+    assert backoff.next_ms() == 1_000
+
+
+def test_a_deadline_that_has_passed_leaves_nothing() -> None:
+    assert Deadline.after(-5).passed
+    assert Deadline.after(-5).left_ms() == 0
+    assert not Deadline.after(60_000).passed
+    assert 59_000 < Deadline.after(60_000).left_ms() <= 60_000

@@ -1,0 +1,246 @@
+"""A broker on loopback that says what a test wants: it speaks the codec, and knows nothing else.
+
+    async with ScriptedBroker({ApiKey.LIST_GROUPS: lambda request: ListGroupsResponse()}) as broker:
+        cluster = Cluster(broker.settings())
+
+An answer is a function of the request: it returns the response, or None for no answer at all, or
+an awaitable of either, and may raise HangUp. ApiVersions tells of the APIs that have answers.
+Metadata and FindCoordinator know this broker alone, unless told otherwise. Requests of one
+connection are answered one after the other, as Kafka does it.
+"""
+
+import asyncio
+import inspect
+import ssl
+from collections.abc import Callable, Iterable, Mapping
+from struct import Struct
+from typing import Any, NamedTuple
+
+from barnabas.client.settings import ConnectionSettings
+from barnabas.config.addresses import Endpoint
+from barnabas.wire.apis import ApiKey, api
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.headers import RequestHeader, read_request_header, write_response_header
+from barnabas.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+from barnabas.wire.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from barnabas.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from barnabas.wire.outgoing import Outgoing
+from barnabas.wire.schema import Message
+
+HOST = "127.0.0.1"
+_LENGTH = Struct(">i")
+
+Answer = Callable[[Any], Any]
+
+
+class HangUp(Exception):  # noqa: N818 - what to do, not a fault
+    """Raised by an answer: close the connection instead."""
+
+
+class Heard(NamedTuple):
+    """One request that has come."""
+
+    key: ApiKey
+    version: int
+    client_id: str | None
+    request: Any
+
+
+class ScriptedBroker:
+    def __init__(
+        self,
+        answers: Mapping[ApiKey, Answer] | None = None,
+        *,
+        node_id: int = 1,
+        topics: Mapping[str, int] | None = None,
+        versions: Mapping[ApiKey, tuple[int, int]] | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.node_id = node_id
+        self.topics = dict(topics or {})  # name -> number of partitions, all led by this broker
+        self.versions = dict(versions or {})  # where they are not all that the codec knows
+        self.heard: list[Heard] = []
+        self.connects = 0
+        self.port = 0
+        self.answers: dict[ApiKey, Answer] = {
+            ApiKey.API_VERSIONS: lambda _: self._spoken(),
+            ApiKey.METADATA: self._metadata,
+            ApiKey.FIND_COORDINATOR: self._coordinator,
+            **(answers or {}),
+        }
+        self._tls = tls
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    async def __aenter__(self) -> "ScriptedBroker":
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Listen; after `stop` on the same port again."""
+        self._server = await asyncio.start_server(self._serve, HOST, self.port, ssl=self._tls)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Hang up on everybody and listen no more."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Close all connections; new ones are welcome."""
+        for writer in list(self._writers):
+            writer.transport.abort()
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint(HOST, self.port)
+
+    @property
+    def connections(self) -> int:
+        return len(self._writers)
+
+    def settings(self, **others: Any) -> ConnectionSettings:
+        """Settings of a client of this broker, in a hurry."""
+        return settings_of([self], **others)
+
+    def asked(self, key: ApiKey) -> list[Any]:
+        """All requests of an API that have come."""
+        return [each.request for each in self.heard if each.key == key]
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connects += 1
+        self._writers.add(writer)
+        try:
+            while True:
+                (length,) = _LENGTH.unpack(await reader.readexactly(4))
+                answer = await self._answer(await reader.readexactly(length))
+                if answer is not None:
+                    writer.write(answer)
+                    await writer.drain()
+        except (HangUp, OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            self._writers.discard(writer)
+            writer.close()
+
+    async def _answer(self, frame: bytes) -> bytes | None:
+        header, body = read_request_header(frame)
+        key = ApiKey(header.api_key)
+        lowest, highest = self._range(key)
+        if key == ApiKey.API_VERSIONS and not lowest <= header.api_version <= highest:
+            refusal = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+            return _frame(header._replace(api_version=0), refusal)
+        assert lowest <= header.api_version <= highest, "asked in a version that was not told of"
+        request = api(key).request.read_exactly(frame, header.api_version, body)
+        self.heard.append(Heard(key, header.api_version, header.client_id, request))
+        response = self.answers[key](request)
+        if inspect.isawaitable(response):
+            response = await response
+        return None if response is None else _frame(header, response)
+
+    def _range(self, key: ApiKey) -> tuple[int, int]:
+        known = api(key).stable_versions
+        return self.versions.get(key, (known.min, known.max))
+
+    def _spoken(self) -> ApiVersionsResponse:
+        ranges = [(key, *self._range(key)) for key in self.answers]
+        return ApiVersionsResponse(
+            api_keys=[
+                ApiVersion(api_key=key, min_version=lowest, max_version=highest)
+                for key, lowest, highest in ranges
+            ]
+        )
+
+    def _metadata(self, request: MetadataRequest) -> MetadataResponse:
+        return metadata_of([self], request)
+
+    def _coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+        place = {"node_id": self.node_id, "host": HOST, "port": self.port}
+        if not request.coordinator_keys:
+            return FindCoordinatorResponse(**place)
+        return FindCoordinatorResponse(
+            coordinators=[
+                Coordinator(key=key, error_code=0, error_message=None, **place)
+                for key in request.coordinator_keys
+            ]
+        )
+
+
+def settings_of(brokers: Iterable[ScriptedBroker], **others: Any) -> ConnectionSettings:
+    """Settings of a client of these brokers, in a hurry."""
+    hurried: dict[str, Any] = {
+        "request_timeout_ms": 5_000,
+        "connect_timeout_ms": 2_000,
+        "retry_backoff_ms": 5,
+        "retry_backoff_max_ms": 20,
+        "reconnect_backoff_ms": 5,
+        "reconnect_backoff_max_ms": 20,
+    }
+    addresses = tuple(broker.endpoint for broker in brokers)
+    return ConnectionSettings(bootstrap_servers=addresses, **{**hurried, **others})
+
+
+def metadata_of(brokers: Iterable[ScriptedBroker], request: MetadataRequest) -> MetadataResponse:
+    """What these brokers are, with the topics of each led by it."""
+    brokers = list(brokers)
+    leaders = {name: broker for broker in brokers for name in broker.topics}
+    asked = leaders if request.topics is None else [each.name for each in request.topics]
+    return MetadataResponse(
+        brokers=[
+            MetadataResponseBroker(node_id=each.node_id, host=HOST, port=each.port)
+            for each in brokers
+        ],
+        cluster_id="castle",
+        controller_id=brokers[0].node_id,
+        topics=[_topic(str(name), leaders.get(str(name))) for name in asked],
+    )
+
+
+def _topic(name: str, leader: ScriptedBroker | None) -> MetadataResponseTopic:
+    if leader is None:
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return MetadataResponseTopic(name=name, error_code=unknown, partitions=[])
+    return MetadataResponseTopic(
+        name=name,
+        error_code=0,
+        topic_id=topic_id(name),
+        partitions=[a_partition(index, leader.node_id) for index in range(leader.topics[name])],
+    )
+
+
+def a_partition(index: int, leader: int, epoch: int = 0) -> MetadataResponsePartition:
+    return MetadataResponsePartition(
+        partition_index=index,
+        error_code=ErrorCode.NONE if leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        leader_id=leader,
+        leader_epoch=epoch,
+        replica_nodes=[leader],
+        isr_nodes=[leader],
+    )
+
+
+def topic_id(name: str) -> bytes:
+    """The id of a scripted topic."""
+    return name.encode()[:16].rjust(16, b"\1")
+
+
+def _frame(header: RequestHeader, response: Message) -> bytes:
+    out = Outgoing()
+    write_response_header(header, out)
+    content = bytes(out) + response.write(header.api_version)
+    return _LENGTH.pack(len(content)) + content
