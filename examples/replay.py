@@ -1,0 +1,54 @@
+"""Read once more what was written between two times, in no group and without committing.
+
+python replay.py localhost:9092 orders 1700000000000 1700000060000
+"""
+
+import sys
+from collections.abc import Iterator
+
+from barnabas import Consumer, KafkaException, Message, TopicPartition
+
+
+def main(servers: str, topic: str, from_ms: str, to_ms: str) -> None:
+    consumer = Consumer(
+        {"bootstrap.servers": servers, "group.id": "replay", "enable.auto.commit": False}
+    )
+    try:
+        for message in between(consumer, topic, int(from_ms), int(to_ms)):
+            _, timestamp_ms = message.timestamp()
+            print(f"{timestamp_ms} {message.value().decode()}")
+    finally:
+        consumer.close()
+
+
+def between(consumer: Consumer, topic: str, from_ms: int, to_ms: int) -> Iterator[Message]:
+    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+    starts = consumer.offsets_for_times(
+        [TopicPartition(topic, partition, from_ms) for partition in partitions], timeout=10
+    )
+    ends = consumer.offsets_for_times(
+        [TopicPartition(topic, partition, to_ms) for partition in partitions], timeout=10
+    )
+    left = {}
+    for start, end in zip(starts, ends, strict=True):
+        if start.offset < 0:
+            continue  # nothing is as late as that
+        _, high = consumer.get_watermark_offsets(start, timeout=10)
+        last = end.offset if end.offset >= 0 else high
+        if start.offset < last:
+            left[start.partition] = last
+    consumer.assign([start for start in starts if start.partition in left])
+    while left:
+        message = consumer.poll(10)
+        if message is None:
+            raise TimeoutError(f"no record came; still missing up to {left}")
+        if message.error():
+            raise KafkaException(message.error())
+        if message.offset() < left.get(message.partition(), 0):
+            yield message
+        if message.offset() + 1 >= left.get(message.partition(), 0):
+            left.pop(message.partition(), None)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

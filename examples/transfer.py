@@ -1,0 +1,80 @@
+"""Read orders, write invoices, exactly once: records and offsets go in one transaction.
+
+Whatever happens, an order has one invoice: of a transaction that was not committed, readers see
+neither the invoices nor that the orders were read.
+
+    python transfer.py localhost:9092 billing orders invoices
+"""
+
+import json
+import sys
+
+from barnabas import Consumer, KafkaException, Message, Producer
+
+BATCH = 100
+WAIT_S = 1.0
+
+
+def main(servers: str, group: str, orders: str, invoices: str) -> int:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+        }
+    )
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": f"{group}-1"})
+    producer.init_transactions(30)
+    consumer.subscribe([orders])
+    billed = 0
+    idle = 0
+    try:
+        while idle < 5:
+            batch = consumer.consume(BATCH, timeout=WAIT_S)
+            idle = 0 if batch or not consumer.assignment() else idle + 1
+            if batch:
+                billed += bill(batch, consumer, producer, invoices)
+    finally:
+        consumer.close()
+    return billed
+
+
+def bill(batch: list[Message], consumer: Consumer, producer: Producer, invoices: str) -> int:
+    producer.begin_transaction()
+    try:
+        for message in batch:
+            if message.error():
+                raise KafkaException(message.error())
+            producer.produce(invoices, key=message.key(), value=invoice(message.value()))
+        producer.send_offsets_to_transaction(
+            consumer.position(consumer.assignment()), consumer.consumer_group_metadata()
+        )
+        producer.commit_transaction(30)
+    except KafkaException as exception:
+        if not exception.args[0].txn_requires_abort():
+            raise
+        producer.abort_transaction(30)
+        rewind(consumer, batch)
+        return 0
+    return len(batch)
+
+
+def rewind(consumer: Consumer, batch: list[Message]) -> None:
+    """An aborted batch is read again, from the first record of each partition."""
+    for position in consumer.committed(consumer.assignment(), timeout=30):
+        if position.offset < 0:
+            position.offset = min(
+                (m.offset() for m in batch if m.partition() == position.partition), default=0
+            )
+        consumer.seek(position)
+
+
+def invoice(order: bytes) -> bytes:
+    told = json.loads(order)
+    return json.dumps({"total": told["price"] * told["count"]}).encode()
+
+
+if __name__ == "__main__":
+    print(main(*sys.argv[1:]))

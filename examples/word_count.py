@@ -1,0 +1,80 @@
+"""Count words as they come, and keep the counts in a compacted topic.
+
+The counts are the state: a program that starts again reads them back before it goes on. They are
+written in the transaction that moves the offsets, so no word counts twice.
+
+    python word_count.py localhost:9092 lines counts
+"""
+
+import sys
+from collections import Counter
+
+from barnabas import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+WAIT_S = 1.0
+
+
+def main(servers: str, lines: str, counts: str) -> Counter[str]:
+    totals = restore(servers, counts)
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": f"{counts}-writer"})
+    producer.init_transactions(30)
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": f"{counts}-reader",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.subscribe([lines])
+    idle = 0
+    while idle < 5:
+        batch = consumer.consume(500, timeout=WAIT_S)
+        idle = 0 if batch or not consumer.assignment() else idle + 1
+        if not batch:
+            continue
+        found = Counter(word for line in batch for word in line.value().decode().lower().split())
+        totals += found
+        producer.begin_transaction()
+        for word in found:
+            producer.produce(counts, key=word, value=str(totals[word]))
+        producer.send_offsets_to_transaction(
+            consumer.position(consumer.assignment()), consumer.consumer_group_metadata()
+        )
+        producer.commit_transaction(30)
+    consumer.close()
+    return totals
+
+
+def restore(servers: str, counts: str) -> Counter[str]:
+    """The last count of each word."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": f"{counts}-restore",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    partitions = consumer.list_topics(counts, timeout=10).topics[counts].partitions
+    consumer.assign([TopicPartition(counts, partition, 0) for partition in partitions])
+    totals: Counter[str] = Counter()
+    ended = 0
+    while ended < len(partitions):
+        message = consumer.poll(10)
+        if message is None:
+            raise TimeoutError(f"{counts} does not end")
+        if message.error():
+            if message.error().code() != KafkaError._PARTITION_EOF:
+                raise KafkaException(message.error())
+            ended += 1
+        else:
+            totals[message.key().decode()] = int(message.value())
+    consumer.close()
+    return totals
+
+
+if __name__ == "__main__":
+    for word, count in main(*sys.argv[1:]).most_common():
+        print(word, count)
