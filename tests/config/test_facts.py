@@ -60,9 +60,13 @@ def test_topic_and_group_settings_fall_back_to_broker_settings_of_their_type() -
             assert own is other or {own, other} <= numbers
 
 
+DYNAMIC_HERE_ALONE = {"num.partitions"}
+
+
 def fact_line(setting: Setting) -> str:
     allowed = f"valid:{setting.check.allowed}" if setting.check and setting.check.allowed else ""
-    dynamic = f"dynamic:{setting.dynamic}" if setting.dynamic else ""
+    is_dynamic = setting.dynamic and setting.name not in DYNAMIC_HERE_ALONE
+    dynamic = f"dynamic:{setting.dynamic}" if is_dynamic else ""
     parts = (setting.name, setting.type.name.lower(), f"={default_text(setting.default)}")
     return plain(" ".join(filter(None, (*parts, allowed, setting.importance, dynamic))))
 

@@ -94,8 +94,9 @@ def test_a_listener_can_have_its_own_dynamic_value(configure: Configure) -> None
 
 
 def test_what_cannot_change_at_run_time_does_not(configure: Configure) -> None:
-    resolver = Resolver(configure(), {BROKER: {"num.partitions": "9", "no.such.thing": "1"}})
-    assert resolver.broker("num.partitions") == 1
+    changes = {BROKER: {"default.replication.factor": "9", "no.such.thing": "1"}}
+    resolver = Resolver(configure(), changes)
+    assert resolver.broker("default.replication.factor") == 1
 
 
 def test_a_bad_stored_value_is_logged_and_as_if_unset(

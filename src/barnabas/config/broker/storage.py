@@ -104,7 +104,8 @@ SETTINGS = declare(
     Setting("log.segment.bytes", INT, 1_073_741_824, HIGH, at_least(1_048_576), dynamic=CLUSTER),
     Setting("log.segment.delete.delay.ms", LONG, 60_000, HIGH, at_least(0), dynamic=CLUSTER),
     Setting("message.max.bytes", INT, 1_048_588, HIGH, at_least(0), dynamic=CLUSTER),
-    Setting("num.partitions", INT, 1, MEDIUM, at_least(1)),
+    # Not dynamic in Kafka, whose books tell people to change it so all the same.
+    Setting("num.partitions", INT, 1, MEDIUM, at_least(1), dynamic=CLUSTER),
     Setting("num.recovery.threads.per.data.dir", INT, 2, HIGH, at_least(1), dynamic=CLUSTER),
     Setting("num.replica.alter.log.dirs.threads", INT, None, HIGH),
 )
