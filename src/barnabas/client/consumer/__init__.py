@@ -1,1 +1,5 @@
 """The consumer: fetching, positions, membership in a group, and the facades over them."""
+
+from barnabas.client.consumer.consumer import Consumer
+
+__all__ = ["Consumer"]

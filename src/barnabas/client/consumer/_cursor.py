@@ -42,8 +42,8 @@ else:
 COMPILED: bool = cython.compiled
 
 
-def scan(batches: cython.const[cython.uchar][::1]) -> tuple[int, int, int]:
-    """The size of the whole batches there, the offset after them, and how many records they claim.
+def scan(batches: cython.const[cython.uchar][::1]) -> tuple[int, int, int, int]:
+    """The size of the whole batches there, the offset after them, their records, the last epoch.
 
     It ends at a header that makes no sense; without any batch the offset is -1.
     """
@@ -53,14 +53,16 @@ def scan(batches: cython.const[cython.uchar][::1]) -> tuple[int, int, int]:
     size: Long
     next_offset: Long = -1
     records: Long = 0
+    epoch: Long = -1
     while end - at >= 61:
         size = 12 + _integer(data, at + 8, 4)
         if size < 61 or size > end - at or data[at + 16] != 2:
             break
         next_offset = _integer(data, at, 8) + _integer(data, at + 23, 4) + 1
         records += _integer(data, at + 57, 4)
+        epoch = _integer(data, at + 12, 4)
         at += size
-    return at, next_offset, records
+    return at, next_offset, records, epoch
 
 
 @cython.final
@@ -89,7 +91,7 @@ class Cursor:
     def __init__(
         self,
         progress: Progress,
-        batches: bytes,
+        batches: object,
         from_offset: int,
         next_offset: int,
         record_count: int,

@@ -7,7 +7,7 @@ from barnabas.wire.records.read import Run
 
 COMPILED: bool
 
-def scan(batches: Readable) -> tuple[int, int, int]: ...
+def scan(batches: Readable) -> tuple[int, int, int, int]: ...
 
 class Progress:
     topic: str
@@ -27,7 +27,7 @@ class Cursor:
     def __init__(
         self,
         progress: Progress,
-        batches: bytes,
+        batches: Readable,
         from_offset: int,
         next_offset: int,
         record_count: int,

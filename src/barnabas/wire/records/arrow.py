@@ -6,7 +6,7 @@ pyarrow comes with the extra `barnabas[arrow]`, and is imported on first use.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from barnabas.wire.records import _encoding, _loops
 from barnabas.wire.records.batch import (
@@ -80,14 +80,22 @@ def to_arrow(
         raise ValueError(
             f"The batches hold more than {max_decompressed_bytes} bytes: give fewer at a time."
         )
-    return runs_to_arrow(runs)
+    return runs_to_arrow(runs, [measure(run) for run in runs])
 
 
-def runs_to_arrow(runs: Sequence[Run]) -> pa.RecordBatch:
-    """The records of all runs, in their order; together they are below 2 GiB."""
+Sizes: TypeAlias = tuple[int, int, int, int, int]
+"""Of keys and values; the number of headers; of their keys and values."""
+
+
+def measure(run: Run) -> Sizes:
+    """What the records take in columns; CorruptBatch if they are not well formed."""
+    return _loops.measure(run.records, run.record_count)
+
+
+def runs_to_arrow(runs: Sequence[Run], sizes: Sequence[Sizes]) -> pa.RecordBatch:
+    """The records of all runs, which were measured, in their order; below 2 GiB together."""
     import pyarrow as pa
 
-    sizes = [_loops.measure(run.records, run.record_count) for run in runs]
     key_bytes, value_bytes, header_count, header_key_bytes, header_value_bytes = (
         map(sum, zip(*sizes, strict=True)) if sizes else (0, 0, 0, 0, 0)
     )

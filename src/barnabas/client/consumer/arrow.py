@@ -1,0 +1,94 @@
+"""Fetched batches to Arrow, across partitions, without an object per record."""
+
+from typing import TYPE_CHECKING
+
+from barnabas.client._message import Message
+from barnabas.client.consumer._cursor import Cursor, Tap
+from barnabas.client.consumer.inbox import Inbox, Notice
+from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.wire.errors import KafkaError as WireError
+from barnabas.wire.records.arrow import Sizes, measure, runs_to_arrow
+from barnabas.wire.records.read import Run
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+MAX_BYTES = 1 << 30
+"""Of one batch: Arrow's own offsets end at 2 GiB."""
+
+
+class Gathering:
+    """The rows of one RecordBatch while they are gathered."""
+
+    def __init__(self, max_rows: int, inbox: Inbox, tap: Tap) -> None:
+        if max_rows < 1:
+            raise ValueError("max_rows must be at least 1")
+        self.rows = 0
+        self.is_full = False
+        self._max_rows = max_rows
+        self._inbox = inbox
+        self._tap = tap
+        self._size_bytes = 0
+        self._runs: list[Run] = []
+        self._sizes: list[Sizes] = []
+        self._places: list[tuple[str, int, int]] = []  # topic, partition, rows
+
+    def take(self) -> None:
+        """Take what is there. KafkaException for an error, once the rows before it are given."""
+        while not self.is_full:
+            cursor = self._tap.cursor
+            try:
+                if cursor is not None:
+                    self._read(cursor)
+                    if self.is_full:
+                        return
+            except WireError as error:
+                broken = KafkaError(KafkaError._BAD_MSG, str(error))
+                self._fail(Notice(Message(error=broken)))
+            notice = self._inbox.advance()
+            if notice is not None:
+                self._fail(notice)
+            elif self._tap.cursor is None:
+                return
+
+    def batch(self) -> "pa.RecordBatch":
+        """The columns topic, partition, offset, timestamp, key, value and headers."""
+        import pyarrow as pa
+
+        read = runs_to_arrow(self._runs, self._sizes)
+        topics = [pa.repeat(pa.scalar(topic, pa.string()), rows) for topic, _, rows in self._places]
+        indexes = [pa.repeat(pa.scalar(index, pa.int32()), rows) for _, index, rows in self._places]
+        columns = {
+            "topic": pa.concat_arrays(topics) if topics else pa.array([], pa.string()),
+            "partition": pa.concat_arrays(indexes) if indexes else pa.array([], pa.int32()),
+        }
+        for name in ("offset", "timestamp", "key", "value", "headers"):
+            columns[name] = read.column(name)
+        return pa.RecordBatch.from_pydict(columns)
+
+    def _read(self, cursor: Cursor) -> None:
+        rows_before = self.rows
+        try:
+            while not self.is_full:
+                run = cursor.take_run(self._max_rows - self.rows)
+                if run is None:
+                    return
+                self._sizes.append(measure(run))
+                self._runs.append(run)
+                self.rows += run.record_count
+                self._size_bytes += len(run.records)
+                self.is_full = self.rows >= self._max_rows or self._size_bytes >= MAX_BYTES
+        finally:
+            if self.rows > rows_before:
+                progress = cursor.progress
+                place = (progress.topic, progress.partition, self.rows - rows_before)
+                self._places.append(place)
+
+    def _fail(self, notice: Notice) -> None:
+        error = notice.message.error()
+        if error == KafkaError._PARTITION_EOF:
+            return
+        if not self.rows:
+            raise KafkaException(error)
+        self._inbox.put_back(notice)
+        self.is_full = True

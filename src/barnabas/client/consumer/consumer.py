@@ -1,0 +1,333 @@
+"""`barnabas.Consumer`: the consumer for those who wait in their own thread.
+
+Its core lives on the loop of a thread that all plain clients share. What users call is handed to
+it and waited for; only messages come another way, through the inbox (see `_cursor.py`).
+"""
+
+import time
+from collections.abc import Callable, Coroutine
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from barnabas.client._message import Message
+from barnabas.client.consumer import arguments
+from barnabas.client.consumer._cursor import PlainTap
+from barnabas.client.consumer.core import Core
+from barnabas.client.consumer.events import Call, Change, Rebalance
+from barnabas.client.consumer.inbox import PlainInbox
+from barnabas.client.loop_thread import LoopThread
+from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    from barnabas.client.admin.metadata import ClusterMetadata
+
+T = TypeVar("T")
+OnRebalance = Callable[["Consumer", list[TopicPartition]], None]
+
+_SLICE_S = 0.1
+
+
+class Consumer(PlainTap):
+    """Reads messages of topics, alone or as a member of a group."""
+
+    def __init__(self, *conf: Any, **more: Any) -> None:
+        super().__init__()
+        self._settings = arguments.settings_of(conf, more)
+        self._inbox = PlainInbox(self)
+        self._callbacks: dict[Change, OnRebalance | None] = {}
+        self._is_closed = False
+        self._thread = LoopThread.shared()
+        try:
+            self._core = self._thread.run(_make(self._settings, self, self._inbox))
+        except BaseException:
+            self._thread.release()
+            raise
+
+    # Messages: `poll` is inherited.
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        """So many messages, or those that come within `timeout` seconds (-1: however long)."""
+        arguments.message_count(num_messages)
+        messages = self.draw(num_messages)
+        if messages and len(messages) == num_messages:
+            return messages
+        deadline_s = _deadline_s(timeout)
+        while True:
+            if self.is_disturbed or self._is_closed:
+                if messages:
+                    return messages  # the callbacks, which may raise, come with the next call
+                self._serve()
+            notice = self._inbox.advance()
+            if notice is not None:
+                messages.append(notice.message)
+            elif self.cursor is not None:
+                messages += self.draw(num_messages - len(messages))
+            if len(messages) >= num_messages:
+                return messages
+            if notice is None and self.cursor is None and not self._wait(deadline_s):
+                return messages
+
+    def consume_arrow(self, max_rows: int = 100_000, timeout: float = -1) -> "pa.RecordBatch":
+        """So many rows, or those that come within `timeout` seconds (-1: however long).
+
+        The columns are topic, partition, offset, timestamp, key, value and headers.
+        """
+        from barnabas.client.consumer.arrow import Gathering
+
+        gathering = Gathering(max_rows, self._inbox, self)
+        deadline_s = _deadline_s(timeout)
+        while True:
+            if self.is_disturbed or self._is_closed:
+                if gathering.rows:
+                    break
+                self._serve()
+            self.polls += 1
+            gathering.take()
+            if gathering.is_full or not self._wait(deadline_s):
+                break
+        return gathering.batch()
+
+    def _poll(self, timeout: float) -> Message | None:
+        deadline_s = _deadline_s(timeout)
+        while True:
+            self._serve()
+            message = self._inbox.next()
+            if message is not None:
+                return message
+            if not self._wait(deadline_s):
+                return None
+
+    def _wait(self, deadline_s: float | None) -> bool:
+        self._core.is_waiting = True
+        try:
+            left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
+            return self._inbox.wait(left_s)
+        finally:
+            self._core.is_waiting = False
+
+    # Callbacks
+
+    def _serve(self) -> None:
+        """Call the callbacks that wait for this thread."""
+        if self._is_closed:
+            raise RuntimeError("Consumer closed")
+        self._serve_events()
+
+    def _serve_events(self) -> None:
+        while (event := self._inbox.event()) is not None:
+            if isinstance(event, Call):
+                event.function(*event.arguments)
+            else:
+                self._ask_about(event)
+
+    def _ask_about(self, rebalance: Rebalance) -> None:
+        callback = self._callbacks.get(rebalance.change)
+        self._core.begin_rebalance(rebalance)
+        try:
+            if callback is not None:
+                callback(self, [TopicPartition(*each) for each in rebalance.partitions])
+        finally:
+            self._thread.run(self._core.end_rebalance(rebalance))
+
+    # Subscription and assignment
+
+    def subscribe(
+        self,
+        topics: list[str],
+        on_assign: OnRebalance | None = None,
+        on_revoke: OnRebalance | None = None,
+        on_lost: OnRebalance | None = None,
+    ) -> None:
+        """Read these topics as a member of the group; `^...` is a pattern of names.
+
+        The callbacks are called in `poll`, with this consumer and the partitions.
+        """
+        names = arguments.topics(topics)
+        on_revoke = arguments.callback(on_revoke, "on_revoke")
+        callbacks = {
+            Change.ASSIGNED: arguments.callback(on_assign, "on_assign"),
+            Change.REVOKED: on_revoke,
+            Change.LOST: arguments.callback(on_lost, "on_lost") or on_revoke,
+        }
+        core = self._open_core()
+        self._callbacks = callbacks
+        self._thread.run(core.subscribe(names))
+
+    def unsubscribe(self) -> None:
+        self._run_serving(self._open_core().unsubscribe())
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        """Read these partitions and nothing else, each from its offset or the committed one."""
+        core = self._open_core()
+        self._thread.run(core.assign(arguments.topic_partitions(partitions)))
+
+    def unassign(self) -> None:
+        self._thread.run(self._open_core().unassign())
+
+    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
+        core = self._open_core()
+        self._call(core.incremental_assign, arguments.topic_partitions(partitions))
+
+    def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
+        core = self._open_core()
+        self._thread.run(core.incremental_unassign(arguments.topic_partitions(partitions)))
+
+    def assignment(self) -> list[TopicPartition]:
+        return self._call(self._open_core().assigned_list)
+
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        self._call(self._open_core().pause, arguments.topic_partitions(partitions))
+
+    def resume(self, partitions: list[TopicPartition]) -> None:
+        self._call(self._open_core().resume, arguments.topic_partitions(partitions))
+
+    # Offsets
+
+    def seek(self, partition: TopicPartition) -> None:
+        """Read the partition from its offset on."""
+        self._call(self._open_core().seek, arguments.topic_partition(partition))
+
+    def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """The offset after the last message that was consumed."""
+        return self._call(self._open_core().positions, arguments.topic_partitions(partitions))
+
+    def committed(
+        self, partitions: list[TopicPartition], timeout: float = -1
+    ) -> list[TopicPartition]:
+        places, wait_ms = arguments.topic_partitions(partitions), arguments.milliseconds(timeout)
+        return self._thread.run(self._open_core().committed(places, wait_ms))
+
+    def commit(
+        self,
+        message: Message | None = None,
+        offsets: list[TopicPartition] | None = None,
+        asynchronous: bool = True,
+    ) -> list[TopicPartition] | None:
+        """Commit the offset after a message, these offsets, or what is stored.
+
+        Asynchronous, it returns at once and on_commit tells the outcome.
+        """
+        core = self._open_core()
+        places = arguments.offsets(message, offsets, "commit")
+        committing = core.commit(places, asynchronous=asynchronous)
+        return self._thread.run(committing)
+
+    def store_offsets(
+        self, message: Message | None = None, offsets: list[TopicPartition] | None = None
+    ) -> list[TopicPartition]:
+        """Keep offsets for the next commit; needs enable.auto.offset.store to be false."""
+        core = self._open_core()
+        places = arguments.offsets(message, offsets, "store")
+        if places is None:
+            raise ValueError("expected either message or offsets")
+        return self._call(core.commits.store, places)
+
+    def offsets_for_times(
+        self, partitions: list[TopicPartition], timeout: float = -1
+    ) -> list[TopicPartition]:
+        """The first offsets at or after the times that stand in place of offsets, in ms."""
+        places, wait_ms = arguments.topic_partitions(partitions), arguments.milliseconds(timeout)
+        return self._thread.run(self._open_core().offsets_for_times(places, wait_ms))
+
+    def get_watermark_offsets(
+        self, partition: TopicPartition, timeout: float = -1, cached: bool = False
+    ) -> tuple[int, int]:
+        """The first offset, and the one after the last; cached: as the last fetch told them."""
+        core, place = self._open_core(), arguments.topic_partition(partition)
+        if cached:
+            return self._call(core.cached_watermarks, place)
+        return self._thread.run(core.watermarks(place, arguments.milliseconds(timeout)))
+
+    def lag(self, partitions: list[TopicPartition] | None = None) -> dict[TopicPartition, int]:
+        """How many offsets are ahead, by partition (default: all); -1 before that is known."""
+        core = self._open_core()
+        places = None if partitions is None else arguments.topic_partitions(partitions)
+        return self._call(core.lags, places)
+
+    # The cluster and the group
+
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> "ClusterMetadata":
+        return self._thread.run(
+            self._open_core().list_topics(topic, arguments.milliseconds(timeout))
+        )
+
+    def cluster_id(self, timeout: float = -1) -> str | None:
+        return self._thread.run(self._open_core().cluster_id(arguments.milliseconds(timeout)))
+
+    def memberid(self) -> str | None:
+        return self._call(self._open_core().member_id)
+
+    def consumer_group_metadata(self) -> ConsumerGroupMetadata:
+        return self._call(self._open_core().group_metadata)
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """For the connections that are made from now on."""
+        self._call(self._open_core().cluster.set_sasl_credentials, username, password)
+
+    # The end
+
+    def close(self) -> None:
+        """Commit what auto commit has to, leave the group, hang up. A second time does nothing."""
+        if self._is_closed:
+            return
+        try:
+            self._run_serving(self._core.close())
+        finally:
+            self._is_closed = True
+            self.is_disturbed = True  # whatever is called next finds it closed
+            self.cursor = None
+            self._thread.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Ways to the core
+
+    def _open_core(self) -> Core:
+        if self._is_closed:
+            raise RuntimeError("Consumer closed")
+        return self._core
+
+    def _call(self, function: Callable[..., T], *given: Any) -> T:
+        """Call a function of the core on its loop."""
+
+        async def call() -> T:
+            return function(*given)
+
+        return self._thread.run(call())
+
+    def _run_serving(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Wait for what may need this thread's callbacks; the first that raises, raises after."""
+        future = self._thread.submit(coroutine)
+        future.add_done_callback(lambda _: self._inbox.wake())
+        raised: Exception | None = None
+        while not future.done():
+            try:
+                self._serve_events()
+            except Exception as error:
+                raised = raised or error
+            if not future.done():
+                self._inbox.wait_event(_SLICE_S)
+        result = future.result()
+        if raised is not None:
+            raise raised
+        return result
+
+
+async def _make(settings: Any, tap: PlainTap, inbox: PlainInbox) -> Core:
+    return Core(settings, tap, inbox)
+
+
+def _deadline_s(timeout: float) -> float | None:
+    wait_s = arguments.seconds(timeout)
+    return None if wait_s is None else time.monotonic() + wait_s

@@ -1,0 +1,406 @@
+"""The core of a consumer: joins assignment, fetching, positions, commits and the group.
+
+It lives on one loop and is touched only from there. The facades, plain and aio, hand it what
+users call, and take from its inbox what they get.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from barnabas.client._message import Message
+from barnabas.client.cluster import Cluster, Deadline, Metadata
+from barnabas.client.consumer._cursor import Tap
+from barnabas.client.consumer.assigned import Assigned
+from barnabas.client.consumer.commits import Commits
+from barnabas.client.consumer.events import Call, Change, Rebalance
+from barnabas.client.consumer.fetcher import Fetcher
+from barnabas.client.consumer.group import Group
+from barnabas.client.consumer.inbox import Inbox, Notice
+from barnabas.client.consumer.offsets import Found, Offsets
+from barnabas.client.consumer.positions import Positions
+from barnabas.client.consumer.reset import Reset
+from barnabas.client.errors import KafkaError, KafkaException, fail
+from barnabas.client.settings import ConsumerSettings
+from barnabas.client.values import (
+    OFFSET_END,
+    OFFSET_INVALID,
+    ConsumerGroupMetadata,
+    Partition,
+    TopicPartition,
+)
+
+if TYPE_CHECKING:
+    from barnabas.client.admin.metadata import ClusterMetadata
+
+_LOOKS_PER_POLL_INTERVAL = 10
+
+
+class Core:
+    """A consumer without its facade; what a group calls an assignee."""
+
+    def __init__(self, settings: ConsumerSettings, tap: Tap, inbox: Inbox) -> None:
+        self.settings = settings
+        self.assignment: dict[Partition, Assigned] = {}
+        self.cluster = Cluster(settings, self._told_by_cluster)
+        self.group = Group(self.cluster, settings, self) if settings.group_id else None
+        self.offsets = Offsets(self.cluster, settings)
+        self.commits = Commits(self.group, settings, self.assignment, inbox)
+        self._tap = tap
+        self._inbox = inbox
+        self._loop = asyncio.get_running_loop()
+        self._reset = Reset(settings.auto_offset_reset)
+        self._fetcher = Fetcher(self.cluster, settings, self.assignment, inbox, self._unsettled)
+        self._positions = Positions(
+            self.cluster,
+            self.group,
+            self.offsets,
+            settings,
+            self.assignment,
+            self.tell_of,
+            self._fetcher.plan,
+        )
+        self.rebalance: Rebalance | None = None  # that the user is being asked about
+        self.is_waiting = False  # the user waits in poll
+        self._polls_seen = 0
+        self._is_subscribed = False
+        inbox.room_made = self._room_made
+        self.cluster.listen(self._metadata_changed)
+        self._watch: asyncio.TimerHandle | None = None
+        self._look_at_user()
+
+    async def close(self) -> None:
+        """Commit what auto commit has to, give back what is assigned, leave, hang up."""
+        if self._watch is not None:
+            self._watch.cancel()
+        try:
+            if self.group is not None:
+                await self.group.close()
+            await self.remove(list(self.assignment))
+            await self.commits.close()
+        finally:
+            self._positions.close()
+            self._fetcher.close()
+            await self.cluster.close()
+
+    # What is subscribed and assigned
+
+    async def subscribe(self, topics: Sequence[str]) -> None:
+        """Become a member for these topics; what was assigned by hand is given up."""
+        if self.group is None:
+            fail(KafkaError._UNKNOWN_GROUP, "subscribe() needs a group.id")
+        if not self._is_subscribed:
+            await self.remove(list(self.assignment))
+        self._is_subscribed = True
+        self.group.subscribe(topics)
+
+    async def unsubscribe(self) -> None:
+        """Leave the group, or give up what was assigned by hand."""
+        if self.group is not None and self._is_subscribed:
+            self._is_subscribed = False
+            await self.group.unsubscribe()
+        await self.remove(list(self.assignment))
+
+    async def assign(self, partitions: Sequence[TopicPartition]) -> None:
+        """Read these and nothing else."""
+        kept = {(each.topic, each.partition) for each in partitions}
+        await self.remove([key for key in self.assignment if key not in kept])
+        self._applied()
+        for each in partitions:
+            self._begin(each)
+        self._start()
+
+    async def unassign(self) -> None:
+        await self.remove(list(self.assignment))
+        self._applied()
+
+    def incremental_assign(self, partitions: Sequence[TopicPartition]) -> None:
+        """Read these besides."""
+        for each in partitions:
+            if (each.topic, each.partition) in self.assignment:
+                named = f"{each.topic} [{each.partition}]"
+                fail(KafkaError._CONFLICT, f"{named} is already part of the current assignment")
+        self._applied()
+        for each in partitions:
+            self._begin(each)
+        self._start()
+
+    async def incremental_unassign(self, partitions: Sequence[TopicPartition]) -> None:
+        for each in partitions:
+            if (each.topic, each.partition) not in self.assignment:
+                fail(
+                    KafkaError._INVALID_ARG,
+                    f"{each.topic} [{each.partition}] can't be unassigned since it is not in the "
+                    f"current assignment",
+                )
+        await self.remove([(each.topic, each.partition) for each in partitions])
+        self._applied()
+
+    async def remove(self, keys: Collection[Partition], *, are_lost: bool = False) -> None:
+        """Read these no more; what was consumed of them is committed, unless they are lost."""
+        removed = [self.assignment[key] for key in keys if key in self.assignment]
+        for each in removed:
+            each.give_up()
+        if removed and not are_lost:
+            await self.commits.commit_automatically(removed)
+        for each in removed:
+            self.assignment.pop(each.key, None)
+            self._inbox.discard(each.progress)
+        self._fetcher.plan()
+
+    def seek(self, place: TopicPartition) -> None:
+        each = self.assigned_at(place.topic, place.partition)
+        if each is None:
+            fail(
+                KafkaError._STATE,
+                f"Failed to seek to offset {place.offset}: {place.topic} [{place.partition}] is "
+                f"not assigned",
+            )
+        each.begin(place.offset, -1 if place.leader_epoch is None else place.leader_epoch)
+        self._inbox.discard(each.progress)
+        self._start()
+
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        for place in partitions:
+            each = self.assigned_at(place.topic, place.partition)
+            if each is not None:
+                each.pause()
+
+    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        for place in partitions:
+            each = self.assigned_at(place.topic, place.partition)
+            if each is not None and each.is_paused:
+                each.resume()
+                self._inbox.unpark(each.progress)
+        self._fetcher.plan()
+
+    def assigned_at(self, topic: str, partition: int) -> Assigned | None:
+        return self.assignment.get((topic, partition))
+
+    def assigned_list(self) -> list[TopicPartition]:
+        return [
+            TopicPartition(*key, each.requested_offset) for key, each in self.assignment.items()
+        ]
+
+    def _begin(self, place: TopicPartition) -> None:
+        key = (place.topic, place.partition)
+        each = self.assignment.get(key)
+        if each is None:
+            each = self.assignment[key] = Assigned(*key, self._reset)
+        else:
+            self._inbox.discard(each.progress)
+        each.begin(place.offset, -1 if place.leader_epoch is None else place.leader_epoch)
+
+    def _start(self) -> None:
+        self.cluster.want({topic for topic, _ in self.assignment})
+        self._positions.settle()
+        self._fetcher.plan()
+        self.commits.start()
+
+    def _applied(self) -> None:
+        if self.rebalance is not None:
+            self.rebalance.is_applied = True
+
+    # What a group calls its assignee
+
+    async def assigned(self, partitions: Collection[Partition], *, incremental: bool) -> None:
+        await self._ask_user(Change.ASSIGNED, partitions, incremental)
+
+    async def revoked(self, partitions: Collection[Partition], *, incremental: bool) -> None:
+        await self._ask_user(Change.REVOKED, partitions, incremental)
+
+    async def lost(self, partitions: Collection[Partition]) -> None:
+        await self._ask_user(Change.LOST, partitions, True)
+
+    def owned(self) -> frozenset[Partition]:
+        return frozenset(self.assignment)
+
+    def told(self, error: KafkaError) -> None:
+        """Something that `poll` has to tell."""
+        self._inbox.put([Notice(Message(error=error))])
+
+    async def _ask_user(
+        self, change: Change, partitions: Collection[Partition], incremental: bool
+    ) -> None:
+        rebalance = Rebalance(
+            change, tuple(sorted(partitions)), incremental, self._loop.create_future()
+        )
+        self._inbox.put_event(rebalance)
+        await rebalance.done
+
+    def begin_rebalance(self, rebalance: Rebalance) -> None:
+        """The user's callback, if there is one, is called now."""
+        self.rebalance = rebalance
+
+    async def end_rebalance(self, rebalance: Rebalance) -> None:
+        """It has returned: do what it has not done itself."""
+        try:
+            if not rebalance.is_applied:
+                await self._apply(rebalance)
+        finally:
+            self.rebalance = None
+            if not rebalance.done.done():
+                rebalance.done.set_result(None)
+
+    async def _apply(self, rebalance: Rebalance) -> None:
+        places = [TopicPartition(*each) for each in rebalance.partitions]
+        match rebalance.change:
+            case Change.ASSIGNED if rebalance.is_incremental:
+                self.incremental_assign(
+                    [each for each in places if (each.topic, each.partition) not in self.assignment]
+                )
+            case Change.ASSIGNED:
+                await self.assign(places)
+            case Change.REVOKED:
+                gone = rebalance.partitions if rebalance.is_incremental else list(self.assignment)
+                await self.remove(gone)
+            case Change.LOST:
+                await self.remove(rebalance.partitions, are_lost=True)
+
+    # Offsets
+
+    def positions(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Where the user is: after the last message he got."""
+        return [self._position(each) for each in partitions]
+
+    def _position(self, place: TopicPartition) -> TopicPartition:
+        each = self.assigned_at(place.topic, place.partition)
+        delivered = None if each is None else each.delivered()
+        return delivered or TopicPartition(place.topic, place.partition, OFFSET_INVALID)
+
+    async def committed(
+        self, partitions: Sequence[TopicPartition], timeout_ms: int
+    ) -> list[TopicPartition]:
+        if self.group is None:
+            fail(KafkaError._UNKNOWN_GROUP, "committed() needs a group.id")
+        keys = [(each.topic, each.partition) for each in partitions]
+        found = await self.group.committed(keys, deadline=Deadline.after(timeout_ms))
+        return [found[key] for key in keys]
+
+    async def watermarks(self, place: TopicPartition, timeout_ms: int) -> tuple[int, int]:
+        key = (place.topic, place.partition)
+        deadline = Deadline.after(timeout_ms)
+        low, high = await asyncio.gather(
+            self.offsets.by_time({key: -2}, deadline), self.offsets.by_time({key: -1}, deadline)
+        )
+        return _offset(low[key]), _offset(high[key])
+
+    def cached_watermarks(self, place: TopicPartition) -> tuple[int, int]:
+        each = self.assigned_at(place.topic, place.partition)
+        if each is None:
+            return OFFSET_INVALID, OFFSET_INVALID
+        return each.log_start_offset, each.high_watermark
+
+    async def offsets_for_times(
+        self, partitions: Sequence[TopicPartition], timeout_ms: int
+    ) -> list[TopicPartition]:
+        """For each the first offset at or after the time that stands in place of its offset."""
+        wanted = {(each.topic, each.partition): each.offset for each in partitions}
+        found = await self.offsets.by_time(wanted, Deadline.after(timeout_ms))
+        answers = []
+        for each in partitions:
+            outcome = found[each.topic, each.partition]
+            answer = TopicPartition(each.topic, each.partition)
+            if isinstance(outcome, KafkaError):
+                answer.error = outcome
+            else:
+                answer.offset = outcome.offset if outcome.offset >= 0 else OFFSET_END
+                answer.leader_epoch = outcome.leader_epoch if outcome.leader_epoch >= 0 else None
+            answers.append(answer)
+        if answers and all(each.error is not None for each in answers):
+            raise KafkaException(answers[0].error)
+        return answers
+
+    def lags(self, partitions: Sequence[TopicPartition] | None) -> dict[TopicPartition, int]:
+        """How many offsets are ahead of the user; -1 where that is not known yet."""
+        asked = self.assigned_list() if partitions is None else partitions
+        found = {each: self.assigned_at(each.topic, each.partition) for each in asked}
+        return {each: -1 if at is None else at.lag for each, at in found.items()}
+
+    async def commit(
+        self, offsets: Sequence[TopicPartition] | None, *, asynchronous: bool
+    ) -> list[TopicPartition] | None:
+        """Commit these, or what is stored."""
+        places = self.commits.everything() if offsets is None else offsets
+        if asynchronous:
+            self.commits.commit_soon(places)
+            return None
+        committed = await self.commits.commit(places, self.settings.default_api_timeout_ms)
+        errors = [each.error for each in committed if each.error is not None]
+        if errors and len(errors) == len(committed):
+            raise KafkaException(errors[0])
+        return committed
+
+    # The cluster and the group
+
+    async def list_topics(self, topic: str | None, timeout_ms: int) -> "ClusterMetadata":
+        from barnabas.client.admin.metadata import cluster_metadata
+
+        topics = None if topic is None else [topic]
+        return cluster_metadata(await self.cluster.describe(topics, timeout_ms=timeout_ms))
+
+    async def cluster_id(self, timeout_ms: int) -> str | None:
+        known = self.cluster.metadata.cluster_id
+        return known or (await self.cluster.describe([], timeout_ms=timeout_ms)).cluster_id
+
+    def member_id(self) -> str | None:
+        return (self.group.member_id or None) if self.group is not None else None
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        if self.group is None:
+            fail(KafkaError._UNKNOWN_GROUP, "a consumer without a group.id is in no group")
+        return self.group.metadata
+
+    # News
+
+    def tell_of(self, each: Assigned, error: KafkaError) -> None:
+        """An error of one partition goes to the user once, until something else happens."""
+        if each.told_code == error.code():
+            return
+        each.told_code = error.code()
+        message = Message(*each.key, max(each.fetch_offset, -1), error=error)
+        self._inbox.put([Notice(message, each.progress, each.progress.version)])
+
+    def call_user(self, function: Any, *arguments: Any) -> None:
+        """Have a callback called in the user's thread."""
+        self._inbox.put_event(Call(function, arguments))
+
+    def _told_by_cluster(self, error: KafkaError) -> None:
+        if self.settings.error_cb is not None:
+            self.call_user(self.settings.error_cb, error)
+
+    def _metadata_changed(self, metadata: Metadata) -> None:
+        for (topic, index), each in self.assignment.items():
+            known = metadata.topics.get(topic)
+            if known is None:
+                continue
+            if known.error:
+                self.tell_of(each, KafkaError(known.error, f"{topic}: {known.error.name}"))
+            elif index >= len(known.partitions):
+                missing = f"{topic} has {len(known.partitions)} partitions, no partition {index}"
+                self.tell_of(each, KafkaError(KafkaError._UNKNOWN_PARTITION, missing))
+        self._positions.settle()
+        self._fetcher.plan()
+
+    def _unsettled(self) -> None:
+        self._loop.call_soon(self._positions.settle)
+
+    def _room_made(self) -> None:
+        """Called in the user's thread."""
+        self._loop.call_soon_threadsafe(self._fetcher.plan)
+
+    def _look_at_user(self) -> None:
+        """Tell the group now and then that the user still polls: each poll would cost too much."""
+        if self.group is None:
+            return
+        if self.is_waiting or self._tap.polls != self._polls_seen:
+            self._polls_seen = self._tap.polls
+            self.group.polled()
+        pause_s = min(1.0, self.settings.max_poll_interval_ms / 1000 / _LOOKS_PER_POLL_INTERVAL)
+        self._watch = self._loop.call_later(pause_s, self._look_at_user)
+
+
+def _offset(outcome: Found | KafkaError) -> int:
+    if isinstance(outcome, KafkaError):
+        raise KafkaException(outcome)
+    return outcome.offset

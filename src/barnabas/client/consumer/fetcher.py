@@ -1,0 +1,373 @@
+"""Fetches what is assigned, as far ahead of the user as there is room for.
+
+Every broker has a few lanes, each a connection with a session of its own: while one waits for a
+partition that has nothing new, another takes those that were sought elsewhere or have room
+again. A partition is fetched on one of them at a time. The next request leaves before what the
+last one brought is looked at, so that the line is never idle while there is room.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from barnabas.client._message import Message
+from barnabas.client.cluster import Backoff, Cluster
+from barnabas.client.consumer._cursor import Cursor, scan
+from barnabas.client.consumer.assigned import Assigned
+from barnabas.client.consumer.inbox import Inbox, Notice
+from barnabas.client.consumer.session import FetchSession, Want
+from barnabas.client.errors import KafkaError, told_by_broker
+from barnabas.client.settings import ConsumerSettings
+from barnabas.client.values import Partition
+from barnabas.wire import uuid
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import FetchRequest, FetchResponse, PartitionData
+
+LANES = ("fetch", "fetch-2", "fetch-3")
+"""The purposes of the connections to one broker."""
+
+SMALL_BYTES = 64 << 10
+"""What is smaller is copied, rather than keep the memory of a whole answer for it."""
+
+_ELSEWHERE = {
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.REPLICA_NOT_AVAILABLE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
+    ErrorCode.OFFSET_NOT_AVAILABLE,
+}
+"""Somebody else has the partition, or nobody has it yet: what is known of it is out of date."""
+
+
+class Fetcher:
+    """Sends fetches whenever there is something to fetch and room for it."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: ConsumerSettings,
+        assignment: Mapping[Partition, Assigned],
+        inbox: Inbox,
+        unsettled: Callable[[], None],
+    ) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self._assignment = assignment
+        self._inbox = inbox
+        self._unsettled = unsettled
+        self._loop = asyncio.get_running_loop()
+        self._isolation = int(settings.isolation_level == "read_committed")
+        self._lanes: dict[int, list[_Lane]] = {}
+        self._queued_bytes = 0
+        self._is_closed = False
+
+    def plan(self) -> None:
+        """Look for what to fetch; to be called whenever something has changed."""
+        if self._is_closed:
+            return
+        self._take_back()
+        now_s = self._loop.time()
+        inbox = self._inbox
+        ready: dict[int, list[Assigned]] = {}
+        inbox.wants_room = False
+        for each in self._assignment.values():
+            if not each.may_be_fetched(now_s):
+                continue
+            if not self._has_room(each):
+                inbox.wants_room = True
+                continue
+            node_id = self._node_of(each, now_s)
+            if node_id is not None:
+                ready.setdefault(node_id, []).append(each)
+        for node_id, partitions in ready.items():
+            self._fetch(node_id, partitions, now_s)
+        if inbox.wants_room and inbox.finished:  # in between the user has made some
+            self._loop.call_soon(self.plan)
+
+    def close(self) -> None:
+        """Fetch no more; brokers are told that the sessions are over."""
+        self._is_closed = True
+        for node_id, lanes in self._lanes.items():
+            for lane in lanes:
+                last = lane.session.end()
+                if last is not None and not lane.is_busy:
+                    self._cluster.send(node_id, last, 1000, _ignore, purpose=lane.purpose)
+
+    # Room
+
+    def _take_back(self) -> None:
+        finished = self._inbox.finished
+        while finished:
+            cursor = finished.popleft()
+            self._queued_bytes -= cursor.size_bytes
+            each = self._assignment.get((cursor.progress.topic, cursor.progress.partition))
+            if each is not None and cursor.version == each.progress.version:
+                each.queued_records -= cursor.record_count
+
+    def _has_room(self, each: Assigned) -> bool:
+        return (
+            each.queued_records < self._settings.prefetch_messages
+            and self._queued_bytes < self._settings.prefetch_bytes
+        )
+
+    # Asking
+
+    def _node_of(self, each: Assigned, now_s: float) -> int | None:
+        """The broker to fetch from: the leader, unless a closer one was recommended."""
+        leader = self._cluster.metadata.leader(*each.key)
+        if leader is None or leader.leader < 0:
+            return None
+        each.led_by(leader.leader_epoch)
+        if not each.may_be_fetched(now_s):
+            self._unsettled()
+            return None
+        if each.replica is not None:
+            if now_s < each.replica_until_s and each.replica in self._cluster.metadata.brokers:
+                return each.replica
+            each.replica = None
+        if each.hint is not None:
+            node_id, epoch = each.hint
+            if epoch > leader.leader_epoch and node_id in self._cluster.metadata.brokers:
+                return node_id
+            each.hint = None
+        return leader.leader
+
+    def _fetch(self, node_id: int, partitions: list[Assigned], now_s: float) -> None:
+        lanes = self._lanes.get(node_id)
+        if lanes is None:
+            lanes = self._lanes[node_id] = [_Lane(purpose, self._settings) for purpose in LANES]
+        if any(now_s < lane.retry_at_s for lane in lanes):
+            return
+        lane = next((lane for lane in lanes if not lane.is_busy), None)
+        if lane is None:
+            return
+        wanted = {each.key: self._want(each) for each in partitions}
+        request = lane.session.request(wanted)
+        self._fill_in(request)
+        asked = {each.key: each.progress.version for each in partitions}
+        for each in partitions:
+            each.flight_version = each.progress.version
+        lane.is_busy = True
+        self._cluster.send(
+            node_id,
+            request,
+            self._settings.fetch_max_wait_ms + self._settings.request_timeout_ms,
+            lambda outcome: self._answered(node_id, lane, asked, outcome),
+            purpose=lane.purpose,
+        )
+
+    def _want(self, each: Assigned) -> Want:
+        name, index = each.key
+        topic = self._cluster.metadata.topics.get(name)
+        epoch = -1 if topic is None else topic.partitions[index].leader_epoch
+        if each.hint is not None:
+            epoch = each.hint[1]
+        return Want(
+            uuid.ZERO if topic is None else topic.topic_id,
+            each.fetch_offset,
+            epoch,
+            self._settings.max_partition_fetch_bytes,
+        )
+
+    def _fill_in(self, request: FetchRequest) -> None:
+        settings = self._settings
+        room = max(settings.prefetch_bytes - self._queued_bytes, settings.max_partition_fetch_bytes)
+        request.max_bytes = min(settings.fetch_max_bytes, room)
+        request.min_bytes = settings.fetch_min_bytes
+        request.max_wait_ms = settings.fetch_max_wait_ms
+        request.isolation_level = self._isolation
+        request.rack_id = settings.client_rack
+
+    # Being answered
+
+    def _answered(
+        self,
+        node_id: int,
+        lane: "_Lane",
+        asked: Mapping[Partition, int],
+        outcome: FetchResponse | OSError,
+    ) -> None:
+        lane.is_busy = False
+        for key, version in asked.items():
+            each = self._assignment.get(key)
+            if each is not None and each.flight_version == version:
+                each.flight_version = None
+        if self._is_closed:
+            return
+        if isinstance(outcome, OSError):
+            self._unanswered(node_id, lane, asked)
+            return
+        if not lane.session.answered(outcome):
+            self._pause(lane, lane.backoff.next_ms())
+            return
+        lane.backoff.reset()
+        if outcome.throttle_time_ms > 0:
+            self._pause(lane, outcome.throttle_time_ms)
+        fetched: list[tuple[Assigned, _Fetched | Notice]] = []
+        for key, told in lane.session.partitions(outcome):
+            each = self._assignment.get(key)
+            if each is not None and asked.get(key) == each.progress.version:
+                fetched.extend((each, one) for one in self._look_at(each, told, node_id))
+        self.plan()
+        if fetched:
+            self._inbox.put(
+                one if isinstance(one, Notice) else self._cursor(each, one) for each, one in fetched
+            )
+
+    def _unanswered(self, node_id: int, lane: "_Lane", asked: Mapping[Partition, int]) -> None:
+        lane.session.lost()
+        self._pause(lane, lane.backoff.next_ms())
+        for key in asked:
+            each = self._assignment.get(key)
+            if each is not None and each.replica == node_id:
+                each.replica = None
+        self._cluster.refresh()
+
+    def _pause(self, lane: "_Lane", pause_ms: float) -> None:
+        lane.retry_at_s = self._loop.time() + pause_ms / 1000
+        self._plan_at(lane.retry_at_s)
+
+    def _put_off(self, each: Assigned, pause_ms: float) -> None:
+        each.retry_at_s = self._loop.time() + pause_ms / 1000
+        self._plan_at(each.retry_at_s)
+
+    def _plan_at(self, when_s: float) -> None:
+        self._loop.call_at(when_s + 0.001, self.plan)
+
+    def _look_at(
+        self, each: Assigned, told: PartitionData, node_id: int
+    ) -> "list[_Fetched | Notice]":
+        """What an answer says of one partition."""
+        if told.error_code != ErrorCode.NONE:
+            return self._failed(each, ErrorCode.of(told.error_code), told, node_id)
+        each.high_watermark = told.high_watermark
+        each.last_stable_offset = told.last_stable_offset
+        each.log_start_offset = told.log_start_offset
+        if told.preferred_read_replica >= 0 and told.preferred_read_replica != node_id:
+            each.replica = told.preferred_read_replica
+            each.replica_until_s = self._loop.time() + self._settings.metadata_max_age_ms / 1000
+        found: list[_Fetched | Notice] = []
+        batches = told.records
+        if batches:
+            assert isinstance(batches, memoryview)
+            size, next_offset, records, epoch = scan(batches)
+            if size == 0:
+                self._put_off(each, self._settings.retry_backoff_max_ms)
+                broken = f"what was fetched at offset {each.fetch_offset} is no record batch"
+                return self._tell(each, KafkaError(KafkaError._BAD_MSG, broken))
+            fetched = _Fetched(batches[:size], each.fetch_offset, next_offset, records, told)
+            self._queued_bytes += size
+            each.advance(next_offset, epoch, records)
+            found.append(fetched)
+        if self._settings.enable_partition_eof:
+            found.extend(self._end_reached(each, node_id))
+        return found
+
+    def _cursor(self, each: Assigned, fetched: "_Fetched") -> Cursor:
+        aborted = fetched.told.aborted_transactions or ()
+        return Cursor(
+            each.progress,
+            fetched.batches if len(fetched.batches) > SMALL_BYTES else bytes(fetched.batches),
+            fetched.offset,
+            fetched.next_offset,
+            fetched.records,
+            sorted(
+                ((one.producer_id, one.first_offset) for one in aborted), key=lambda one: one[1]
+            ),
+            self._isolation != 0,
+            self._settings.check_crcs,
+        )
+
+    def _end_reached(self, each: Assigned, node_id: int) -> list[Notice]:
+        end = each.last_stable_offset if self._isolation else each.high_watermark
+        if each.fetch_offset < end or each.eof_offset == each.fetch_offset:
+            return []
+        each.eof_offset = each.fetch_offset
+        topic, partition = each.key
+        reached = (
+            f"Fetch from broker {node_id} reached end of partition at offset "
+            f"{each.fetch_offset} (HighwaterMark {each.high_watermark})"
+        )
+        error = KafkaError(KafkaError._PARTITION_EOF, reached)
+        message = Message(topic, partition, each.fetch_offset, error=error)
+        return [Notice(message, each.progress, each.progress.version)]
+
+    def _failed(
+        self, each: Assigned, code: ErrorCode, told: PartitionData, node_id: int
+    ) -> "list[_Fetched | Notice]":
+        is_follower = each.replica == node_id
+        each.replica = None
+        if code in _ELSEWHERE:
+            hint = told.current_leader
+            if hint.leader_id >= 0 and hint.leader_epoch >= 0:
+                each.hint = (hint.leader_id, hint.leader_epoch)
+            else:
+                self._put_off(each, self._settings.retry_backoff_ms)
+            self._cluster.refresh()
+            return []
+        if code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            if is_follower:
+                return []  # the leader may have it
+            return self._out_of_range(each, node_id)
+        self._put_off(each, self._settings.retry_backoff_max_ms)
+        return self._tell(each, told_by_broker(code))
+
+    def _out_of_range(self, each: Assigned, node_id: int) -> "list[_Fetched | Notice]":
+        if each.start_over():
+            self._unsettled()
+            return []
+        lost = (
+            f"offset {each.fetch_offset} is not there any more, or not yet (broker {node_id}), "
+            f"and auto.offset.reset is none"
+        )
+        return self._tell(each, KafkaError(KafkaError._AUTO_OFFSET_RESET, lost))
+
+    def _tell(self, each: Assigned, error: KafkaError) -> "list[_Fetched | Notice]":
+        """An error goes to the user once, until something else happens."""
+        if each.told_code == error.code():
+            return []
+        each.told_code = error.code()
+        topic, partition = each.key
+        message = Message(topic, partition, max(each.fetch_offset, -1), error=error)
+        return [Notice(message, each.progress, each.progress.version)]
+
+
+class _Lane:
+    """A connection to one broker, and the session on it."""
+
+    __slots__ = ("backoff", "is_busy", "purpose", "retry_at_s", "session")
+
+    def __init__(self, purpose: str, settings: ConsumerSettings) -> None:
+        self.purpose = purpose
+        self.session = FetchSession()
+        self.is_busy = False
+        self.retry_at_s = 0.0
+        self.backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
+
+
+class _Fetched:
+    """Whole batches in the memory of an answer, which is gone soon."""
+
+    __slots__ = ("batches", "next_offset", "offset", "records", "told")
+
+    def __init__(
+        self,
+        batches: memoryview,
+        offset: int,
+        next_offset: int,
+        records: int,
+        told: PartitionData,
+    ) -> None:
+        self.batches = batches
+        self.offset = offset
+        self.next_offset = next_offset
+        self.records = records
+        self.told = told
+
+
+def _ignore(_: object) -> None:
+    """Nobody waits for that answer."""
