@@ -5,15 +5,16 @@ from dataclasses import replace
 
 import pytest
 from tests.cluster.chaos import verify
-from tests.cluster.chaos.readers import Place, Reader, Seen
-from tests.cluster.chaos.writers import (
+from tests.cluster.chaos.notes import (
     PARTITIONS,
     Acknowledgement,
-    IdempotentWriter,
     Outcome,
+    Place,
+    Seen,
     Transaction,
-    TransactionalWriter,
 )
+from tests.cluster.chaos.readers import Reader
+from tests.cluster.chaos.writers import IdempotentWriter, TransactionalWriter
 
 PLAIN, TRANSACTIONAL = ("plain", 0), ("transactional", 0)
 RECORDS = 5

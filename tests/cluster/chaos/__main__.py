@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.cluster.chaos.clients import by_name
 from tests.cluster.chaos.run import ChaosRun
 from tests.cluster.cluster import Quorum
 from tests.cluster.node import PROGRAMS
@@ -26,6 +27,9 @@ def main() -> int:
     )
     parser.add_argument("--quorum", choices=["static", "dynamic"], default="dynamic")
     parser.add_argument("--separate", action="store_true", help="controllers beside the brokers")
+    parser.add_argument(
+        "--clients", choices=["confluent-kafka", "barnabas"], default="confluent-kafka"
+    )
     parser.add_argument("--report", type=Path, default=Path("build/chaos.md"))
     options = parser.parse_args()
     programs = [PROGRAMS[each] for each in options.nodes.split(",")]
@@ -38,6 +42,7 @@ def main() -> int:
         duration_s=options.minutes * 60,
         quorum=Quorum[options.quorum.upper()],
         is_separate=options.separate,
+        clients=by_name(options.clients),
     )
     chaos.run()
     options.report.parent.mkdir(parents=True, exist_ok=True)

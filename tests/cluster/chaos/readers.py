@@ -2,26 +2,12 @@
 
 import threading
 import time
-import zlib
-from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
-from tests.cluster.chaos.writers import CONNECTION, PARTITIONS
-
-Place = tuple[str, int]
-"""Topic and partition."""
+from tests.cluster.chaos.notes import PARTITIONS, Place, Seen, parsed
+from tests.cluster.chaos.writers import CONNECTION
 
 END_S = 60
-
-
-@dataclass(slots=True, frozen=True)
-class Seen:
-    """A record: where it is, who wrote it with which numbers, and the rest of it as a checksum."""
-
-    offset: int
-    writer: str
-    numbers: tuple[int, ...]
-    checksum: int
 
 
 class Reader(threading.Thread):
@@ -111,13 +97,6 @@ def ends(bootstrap: str, places: list[Place], isolation: str) -> dict[Place, int
         }
     finally:
         consumer.close()
-
-
-def parsed(offset: int, value: bytes) -> Seen:
-    writer, first, *more = value.split(b" ", 4)
-    # A writer without transactions gives one number, one with them three.
-    numbers = [first, *more[:2]] if writer.startswith(b"t") else [first]
-    return Seen(offset, writer.decode(), tuple(map(int, numbers)), zlib.crc32(value))
 
 
 def new_consumer(bootstrap: str, isolation: str) -> Consumer:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tests.cluster.chaos.writers import Outcome, TransactionalWriter, Writer
+from tests.cluster.chaos.notes import Outcome
+from tests.cluster.chaos.writers import Writer
 
 SILENCE_S = 0.5
 """A partition without an acknowledgement for longer than this was not available."""
@@ -62,7 +63,7 @@ def clients(writers: Sequence[Writer]) -> list[str]:
     lines = []
     for writer in writers:
         line = f"- {writer.name} on {writer.topic}: {len(writer.acknowledged):,} acknowledged"
-        if isinstance(writer, TransactionalWriter):
+        if writer.transactions:
             counts = Counter(each.outcome for each in writer.transactions)
             line += "; transactions " + ", ".join(
                 f"{outcome.value} {counts[outcome]:,}" for outcome in Outcome

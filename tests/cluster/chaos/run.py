@@ -7,15 +7,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.cluster.chaos import verify
+from tests.cluster.chaos.clients import Clients, confluent
 from tests.cluster.chaos.faults import Fault, chosen
+from tests.cluster.chaos.notes import PARTITIONS
 from tests.cluster.chaos.readers import Reader, read_all
 from tests.cluster.chaos.report import Timeline, report
-from tests.cluster.chaos.writers import (
-    PARTITIONS,
-    IdempotentWriter,
-    TransactionalWriter,
-    Writer,
-)
+from tests.cluster.chaos.writers import Writer
 from tests.cluster.cluster import Cluster, Quorum
 from tests.cluster.node import Program
 from tests.conformance.brokers import wait_until
@@ -43,8 +40,10 @@ class ChaosRun:
         duration_s: float,
         quorum: Quorum = Quorum.DYNAMIC,
         is_separate: bool = False,
+        clients: Clients | None = None,
     ) -> None:
         """Brokers that are controllers too, or with as many controllers beside them."""
+        self._clients = clients or confluent()
         self._moments = random.Random(seed)
         self._duration_s = duration_s
         more = {"settings": SETTINGS, "quorum": quorum, "with_network": True}
@@ -55,7 +54,7 @@ class ChaosRun:
         roles = "separate roles" if is_separate else "combined roles"
         self._title = (
             f"{', '.join(map(str, programs))}: {roles}, {quorum.name.lower()} quorum,"
-            f" seed {seed}, {duration_s:.0f} s of faults"
+            f" {self._clients} clients, seed {seed}, {duration_s:.0f} s of faults"
         )
         self.findings: list[str] = []
         self.report = ""
@@ -78,14 +77,17 @@ class ChaosRun:
         bootstrap = self._cluster.bootstrap
         seeds = [random.Random(self._moments.random()) for _ in range(4)]
         self._writers = [
-            IdempotentWriter(f"w{index}", bootstrap, PLAIN, seeds[index]) for index in range(2)
+            self._clients.writers.IdempotentWriter(f"w{index}", bootstrap, PLAIN, seeds[index])
+            for index in range(2)
         ]
         self._transactional = [
-            TransactionalWriter(f"t{index}", bootstrap, TRANSACTIONAL, seeds[2 + index])
+            self._clients.writers.TransactionalWriter(
+                f"t{index}", bootstrap, TRANSACTIONAL, seeds[2 + index]
+            )
             for index in range(2)
         ]
         self._readers = [
-            Reader(bootstrap, TOPICS, isolation)
+            self._clients.readers.Reader(bootstrap, TOPICS, isolation)
             for isolation in ("read_uncommitted", "read_committed")
         ]
         for each in [*self._writers, *self._transactional, *self._readers]:

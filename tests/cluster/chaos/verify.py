@@ -4,11 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tests.cluster.chaos.readers import Place, Reader, Seen
+from tests.cluster.chaos.notes import PARTITIONS, Outcome, Place, Seen
+from tests.cluster.chaos.readers import Reader
 from tests.cluster.chaos.writers import (
-    PARTITIONS,
     IdempotentWriter,
-    Outcome,
     TransactionalWriter,
     Writer,
 )

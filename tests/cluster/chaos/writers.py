@@ -5,12 +5,10 @@ import threading
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from tests.cluster.chaos.notes import PARTITIONS, Acknowledgement, Outcome, Transaction
 
-PARTITIONS = 3
 CONNECTION = {
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 250,
@@ -31,16 +29,6 @@ TOTAL_S = 180
 """How long what is under way at the end may take."""
 
 
-@dataclass(slots=True, frozen=True)
-class Acknowledgement:
-    """The cluster's word that a value is at this place."""
-
-    at_s: float
-    partition: int
-    offset: int
-    checksum: int
-
-
 class Writer(threading.Thread):
     """Writes until it is told to end; what went wrong for good is its `failure`."""
 
@@ -48,6 +36,7 @@ class Writer(threading.Thread):
         super().__init__(name=name, daemon=True)
         self.topic = topic
         self.acknowledged: list[Acknowledgement] = []
+        self.transactions: list[Transaction] = []
         self.failure: str | None = None
         self.ending = threading.Event()
         self.bootstrap = bootstrap
@@ -120,29 +109,11 @@ class IdempotentWriter(Writer):
             self.failure = self.failure or f"the producer cannot go on: {error}"
 
 
-class Outcome(Enum):
-    COMMITTED = "committed"
-    ABORTED = "aborted"
-    UNKNOWN = "unknown"
-    """The producer was lost before it was told; all of it is there, or nothing."""
-
-
-@dataclass(slots=True)
-class Transaction:
-    number: int
-    records: int
-    outcome: Outcome = Outcome.UNKNOWN
-
-
 class TransactionalWriter(Writer):
     """Transactions over all partitions, one in four of which it aborts itself."""
 
     CALL_S = 5
     ABORTS = 0.25
-
-    def __init__(self, name: str, bootstrap: str, topic: str, moments: random.Random) -> None:
-        super().__init__(name, bootstrap, topic, moments)
-        self.transactions: list[Transaction] = []
 
     def write(self) -> None:
         producer: Producer | None = None
