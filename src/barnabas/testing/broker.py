@@ -27,7 +27,7 @@ from barnabas.server.routes import Routes
 from barnabas.testing.clock import Clock, Loop
 from barnabas.testing.errors import BrokerError
 from barnabas.testing.faults import Faults
-from barnabas.testing.topics import as_text, creation, require_created
+from barnabas.testing.topics import as_text, creation, deletion, require_done
 
 T = TypeVar("T")
 
@@ -150,7 +150,10 @@ class Broker:
     ) -> None:
         """Create a topic that can be used at once; BrokerError says why it cannot be."""
         request = creation(name, partitions, 1, config)
-        require_created(self._run(self._node.controller.handle(request)))
+        require_done(self._run(self._node.controller.handle(request)))
+
+    def delete_topic(self, name: str) -> None:
+        require_done(self._run(self._node.controller.handle(deletion(name))))
 
     # Within
 

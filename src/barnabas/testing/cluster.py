@@ -15,7 +15,7 @@ from barnabas.testing.asking import Replicas, ask
 from barnabas.testing.errors import BrokerError
 from barnabas.testing.fleet import START_S, Fleet, wait_until
 from barnabas.testing.node import Node, Role
-from barnabas.testing.topics import as_text, creation, require_created
+from barnabas.testing.topics import as_text, creation, require_done
 
 CONTROLLERS = 3
 """How many of the brokers vote, if there are as many: these survive the loss of one."""
@@ -153,7 +153,7 @@ class Cluster:
         """Create a topic with copies on up to three brokers; returns when all know its leaders."""
         port = self._fleet.answering()[0].port
         request = creation(name, partitions, self._copies, config)
-        require_created(ask(port, request, CREATE_VERSION, deadline_s=CREATE_S))
+        require_done(ask(port, request, CREATE_VERSION, deadline_s=CREATE_S))
         wait_until(lambda: self._fleet.has_leaders(name, partitions), f"{name} has leaders")
 
     def leader_of(self, topic: str, partition: int = 0) -> int:

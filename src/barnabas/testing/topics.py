@@ -1,4 +1,4 @@
-"""Creating a topic: the request for one, and what a refusal tells the test."""
+"""Creating and deleting a topic: the requests, and what a refusal tells the test."""
 
 from collections.abc import Mapping
 
@@ -9,6 +9,11 @@ from barnabas.wire.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
+)
+from barnabas.wire.messages.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
 )
 
 TIMEOUT_MS = 15_000
@@ -29,8 +34,13 @@ def creation(
     return CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS)
 
 
-def require_created(response: CreateTopicsResponse) -> None:
-    for result in response.topics:
+def deletion(name: str) -> DeleteTopicsRequest:
+    return DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=TIMEOUT_MS)
+
+
+def require_done(response: CreateTopicsResponse | DeleteTopicsResponse) -> None:
+    results = response.topics if isinstance(response, CreateTopicsResponse) else response.responses
+    for result in results:
         if result.error_code:
             code = ErrorCode.of(result.error_code)
             raise BrokerError(f"Topic {result.name}: {code.name}: {result.error_message}")

@@ -1,0 +1,124 @@
+"""The fixtures that a project finds as soon as Barnabas is installed."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+FIXTURES = (
+    "kafka_broker",
+    "kafka_broker_settings",
+    "kafka_consumer",
+    "kafka_producer",
+    "kafka_topic",
+    "fresh_kafka_broker",
+)
+
+
+def test_each_fixture_is_there_without_a_word_and_says_what_it_is(
+    pytester: pytest.Pytester,
+) -> None:
+    listed = pytester.runpytest_subprocess("--fixtures").stdout.str()
+    for name in FIXTURES:
+        _, _, described = listed.partition(f"\n{name} ")
+        assert described, name
+        assert "no docstring available" not in described.splitlines()[1]
+
+
+def test_the_broker_is_shared_and_the_fresh_one_is_not(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        seen = []
+
+        def test_one(kafka_broker, fresh_kafka_broker):
+            seen.append((kafka_broker.bootstrap_servers, fresh_kafka_broker.bootstrap_servers))
+
+        def test_two(kafka_broker, fresh_kafka_broker):
+            seen.append((kafka_broker.bootstrap_servers, fresh_kafka_broker.bootstrap_servers))
+
+        def test_both():
+            (first, fresh), (second, fresher) = seen
+            assert first == second
+            assert len({first, fresh, fresher}) == 3
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=3)
+
+
+def test_a_topic_is_there_for_one_test(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+        from confluent_kafka.admin import AdminClient
+
+        names = set()
+
+        @pytest.mark.parametrize("what", ["a/b c", "ü", "x" * 300])
+        def test_it_is_there(kafka_broker, kafka_topic, what):
+            admin = AdminClient({"bootstrap.servers": kafka_broker.bootstrap_servers})
+            assert kafka_topic in admin.list_topics(timeout=10).topics
+            names.add(kafka_topic)
+
+        def test_they_are_gone(kafka_broker):
+            assert len(names) == 3
+            admin = AdminClient({"bootstrap.servers": kafka_broker.bootstrap_servers})
+            assert not names & admin.list_topics(timeout=10).topics.keys()
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=4)
+
+
+def test_what_is_produced_is_consumed(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        def test_clients(kafka_topic, kafka_producer, kafka_consumer):
+            kafka_producer.produce(kafka_topic, b"hello")
+            kafka_producer.flush(10)
+            assert kafka_consumer.poll(10).value() == b"hello"
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_a_project_has_settings_of_its_own(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        """
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def kafka_broker_settings():
+            return {"auto.create.topics.enable": False}
+        """
+    )
+    pytester.makepyfile(
+        """
+        from confluent_kafka import KafkaError, Producer
+
+        def test_it_obeys(kafka_broker):
+            producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
+            topic = producer.list_topics("absent", 10).topics["absent"]
+            assert topic.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_who_does_not_use_it_pays_for_nothing_but_a_file() -> None:
+    loaded = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, pytest; before = set(sys.modules); import barnabas.testing.plugin;"
+            "print(*sorted(set(sys.modules) - before))",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {name for name in loaded.stdout.split() if name.startswith("barnabas")} == {
+        "barnabas",
+        "barnabas.testing",
+        "barnabas.testing.plugin",
+    }
