@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from barnabas.client._message import Message
-    from barnabas.client.admin import (
+    from barnabas.client.admin.enums import (
         ConsumerGroupState,
-        ConsumerGroupTopicPartitions,
         ConsumerGroupType,
         ElectionType,
         IsolationLevel,
+    )
+    from barnabas.client.admin.model import (
+        ConsumerGroupTopicPartitions,
         Node,
         TopicCollection,
         TopicPartitionInfo,
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from barnabas.client.errors import KafkaError, KafkaException
     from barnabas.client.hashing import consistent, fnv1a, murmur2
     from barnabas.client.producer import Producer
-    from barnabas.client.serializing import DeserializingConsumer, SerializingProducer
     from barnabas.client.values import (
         OFFSET_BEGINNING,
         OFFSET_END,
@@ -36,18 +37,22 @@ if TYPE_CHECKING:
         ThrottleEvent,
         TopicPartition,
     )
+    from barnabas.deserializing_consumer import DeserializingConsumer
+    from barnabas.serializing_producer import SerializingProducer
 
 _VERSION = (0, 1, 0)
 __version__ = ".".join(map(str, _VERSION))
 
 _HOMES = {
     "barnabas.client._message": ("Message",),
-    "barnabas.client.admin": (
+    "barnabas.client.admin.enums": (
         "ConsumerGroupState",
-        "ConsumerGroupTopicPartitions",
         "ConsumerGroupType",
         "ElectionType",
         "IsolationLevel",
+    ),
+    "barnabas.client.admin.model": (
+        "ConsumerGroupTopicPartitions",
         "Node",
         "TopicCollection",
         "TopicPartitionInfo",
@@ -57,7 +62,6 @@ _HOMES = {
     "barnabas.client.errors": ("KafkaError", "KafkaException"),
     "barnabas.client.producer": ("Producer",),
     "barnabas.client.hashing": ("consistent", "fnv1a", "murmur2"),
-    "barnabas.client.serializing": ("DeserializingConsumer", "SerializingProducer"),
     "barnabas.client.values": (
         "OFFSET_BEGINNING",
         "OFFSET_END",
@@ -69,6 +73,8 @@ _HOMES = {
         "ThrottleEvent",
         "TopicPartition",
     ),
+    "barnabas.deserializing_consumer": ("DeserializingConsumer",),
+    "barnabas.serializing_producer": ("SerializingProducer",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
