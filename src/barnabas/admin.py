@@ -1,6 +1,8 @@
 """The admin client and the values it deals in, under the names of `confluent_kafka.admin`."""
 
 from barnabas.client.admin import AdminClient
+from barnabas.client.admin.acls import AclBinding, AclBindingFilter
+from barnabas.client.admin.calls import Results
 from barnabas.client.admin.cluster import DescribeClusterResult
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
 from barnabas.client.admin.enums import (
@@ -12,6 +14,7 @@ from barnabas.client.admin.enums import (
     ResourceType,
     ScramMechanism,
 )
+from barnabas.client.admin.features import FeatureMetadata, FeatureUpdate, UpgradeType, VersionRange
 from barnabas.client.admin.group_metadata import GroupMember, GroupMetadata
 from barnabas.client.admin.group_values import (
     ConsumerGroupDescription,
@@ -20,14 +23,45 @@ from barnabas.client.admin.group_values import (
     MemberAssignment,
     MemberDescription,
 )
+from barnabas.client.admin.log_dirs import (
+    LogDirDescription,
+    ReplicaInfo,
+    ReplicaLogDirInfo,
+    TopicPartitionReplica,
+)
 from barnabas.client.admin.metadata import (
     BrokerMetadata,
     ClusterMetadata,
     PartitionMetadata,
     TopicMetadata,
 )
+from barnabas.client.admin.offsets import ListOffsetsResultInfo, OffsetSpec
 from barnabas.client.admin.partitions import NewPartitions
+from barnabas.client.admin.producers import ProducerState
+from barnabas.client.admin.quorum import MetadataQuorum, RaftVoterEndpoint, ReplicaState
+from barnabas.client.admin.quotas import (
+    ClientQuotaAlteration,
+    ClientQuotaEntity,
+    ClientQuotaFilter,
+    ClientQuotaFilterComponent,
+)
+from barnabas.client.admin.reassignments import PartitionReassignment
+from barnabas.client.admin.records import DeletedRecords
+from barnabas.client.admin.scram import (
+    ScramCredentialInfo,
+    UserScramCredentialAlteration,
+    UserScramCredentialDeletion,
+    UserScramCredentialsDescription,
+    UserScramCredentialUpsertion,
+)
 from barnabas.client.admin.topics import NewTopic, TopicDescription
+from barnabas.client.admin.transactions import (
+    AbortTransactionSpec,
+    FencedProducer,
+    TransactionDescription,
+    TransactionListing,
+    TransactionState,
+)
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.values import OFFSET_INVALID
 
@@ -61,31 +95,64 @@ __all__ = [
     "RESOURCE_TOPIC",
     "RESOURCE_TRANSACTIONAL_ID",
     "RESOURCE_UNKNOWN",
+    "AbortTransactionSpec",
+    "AclBinding",
+    "AclBindingFilter",
     "AclOperation",
     "AclPermissionType",
     "AdminClient",
     "AlterConfigOpType",
     "BrokerMetadata",
+    "ClientQuotaAlteration",
+    "ClientQuotaEntity",
+    "ClientQuotaFilter",
+    "ClientQuotaFilterComponent",
     "ClusterMetadata",
     "ConfigEntry",
     "ConfigResource",
     "ConfigSource",
     "ConsumerGroupDescription",
     "ConsumerGroupListing",
+    "DeletedRecords",
     "DescribeClusterResult",
+    "FeatureMetadata",
+    "FeatureUpdate",
+    "FencedProducer",
     "GroupMember",
     "GroupMetadata",
     "KafkaError",
     "KafkaException",
     "ListConsumerGroupsResult",
+    "ListOffsetsResultInfo",
+    "LogDirDescription",
     "MemberAssignment",
     "MemberDescription",
+    "MetadataQuorum",
     "NewPartitions",
     "NewTopic",
+    "OffsetSpec",
     "PartitionMetadata",
+    "PartitionReassignment",
+    "ProducerState",
+    "RaftVoterEndpoint",
+    "ReplicaInfo",
+    "ReplicaLogDirInfo",
+    "ReplicaState",
     "ResourcePatternType",
     "ResourceType",
+    "Results",
+    "ScramCredentialInfo",
     "ScramMechanism",
     "TopicDescription",
     "TopicMetadata",
+    "TopicPartitionReplica",
+    "TransactionDescription",
+    "TransactionListing",
+    "TransactionState",
+    "UpgradeType",
+    "UserScramCredentialAlteration",
+    "UserScramCredentialDeletion",
+    "UserScramCredentialUpsertion",
+    "UserScramCredentialsDescription",
+    "VersionRange",
 ]

@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 from barnabas.client.admin.routes import Routes
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
+from barnabas.client.values import TopicPartition
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -85,6 +86,15 @@ def require_list(name: str, items: object, kind: type, *, filled: bool = True) -
             raise TypeError(f"{name} must hold {kind.__name__}, not {type(item).__name__}")
     if filled and not items:
         raise ValueError(f"{name} must hold at least one {kind.__name__}")
+
+
+def require_partitions(name: str, partitions: object, *, filled: bool = True) -> None:
+    """The same for partitions, which must not be negative."""
+    require_list(name, partitions, TopicPartition, filled=filled)
+    assert isinstance(partitions, list)
+    for partition in partitions:
+        if not partition.topic or partition.partition < 0:
+            raise ValueError(f"{partition!r} names no partition")
 
 
 def _checked_ms(name: str, timeout_s: float, default_ms: int) -> int:

@@ -1,12 +1,13 @@
 """The cluster itself: its brokers or controllers, and what each of them speaks."""
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
 from barnabas.client.admin.calls import UNSET, Calls, Results, raise_failure
 from barnabas.client.admin.enums import AclOperation, as_enum
 from barnabas.client.admin.model import Node, operations_of
+from barnabas.client.admin.routes import one_by_one
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, told_by_broker
 from barnabas.wire.messages.api_versions import ApiVersion, ApiVersionsRequest
@@ -74,15 +75,15 @@ class ClusterCalls(Calls):
     async def _describe_api_versions(self, deadline: Deadline) -> Results[Node, list[ApiVersion]]:
         cluster = await self._describe_cluster(DescribeClusterRequest(), deadline)
 
-        async def exchange(
-            node: int | None, nodes: list[Node]
-        ) -> Mapping[Node, list[ApiVersion] | KafkaError]:
+        async def spoken(node: int | None, _: Node) -> list[ApiVersion] | KafkaError:
             told = await self._routes.ask(_SOFTWARE, node, deadline=deadline)
-            failed = told.error_code
-            return {nodes[0]: told_by_broker(failed) if failed else told.api_keys}
+            if told.error_code:
+                return told_by_broker(told.error_code)
+            versions: list[ApiVersion] = told.api_keys
+            return versions
 
         brokers = {node: node.id for node in cluster.nodes}
-        return Results(await self._routes.by_broker(brokers, exchange, deadline))
+        return Results(await self._routes.by_broker(brokers, one_by_one(spoken), deadline))
 
     def unregister_broker(
         self, broker_id: int, *, request_timeout: float = UNSET

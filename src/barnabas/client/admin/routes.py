@@ -103,7 +103,8 @@ class Routes:
         async def exchange(node: int | None, _: list[None]) -> Mapping[None, Any]:
             told = await self.ask(request, node, deadline=deadline)
             failed = told.error_code
-            return {None: told_by_broker(failed, told.error_message) if failed else told}
+            message = getattr(told, "error_message", None)
+            return {None: told_by_broker(failed, message) if failed else told}
 
         (outcome,) = (await self.by_controller([None], exchange, deadline)).values()
         if isinstance(outcome, KafkaError):
@@ -236,6 +237,25 @@ def topics_of(partitions: Iterable[Partition]) -> dict[str, list[int]]:
     for topic, index in partitions:
         topics.setdefault(topic, []).append(index)
     return topics
+
+
+def one_by_one(
+    ask: Callable[[int | None, K], Awaitable[V | KafkaError]],
+) -> Exchange[K, V]:
+    """For requests that are about one item each: all of a node's at the same time."""
+
+    async def one(node: int | None, item: K) -> V | KafkaError:
+        try:
+            return await ask(node, item)
+        except KafkaException as failure:
+            error: KafkaError = failure.args[0]
+            return error
+
+    async def exchange(node: int | None, items: list[K]) -> Mapping[K, V | KafkaError]:
+        outcomes = await asyncio.gather(*(one(node, item) for item in items))
+        return dict(zip(items, outcomes, strict=True))
+
+    return exchange
 
 
 def _passes(outcome: object, passing: Container[int]) -> bool:

@@ -1,0 +1,254 @@
+"""Access rules: create, describe, delete."""
+
+import functools
+from collections.abc import Coroutine, Mapping
+from enum import Enum
+from typing import Any, ClassVar
+
+from barnabas.client.admin.calls import UNSET, Calls, Results, outcome_of, require_list
+from barnabas.client.admin.enums import (
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+    ResourceType,
+    as_enum,
+)
+from barnabas.client.cluster import Deadline
+from barnabas.client.errors import KafkaError, told_by_broker
+from barnabas.wire.messages.create_acls import AclCreation, CreateAclsRequest
+from barnabas.wire.messages.delete_acls import (
+    DeleteAclsFilter,
+    DeleteAclsFilterResult,
+    DeleteAclsRequest,
+)
+from barnabas.wire.messages.describe_acls import DescribeAclsRequest
+
+_Key = tuple[
+    ResourceType,
+    str | None,
+    ResourcePatternType,
+    str | None,
+    str | None,
+    AclOperation,
+    AclPermissionType,
+]
+
+
+@functools.total_ordering
+class AclBinding:
+    """A rule: who may, or must not, do what from where to which resource."""
+
+    _FORBIDDEN: ClassVar[frozenset[Enum]] = frozenset(
+        {
+            ResourceType.ANY,
+            ResourcePatternType.ANY,
+            ResourcePatternType.MATCH,
+            AclOperation.ANY,
+            AclPermissionType.ANY,
+        }
+    )
+    _REQUIRED: ClassVar[tuple[str, ...]] = ("name", "principal", "host")
+
+    def __init__(
+        self,
+        restype: ResourceType | str | int,
+        name: str | None,
+        resource_pattern_type: ResourcePatternType | str | int,
+        principal: str | None,
+        host: str | None,
+        operation: AclOperation | str | int,
+        permission_type: AclPermissionType | str | int,
+    ) -> None:
+        if None in (restype, resource_pattern_type, operation, permission_type):
+            raise ValueError("the types, the operation and the permission must not be None")
+        self.restype = as_enum(restype, ResourceType)
+        self.name = name
+        self.resource_pattern_type = as_enum(resource_pattern_type, ResourcePatternType)
+        self.principal = principal
+        self.host = host
+        self.operation = as_enum(operation, AclOperation)
+        self.permission_type = as_enum(permission_type, AclPermissionType)
+        self.restype_int = int(self.restype.value)
+        self.resource_pattern_type_int = int(self.resource_pattern_type.value)
+        self.operation_int = int(self.operation.value)
+        self.permission_type_int = int(self.permission_type.value)
+        self._check()
+
+    def _check(self) -> None:
+        for attribute in "name", "principal", "host":
+            value = getattr(self, attribute)
+            if value is None and attribute in self._REQUIRED:
+                raise ValueError(f"{attribute} must not be None")
+            if value is not None and not isinstance(value, str):
+                raise TypeError(f"{attribute} must be a string, not {value!r}")
+        for part in self._key():
+            if part in self._FORBIDDEN:
+                raise ValueError(f"{part} has no place in a {type(self).__name__}")
+
+    def _key(self) -> _Key:
+        return (
+            self.restype,
+            self.name,
+            self.resource_pattern_type,
+            self.principal,
+            self.host,
+            self.operation,
+            self.permission_type,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, AclBinding) else NotImplemented
+
+    def __lt__(self, other: object) -> bool:
+        return self._key() < other._key() if isinstance(other, AclBinding) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({','.join(map(str, self._key()))})"
+
+
+class AclBindingFilter(AclBinding):
+    """Which rules are meant; None and ANY stand for every name, and MATCH for every pattern."""
+
+    _FORBIDDEN = frozenset(
+        {
+            ResourceType.UNKNOWN,
+            ResourcePatternType.UNKNOWN,
+            AclOperation.UNKNOWN,
+            AclPermissionType.UNKNOWN,
+        }
+    )
+    _REQUIRED = ()
+
+
+class AclCalls(Calls):
+    def create_acls(
+        self, acls: list[AclBinding], *, request_timeout: float = UNSET
+    ) -> Coroutine[Any, Any, Results[AclBinding, None]]:
+        """Add rules."""
+        _require_different("acls", acls, AclBinding)
+        return self._create_acls(acls, self._deadline(request_timeout))
+
+    async def _create_acls(
+        self, acls: list[AclBinding], deadline: Deadline
+    ) -> Results[AclBinding, None]:
+        async def exchange(
+            node: int | None, asked: list[AclBinding]
+        ) -> Mapping[AclBinding, KafkaError | None]:
+            request = CreateAclsRequest(
+                creations=[
+                    AclCreation(
+                        resource_type=acl.restype_int,
+                        resource_name=acl.name or "",
+                        resource_pattern_type=acl.resource_pattern_type_int,
+                        principal=acl.principal or "",
+                        host=acl.host or "",
+                        operation=acl.operation_int,
+                        permission_type=acl.permission_type_int,
+                    )
+                    for acl in asked
+                ]
+            )
+            response = await self._routes.ask(request, node, deadline=deadline)
+            return {
+                acl: outcome_of(told.error_code, told.error_message)
+                for acl, told in zip(asked, response.results, strict=True)
+            }
+
+        return Results(await self._routes.by_controller(acls, exchange, deadline))
+
+    def describe_acls(
+        self, acl_binding_filter: AclBindingFilter, *, request_timeout: float = UNSET
+    ) -> Coroutine[Any, Any, list[AclBinding]]:
+        """The rules that a filter matches."""
+        if not isinstance(acl_binding_filter, AclBindingFilter):
+            raise TypeError(f"{acl_binding_filter!r} is no AclBindingFilter")
+        request = DescribeAclsRequest(
+            resource_type_filter=acl_binding_filter.restype_int,
+            resource_name_filter=acl_binding_filter.name,
+            pattern_type_filter=acl_binding_filter.resource_pattern_type_int,
+            principal_filter=acl_binding_filter.principal,
+            host_filter=acl_binding_filter.host,
+            operation=acl_binding_filter.operation_int,
+            permission_type=acl_binding_filter.permission_type_int,
+        )
+        return self._describe_acls(request, self._deadline(request_timeout))
+
+    async def _describe_acls(
+        self, request: DescribeAclsRequest, deadline: Deadline
+    ) -> list[AclBinding]:
+        response = await self._routes.ask_controller(request, deadline)
+        return [
+            AclBinding(
+                resource.resource_type,
+                resource.resource_name,
+                resource.pattern_type,
+                acl.principal,
+                acl.host,
+                acl.operation,
+                acl.permission_type,
+            )
+            for resource in response.resources
+            for acl in resource.acls
+        ]
+
+    def delete_acls(
+        self, acl_binding_filters: list[AclBindingFilter], *, request_timeout: float = UNSET
+    ) -> Coroutine[Any, Any, Results[AclBindingFilter, list[AclBinding]]]:
+        """Delete the rules that filters match; for each filter, those that are gone."""
+        _require_different("acl_binding_filters", acl_binding_filters, AclBindingFilter)
+        return self._delete_acls(acl_binding_filters, self._deadline(request_timeout))
+
+    async def _delete_acls(
+        self, filters: list[AclBindingFilter], deadline: Deadline
+    ) -> Results[AclBindingFilter, list[AclBinding]]:
+        async def exchange(
+            node: int | None, asked: list[AclBindingFilter]
+        ) -> Mapping[AclBindingFilter, list[AclBinding] | KafkaError]:
+            request = DeleteAclsRequest(
+                filters=[
+                    DeleteAclsFilter(
+                        resource_type_filter=each.restype_int,
+                        resource_name_filter=each.name,
+                        pattern_type_filter=each.resource_pattern_type_int,
+                        principal_filter=each.principal,
+                        host_filter=each.host,
+                        operation=each.operation_int,
+                        permission_type=each.permission_type_int,
+                    )
+                    for each in asked
+                ]
+            )
+            response = await self._routes.ask(request, node, deadline=deadline)
+            return {
+                each: _deleted(told)
+                for each, told in zip(asked, response.filter_results, strict=True)
+            }
+
+        return Results(await self._routes.by_controller(filters, exchange, deadline))
+
+
+def _deleted(told: DeleteAclsFilterResult) -> list[AclBinding] | KafkaError:
+    if told.error_code:
+        return told_by_broker(told.error_code, told.error_message)
+    return [
+        AclBinding(
+            acl.resource_type,
+            acl.resource_name,
+            acl.pattern_type,
+            acl.principal,
+            acl.host,
+            acl.operation,
+            acl.permission_type,
+        )
+        for acl in told.matching_acls
+        if not acl.error_code
+    ]
+
+
+def _require_different(name: str, acls: list[Any], kind: type) -> None:
+    require_list(name, acls, kind)
+    if len(set(acls)) != len(acls):
+        raise ValueError(f"{name} must not hold the same {kind.__name__} twice")

@@ -1,0 +1,161 @@
+"""Offsets of partitions: their first and last, and the first from a time on."""
+
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from barnabas.client.admin.calls import UNSET, Calls, Results
+from barnabas.client.admin.enums import IsolationLevel
+from barnabas.client.admin.routes import topics_of
+from barnabas.client.cluster import Deadline
+from barnabas.client.errors import KafkaError, told_by_broker
+from barnabas.client.values import Partition, TopicPartition
+from barnabas.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+
+_NO_REPLICA = -1
+_LATEST, _EARLIEST, _MAX_TIMESTAMP = -1, -2, -3
+_EARLIEST_LOCAL, _LATEST_TIERED, _EARLIEST_PENDING_UPLOAD = -4, -5, -6
+
+
+@dataclass(slots=True, frozen=True, order=True)
+class OffsetSpec:
+    """Which offset of a partition is meant: by a time in milliseconds, or by one of the names."""
+
+    _value: int
+
+    def __post_init__(self) -> None:
+        if self._value < _EARLIEST_PENDING_UPLOAD:
+            raise ValueError(f"{self._value} is no time, nor does it stand for an offset")
+
+    @classmethod
+    def earliest(cls) -> "OffsetSpec":
+        """The first that there is."""
+        return cls(_EARLIEST)
+
+    @classmethod
+    def latest(cls) -> "OffsetSpec":
+        """The one that the next record will have."""
+        return cls(_LATEST)
+
+    @classmethod
+    def max_timestamp(cls) -> "OffsetSpec":
+        """That of the record with the greatest timestamp."""
+        return cls(_MAX_TIMESTAMP)
+
+    @classmethod
+    def earliest_local(cls) -> "OffsetSpec":
+        """The first on the leader's own disk."""
+        return cls(_EARLIEST_LOCAL)
+
+    @classmethod
+    def latest_tiered(cls) -> "OffsetSpec":
+        """The last in remote storage."""
+        return cls(_LATEST_TIERED)
+
+    @classmethod
+    def earliest_pending_upload(cls) -> "OffsetSpec":
+        """The first that is not yet in remote storage."""
+        return cls(_EARLIEST_PENDING_UPLOAD)
+
+    @classmethod
+    def for_timestamp(cls, timestamp: int) -> "OffsetSpec":
+        """The first whose record is not older than this, in milliseconds."""
+        return cls(timestamp)
+
+
+class ListOffsetsResultInfo:
+    """An offset, and the timestamp and leader epoch of its record; -1 where there is none."""
+
+    __slots__ = ("leader_epoch", "offset", "timestamp")
+
+    def __init__(self, offset: int, timestamp: int, leader_epoch: int) -> None:
+        self.offset = offset
+        self.timestamp = timestamp
+        self.leader_epoch: int | None = leader_epoch if leader_epoch >= 0 else None
+
+    def __repr__(self) -> str:
+        return (
+            f"ListOffsetsResultInfo(offset={self.offset}, timestamp={self.timestamp},"
+            f" leader_epoch={self.leader_epoch})"
+        )
+
+
+class OffsetCalls(Calls):
+    def list_offsets(
+        self,
+        topic_partition_offsets: dict[TopicPartition, OffsetSpec],
+        *,
+        isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+        request_timeout: float = UNSET,
+    ) -> Coroutine[Any, Any, Results[TopicPartition, ListOffsetsResultInfo]]:
+        """One offset of each partition, as its leader knows it."""
+        _check(topic_partition_offsets)
+        if not isinstance(isolation_level, IsolationLevel):
+            raise TypeError(f"{isolation_level!r} is no IsolationLevel")
+        deadline = self._deadline(request_timeout)
+        return self._list_offsets(topic_partition_offsets, isolation_level, deadline)
+
+    async def _list_offsets(
+        self,
+        asked: dict[TopicPartition, OffsetSpec],
+        isolation_level: IsolationLevel,
+        deadline: Deadline,
+    ) -> Results[TopicPartition, ListOffsetsResultInfo]:
+        times: dict[Partition, int] = {
+            (each.topic, each.partition): spec._value for each, spec in asked.items()
+        }
+
+        async def exchange(
+            leader: int | None, partitions: list[Partition]
+        ) -> Mapping[Partition, ListOffsetsResultInfo | KafkaError]:
+            request = ListOffsetsRequest(
+                replica_id=_NO_REPLICA,
+                isolation_level=isolation_level.value,
+                topics=[
+                    ListOffsetsTopic(
+                        name=topic,
+                        partitions=[
+                            ListOffsetsPartition(
+                                partition_index=index, timestamp=times[topic, index]
+                            )
+                            for index in indexes
+                        ],
+                    )
+                    for topic, indexes in topics_of(partitions).items()
+                ],
+                timeout_ms=deadline.left_ms(),
+            )
+            response = await self._routes.ask(request, leader, deadline=deadline)
+            return {
+                (topic.name, partition.partition_index): _found(partition)
+                for topic in response.topics
+                for partition in topic.partitions
+            }
+
+        outcomes = await self._routes.by_leader(times, exchange, deadline)
+        return Results({each: outcomes[each.topic, each.partition] for each in asked})
+
+
+def _check(asked: object) -> None:
+    if not isinstance(asked, dict):
+        raise TypeError(f"expected a dict of TopicPartition and OffsetSpec, not {asked!r}")
+    for partition, spec in asked.items():
+        if not isinstance(partition, TopicPartition):
+            raise TypeError(f"{partition!r} is no TopicPartition")
+        if not isinstance(partition.topic, str):
+            raise TypeError(f"{partition.topic!r} is no name of a topic")
+        if not partition.topic or partition.partition < 0:
+            raise ValueError(f"{partition!r} names no partition")
+        if not isinstance(spec, OffsetSpec):
+            raise TypeError(f"{spec!r} is no OffsetSpec")
+
+
+def _found(partition: ListOffsetsPartitionResponse) -> ListOffsetsResultInfo | KafkaError:
+    if partition.error_code:
+        return told_by_broker(partition.error_code)
+    return ListOffsetsResultInfo(partition.offset, partition.timestamp, partition.leader_epoch)

@@ -1,0 +1,170 @@
+"""Quotas of users, client ids and addresses: describe, alter."""
+
+from collections.abc import Coroutine, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from barnabas.client.admin.calls import UNSET, Calls, Results, outcome_of, require_list
+from barnabas.client.cluster import Deadline
+from barnabas.client.errors import KafkaError
+from barnabas.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    OpData,
+    RequestEntryData,
+)
+from barnabas.wire.messages.describe_client_quotas import (
+    ComponentData,
+    DescribeClientQuotasRequest,
+)
+
+_EXACT, _DEFAULT, _ANY = 0, 1, 2
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+"""The types of entities."""
+
+
+class ClientQuotaEntity:
+    """Whose quota it is: names by types; the name None is the default of that type."""
+
+    __slots__ = ("_key", "entries")
+
+    def __init__(self, entries: Mapping[str, str | None]) -> None:
+        self.entries = dict(entries)
+        self._key = frozenset(self.entries.items())
+
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, ClientQuotaEntity) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"ClientQuotaEntity({self.entries})"
+
+
+@dataclass(slots=True, frozen=True)
+class ClientQuotaFilterComponent:
+    """Entities of a type: one by name, the default one, or all."""
+
+    entity_type: str
+    match_type: int
+    match: str | None = None
+
+    @classmethod
+    def of_entity(cls, entity_type: str, entity_name: str) -> "ClientQuotaFilterComponent":
+        return cls(entity_type, _EXACT, entity_name)
+
+    @classmethod
+    def of_default_entity(cls, entity_type: str) -> "ClientQuotaFilterComponent":
+        return cls(entity_type, _DEFAULT)
+
+    @classmethod
+    def of_entity_type(cls, entity_type: str) -> "ClientQuotaFilterComponent":
+        return cls(entity_type, _ANY)
+
+
+@dataclass(slots=True, frozen=True)
+class ClientQuotaFilter:
+    """Entities that match every component; if `strict`, only those without any other type."""
+
+    components: tuple[ClientQuotaFilterComponent, ...] = ()
+    strict: bool = False
+
+    @classmethod
+    def contains(cls, components: Iterable[ClientQuotaFilterComponent]) -> "ClientQuotaFilter":
+        return cls(tuple(components))
+
+    @classmethod
+    def contains_only(cls, components: Iterable[ClientQuotaFilterComponent]) -> "ClientQuotaFilter":
+        return cls(tuple(components), strict=True)
+
+    @classmethod
+    def all(cls) -> "ClientQuotaFilter":
+        return cls()
+
+
+@dataclass(slots=True, frozen=True)
+class ClientQuotaAlteration:
+    """New values of an entity's quotas by their names; None takes one away."""
+
+    entity: ClientQuotaEntity
+    ops: dict[str, float | None]
+
+
+Quotas = dict[ClientQuotaEntity, dict[str, float]]
+
+
+class QuotaCalls(Calls):
+    def describe_client_quotas(
+        self, quota_filter: ClientQuotaFilter, *, request_timeout: float = UNSET
+    ) -> Coroutine[Any, Any, Quotas]:
+        """The quotas of all entities that match."""
+        if not isinstance(quota_filter, ClientQuotaFilter):
+            raise TypeError(f"{quota_filter!r} is no ClientQuotaFilter")
+        request = DescribeClientQuotasRequest(
+            components=[
+                ComponentData(
+                    entity_type=each.entity_type, match_type=each.match_type, match=each.match
+                )
+                for each in quota_filter.components
+            ],
+            strict=quota_filter.strict,
+        )
+        return self._describe_quotas(request, self._deadline(request_timeout))
+
+    async def _describe_quotas(
+        self, request: DescribeClientQuotasRequest, deadline: Deadline
+    ) -> Quotas:
+        response = await self._routes.ask_controller(request, deadline)
+        return {
+            _entity(entry.entity): {each.key: each.value for each in entry.values}
+            for entry in response.entries or ()
+        }
+
+    def alter_client_quotas(
+        self,
+        alterations: list[ClientQuotaAlteration],
+        *,
+        validate_only: bool = False,
+        request_timeout: float = UNSET,
+    ) -> Coroutine[Any, Any, Results[ClientQuotaEntity, None]]:
+        """Set quotas, or take them away."""
+        require_list("alterations", alterations, ClientQuotaAlteration)
+        return self._alter_quotas(alterations, validate_only, self._deadline(request_timeout))
+
+    async def _alter_quotas(
+        self, alterations: list[ClientQuotaAlteration], validate_only: bool, deadline: Deadline
+    ) -> Results[ClientQuotaEntity, None]:
+        by_entity = {alteration.entity: _entry(alteration) for alteration in alterations}
+
+        async def exchange(
+            node: int | None, entities: list[ClientQuotaEntity]
+        ) -> Mapping[ClientQuotaEntity, KafkaError | None]:
+            request = AlterClientQuotasRequest(
+                entries=[by_entity[entity] for entity in entities], validate_only=validate_only
+            )
+            response = await self._routes.ask(request, node, deadline=deadline)
+            return {
+                _entity(entry.entity): outcome_of(entry.error_code, entry.error_message)
+                for entry in response.entries
+            }
+
+        return Results(await self._routes.by_controller(by_entity, exchange, deadline))
+
+
+def _entry(alteration: ClientQuotaAlteration) -> RequestEntryData:
+    return RequestEntryData(
+        entity=[
+            EntityData(entity_type=kind, entity_name=name)
+            for kind, name in alteration.entity.entries.items()
+        ],
+        ops=[
+            OpData(key=key, value=value or 0.0, remove=value is None)
+            for key, value in alteration.ops.items()
+        ],
+    )
+
+
+def _entity(parts: Iterable[Any]) -> ClientQuotaEntity:
+    return ClientQuotaEntity({part.entity_type: part.entity_name for part in parts})

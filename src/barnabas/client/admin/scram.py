@@ -1,0 +1,192 @@
+"""Users that log in with SCRAM: describe, set and delete their credentials."""
+
+import hashlib
+import secrets
+from collections.abc import Coroutine, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from barnabas.client.admin.calls import UNSET, Calls, Results, outcome_of, require_list
+from barnabas.client.admin.enums import ScramMechanism
+from barnabas.client.cluster import Deadline
+from barnabas.client.errors import KafkaError, told_by_broker
+from barnabas.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from barnabas.wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResult,
+    UserName,
+)
+
+_HASHES = {ScramMechanism.SCRAM_SHA_256: "sha256", ScramMechanism.SCRAM_SHA_512: "sha512"}
+_SALT_BYTES = 32
+
+
+@dataclass(slots=True, eq=False)
+class ScramCredentialInfo:
+    """The mechanism of a credential, and how often its password was hashed."""
+
+    mechanism: ScramMechanism
+    iterations: int
+
+
+@dataclass(slots=True, eq=False)
+class UserScramCredentialsDescription:
+    user: str
+    scram_credential_infos: list[ScramCredentialInfo]
+
+
+class UserScramCredentialAlteration:
+    """What is to become of one credential of a user."""
+
+    def __init__(self, user: str) -> None:
+        self.user = user
+
+
+class UserScramCredentialUpsertion(UserScramCredentialAlteration):
+    """A new password; without a salt it gets a random one."""
+
+    def __init__(
+        self,
+        user: str,
+        scram_credential_info: ScramCredentialInfo,
+        password: bytes,
+        salt: bytes | None = None,
+    ) -> None:
+        super().__init__(user)
+        self.scram_credential_info = scram_credential_info
+        self.password = password
+        self.salt = salt
+
+
+class UserScramCredentialDeletion(UserScramCredentialAlteration):
+    """No password any more by this mechanism."""
+
+    def __init__(self, user: str, mechanism: ScramMechanism) -> None:
+        super().__init__(user)
+        self.mechanism = mechanism
+
+
+Users = Results[str, UserScramCredentialsDescription]
+
+
+class ScramCalls(Calls):
+    def describe_user_scram_credentials(
+        self, users: list[str] | None = None, *, request_timeout: float = UNSET
+    ) -> Coroutine[Any, Any, Users]:
+        """Which credentials these users have, or all that have any; never the passwords."""
+        if users is not None:
+            require_list("users", users, str, filled=False)
+            if not all(users):
+                raise ValueError("the name of a user must not be empty")
+        named = None if users is None else [UserName(name=user) for user in users]
+        request = DescribeUserScramCredentialsRequest(users=named)
+        return self._describe_scram(request, self._deadline(request_timeout))
+
+    async def _describe_scram(
+        self, request: DescribeUserScramCredentialsRequest, deadline: Deadline
+    ) -> Users:
+        response = await self._routes.ask_controller(request, deadline)
+        return Results({told.user: _described(told) for told in response.results})
+
+    def alter_user_scram_credentials(
+        self,
+        alterations: list[UserScramCredentialAlteration],
+        *,
+        request_timeout: float = UNSET,
+    ) -> Coroutine[Any, Any, Results[str, None]]:
+        """Set and delete credentials; passwords are hashed here and do not leave as they are."""
+        require_list("alterations", alterations, UserScramCredentialAlteration)
+        upsertions: list[ScramCredentialUpsertion] = []
+        deletions: list[ScramCredentialDeletion] = []
+        for alteration in alterations:
+            _check(alteration)
+            match alteration:
+                case UserScramCredentialUpsertion():
+                    upsertions.append(_upsertion(alteration))
+                case UserScramCredentialDeletion():
+                    deletions.append(_deletion(alteration))
+                case _:
+                    raise TypeError(f"{alteration!r} neither sets nor deletes a credential")
+        deadline = self._deadline(request_timeout)
+        return self._alter_scram(upsertions, deletions, deadline)
+
+    async def _alter_scram(
+        self,
+        upsertions: list[ScramCredentialUpsertion],
+        deletions: list[ScramCredentialDeletion],
+        deadline: Deadline,
+    ) -> Results[str, None]:
+        async def exchange(node: int | None, users: list[str]) -> Mapping[str, KafkaError | None]:
+            left = set(users)
+            request = AlterUserScramCredentialsRequest(
+                upsertions=[each for each in upsertions if each.name in left],
+                deletions=[each for each in deletions if each.name in left],
+            )
+            response = await self._routes.ask(request, node, deadline=deadline)
+            return {
+                told.user: outcome_of(told.error_code, told.error_message)
+                for told in response.results
+            }
+
+        changes: Iterable[Any] = (*upsertions, *deletions)
+        users = [change.name for change in changes]
+        return Results(await self._routes.by_controller(users, exchange, deadline))
+
+
+def _check(alteration: UserScramCredentialAlteration) -> None:
+    if not isinstance(alteration.user, str):
+        raise TypeError(f"{alteration.user!r} is no name of a user")
+    if not alteration.user:
+        raise ValueError("the name of a user must not be empty")
+
+
+def _upsertion(upsertion: UserScramCredentialUpsertion) -> ScramCredentialUpsertion:
+    wanted, salt = upsertion.scram_credential_info, upsertion.salt
+    if not isinstance(upsertion.password, bytes) or not isinstance(salt, bytes | None):
+        raise TypeError("passwords and salts must be bytes")
+    if not upsertion.password or salt == b"":
+        raise ValueError("passwords and salts must not be empty")
+    if not isinstance(wanted, ScramCredentialInfo):
+        raise TypeError(f"{wanted!r} is no ScramCredentialInfo")
+    if wanted.iterations < 1:
+        raise ValueError(f"iterations must be positive, not {wanted.iterations}")
+    salt = salt or secrets.token_bytes(_SALT_BYTES)
+    algorithm = _algorithm(wanted.mechanism)
+    return ScramCredentialUpsertion(
+        name=upsertion.user,
+        mechanism=wanted.mechanism.value,
+        iterations=wanted.iterations,
+        salt=salt,
+        salted_password=hashlib.pbkdf2_hmac(algorithm, upsertion.password, salt, wanted.iterations),
+    )
+
+
+def _deletion(deletion: UserScramCredentialDeletion) -> ScramCredentialDeletion:
+    _algorithm(deletion.mechanism)
+    return ScramCredentialDeletion(name=deletion.user, mechanism=deletion.mechanism.value)
+
+
+def _algorithm(mechanism: ScramMechanism) -> str:
+    if not isinstance(mechanism, ScramMechanism):
+        raise TypeError(f"{mechanism!r} is no ScramMechanism")
+    if mechanism not in _HASHES:
+        raise ValueError(f"{mechanism} has no credentials")
+    return _HASHES[mechanism]
+
+
+def _described(
+    told: DescribeUserScramCredentialsResult,
+) -> UserScramCredentialsDescription | KafkaError:
+    if told.error_code:
+        return told_by_broker(told.error_code, told.error_message)
+    return UserScramCredentialsDescription(
+        told.user,
+        [
+            ScramCredentialInfo(ScramMechanism(each.mechanism), each.iterations)
+            for each in told.credential_infos
+        ],
+    )
