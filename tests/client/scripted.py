@@ -39,6 +39,7 @@ from barnabas.wire.schema import Message
 
 HOST = "127.0.0.1"
 _LENGTH = Struct(">i")
+_LARGEST_BYTES = 100 << 20
 
 Answer = Callable[[Any], Any]
 
@@ -128,6 +129,8 @@ class ScriptedBroker:
         try:
             while True:
                 (length,) = _LENGTH.unpack(await reader.readexactly(4))
+                if not 0 < length < _LARGEST_BYTES:
+                    raise HangUp
                 answer = await self._answer(await reader.readexactly(length))
                 if answer is not None:
                     writer.write(answer)

@@ -85,3 +85,28 @@ def test_bytes_that_have_arrived_always_fit() -> None:
     buffer.put(memoryview(b"b" * 3 * FIRST_STEP_BYTES))
     assert buffer.filled == PAGE + 3 * FIRST_STEP_BYTES
     assert buffer.view[PAGE - 1 : PAGE + 1] == b"ab"
+
+
+def test_memory_that_somebody_still_sees_is_left_to_them() -> None:
+    buffers = Buffers(1 << 20)
+    buffer = buffers.take(2 * PAGE)
+    buffer.put(memoryview(b"kept"))
+    kept = buffer.view[:4]
+    memory = buffer._memory
+    assert buffer.is_held
+    buffer.let_go()
+    assert buffers.used_bytes == 0
+    other = buffers.take(2 * PAGE)
+    assert other._memory is not memory
+    assert kept == b"kept"
+    del kept
+    assert buffers.take(2 * PAGE)._memory is memory, "used again, now that nobody sees it"
+
+
+def test_memory_that_nobody_sees_goes_back_at_once() -> None:
+    buffers = Buffers(1 << 20)
+    buffer = buffers.take(PAGE)
+    memory = buffer._memory
+    assert not buffer.is_held
+    buffer.let_go()
+    assert buffers.take(PAGE)._memory is memory

@@ -256,6 +256,15 @@ def test_a_frame_of_no_possible_size_ends_the_connection(length: int) -> None:
 
 
 @on_a_loop
+async def test_a_peer_that_expects_tls_is_told_of() -> None:
+    stranger = Stranger()
+    waiting = asyncio.ensure_future(ask(a_peer(stranger.port), ASK))
+    await stranger.accept()
+    await stranger.say_bytes(b"\x15\x03\x03\0\x02\x02\x50")
+    assert "it expects TLS" in str(await waiting)
+
+
+@on_a_loop
 async def test_an_answer_that_nobody_asked_for_ends_the_connection() -> None:
     stranger = Stranger()
     peer = a_peer(stranger.port)

@@ -31,6 +31,9 @@ _WORTH_KEEPING = 8
 """A frame that fills less than this part of its buffer is handed out as a copy: whoever keeps
 a few bytes of it must not keep a large buffer."""
 
+_TLS_ALERT = 0x1503
+"""How the answer begins of a peer that expects TLS and got something else."""
+
 _MOST_PARTS = 512
 """Buffers in one system call; the kernel takes 1024."""
 
@@ -217,7 +220,7 @@ class Link:
         while filled - position >= _LENGTH.size and not self._is_closed:
             (length,) = _LENGTH.unpack_from(view, position)
             if not 0 <= length <= self._largest_bytes:
-                raise ProtocolViolation(f"it sent a frame of {length} bytes")
+                raise _misfit(length)
             size = _LENGTH.size + length
             if position + size > filled:
                 self._frame_end = size
@@ -241,3 +244,9 @@ class Link:
         rest = self._buffers.take(self._first_bytes)
         rest.put(buffer.view[position : buffer.filled])
         return rest
+
+
+def _misfit(length: int) -> ProtocolViolation:
+    if length >> 16 == _TLS_ALERT:
+        return ProtocolViolation("it expects TLS (security.protocol SSL or SASL_SSL)")
+    return ProtocolViolation(f"it sent a frame of {length} bytes")

@@ -180,7 +180,7 @@ class SocketPeer:
             terms.buffers,
             terms.largest_answer_bytes,
             received=self._received,
-            broken=self._fail,
+            broken=self._broke,
         )
         self._counters.connections += 1
         self._counters.connects += 1
@@ -306,6 +306,12 @@ class SocketPeer:
             log.exception("an answer of %s:%d was not handled", self.host, self.port)
 
     # Ending
+
+    def _broke(self, failure: OSError) -> None:
+        if self._formats is None and isinstance(failure, ConnectionResetError):
+            reason = "it hung up on the first request (is security.protocol what it expects?)"
+            failure = ConnectionResetError(errno.ECONNRESET, reason)
+        self._fail(failure)
 
     def _fail(self, failure: OSError) -> None:
         """The connection broke, or cannot be made."""

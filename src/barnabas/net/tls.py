@@ -35,6 +35,8 @@ class Trust:
     verify_certificates: bool = True
     verify_host: bool = True
     cipher_suites: str | None = None
+    versions: tuple[str, ...] = ()  # as in ("TLSv1.3",); none: those that the library takes
+    revoked_file: str | None = None  # certificates that no longer count
 
     def context(self) -> ssl.SSLContext:
         """A client's context; OSError or ssl.SSLError if a file is missing or makes no sense."""
@@ -45,8 +47,14 @@ class Trust:
             self._load_authorities(context)
         else:
             context.load_default_certs()
+        if self.revoked_file:
+            context.load_verify_locations(self.revoked_file)
+            context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
         if self.cipher_suites:
             context.set_ciphers(self.cipher_suites)
+        if self.versions:
+            versions = [ssl.TLSVersion[name.replace(".", "_")] for name in self.versions]
+            context.minimum_version, context.maximum_version = min(versions), max(versions)
         if self.certificate_file or self.certificate_pem:
             self._load_own(context)
         return context
@@ -182,9 +190,9 @@ def _explained(failure: OSError) -> OSError:
     """OpenSSL's reasons, as an operator would put them."""
     if isinstance(failure, ssl.SSLCertVerificationError):
         return ssl.SSLError(errno.EPROTO, f"its certificate is not valid: {failure.verify_message}")
+    if isinstance(failure, ConnectionError | ssl.SSLEOFError):
+        return ssl.SSLError(errno.EPROTO, "hung up on a TLS handshake: does it expect plain text?")
     if isinstance(failure, ssl.SSLError):
         reason = (failure.reason or str(failure)).replace("_", " ").lower()
         return ssl.SSLError(errno.EPROTO, f"TLS handshake failed: {reason}")
-    if isinstance(failure, ConnectionError):
-        return ssl.SSLError(errno.EPROTO, "hung up on a TLS handshake: does it expect plain text?")
     return failure

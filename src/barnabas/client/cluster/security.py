@@ -1,7 +1,6 @@
 """From settings to the terms on which connections are made."""
 
 import asyncio
-import ssl
 
 from barnabas.client.errors import KafkaError, fail
 from barnabas.client.settings import ConnectionSettings, Security
@@ -38,10 +37,12 @@ def _tls(security: Security) -> Tls:
         verify_certificates=security.verify_certificates,
         verify_host=security.verify_host,
         cipher_suites=security.cipher_suites,
+        versions=security.tls_versions,
+        revoked_file=security.crl_location,
     )
     try:
         return Tls(trust.context())
-    except (OSError, ssl.SSLError) as failure:
+    except (OSError, KeyError) as failure:
         fail(KafkaError._SSL, f"the certificates and keys of ssl.* cannot be used: {failure}")
 
 
