@@ -1,5 +1,9 @@
 """TLS and SASL, from librdkafka's names or from Java's stores and JAAS lines."""
 
+import base64
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -127,7 +131,7 @@ def test_a_jaas_line_of_another_kind_says_what_is_understood() -> None:
         ({"sasl.mechanism": "FOO"}, "FOO"),
         ({"sasl.mechanism": "PLAIN"}, "sasl.username"),
         ({"sasl.mechanisms": "SCRAM-SHA-256", "sasl.username": "a"}, "sasl.password"),
-        ({"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.method": "oidc"}, "oauth_cb"),
+        ({"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.method": "oidc"}, "endpoint.url"),
     ],
 )
 def test_a_login_that_cannot_work_is_refused_at_once(conf: dict[str, Any], problem: str) -> None:
@@ -145,6 +149,73 @@ def test_tokens_come_from_a_callback() -> None:
         }
     )
     assert (told.oauth_cb, told.oauthbearer_config) == (print, "scope=x")
+
+
+def test_an_unsecured_token_says_whom_it_is_for() -> None:
+    told = security(
+        {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "OAUTHBEARER",
+            "enable.sasl.oauthbearer.unsecure.jwt": True,
+        }
+    )
+    assert told.oauth_cb is not None
+    config = "principal=admin scope=read,write lifeSeconds=60 extension_team=castle"
+    token, expires_s, principal, extensions = told.oauth_cb(config)
+    claims = decoded(token)
+    assert (claims["sub"], claims["scope"]) == ("admin", ["read", "write"])
+    assert claims["exp"] - claims["iat"] == 60
+    assert (expires_s, principal, extensions) == (claims["exp"], "admin", {"team": "castle"})
+
+
+def test_a_token_is_fetched_with_the_clients_credentials() -> None:
+    asked: list[tuple[str, str]] = []
+
+    class Endpoint(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            asked.append((self.headers["Authorization"], body))
+            token = f"e30.{encoded({'sub': 'me', 'exp': 4_000_000_000})}.sig"
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"access_token": token}).encode())
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Endpoint) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        told = security(
+            {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "OAUTHBEARER",
+                "sasl.oauthbearer.method": "OIDC",
+                "sasl.oauthbearer.token.endpoint.url": f"http://127.0.0.1:{server.server_port}/",
+                "sasl.oauthbearer.client.id": "me",
+                "sasl.oauthbearer.client.secret": "hush",
+                "sasl.oauthbearer.scope": "a b",
+                "sasl.oauthbearer.extensions": "team=castle,floor=2",
+            }
+        )
+        assert told.oauth_cb is not None
+        token, expires_s, principal, extensions = told.oauth_cb("")
+    assert asked == [
+        (
+            f"Basic {base64.b64encode(b'me:hush').decode()}",
+            "grant_type=client_credentials&scope=a+b",
+        )
+    ]
+    assert token.startswith("e30.")
+    assert (expires_s, principal) == (4_000_000_000, "me")
+    assert extensions == {"team": "castle", "floor": "2"}
+
+
+def encoded(claims: dict[str, Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
+
+
+def decoded(token: str) -> dict[str, Any]:
+    claims: dict[str, Any] = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
+    return claims
 
 
 def test_secrets_are_not_shown() -> None:

@@ -4,7 +4,8 @@
     settings.linger_ms
 
 `names.py` is the table of all names, `resolved.py` what they become, `reading.py` reads one value,
-`security.py` is what Java keeps in stores and JAAS lines, `consistency.py` what must fit together.
+`security.py` is what Java keeps in stores and JAAS lines, `tokens.py` what OAUTHBEARER fetches,
+`consistency.py` what must fit together.
 """
 
 from collections.abc import Mapping

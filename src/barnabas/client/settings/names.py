@@ -131,6 +131,20 @@ STORES = (
 )
 """Java's names for files that hold several of the above; `security.py` takes them apart."""
 
+TOKENS = (
+    "enable.sasl.oauthbearer.unsecure.jwt",
+    "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.secret",
+    "sasl.oauthbearer.extensions",
+    "sasl.oauthbearer.method",
+    "sasl.oauthbearer.scope",
+    "sasl.oauthbearer.sub.claim.name",
+    "sasl.oauthbearer.token.endpoint.url",
+)
+"""Where OAUTHBEARER gets its tokens if there is no oauth_cb; read by `tokens.py`."""
+
 CALLBACKS = ("error_cb", "stats_cb", "throttle_cb")
 OF_PRODUCERS = ("on_delivery",)
 OF_CONSUMERS = ("on_commit",)
@@ -187,7 +201,7 @@ NO_EFFECT: Mapping[str, tuple[str, ...]] = {
         "broker.address.ttl",
         "client.dns.lookup",
     ),
-    "sockets send at once and are not kept alive by the system": (
+    "sockets send at once, and the system keeps them alive": (
         "socket.keepalive.enable",
         "socket.nagle.disable",
     ),
@@ -235,8 +249,7 @@ NO_EFFECT: Mapping[str, tuple[str, ...]] = {
         "ssl.sigalgs.list",
         "ssl.trustmanager.algorithm",
     ),
-    "tokens come from oauth_cb, and Kerberos is not spoken": (
-        "enable.sasl.oauthbearer.unsecure.jwt",
+    "tokens come from oauth_cb or a client's credentials, and Kerberos is not spoken": (
         "sasl.client.callback.handler.class",
         "sasl.kerberos.keytab",
         "sasl.kerberos.kinit.cmd",
@@ -255,7 +268,32 @@ NO_EFFECT: Mapping[str, tuple[str, ...]] = {
         "sasl.login.refresh.window.jitter",
         "sasl.login.retry.backoff.max.ms",
         "sasl.login.retry.backoff.ms",
-        "sasl.oauthbearer.*",
+        "sasl.oauthbearer.assertion.algorithm",
+        "sasl.oauthbearer.assertion.claim.aud",
+        "sasl.oauthbearer.assertion.claim.exp.seconds",
+        "sasl.oauthbearer.assertion.claim.iss",
+        "sasl.oauthbearer.assertion.claim.jti.include",
+        "sasl.oauthbearer.assertion.claim.nbf.seconds",
+        "sasl.oauthbearer.assertion.claim.sub",
+        "sasl.oauthbearer.assertion.file",
+        "sasl.oauthbearer.assertion.jwt.template.file",
+        "sasl.oauthbearer.assertion.private.key.file",
+        "sasl.oauthbearer.assertion.private.key.passphrase",
+        "sasl.oauthbearer.assertion.private.key.pem",
+        "sasl.oauthbearer.assertion.template.file",
+        "sasl.oauthbearer.clock.skew.seconds",
+        "sasl.oauthbearer.expected.audience",
+        "sasl.oauthbearer.expected.issuer",
+        "sasl.oauthbearer.grant.type",
+        "sasl.oauthbearer.header.urlencode",
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+        "sasl.oauthbearer.jwks.endpoint.url",
+        "sasl.oauthbearer.jwt.retriever.class",
+        "sasl.oauthbearer.jwt.validator.class",
+        "sasl.oauthbearer.metadata.authentication.type",
+        "sasl.oauthbearer.scope.claim.name",
     ),
 }
-"""Known names that change nothing here, by the reason; `.*` stands for all that begin so."""
+"""Known names that change nothing here, by the reason."""

@@ -118,11 +118,12 @@ def _tell_of_idle(given: Iterable[str], meanings: names.Names) -> None:
     if not log.isEnabledFor(logging.DEBUG):
         return
     used = {name for known in (*meanings.values(), *names.SECURITY.values()) for name in known}
+    used.update(names.STORES, names.TOKENS, names.LEVELS.values())
     reasons = {name: reason for reason, idle in names.NO_EFFECT.items() for name in idle}
     idle = [
         f"{name} ({reasons.get(name, 'it is for another kind of client')})"
         for name in given
-        if name not in used and name not in names.STORES and name not in names.LEVELS.values()
+        if name not in used
     ]
     if idle:
         log.debug("settings without effect: %s", "; ".join(idle))

@@ -7,10 +7,11 @@ Python's ssl reads PEM files. A store of Java's in that format is taken as it is
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from barnabas.client.errors import KafkaError, fail
+from barnabas.client.settings import tokens
 from barnabas.client.settings.resolved import Security
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
@@ -24,11 +25,10 @@ def resolve(
     for field, value in (*_truststore(given), *_keystore(given), *_login(given)):
         if own.setdefault(field, value) != value:
             fail(KafkaError._INVALID_ARG, _TOLD_TWICE[field])
-    if "oauth_cb" in told:
-        own["oauth_cb"] = told["oauth_cb"]
+    own["oauth_cb"] = told.get("oauth_cb") or _tokens(given)
     secured = Security(**own)
     if secured.protocol.startswith("SASL_"):
-        _check_login(secured, given, own)
+        _check_login(secured, own)
     return secured
 
 
@@ -100,24 +100,25 @@ def _login(given: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, options[name]) for name in ("username", "password") if name in options]
 
 
-def _check_login(secured: Security, given: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+def _tokens(given: Mapping[str, Any]) -> Callable[[str], Any] | None:
+    """Where tokens come from that no callback gives."""
+    if given.get("sasl.oauthbearer.method", "default").lower() == "oidc":
+        return tokens.of_client_credentials(given)
+    return tokens.unsecured if given.get("enable.sasl.oauthbearer.unsecure.jwt") else None
+
+
+def _check_login(secured: Security, told: Mapping[str, Any]) -> None:
     mechanism = secured.mechanism if "mechanism" in told else "GSSAPI"
     if mechanism not in MECHANISMS:
-        default = "" if "mechanism" in told else ", which is meant where none is named"
+        default = "" if "mechanism" in told else " (meant where none is named)"
         fail(
             KafkaError._INVALID_ARG,
             f'"sasl.mechanism" {mechanism}{default} is not supported: '
             f"use one of {', '.join(MECHANISMS)}",
         )
-    if mechanism != "OAUTHBEARER":
-        if not secured.username or secured.password is None:
-            fail(
-                KafkaError._INVALID_ARG,
-                f'{mechanism} needs "sasl.username" and "sasl.password", or "sasl.jaas.config"',
-            )
-    elif secured.oauth_cb is None and given.get("sasl.oauthbearer.method", "").lower() == "oidc":
+    needs_password = mechanism != "OAUTHBEARER"
+    if needs_password and (not secured.username or secured.password is None):
         fail(
             KafkaError._INVALID_ARG,
-            '"sasl.oauthbearer.method" oidc is not supported: fetch the token in oauth_cb, '
-            "which returns (token, expiry in seconds since the epoch)",
+            f'{mechanism} needs "sasl.username" and "sasl.password", or "sasl.jaas.config"',
         )
