@@ -171,5 +171,11 @@ class AioInbox(Inbox):
             return False
         return True
 
+    async def wait_event(self) -> None:
+        """Until an event is there, or somebody calls `wake`."""
+        if not self._events:
+            self._changed.clear()
+            await self._changed.wait()
+
     def wake(self) -> None:
         self._changed.set()
