@@ -27,6 +27,7 @@ class Clock:
         self._ahead_s = 0.0
         self._stopped_s: float | None = None  # when the machine's monotonic clock said so
         self._loop: Loop | None = None  # while the broker runs
+        self._moving = threading.Lock()  # by one thread at a time
 
     def advance(self, seconds: float) -> None:
         """Let so much time pass at once; returns when the broker has done all that became due.
@@ -36,10 +37,11 @@ class Clock:
         if seconds < 0:
             raise ValueError(f"time does not go back, as {seconds} s would have it")
         arrived = threading.Event()
-        if not self._tell(lambda loop: loop.waiting.move(seconds, arrived)):
-            self.jump(seconds)
-        elif not arrived.wait(PATIENCE_S):
-            raise TimeoutError(f"the broker found no rest within {PATIENCE_S} s")
+        with self._moving:
+            if not self._tell(lambda loop: loop.waiting.move(seconds, arrived)):
+                self.jump(seconds)
+            elif not arrived.wait(PATIENCE_S):
+                raise TimeoutError(f"the broker found no rest within {PATIENCE_S} s")
 
     def freeze(self) -> None:
         """Stop the clock: no time passes any more, but by `advance`."""
@@ -132,8 +134,6 @@ class _Waiting(selectors.DefaultSelector):
         self._arrived: threading.Event | None = None  # while the clock is being moved
 
     def move(self, seconds: float, arrived: threading.Event) -> None:
-        if self._arrived is not None:
-            raise RuntimeError("two threads move one broker's clock")
         self._left_s = seconds
         self._least_jump_s = seconds / MOST_JUMPS
         self._arrived = arrived
