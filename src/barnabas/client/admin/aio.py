@@ -66,7 +66,11 @@ class AioAdminClient(
         told: Callable[[KafkaError], None] | None = None,
     ) -> None:
         settings = conf if isinstance(conf, AdminSettings) else admin_settings(dict(conf))
-        self._cluster = Cluster(settings, told or settings.error_cb or _ignore)
+        self._cluster = Cluster(
+            settings,
+            told or settings.error_cb or _ignore,
+            controllers=settings.bootstrap_controllers,
+        )
         super().__init__(Routes(self._cluster, settings))
 
     def set_sasl_credentials(self, username: str, password: str) -> None:

@@ -229,7 +229,8 @@ class AdminClient:
         self, topic_partition_offsets: dict[TopicPartition, OffsetSpec], **kwargs: Any
     ) -> "dict[TopicPartition, Future[ListOffsetsResultInfo]]":
         call = self._core.list_offsets(topic_partition_offsets, **kwargs)
-        return self._each(topic_partition_offsets, call)
+        asked = topic_partition_offsets.items()
+        return self._each((TopicPartition(p.topic, p.partition, s._value) for p, s in asked), call)
 
     def delete_records(
         self, topic_partition_offsets: list[TopicPartition], **kwargs: Any

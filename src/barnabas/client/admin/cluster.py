@@ -44,13 +44,15 @@ class ClusterCalls(Calls):
         request_timeout: float = UNSET,
     ) -> Coroutine[Any, Any, DescribeClusterResult]:
         """The brokers, or with `bootstrap.controllers` the controllers."""
-        has_controllers = bool(self._routes.settings.bootstrap_controllers)
         request = DescribeClusterRequest(
             include_cluster_authorized_operations=include_authorized_operations,
-            endpoint_type=_CONTROLLERS if has_controllers else _BROKERS,
+            endpoint_type=self._endpoint_type(),
             include_fenced_brokers=include_fenced_brokers,
         )
         return self._describe_cluster(request, self._deadline(request_timeout))
+
+    def _endpoint_type(self) -> int:
+        return _CONTROLLERS if self._routes.has_controllers else _BROKERS
 
     async def _describe_cluster(
         self, request: DescribeClusterRequest, deadline: Deadline
@@ -73,7 +75,8 @@ class ClusterCalls(Calls):
         return self._describe_api_versions(self._deadline(request_timeout))
 
     async def _describe_api_versions(self, deadline: Deadline) -> Results[Node, list[ApiVersion]]:
-        cluster = await self._describe_cluster(DescribeClusterRequest(), deadline)
+        request = DescribeClusterRequest(endpoint_type=self._endpoint_type())
+        cluster = await self._describe_cluster(request, deadline)
 
         async def spoken(node: int | None, _: Node) -> list[ApiVersion] | KafkaError:
             told = await self._routes.ask(_SOFTWARE, node, deadline=deadline)

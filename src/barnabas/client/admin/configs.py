@@ -235,7 +235,10 @@ class ConfigCalls(Calls):
                 for result in response.responses
             }
 
-        brokers = {resource: _responsible(resource, broker) for resource in resources}
+        brokers = {
+            resource: None if self._routes.has_controllers else _responsible(resource, broker)
+            for resource in resources
+        }
         return Results(await self._routes.by_broker(brokers, exchange, deadline))
 
     def list_config_resources(

@@ -64,7 +64,7 @@ class BrokerMetadata:
 
 @dataclass(slots=True, eq=False, repr=False)
 class ClusterMetadata:
-    """`orig_broker_id` and `orig_broker_name` say which broker has told it."""
+    """`orig_broker_id` and `orig_broker_name` say who told it, where only one can have."""
 
     cluster_id: str | None = None
     controller_id: int = -1
@@ -108,7 +108,11 @@ def cluster_metadata(told: MetadataResponse) -> ClusterMetadata:
         for broker in told.brokers
     }
     topics = {topic.name: _topic(topic) for topic in told.topics if topic.name is not None}
-    return ClusterMetadata(told.cluster_id, told.controller_id, brokers, topics)
+    cluster = ClusterMetadata(told.cluster_id, told.controller_id, brokers, topics)
+    if len(brokers) == 1:
+        (origin,) = brokers.values()
+        cluster.orig_broker_id, cluster.orig_broker_name = origin.id, str(origin)
+    return cluster
 
 
 def _topic(topic: MetadataResponseTopic) -> TopicMetadata:

@@ -61,6 +61,7 @@ class Routes:
     def __init__(self, cluster: Cluster, settings: AdminSettings) -> None:
         self.cluster = cluster
         self.settings = settings
+        self.has_controllers = bool(settings.bootstrap_controllers)
 
     async def ask(
         self,
@@ -74,7 +75,7 @@ class Routes:
         try:
             return await self.cluster.ask(
                 request,
-                to,
+                self._active_controller() if to is None else to,
                 timeout_ms=max(1, deadline.left_ms()),
                 newest_version=newest_version,
             )
@@ -85,6 +86,11 @@ class Routes:
             name = api(request.API_KEY).name
             unserved = f"{name} is not served as it was asked: {error.str()}"
             raise KafkaException(KafkaError(KafkaError._UNSUPPORTED_FEATURE, unserved)) from None
+
+    def _active_controller(self) -> int | None:
+        """Brokers pass on to it what they are asked, controllers do not; None if any will do."""
+        controller_id = self.cluster.metadata.controller_id
+        return controller_id if self.has_controllers and controller_id >= 0 else None
 
     async def brokers(self, deadline: Deadline) -> list[int]:
         """The ids of all brokers there are now."""
@@ -183,6 +189,7 @@ class Routes:
                 outcomes.update((item, _late(outcomes[item])) for item in left)
                 break
             if left:
+                self.cluster.refresh()
                 await asyncio.sleep(pause_ms / 1000)
         return outcomes
 
