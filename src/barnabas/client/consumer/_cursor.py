@@ -334,7 +334,7 @@ class Tap:
 class PlainTap(Tap):
     """For a user who waits in his own thread."""
 
-    def poll(self, timeout: object = -1) -> Message | None:
+    def poll(self, timeout: object = -1) -> object:
         """The next message, or None if none comes within `timeout` seconds (-1: however long).
 
         Callbacks are called in here. A message whose `error()` is not None tells of an error.
@@ -347,7 +347,7 @@ class PlainTap(Tap):
                 return message
         return self._poll(timeout)
 
-    def _poll(self, timeout: object) -> Message | None:
+    def _poll(self, timeout: object) -> object:
         raise NotImplementedError
 
 
