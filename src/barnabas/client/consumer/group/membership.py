@@ -6,7 +6,7 @@ import math
 from collections.abc import Coroutine
 from typing import Any
 
-from barnabas.client.cluster import Cluster, Coordinator, Deadline, Metadata, told_by_network
+from barnabas.client.cluster import Cluster, Coordinator, Deadline, Metadata
 from barnabas.client.consumer.group.ports import Assignee
 from barnabas.client.consumer.group.refusals import COORDINATOR_ELSEWHERE
 from barnabas.client.consumer.group.steps import Ask, Assign, HandOver, Lose, Member, Revoke, Tell
@@ -37,6 +37,13 @@ class Membership:
         self._loop = asyncio.get_running_loop()
         self._subscription: Subscription | None = None
         self._complained: dict[str, ErrorCode] = {}
+        self._worth_telling = {
+            ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+        }
+        if settings.group_protocol == "classic" and not settings.allow_auto_create_topics:
+            # Members of the other protocol wait for a topic without a word, as librdkafka's do.
+            self._worth_telling.add(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         self._timer: asyncio.TimerHandle | None = None
         self._under_way: set[asyncio.Task[None]] = set()
         self._left: list[asyncio.Future[None]] = []
@@ -83,23 +90,16 @@ class Membership:
 
     def _complain(self, subscription: Subscription, metadata: Metadata) -> None:
         """Tell once of each topic that cannot be consumed."""
-        wrong: dict[str, ErrorCode] = {}
-        for name in subscription.names:
-            topic = metadata.topics.get(name)
-            if topic is None or topic.error not in self._worth_telling:
-                continue
-            wrong[name] = topic.error
-            if self._complained.get(name) != topic.error:
-                reason = f"Subscribed topic not available: {name}: {topic.error.name}"
-                self._assignee.told(KafkaError(topic.error, reason))
+        errors = {
+            name: metadata.topics[name].error
+            for name in subscription.names & metadata.topics.keys()
+        }
+        wrong = {name: error for name, error in errors.items() if error in self._worth_telling}
+        for name, error in wrong.items():
+            if self._complained.get(name) != error:
+                reason = f"Subscribed topic not available: {name}: {KafkaError(error).str()}"
+                self._assignee.told(KafkaError(error, reason))
         self._complained = wrong
-
-    @property
-    def _worth_telling(self) -> set[ErrorCode]:
-        lasting = {ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION}
-        if not self._settings.allow_auto_create_topics:
-            lasting.add(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return lasting
 
     # Doing what the member wants
 
@@ -138,19 +138,14 @@ class Membership:
 
     async def _response(self, step: Ask, deadline: Deadline) -> Message:
         node_id = await self._cluster.coordinator(Coordinator.GROUP, self._group_id, deadline)
-        answer: asyncio.Future[Any] = self._loop.create_future()
-
-        def answered(outcome: Any) -> None:
-            if not answer.done():
-                answer.set_result(outcome)
-
-        purpose = LONG_WAITS if step.waits_for_others else ""
-        self._cluster.send(node_id, step.request, deadline.left_ms(), answered, purpose=purpose)
-        outcome = await answer
-        if isinstance(outcome, OSError):
-            raise KafkaException(told_by_network(outcome))
-        assert isinstance(outcome, Message)
-        return outcome
+        response = await self._cluster.ask(
+            step.request,
+            node_id,
+            timeout_ms=deadline.left_ms(),
+            purpose=LONG_WAITS if step.waits_for_others else "",
+        )
+        assert isinstance(response, Message)
+        return response
 
     async def _hand_over(self, step: HandOver) -> None:
         try:

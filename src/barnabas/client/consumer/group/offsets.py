@@ -1,11 +1,12 @@
 """Committing the offsets of a group, and fetching those it has committed.
 
-Both name topics by id as well as by name: which of the two travels is for the version to say
-(from v10 on it is the id).
+From v10 on both name topics by id. A topic whose id is not known is named as versions before that
+did, and then all in the same request are.
 """
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
 
 from barnabas.client.cluster import Backoff, Cluster, Coordinator, Deadline
 from barnabas.client.consumer.group.partitions import by_topic
@@ -19,16 +20,19 @@ from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
+    OffsetCommitResponseTopic,
 )
 from barnabas.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
-    OffsetFetchResponse,
     OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
 )
+from barnabas.wire.schema import Message
 from barnabas.wire.uuid import ZERO
 
+LAST_VERSION_WITH_NAMES = 9
 NOBODY = -1
 """The generation or epoch of one who commits without being a member."""
 
@@ -53,9 +57,7 @@ class Offsets:
         waiting = dict(offsets)
         pauses = self._pauses()
         while waiting:
-            ids = await self._topic_ids({topic for topic, _ in waiting}, deadline)
-            unknown = dict.fromkeys(waiting, int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-            outcomes |= unknown | await self._commit(waiting, ids, deadline)
+            outcomes |= await self._commit(waiting, deadline)
             waiting = {each: offsets[each] for each in waiting if self._may_pass(outcomes[each])}
             if not waiting or not await _paused(pauses, deadline):
                 break
@@ -69,10 +71,7 @@ class Offsets:
         waiting = set(partitions)
         pauses = self._pauses()
         while waiting:
-            ids = await self._topic_ids({topic for topic, _ in waiting}, deadline)
-            outcomes |= {each: TopicPartition(*each) for each in waiting}
-            for position in await self._fetch(waiting, ids, deadline):
-                outcomes[position.topic, position.partition] = position
+            outcomes |= await self._fetch(waiting, deadline)
             waiting = {
                 each
                 for each in waiting
@@ -106,20 +105,18 @@ class Offsets:
     # Asking
 
     async def _commit(
-        self, offsets: Mapping[Partition, TopicPartition], ids: Mapping[str, bytes], by: Deadline
+        self, offsets: Mapping[Partition, TopicPartition], deadline: Deadline
     ) -> dict[Partition, int]:
-        """What became of each partition; those of topics without an id are left out."""
+        """What became of each."""
+        naming = self._naming(offsets)
         topics = [
             OffsetCommitRequestTopic(
                 name=topic,
-                topic_id=ids[topic],
+                topic_id=naming.id(topic),
                 partitions=[_to_commit(offsets[topic, index]) for index in indexes],
             )
             for topic, indexes in by_topic(offsets).items()
-            if topic in ids
         ]
-        if not topics:
-            return {}
 
         def request() -> OffsetCommitRequest:
             me = self._identity()
@@ -137,67 +134,84 @@ class Offsets:
             codes = (each.error_code for topic in response.topics for each in topic.partitions)
             return next((code for code in codes if passes(told_by_broker(code))), 0)
 
-        response: OffsetCommitResponse = await self._cluster.ask_coordinator(
-            Coordinator.GROUP, self._group_id, request, error_of, deadline=by
-        )
-        names = {topic_id: topic for topic, topic_id in ids.items()}
+        response = await self._ask(request, error_of, naming, deadline)
         return {
-            (topic.name or names[topic.topic_id], each.partition_index): each.error_code
+            (naming.name(topic), each.partition_index): each.error_code
             for topic in response.topics
             for each in topic.partitions
         }
 
     async def _fetch(
-        self, partitions: Iterable[Partition], ids: Mapping[str, bytes], by: Deadline
-    ) -> list[TopicPartition]:
+        self, partitions: Iterable[Partition], deadline: Deadline
+    ) -> dict[Partition, TopicPartition]:
+        naming = self._naming(partitions)
         topics = [
-            OffsetFetchRequestTopics(name=topic, topic_id=ids[topic], partition_indexes=indexes)
+            OffsetFetchRequestTopics(
+                name=topic, topic_id=naming.id(topic), partition_indexes=indexes
+            )
             for topic, indexes in by_topic(partitions).items()
-            if topic in ids
         ]
-        if not topics:
-            return []
 
         def request() -> OffsetFetchRequest:
             group = OffsetFetchRequestGroup(group_id=self._group_id, topics=topics)
-            if self._settings.group_protocol == "consumer":
-                me = self._identity()
-                if me.generation_id != NOBODY:
-                    group.member_id, group.member_epoch = me.member_id, me.generation_id
+            me = self._identity()
+            if self._settings.group_protocol == "consumer" and me.generation_id != NOBODY:
+                group.member_id, group.member_epoch = me.member_id, me.generation_id
             must_be_stable = self._settings.isolation_level == "read_committed"
             return OffsetFetchRequest(groups=[group], require_stable=must_be_stable)
 
-        response: OffsetFetchResponse = await self._cluster.ask_coordinator(
+        response = await self._ask(request, lambda r: r.groups[0].error_code, naming, deadline)
+        (group,) = response.groups
+        if group.error_code == ErrorCode.STALE_MEMBER_EPOCH:
+            return {each: _failed(each, group.error_code) for each in partitions}
+        if group.error_code:
+            raise KafkaException(told_by_broker(group.error_code))
+        positions = (
+            _position(naming.name(topic), each)
+            for topic in group.topics
+            for each in topic.partitions
+        )
+        return {(each.topic, each.partition): each for each in positions}
+
+    async def _ask(
+        self,
+        request: Callable[[], Message],
+        error_of: Callable[[Any], int],
+        naming: "_Naming",
+        deadline: Deadline,
+    ) -> Any:
+        return await self._cluster.ask_coordinator(
             Coordinator.GROUP,
             self._group_id,
             request,
-            lambda response: response.groups[0].error_code,
-            deadline=by,
+            error_of,
+            deadline=deadline,
+            newest_version=None if naming.is_complete else LAST_VERSION_WITH_NAMES,
         )
-        (group,) = response.groups
-        if group.error_code == ErrorCode.STALE_MEMBER_EPOCH:
-            return [_failed(each, group.error_code) for each in partitions]
-        if group.error_code:
-            raise KafkaException(told_by_broker(group.error_code))
-        names = {topic_id: topic for topic, topic_id in ids.items()}
-        return [
-            _position(topic.name or names[topic.topic_id], each)
-            for topic in group.topics
-            for each in topic.partitions
-        ]
 
-    async def _topic_ids(self, topics: Collection[str], deadline: Deadline) -> dict[str, bytes]:
-        """The ids of the topics that exist."""
-        known = self._cluster.metadata.topics
-        ids = {name: known[name].topic_id for name in topics if name in known}
-        ids = {name: topic_id for name, topic_id in ids.items() if topic_id != ZERO}
-        missing = [name for name in topics if name not in ids]
-        if missing:
-            answer = await self._cluster.describe(missing, timeout_ms=deadline.left_ms())
-            for topic in answer.topics:
-                if topic.name is not None and not topic.error_code:
-                    ids[topic.name] = topic.topic_id
-        return ids
+    def _naming(self, partitions: Iterable[Partition]) -> "_Naming":
+        topics = self._cluster.metadata.topics
+        named = {topic for topic, _ in partitions}
+        return _Naming({name: topics[name].topic_id if name in topics else ZERO for name in named})
+
+
+class _Naming:
+    """The ids of some topics, and back."""
+
+    def __init__(self, ids: Mapping[str, bytes]) -> None:
+        self._ids = ids
+        self._names = {topic_id: name for name, topic_id in ids.items()}
+
+    @property
+    def is_complete(self) -> bool:
+        return ZERO not in self._names
+
+    def id(self, name: str) -> bytes:
+        return self._ids[name]
+
+    def name(self, topic: OffsetCommitResponseTopic | OffsetFetchResponseTopics) -> str:
+        """Of what the response names in one way or the other."""
+        return topic.name or self._names[topic.topic_id]
 
 
 def _failed(partition: Partition, code: int) -> TopicPartition:

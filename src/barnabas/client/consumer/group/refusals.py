@@ -15,9 +15,11 @@ _PASSING = COORDINATOR_ELSEWHERE | {
 
 
 def refusal(response: Message) -> KafkaError:
-    """The error of a response that has one."""
+    """The error of a response that has one: which request failed, and why."""
     answer: Any = response
-    return told_by_broker(answer.error_code, getattr(answer, "error_message", None))
+    error = told_by_broker(answer.error_code, getattr(answer, "error_message", None))
+    what = type(response).__name__.removesuffix("Response")
+    return KafkaError(error.code(), f"{what} failed: {error.str()}", retriable=error.retriable())
 
 
 def passes(error: KafkaError) -> bool:
