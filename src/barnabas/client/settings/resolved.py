@@ -65,6 +65,8 @@ class ConnectionSettings:
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class ProducerSettings(ConnectionSettings):
+    """What a producer was told."""
+
     allow_auto_create_topics: bool = True
     acks: int = -1
     ack_timeout_ms: int = 30_000  # how long the broker may wait for its replicas
@@ -95,6 +97,8 @@ class ProducerSettings(ConnectionSettings):
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class ConsumerSettings(ConnectionSettings):
+    """What a consumer was told."""
+
     group_id: str | None = None
     group_instance_id: str | None = None
     group_protocol: str = "classic"
@@ -125,4 +129,6 @@ class ConsumerSettings(ConnectionSettings):
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class AdminSettings(ConnectionSettings):
+    """What an admin client was told."""
+
     bootstrap_controllers: tuple[Endpoint, ...] = ()
