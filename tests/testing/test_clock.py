@@ -41,11 +41,21 @@ def test_retention_deletes_what_has_become_old() -> None:
         assert offsets(broker, "kept") == (1, 2)
 
 
-def test_a_member_that_is_silent_for_its_session_leaves_the_group() -> None:
-    with Broker() as broker:
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"group_protocol": "classic", "heartbeat_interval_ms": 29_000},
+        {"group_protocol": "consumer"},
+    ],
+    ids=["classic", "consumer"],
+)
+def test_a_member_that_is_silent_for_its_session_leaves_the_group(
+    settings: dict[str, object],
+) -> None:
+    with Broker({"group.consumer.heartbeat.interval.ms": 15_000}) as broker:
         broker.create_topic("orders", partitions=2)
         # It lives by a clock of its own, and says nothing for as long as the test takes.
-        client = consumer(broker.bootstrap_servers, "silent", heartbeat_interval_ms=29_000)
+        client = consumer(broker.bootstrap_servers, "silent", **settings)
         client.subscribe(["orders"])
         poll_until(client, lambda: len(client.assignment()) == 2)
         assert members(broker, "silent") == 1

@@ -85,7 +85,8 @@ class Cluster:
     def __enter__(self) -> Self:
         try:
             return self.start()
-        except BaseException:
+        except BaseException as failure:
+            failure.add_note(self._fleet.said())
             self.close()
             raise
 
@@ -175,7 +176,7 @@ class Cluster:
 
     def _serves(self, node: Node) -> bool:
         if not node.is_running:
-            raise BrokerError(f"Broker {node.node_id} did not start: {node.said()}")
+            raise BrokerError(f"Broker {node.node_id} did not start: {node.last_words()}")
         seen = self._fleet.view_of(node)
         return seen is not None and node.node_id in seen.brokers
 

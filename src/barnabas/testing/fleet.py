@@ -88,7 +88,7 @@ class Fleet:
                 under_way[node].wait(FORMAT_S)
         for node, process in under_way.items():
             if process.wait(FORMAT_S):
-                raise BrokerError(f"Node {node.node_id} was not formatted: {node.said()}")
+                raise BrokerError(f"Node {node.node_id} was not formatted: {node.last_words()}")
         self._is_formatted = True
 
     def stop(self) -> None:
@@ -112,7 +112,7 @@ class Fleet:
             with contextlib.suppress(ProcessLookupError):
                 node.resume()
             node.kill()
-        if self.network and self._is_formatted:
+        if self.network:
             self.network.close()
             self.network = None
 
@@ -150,7 +150,7 @@ class Fleet:
     def is_ready(self) -> bool:
         for node in self.nodes.values():
             if not node.is_running:
-                raise BrokerError(f"A node has ended: {node.said()}")
+                raise BrokerError(f"Node {node.node_id} has ended: {node.last_words()}")
         expected = {node.node_id for node in self.brokers}
         with contextlib.suppress(OSError):
             return all(view(node.port).brokers == expected for node in self.brokers)

@@ -199,6 +199,9 @@ class Node:
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def last_words(self) -> str:
+        return self.said(1).rpartition("\n")[2]
+
     def said(self, lines: int = TAIL_LINES) -> str:
         """The end of its log, headed by what became of it."""
         text = self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
