@@ -44,7 +44,7 @@ def cursor(
     read_committed: bool = True,
     check_crcs: bool = False,
 ) -> Any:
-    size, next_offset, count, _ = module.scan(bytes(batches))
+    _, next_offset, count, _ = module.scan(bytes(batches))
     return module.Cursor(
         module.Progress("t", 3),
         bytes(batches),
