@@ -92,7 +92,6 @@ CONSUMER: Names = {
     "max_partition_fetch_bytes": ("max.partition.fetch.bytes", "fetch.message.max.bytes"),
     "prefetch_bytes": ("queued.max.messages.kbytes",),
     "prefetch_messages": ("queued.min.messages",),
-    "max_poll_records": ("max.poll.records",),
     "enable_partition_eof": ("enable.partition.eof",),
     "exclude_internal_topics": ("exclude.internal.topics",),
     "interceptors": ("interceptor.classes", "interceptors"),
@@ -218,6 +217,7 @@ NO_EFFECT: Mapping[str, tuple[str, ...]] = {
         "topic.metadata.refresh.fast.interval.ms",
         "topic.metadata.refresh.sparse",
     ),
+    "poll() gives one record, and consume() as many as it is asked for": ("max.poll.records",),
     "fetches are paced by what has been consumed": (
         "fetch.error.backoff.ms",
         "fetch.queue.backoff.ms",

@@ -120,7 +120,6 @@ class ConsumerSettings(ConnectionSettings):
     max_partition_fetch_bytes: int = 1_048_576
     prefetch_bytes: int = 67_108_864
     prefetch_messages: int = 100_000
-    max_poll_records: int = 500
     enable_partition_eof: bool = False
     exclude_internal_topics: bool = True
     on_commit: Callable[[Any, Any], None] | None = None
