@@ -1,0 +1,136 @@
+"""Settings, asked for and changed by an administrator."""
+
+import pytest
+
+from barnabas.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    KafkaError,
+    ResourceType,
+)
+
+
+def described(admin: AdminClient, resource: ConfigResource) -> dict[str, ConfigEntry]:
+    return admin.describe_configs([resource])[resource].result(10)
+
+
+def alter(admin: AdminClient, resource: ConfigResource) -> None:
+    admin.incremental_alter_configs([resource])[resource].result(10)
+
+
+def test_single_settings_are_set_appended_to_and_deleted(admin: AdminClient, topic: str) -> None:
+    resource = ConfigResource("topic", topic)
+    resource.add_incremental_config(
+        ConfigEntry("retention.ms", "1234", incremental_operation=AlterConfigOpType.SET)
+    )
+    resource.add_incremental_config(
+        ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.APPEND)
+    )
+    alter(admin, resource)
+    now = described(admin, resource)
+    assert now["retention.ms"].value == "1234"
+    assert now["retention.ms"].source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+    assert set((now["cleanup.policy"].value or "").split(",")) == {"delete", "compact"}
+
+    gone = ConfigEntry("retention.ms", None, incremental_operation=AlterConfigOpType.DELETE)
+    alter(admin, ConfigResource("topic", topic, incremental_configs=[gone]))
+    after = described(admin, resource)["retention.ms"]
+    assert (after.value, after.is_default) == ("604800000", True)
+
+
+def test_an_entry_tells_every_place_it_has_a_value_from(admin: AdminClient, topic: str) -> None:
+    longer = ConfigEntry("segment.bytes", "2097152", incremental_operation=AlterConfigOpType.SET)
+    alter(admin, ConfigResource("topic", topic, incremental_configs=[longer]))
+    entry = described(admin, ConfigResource("topic", topic))["segment.bytes"]
+    assert [source.name for source in entry.sources] == ["segment.bytes", "log.segment.bytes"]
+    assert entry.sources[0].value == "2097152"
+    assert set(entry.synonyms) == {"segment.bytes", "log.segment.bytes"}
+    assert all(source.is_synonym for source in entry.sources)
+
+
+def test_altering_configs_replaces_all(admin: AdminClient, topic: str) -> None:
+    resource = ConfigResource(ResourceType.TOPIC, topic, set_config={"retention.ms": "1"})
+    with pytest.deprecated_call():
+        admin.alter_configs([resource])[resource].result(10)
+    other = ConfigResource(ResourceType.TOPIC, topic, set_config={"segment.ms": "9999"})
+    with pytest.deprecated_call():
+        admin.alter_configs([other])[other].result(10)
+    now = described(admin, resource)
+    assert (now["retention.ms"].is_default, now["segment.ms"].value) == (True, "9999")
+
+
+def test_several_brokers_are_asked_in_one_call(admin: AdminClient) -> None:
+    there, away = ConfigResource("broker", "1"), ConfigResource("broker", "9")
+    answers = admin.describe_configs([there, away])
+    assert answers[there].result(10)["node.id"].value == "1"
+    error = answers[away].exception(10).args[0]
+    assert (error, "broker 9" in error.str()) == (KafkaError._UNKNOWN_BROKER, True)
+
+
+def test_all_brokers_have_settings_in_common(admin: AdminClient) -> None:
+    everybody = ConfigResource("broker", "")
+    entry = ConfigEntry("log.retention.ms", "777000", incremental_operation=AlterConfigOpType.SET)
+    alter(admin, ConfigResource("broker", "", incremental_configs=[entry]))
+    assert described(admin, everybody)["log.retention.ms"].value == "777000"
+    one = described(admin, ConfigResource("broker", "1"))["log.retention.ms"]
+    assert one.source == ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG.value
+    entry.incremental_operation = AlterConfigOpType.DELETE
+    alter(admin, ConfigResource("broker", "", incremental_configs=[entry]))
+
+
+def test_groups_have_settings(admin: AdminClient, name: str) -> None:
+    resource = ConfigResource("group", name)
+    entry = ConfigEntry(
+        "consumer.session.timeout.ms", "50000", incremental_operation=AlterConfigOpType.SET
+    )
+    alter(admin, ConfigResource("group", name, incremental_configs=[entry]))
+    assert described(admin, resource)["consumer.session.timeout.ms"].value == "50000"
+    listed = admin.list_config_resources([ResourceType.GROUP]).result(10)
+    assert resource in listed
+
+
+def test_a_wrong_setting_fails_its_own_resource_alone(admin: AdminClient, topic: str) -> None:
+    def changing(restype: str, name: str, setting: str) -> ConfigResource:
+        entry = ConfigEntry(setting, "5", incremental_operation=AlterConfigOpType.SET)
+        return ConfigResource(restype, name, incremental_configs=[entry])
+
+    right, wrong = changing("topic", topic, "retention.ms"), changing("group", "g", "nothing.ms")
+    answers = admin.incremental_alter_configs([right, wrong])
+    assert answers[right].result(10) is None
+    assert answers[wrong].exception(10).args[0] == KafkaError.INVALID_CONFIG
+
+
+def test_a_broker_is_named_by_its_number(admin: AdminClient) -> None:
+    resource = ConfigResource("broker", "first")
+    error = admin.describe_configs([resource])[resource].exception(10).args[0]
+    assert error == KafkaError._INVALID_ARG
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        ConfigEntry("retention.ms", "5"),
+        ConfigEntry("retention.ms", None, incremental_operation=AlterConfigOpType.SET),
+    ],
+)
+def test_an_entry_needs_a_value_and_what_to_do_with_it(
+    admin: AdminClient, entry: ConfigEntry
+) -> None:
+    with pytest.raises(TypeError):
+        admin.incremental_alter_configs([ConfigResource("topic", "t", incremental_configs=[entry])])
+
+
+def test_changing_nothing_is_refused(admin: AdminClient) -> None:
+    with pytest.raises(ValueError, match="holds nothing to alter"):
+        admin.incremental_alter_configs([ConfigResource("topic", "t")])
+
+
+def test_resources_are_known_by_type_and_name() -> None:
+    assert ConfigResource("topic", "t", {"a": "b"}) == ConfigResource(2, "t")
+    assert len({ConfigResource("topic", "t"), ConfigResource("group", "t")}) == 2
+    assert sorted([ConfigResource("broker", "1"), ConfigResource("topic", "t")])[0].name == "t"
+    with pytest.raises(ValueError, match="no ResourceType"):
+        ConfigResource("tpoic", "t")

@@ -1,0 +1,100 @@
+"""Offsets of partitions, deleting records before them, and electing leaders."""
+
+import pytest
+from tests.client.admin.clients import open_transaction, produce
+
+from barnabas import OFFSET_END, ElectionType, IsolationLevel, TopicPartition
+from barnabas.admin import AdminClient, KafkaError, OffsetSpec
+from barnabas.testing import Broker
+
+
+def test_offsets_are_found_by_name_and_by_time(
+    admin: AdminClient, broker: Broker, topic: str
+) -> None:
+    produce(broker.bootstrap_servers, topic, 5)
+    first = TopicPartition(topic, 0)
+
+    def offset(spec: OffsetSpec) -> int:
+        return admin.list_offsets({first: spec})[first].result(10).offset
+
+    assert offset(OffsetSpec.earliest()) == 0
+    assert offset(OffsetSpec.latest()) == 5
+    assert 0 <= offset(OffsetSpec.max_timestamp()) < 5
+    assert offset(OffsetSpec.for_timestamp(0)) == 0
+    assert offset(OffsetSpec.for_timestamp(2**60)) == -1
+    empty = TopicPartition(topic, 1)
+    nowhere = admin.list_offsets({empty: OffsetSpec.max_timestamp()})[empty].result(10)
+    assert (nowhere.offset, nowhere.timestamp, nowhere.leader_epoch) == (-1, -1, None)
+
+
+def test_only_what_is_committed_counts_if_that_is_asked(
+    admin: AdminClient, broker: Broker, topic: str
+) -> None:
+    with open_transaction(broker.bootstrap_servers, topic, topic) as producer:
+        asked = {TopicPartition(topic, 0): OffsetSpec.latest()}
+        level = IsolationLevel.READ_COMMITTED
+        committed = admin.list_offsets(asked, isolation_level=level)
+        assert committed[TopicPartition(topic, 0)].result(10).offset == 0
+        assert admin.list_offsets(asked)[TopicPartition(topic, 0)].result(10).offset == 1
+        producer.abort_transaction(10)
+
+
+def test_what_is_no_partition_fails_alone_and_at_once(admin: AdminClient, topic: str) -> None:
+    there, beyond, nowhere = (
+        TopicPartition(topic, 0),
+        TopicPartition(topic, 77),
+        TopicPartition("nobody", 0),
+    )
+    answers = admin.list_offsets(dict.fromkeys((there, beyond, nowhere), OffsetSpec.latest()))
+    assert answers[there].result(10).offset == 0
+    assert answers[beyond].exception(10).args[0] == KafkaError._UNKNOWN_PARTITION
+    assert answers[nowhere].exception(10).args[0] == KafkaError.UNKNOWN_TOPIC_OR_PART
+
+
+def test_records_before_an_offset_are_deleted(
+    admin: AdminClient, broker: Broker, topic: str
+) -> None:
+    produce(broker.bootstrap_servers, topic, 5)
+    some = TopicPartition(topic, 0, 3)
+    assert admin.delete_records([some])[some].result(10).low_watermark == 3
+    everything = TopicPartition(topic, 0, OFFSET_END)
+    assert admin.delete_records([everything])[everything].result(10).low_watermark == 5
+    beyond = TopicPartition(topic, 1, 9)
+    error = admin.delete_records([beyond])[beyond].exception(10).args[0]
+    assert error == KafkaError.OFFSET_OUT_OF_RANGE
+
+
+def test_a_leader_that_is_preferred_already_needs_no_election(
+    admin: AdminClient, topic: str
+) -> None:
+    asked = [TopicPartition(topic, 0), TopicPartition("nobody", 0)]
+    told = admin.elect_leaders(ElectionType.PREFERRED, asked).result(10)
+    assert told == {
+        asked[0]: KafkaError.ELECTION_NOT_NEEDED,
+        asked[1]: KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
+    assert admin.elect_leaders(ElectionType.PREFERRED).result(10) == {}
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        ([TopicPartition("t", 0)], TypeError),
+        ({"t": OffsetSpec.latest()}, TypeError),
+        ({TopicPartition("t", 0): -1}, TypeError),
+        ({TopicPartition("", 0): OffsetSpec.latest()}, ValueError),
+        ({TopicPartition("t"): OffsetSpec.latest()}, ValueError),
+    ],
+)
+def test_what_makes_no_sense_is_refused_at_once(
+    admin: AdminClient, asked: dict[TopicPartition, OffsetSpec], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        admin.list_offsets(asked)
+
+
+def test_a_spec_stands_for_an_offset_or_a_time() -> None:
+    assert OffsetSpec(-1) == OffsetSpec.latest()
+    assert OffsetSpec(12) == OffsetSpec.for_timestamp(12)
+    with pytest.raises(ValueError, match="-7 is no time"):
+        OffsetSpec(-7)
