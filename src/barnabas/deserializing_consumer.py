@@ -1,0 +1,63 @@
+"""A consumer that deserializes keys and values on their way out."""
+
+from collections.abc import Mapping
+from typing import Any, Generic, NoReturn, TypeVar
+
+from barnabas.client._message import Message
+from barnabas.client.consumer import Consumer
+from barnabas.client.serializing import Serdes
+from barnabas.error import ConsumeError, KeyDeserializationError, ValueDeserializationError
+from barnabas.serialization import MessageField, SerializationContext
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class DeserializingConsumer(Consumer, Generic[K, V]):
+    """As Consumer, with `key.deserializer` and `value.deserializer` in its settings."""
+
+    def __init__(self, conf: Mapping[str, Any]) -> None:
+        self._serdes, rest = Serdes.take(conf, "deserializer")
+        try:
+            super().__init__(rest)
+            self._serdes.connect(self.cluster_id)
+        except BaseException:
+            self._serdes.close()
+            raise
+
+    def poll(self, timeout: float = -1) -> Message | None:
+        """A message whose key() and value() are objects; ConsumeError instead of error()."""
+        message = super().poll(timeout)
+        if message is None:
+            return None
+        error = message.error()
+        if error is not None:
+            raise ConsumeError(error, kafka_message=message)
+        return self._deserialized(message)
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> NoReturn:
+        """Not for this consumer: one bad message would take the others with it."""
+        raise NotImplementedError("use poll(): it tells which message cannot be deserialized")
+
+    def close(self) -> None:
+        """Close the consumer, then the deserializers that were built for it."""
+        super().close()
+        self._serdes.close()
+
+    def _deserialized(self, message: Message) -> Message:
+        context = SerializationContext(message.topic() or "", MessageField.KEY, message.headers())
+        key, value = message.key(), message.value()
+        if self._serdes.key is not None:
+            try:
+                key = self._serdes.key(key, context)
+            except Exception as problem:
+                raise KeyDeserializationError(problem, message) from problem
+        context.field = MessageField.VALUE
+        if self._serdes.value is not None:
+            try:
+                value = self._serdes.value(value, context)
+            except Exception as problem:
+                raise ValueDeserializationError(problem, message) from problem
+        message.set_key(key)
+        message.set_value(value)
+        return message
