@@ -8,6 +8,7 @@ import pytest
 from tests.testing.clients import DEADLINE_S, produce, producer, values
 
 from barnabas.testing import Broker, BrokerError
+from barnabas.testing.ports import free_port
 
 
 def test_clients_produce_and_consume() -> None:
@@ -51,6 +52,17 @@ def test_a_restart_keeps_the_port_and_the_records() -> None:
         assert broker.bootstrap_servers == before
         produce(broker.bootstrap_servers, "orders", b"after")
         assert values(broker.bootstrap_servers, "orders", 2) == [b"before", b"after"]
+
+
+def test_a_port_that_was_taken_meanwhile_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Broker() as first:
+        taken = int(first.bootstrap_servers.rpartition(":")[2])
+        offered = [taken, free_port()]
+        monkeypatch.setattr("barnabas.testing.broker.free_port", lambda: offered.pop(0))
+        with Broker() as second:
+            assert second.bootstrap_servers != first.bootstrap_servers
+        with pytest.raises(BrokerError, match="choose another port"):
+            Broker(port=taken).start()
 
 
 def test_two_brokers_do_not_see_each_other() -> None:

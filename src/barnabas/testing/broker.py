@@ -6,6 +6,7 @@ handler, does a test have a say.
 """
 
 import asyncio
+import errno
 import logging
 import threading
 from collections import Counter
@@ -27,11 +28,12 @@ from barnabas.server.routes import Routes
 from barnabas.testing.clock import Clock, Loop
 from barnabas.testing.errors import BrokerError
 from barnabas.testing.faults import Faults
+from barnabas.testing.ports import LOOPBACK, free_port
 from barnabas.testing.topics import as_text, creation, deletion, require_done
 
 T = TypeVar("T")
 
-HOST = "127.0.0.1"
+PORTS_TO_TRY = 10
 ANSWER_S = 60.0
 """For whatever a broker is told to do; nothing takes nearly as long."""
 
@@ -79,7 +81,7 @@ class Broker:
     @property
     def bootstrap_servers(self) -> str:
         """Where clients connect: the same before and after a restart."""
-        return f"{HOST}:{self._port}"
+        return f"{LOOPBACK}:{self._port}"
 
     @property
     def is_running(self) -> bool:
@@ -98,9 +100,7 @@ class Broker:
             raise BrokerError(f"The broker on {self.bootstrap_servers} runs already.")
         _keep_quiet()
         try:
-            settings = BrokerSettings.from_properties(self._properties())
-            format_new_directories(settings)
-            self._running = _Running(settings, self.clock, self.faults)
+            self._running = self._run_at(self._port) if self._port else self._run_somewhere()
         except (ConfigError, NodeError) as error:
             raise BrokerError(f"The broker did not start: {error}") from None
         self._port = self._running.node.listeners[0].port
@@ -157,6 +157,21 @@ class Broker:
 
     # Within
 
+    def _run_somewhere(self) -> "_Running":
+        """On a port that nobody takes while the broker is stopped, nor between look and bind."""
+        for _ in range(PORTS_TO_TRY):
+            try:
+                return self._run_at(free_port())
+            except NodeError as error:
+                if getattr(error.__cause__, "errno", None) != errno.EADDRINUSE:
+                    raise
+        raise NodeError("Every port was taken.")
+
+    def _run_at(self, port: int) -> "_Running":
+        settings = BrokerSettings.from_properties(self._properties(port))
+        format_new_directories(settings)
+        return _Running(settings, self.clock, self.faults)
+
     @property
     def _node(self) -> Node:
         return self._needed().node
@@ -175,10 +190,10 @@ class Broker:
             raise BrokerError("The broker does not run: start it, or use it in a `with` block.")
         return self._running
 
-    def _properties(self) -> dict[str, str]:
-        properties = single_node_properties(HOST, 0, self.directory)
+    def _properties(self, port: int) -> dict[str, str]:
+        properties = single_node_properties(LOOPBACK, 0, self.directory)
         # The controller may have another port each time: nobody else has to find it.
-        properties["listeners"] = f"PLAINTEXT://{HOST}:{self._port},CONTROLLER://{HOST}:0"
+        properties["listeners"] = f"PLAINTEXT://{LOOPBACK}:{port},CONTROLLER://{LOOPBACK}:0"
         return {**properties, **DEFAULTS, **self._given}
 
 
