@@ -74,8 +74,9 @@ class ClassicMember:
         self._is_leaving = False
         self._asked: Message | None = None  # a join, sync or leave under way
         self._beat: Message | None = None  # a heartbeat under way
+        self._looked_ms = -math.inf
         self._may_ask_ms = -math.inf
-        self._learns_until_ms = math.inf
+        self._learns_until_ms = -math.inf
         self._next_beat_ms = math.inf
         self._session_ends_ms = math.inf
 
@@ -95,14 +96,10 @@ class ClassicMember:
 
     @property
     def wakes_at_ms(self) -> float:
-        times = [self._next_beat_ms, self._session_ends_ms]
-        if self._sought is not None and not self._attendance.is_absent:
-            times.append(self._attendance.due_ms)
-        if self.standing is Standing.JOINED:
-            times.append(self._learns_until_ms)
-        elif self._asked is None and self._may_ask_ms > -math.inf:
-            times.append(self._may_ask_ms)
-        return min(times)
+        times = [self._next_beat_ms, self._session_ends_ms, self._may_ask_ms]
+        times += [self._attendance.due_ms, self._learns_until_ms]
+        # What was due before and could not be done waits for something else than time.
+        return min((time_ms for time_ms in times if time_ms > self._looked_ms), default=math.inf)
 
     # What the user does
 
@@ -239,6 +236,7 @@ class ClassicMember:
     # What is to be done
 
     def advance(self, now_ms: float) -> list[Step]:
+        self._looked_ms = now_ms
         self._look_at_the_time(now_ms)
         steps, self._news = self._news, []
         while (step := self._next(now_ms)) is not None:

@@ -74,6 +74,7 @@ class ConsumerMember:
         self._names: dict[bytes, str] = {}  # of all it was ever told to have any of
         self._beat: Message | None = None  # under way
         self._farewell: Message | None = None  # under way
+        self._looked_ms = -math.inf
         self._next_beat_ms = math.inf
 
     @property
@@ -90,9 +91,9 @@ class ConsumerMember:
 
     @property
     def wakes_at_ms(self) -> float:
-        if self._sought is None or self._attendance.is_absent:
-            return self._next_beat_ms
-        return min(self._next_beat_ms, self._attendance.due_ms)
+        times = (self._next_beat_ms, self._attendance.due_ms)
+        # What was due before and could not be done waits for something else than time.
+        return min((time_ms for time_ms in times if time_ms > self._looked_ms), default=math.inf)
 
     # What the user does
 
@@ -156,6 +157,7 @@ class ConsumerMember:
     # What is to be done
 
     def advance(self, now_ms: float) -> list[Step]:
+        self._looked_ms = now_ms
         if self._sought is not None and self._attendance.has_lapsed(now_ms):
             self._news.append(Tell(max_poll_exceeded(self._settings.max_poll_interval_ms)))
             if self.epoch != OUTSIDE:

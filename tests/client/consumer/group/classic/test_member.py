@@ -1,0 +1,359 @@
+"""A classic member by itself: what it does about each thing that can be said to it."""
+
+from typing import Any
+
+import pytest
+from tests.client.consumer.group.stepping import UNREACHABLE, Stepped, settings
+
+from barnabas.client.consumer.group.assignors import Subscriber
+from barnabas.client.consumer.group.classic import ClassicMember
+from barnabas.client.consumer.group.classic.embedded import (
+    read_assignment,
+    read_subscription,
+    write_assignment,
+    write_subscription,
+)
+from barnabas.client.consumer.group.steps import Assign, Lose, Revoke
+from barnabas.client.errors import KafkaError
+from barnabas.client.values import Partition
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from barnabas.wire.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+)
+from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+COOPERATIVE = {"assignors": ("cooperative-sticky",)}
+T0, T1 = ("t", 0), ("t", 1)
+
+
+def a_member(**changed: Any) -> Stepped:
+    return Stepped(ClassicMember(settings(**({"assignors": ("range",)} | changed))))
+
+
+def settled(*partitions: Partition, **changed: Any) -> Stepped:
+    """A follower with these partitions in generation 1."""
+    it = a_member(**changed)
+    it.subscribe("t")
+    follow(it, *partitions)
+    it.hand_over()
+    return it
+
+
+def follow(it: Stepped, *partitions: Partition, generation: int = 1) -> None:
+    """Let it join, and be assigned these."""
+    assert isinstance(it.request(), JoinGroupRequest)
+    it.answer(joined(it, generation))
+    it.answer(SyncGroupResponse(assignment=write_assignment(partitions)))
+
+
+def joined(it: Stepped, generation: int = 1) -> JoinGroupResponse:
+    name = it.request().protocols[0].name
+    return JoinGroupResponse(
+        generation_id=generation, protocol_name=name, leader="another", member_id="me"
+    )
+
+
+def leading(name: str, *members: Subscriber) -> JoinGroupResponse:
+    return JoinGroupResponse(
+        generation_id=1,
+        protocol_name=name,
+        leader=members[0].member_id,
+        member_id=members[0].member_id,
+        members=[
+            JoinGroupResponseMember(
+                member_id=each.member_id, metadata=write_subscription(each, None)
+            )
+            for each in members
+        ],
+    )
+
+
+def test_it_joins_with_the_id_that_it_is_given() -> None:
+    it = a_member()
+    it.subscribe("t")
+    assert it.request().member_id == ""
+    it.answer(JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="me"))
+    assert it.request().member_id == "me"
+    assert it.request().rebalance_timeout_ms == 60_000
+
+
+def test_a_follower_takes_what_the_leader_gave_it() -> None:
+    it = a_member()
+    it.subscribe("t")
+    follow(it, T0, T1)
+    assert it.hand_over() == Assign(frozenset({T0, T1}), incremental=False)
+    assert (it.member.member_id, it.member.epoch) == ("me", 1)
+
+
+def test_a_leader_waits_to_know_all_topics_then_assigns() -> None:
+    it = a_member()
+    it.hear(t=2)
+    it.subscribe("t")
+    both = [Subscriber("a", frozenset({"t", "u"})), Subscriber("b", frozenset({"u"}))]
+    it.answer(leading("range", *both))
+    assert not it.asked
+    assert it.member.wanted_topics == {"t", "u"}
+    it.hear(t=2, u=2)
+    shares = {each.member_id: each.assignment for each in it.request().assignments}
+    assert read_assignment(shares["a"]) == {T0, T1, ("u", 0)}
+    assert read_assignment(shares["b"]) == {("u", 1)}
+
+
+def test_a_leader_does_not_wait_for_ever_for_a_topic_that_nobody_knows() -> None:
+    it = a_member()
+    it.hear(t=2)
+    it.subscribe("t")
+    it.answer(leading("range", Subscriber("a", frozenset({"t", "nowhere"}))))
+    it.wait(3_000)
+    assert isinstance(it.request(), SyncGroupRequest)
+
+
+def test_a_static_leader_that_came_back_need_not_assign() -> None:
+    it = a_member(group_instance_id="i")
+    it.hear(t=2)
+    it.subscribe("t")
+    response = leading("range", Subscriber("a", frozenset({"t"})))
+    response.skip_assignment = True
+    it.answer(response)
+    assert it.request().assignments == []
+
+
+def test_a_leader_joins_again_when_a_topic_grows() -> None:
+    it = a_member(**COOPERATIVE)
+    it.hear(t=1)
+    it.subscribe("t")
+    it.answer(leading("cooperative-sticky", Subscriber("a", frozenset({"t"}))))
+    it.answer(SyncGroupResponse(assignment=write_assignment([T0])))
+    it.hand_over()
+    it.hear(t=1)
+    assert not it.asked
+    it.hear(t=2)
+    assert it.request().reason == "topics have changed: t"
+
+
+def test_an_eager_member_gives_all_back_before_it_joins_again() -> None:
+    it = settled(T0, T1)
+    rebalance(it)
+    assert not it.asked
+    assert it.hand_over() == Revoke(frozenset({T0, T1}), incremental=False)
+    follow(it, T1, generation=2)
+    assert it.hand_over() == Assign(frozenset({T1}), incremental=False)
+
+
+def test_a_cooperative_member_joins_with_what_it_has() -> None:
+    it = settled(T0, T1, **COOPERATIVE)
+    rebalance(it)
+    offered = it.request().protocols[0].metadata
+    said = read_subscription(JoinGroupResponseMember(member_id="me", metadata=offered))
+    assert (said.owned, said.generation) == ({T0, T1}, 1)
+
+
+def test_a_cooperative_member_gives_up_what_it_lacks_now_and_joins_again() -> None:
+    it = settled(T0, T1, **COOPERATIVE)
+    rebalance(it)
+    follow(it, T1, ("t", 2), generation=2)
+    assert it.hand_over() == Revoke(frozenset({T0}), incremental=True)
+    assert it.hand_over() == Assign(frozenset({("t", 2)}), incremental=True)
+    assert isinstance(it.request(), JoinGroupRequest)
+
+
+def test_a_cooperative_member_gives_up_topics_that_it_unsubscribes() -> None:
+    it = settled(T0, ("u", 0), **COOPERATIVE)
+    it.subscribe("u")
+    assert it.hand_over() == Revoke(frozenset({T0}), incremental=True)
+    assert isinstance(it.request(), JoinGroupRequest)
+
+
+def test_a_subscription_that_changes_while_it_joins_makes_it_join_again() -> None:
+    it = a_member(**COOPERATIVE)
+    it.subscribe("t")
+    it.subscribe("t", "u")
+    follow(it, T0)
+    it.hand_over()
+    assert isinstance(it.request(), JoinGroupRequest)
+
+
+def test_heartbeats_go_on_while_the_user_is_slow_to_take_partitions() -> None:
+    it = a_member()
+    it.subscribe("t")
+    follow(it, T0)
+    for _ in range(5):
+        it.wait(3_000)
+        assert isinstance(it.request(), HeartbeatRequest)
+        it.answer(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    assert it.hand_over() == Assign(frozenset({T0}), incremental=False)
+    assert it.hand_over() == Revoke(frozenset({T0}), incremental=False)
+    assert isinstance(it.request(), JoinGroupRequest)
+
+
+@pytest.mark.parametrize(
+    ("error", "rejoins_as"),
+    [(ErrorCode.UNKNOWN_MEMBER_ID, ""), (ErrorCode.ILLEGAL_GENERATION, "me")],
+)
+def test_who_is_not_known_any_more_loses_all_and_joins_anew(
+    error: ErrorCode, rejoins_as: str
+) -> None:
+    it = settled(T0)
+    it.wait(3_000)
+    it.answer(HeartbeatResponse(error_code=error))
+    assert it.member.epoch == -1
+    assert it.hand_over() == Lose(frozenset({T0}))
+    assert it.request().member_id == rejoins_as
+
+
+def test_a_fenced_static_member_is_lost_for_good() -> None:
+    it = settled(T0, group_instance_id="i")
+    it.wait(3_000)
+    it.answer(HeartbeatResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
+    assert it.hand_over() == Lose(frozenset({T0}))
+    assert it.told == [KafkaError(ErrorCode.FENCED_INSTANCE_ID)]
+    assert it.told[0].fatal()
+    assert not it.asked
+    assert it.member.is_out
+
+
+def test_a_session_without_answers_ends() -> None:
+    it = settled(T0)
+    it.wait(3_000)
+    it.answer(UNREACHABLE)
+    it.wait(7_000)
+    assert it.hand_over() == Lose(frozenset({T0}))
+    joins = [each.request for each in it.asked if isinstance(each.request, JoinGroupRequest)]
+    assert [each.member_id for each in joins] == [""]
+
+
+def test_a_heartbeat_that_nobody_answered_is_tried_again_soon() -> None:
+    it = settled(T0)
+    it.wait(3_000)
+    it.answer(UNREACHABLE)
+    it.wait(120)
+    assert isinstance(it.request(), HeartbeatRequest)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        UNREACHABLE,
+        JoinGroupResponse(error_code=ErrorCode.NOT_COORDINATOR),
+        JoinGroupResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS),
+    ],
+    ids=str,
+)
+def test_what_passes_is_tried_again_after_a_pause_without_a_word(outcome: Any) -> None:
+    it = a_member()
+    it.subscribe("t")
+    it.answer(outcome)
+    assert not it.asked
+    it.wait(120)
+    assert isinstance(it.request(), JoinGroupRequest)
+    assert not it.told
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
+        ErrorCode.INVALID_SESSION_TIMEOUT,
+    ],
+)
+def test_what_somebody_has_to_change_is_told_and_tried_again(error: ErrorCode) -> None:
+    it = a_member()
+    it.subscribe("t")
+    it.answer(JoinGroupResponse(error_code=error))
+    assert it.told == [KafkaError(error)]
+    assert not it.told[0].fatal()
+    it.wait(1_000)
+    assert isinstance(it.request(), JoinGroupRequest)
+
+
+def test_a_rebalance_that_overtakes_a_sync_makes_it_join_again() -> None:
+    it = a_member()
+    it.subscribe("t")
+    it.answer(joined(it))
+    it.answer(SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    it.wait(120)
+    assert it.request().member_id == "me"
+
+
+def test_members_that_cannot_be_understood_are_told_of() -> None:
+    it = a_member()
+    it.subscribe("t")
+    gibberish = JoinGroupResponseMember(member_id="b", metadata=b"\0")
+    response = leading("range", Subscriber("a", frozenset({"t"})))
+    response.members.append(gibberish)
+    it.answer(response)
+    assert it.told == [KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)]
+
+
+def test_who_does_not_poll_in_time_leaves_and_comes_back_when_it_does() -> None:
+    it = settled(T0)
+    while not it.told:
+        it.wait(3_000)
+        if not it.told:
+            it.answer(HeartbeatResponse())
+    assert it.told == [KafkaError(KafkaError._MAX_POLL_EXCEEDED)]
+    assert it.hand_over() == Lose(frozenset({T0}))
+    requests = [each.request for each in it.asked]
+    assert isinstance(requests[-1], LeaveGroupRequest)
+    it.asked.clear()
+    it.wait(100_000)
+    assert not it.asked
+    it.poll()
+    assert isinstance(it.request(), JoinGroupRequest)
+
+
+def test_leaving_gives_back_first_and_then_says_so() -> None:
+    it = settled(T0)
+    it.leave()
+    assert not it.member.is_out
+    assert it.hand_over() == Revoke(frozenset({T0}), incremental=False)
+    assert [each.member_id for each in it.request().members] == ["me"]
+    it.answer(LeaveGroupResponse())
+    assert it.member.is_out
+
+
+def test_leaving_ends_though_nobody_answers() -> None:
+    it = settled()
+    it.leave()
+    it.answer(UNREACHABLE)
+    assert it.member.is_out
+
+
+def test_a_static_member_stays_when_it_closes() -> None:
+    it = settled(T0, group_instance_id="i")
+    it.leave()
+    it.hand_over()
+    assert not it.asked
+    assert it.member.is_out
+
+
+def test_leaving_does_not_wait_for_a_join_under_way() -> None:
+    it = settled(**COOPERATIVE)
+    rebalance(it)
+    it.leave()
+    late, leave = it.asked
+    assert isinstance(leave.request, LeaveGroupRequest)
+    it.member.answered(leave.request, LeaveGroupResponse(), it.now_ms)
+    it.member.answered(late.request, JoinGroupResponse(member_id="me"), it.now_ms)
+    it.look()
+    assert it.member.is_out
+
+
+def test_a_pattern_that_matches_nothing_joins_nothing() -> None:
+    it = a_member()
+    it.subscribe()
+    assert not it.asked
+    it.subscribe("t")
+    assert isinstance(it.request(), JoinGroupRequest)
+
+
+def rebalance(it: Stepped) -> None:
+    it.wait(3_000)
+    it.answer(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))

@@ -1,0 +1,248 @@
+"""A member of the consumer protocol by itself, heartbeat by heartbeat."""
+
+from typing import Any
+
+import pytest
+from tests.client.consumer.group.stepping import UNREACHABLE, Stepped, settings, topic_id
+
+from barnabas.client.consumer.group.consumer import ConsumerMember
+from barnabas.client.consumer.group.steps import Assign, Lose, Revoke, Sought
+from barnabas.client.errors import KafkaError
+from barnabas.client.values import Partition
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+
+T0, T1, T2 = ("t", 0), ("t", 1), ("t", 2)
+
+
+def a_member(**changed: Any) -> Stepped:
+    it = Stepped(ConsumerMember(settings(**changed), "me"))
+    it.hear(t=3, u=1)
+    return it
+
+
+def settled(*partitions: Partition, **changed: Any) -> Stepped:
+    """In epoch 1, with these partitions, which the coordinator has heard of."""
+    it = a_member(**changed)
+    it.subscribe("t")
+    it.answer(beaten(1, *partitions))
+    it.hand_over()
+    it.answer(beaten(1))
+    return it
+
+
+def beaten(epoch: int, *partitions: Partition) -> ConsumerGroupHeartbeatResponse:
+    """The answer to a heartbeat; without partitions, nothing is new."""
+    response = ConsumerGroupHeartbeatResponse(
+        member_id="me", member_epoch=epoch, heartbeat_interval_ms=5_000
+    )
+    if partitions:
+        response.assignment = assignment(*partitions)
+    return response
+
+
+def assignment(*partitions: Partition) -> Assignment:
+    topics = sorted({topic for topic, _ in partitions})
+    return Assignment(
+        topic_partitions=[
+            TopicPartitions(
+                topic_id=topic_id(topic),
+                partitions=[index for name, index in partitions if name == topic],
+            )
+            for topic in topics
+        ]
+    )
+
+
+def refused(error: ErrorCode) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=error, error_message="so it is")
+
+
+def test_it_joins_by_saying_everything() -> None:
+    it = a_member(group_remote_assignor="uniform", client_rack="r", group_instance_id="i")
+    it.subscribe("u", "t")
+    assert it.request() == ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id="me",
+        member_epoch=0,
+        instance_id="i",
+        rack_id="r",
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=["t", "u"],
+        server_assignor="uniform",
+        topic_partitions=[],
+    )
+
+
+def test_what_it_takes_it_says_at_once_and_then_nothing_more() -> None:
+    it = a_member()
+    it.subscribe("t")
+    it.answer(beaten(1, T0, T1))
+    assert it.hand_over() == Assign(frozenset({T0, T1}), incremental=True)
+    assert it.request() == ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id="me",
+        member_epoch=1,
+        topic_partitions=assignment(T0, T1).topic_partitions,
+    )
+    it.answer(beaten(1))
+    it.wait(4_999)
+    assert not it.asked
+    it.wait(1)
+    assert it.request() == ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id="me", member_epoch=1
+    )
+
+
+def test_it_gives_back_before_it_takes_and_says_so_in_between() -> None:
+    it = settled(T0, T1)
+    it.wait(5_000)
+    it.answer(beaten(2, T1, T2))
+    assert it.hand_over() == Revoke(frozenset({T0}), incremental=True)
+    assert it.request().topic_partitions == assignment(T1).topic_partitions
+    assert it.hand_over() == Assign(frozenset({T2}), incremental=True)
+    it.answer(beaten(2))
+    assert it.request().topic_partitions == assignment(T1, T2).topic_partitions
+
+
+def test_heartbeats_go_on_while_the_user_is_slow_to_give_back() -> None:
+    it = settled(T0)
+    it.wait(5_000)
+    it.answer(beaten(2, T1))
+    for _ in range(3):
+        it.wait(5_000)
+        it.answer(beaten(2))
+    assert it.hand_over() == Revoke(frozenset({T0}), incremental=True)
+
+
+def test_topics_that_are_not_known_yet_are_taken_when_they_are() -> None:
+    it = a_member()
+    it.subscribe("t", "new")
+    it.answer(beaten(1, T0, ("new", 0)))
+    assert it.member.is_puzzled
+    assert it.hand_over() == Assign(frozenset({T0}), incremental=True)
+    it.hear(t=3, new=1)
+    assert not it.member.is_puzzled
+    assert it.hand_over() == Assign(frozenset({("new", 0)}), incremental=True)
+
+
+def test_a_topic_that_is_not_told_of_for_a_while_is_kept() -> None:
+    it = settled(T0)
+    it.hear(u=1)
+    it.wait(5_000)
+    it.answer(beaten(2, T0, T1))
+    assert it.hand_over() == Assign(frozenset({T1}), incremental=True)
+
+
+def test_a_new_subscription_is_said_at_once_and_alone() -> None:
+    it = settled(T0)
+    it.subscribe("u")
+    request = it.request()
+    assert (request.subscribed_topic_names, request.topic_partitions) == (["u"], None)
+
+
+def test_a_pattern_is_left_to_the_coordinator_and_taken_back_with_an_empty_one() -> None:
+    it = a_member()
+    it.member.subscribe(Sought(pattern="^t.*", matching=frozenset({"t"})), it.now_ms)
+    it.look()
+    request = it.request()
+    assert (request.subscribed_topic_names, request.subscribed_topic_regex) == ([], "^t.*")
+    it.answer(beaten(1))
+    it.subscribe("t")
+    request = it.request()
+    assert (request.subscribed_topic_names, request.subscribed_topic_regex) == (["t"], "")
+
+
+def test_after_a_heartbeat_that_nobody_answered_it_says_everything_again() -> None:
+    it = settled(T0)
+    it.wait(5_000)
+    it.answer(UNREACHABLE)
+    it.wait(120)
+    request = it.request()
+    assert (request.member_epoch, request.subscribed_topic_names) == (1, ["t"])
+    assert request.topic_partitions == assignment(T0).topic_partitions
+    assert request.rebalance_timeout_ms == 60_000
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+    ],
+)
+def test_who_is_fenced_loses_all_and_joins_anew(error: ErrorCode) -> None:
+    it = settled(T0)
+    it.wait(5_000)
+    it.answer(refused(error))
+    it.wait(120)
+    assert not it.asked
+    assert it.hand_over() == Lose(frozenset({T0}))
+    assert (it.request().member_id, it.request().member_epoch) == ("me", 0)
+    assert it.request().topic_partitions == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ErrorCode.UNRELEASED_INSTANCE_ID,
+        ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.UNSUPPORTED_ASSIGNOR,
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.INVALID_REGULAR_EXPRESSION,
+    ],
+)
+def test_what_cannot_be_mended_is_fatal(error: ErrorCode) -> None:
+    it = a_member()
+    it.subscribe("t")
+    it.answer(refused(error))
+    assert it.told == [KafkaError(error)]
+    assert it.told[0].fatal()
+    it.wait(100_000)
+    assert not it.asked
+
+
+def test_what_somebody_may_allow_later_is_told_and_tried_again() -> None:
+    it = a_member()
+    it.subscribe("t")
+    it.answer(refused(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    assert it.told == [KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)]
+    assert not it.told[0].fatal()
+    it.wait(1_000)
+    assert it.request().member_epoch == 0
+
+
+@pytest.mark.parametrize(("instance_id", "epoch"), [(None, -1), ("i", -2)])
+def test_leaving_gives_back_first_and_then_says_so(instance_id: str | None, epoch: int) -> None:
+    it = settled(T0, group_instance_id=instance_id)
+    it.leave()
+    assert it.hand_over() == Revoke(frozenset({T0}), incremental=True)
+    assert (it.request().member_epoch, it.request().instance_id) == (epoch, instance_id)
+    assert not it.member.is_out
+    it.answer(UNREACHABLE)
+    assert it.member.is_out
+    it.subscribe("t")
+    assert it.request().member_epoch == 0
+
+
+def test_who_does_not_poll_in_time_leaves_and_comes_back_when_it_does() -> None:
+    it = settled(T0)
+    while not it.told:
+        it.wait(5_000)
+        if not it.told:
+            it.answer(beaten(1))
+    assert it.told == [KafkaError(KafkaError._MAX_POLL_EXCEEDED)]
+    assert it.hand_over() == Lose(frozenset({T0}))
+    assert it.asked[-1].request.member_epoch == -1  # type: ignore[attr-defined]
+    it.asked.clear()
+    it.wait(100_000)
+    assert not it.asked
+    it.poll()
+    assert it.request().member_epoch == 0
