@@ -36,6 +36,7 @@ class Membership:
         self._assignee = assignee
         self._loop = asyncio.get_running_loop()
         self._subscription: Subscription | None = None
+        self._wanted: frozenset[str] = frozenset()
         self._complained: dict[str, ErrorCode] = {}
         self._worth_telling = {
             ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -53,7 +54,6 @@ class Membership:
         self._subscription = subscription
         if subscription.patterns:
             self._cluster.want_all()
-        self._cluster.want(subscription.names)
         self._heard(self._cluster.metadata)
 
     def polled(self) -> None:
@@ -112,7 +112,7 @@ class Membership:
                     self._assignee.told(error)
                 case _:
                     self._begin(self._hand_over(step))
-        self._cluster.want(self.member.wanted_topics)
+        self._want(self.member.wanted_topics)
         if self.member.is_puzzled:
             self._cluster.refresh()
         self._wake_at(self.member.wakes_at_ms)
@@ -121,6 +121,12 @@ class Membership:
             for each in left:
                 if not each.done():
                     each.set_result(None)
+
+    def _want(self, topics: frozenset[str]) -> None:
+        if topics != self._wanted:
+            self._cluster.want(topics - self._wanted)
+            self._cluster.unwant(self._wanted - topics)
+            self._wanted = topics
 
     async def _ask(self, step: Ask) -> None:
         deadline = Deadline.after(step.timeout_ms)

@@ -3,7 +3,6 @@
 Members themselves send nothing, wait for nothing and call nobody back.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -78,7 +77,7 @@ class Member(Protocol):
         """Whether it has left, or never was in the group, and has nothing left to do."""
 
     @property
-    def wanted_topics(self) -> Collection[str]:
+    def wanted_topics(self) -> frozenset[str]:
         """Topics that have to be known."""
 
     @property

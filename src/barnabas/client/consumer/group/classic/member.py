@@ -10,7 +10,6 @@ join (KIP-394); static members come back under their instance id and do not leav
 """
 
 import math
-from collections.abc import Collection
 from enum import Enum, auto
 
 from barnabas.client.cluster.metadata import Metadata
@@ -86,7 +85,7 @@ class ClassicMember:
         return is_idle and not self._is_leaving and not self._holdings.are_changing
 
     @property
-    def wanted_topics(self) -> Collection[str]:
+    def wanted_topics(self) -> frozenset[str]:
         wanted = frozenset() if self._sought is None else self._sought.names
         return wanted if self._leader is None else wanted | self._leader.topics
 

@@ -6,7 +6,7 @@ heartbeat says so at once, and what was added is taken: nobody else has that by 
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from barnabas.client.cluster.metadata import Metadata
 from barnabas.client.cluster.patience import Backoff
@@ -82,7 +82,7 @@ class ConsumerMember:
         return self.epoch == OUTSIDE and not self._is_leaving and not self._holdings.are_changing
 
     @property
-    def wanted_topics(self) -> Collection[str]:
+    def wanted_topics(self) -> frozenset[str]:
         return frozenset() if self._sought is None else self._sought.names
 
     @property
