@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from barnabas.client.cluster.metadata import Metadata
+from barnabas.client.cluster.metadata import Metadata, TopicInfo
 from barnabas.client.consumer.group.assignors import Topics
 from barnabas.client.consumer.group.steps import Sought
 from barnabas.client.errors import KafkaError, fail
@@ -34,7 +34,7 @@ class Subscription:
         matching = frozenset(
             name
             for name, topic in metadata.topics.items()
-            if not topic.error
+            if not _is_gone(topic)
             and (with_internal or not topic.is_internal)
             and any(pattern.match(name) for pattern in self.patterns)
         )
@@ -61,13 +61,19 @@ def partition_counts(
     counts: dict[str, int] = {}
     for name in topics:
         topic = metadata.topics.get(name)
-        if topic is None or topic.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        if topic is None or _is_gone(topic):
             counts[name] = 0
         elif topic.error:
             counts[name] = before.get(name, 0)
         else:
             counts[name] = len(topic.partitions)
     return counts
+
+
+def _is_gone(topic: TopicInfo) -> bool:
+    """Whether it does not exist, or not for this consumer; other errors say that it does."""
+    unknown = topic.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return unknown or bool(topic.error and not topic.error.retriable)
 
 
 def with_racks(counts: Mapping[str, int], metadata: Metadata) -> Topics:

@@ -212,6 +212,7 @@ def test_a_fenced_static_member_is_lost_for_good() -> None:
     assert it.hand_over() == Lose(frozenset({T0}))
     assert it.told == [KafkaError(ErrorCode.FENCED_INSTANCE_ID)]
     assert it.told[0].fatal()
+    it.subscribe("t")
     assert not it.asked
     assert it.member.is_out
 

@@ -205,6 +205,7 @@ def test_what_cannot_be_mended_is_fatal(error: ErrorCode) -> None:
     it.answer(refused(error))
     assert it.told == [KafkaError(error)]
     assert it.told[0].fatal()
+    it.subscribe("t")
     it.wait(100_000)
     assert not it.asked
 

@@ -71,6 +71,7 @@ class ClassicMember:
         self._leader: Leader | None = None
         self._protocol_name: str | None = None
         self._is_leaving = False
+        self._is_banned = False  # for good
         self._asked: Message | None = None  # a join, sync or leave under way
         self._beat: Message | None = None  # a heartbeat under way
         self._looked_ms = -math.inf
@@ -103,6 +104,8 @@ class ClassicMember:
     # What the user does
 
     def subscribe(self, sought: Sought, now_ms: float) -> None:
+        if self._is_banned:
+            return
         if self._sought is None:
             self._attendance.seen(now_ms)
         elif sought.topics == self._sought.topics:
@@ -224,6 +227,7 @@ class ClassicMember:
                 self._forsake()
             case ErrorCode.FENCED_INSTANCE_ID | ErrorCode.UNSUPPORTED_VERSION:
                 self._sought = None
+                self._is_banned = True
                 self._forsake()
                 self._news.append(Tell(KafkaError(error.code(), error.str(), fatal=True)))
             case ErrorCode.REBALANCE_IN_PROGRESS:

@@ -68,6 +68,7 @@ class ConsumerMember:
         self.epoch = OUTSIDE
         self._sought: Sought | None = None
         self._is_leaving = False
+        self._is_banned = False  # for good
         self._target: Mapping[bytes, frozenset[int]] = {}
         self._is_reconciled = True
         self._ids: dict[str, bytes] = {}  # of the topics it has partitions of
@@ -98,6 +99,8 @@ class ConsumerMember:
     # What the user does
 
     def subscribe(self, sought: Sought, now_ms: float) -> None:
+        if self._is_banned:
+            return
         if self._sought is None:
             self._attendance.seen(now_ms)
         self._sought = sought
@@ -146,6 +149,7 @@ class ConsumerMember:
             self._next_beat_ms = now_ms + self._backoff.next_ms()
         elif error.code() in _FATAL:
             self._sought = None
+            self._is_banned = True
             self._forsake()
             self._news.append(Tell(KafkaError(error.code(), error.str(), fatal=True)))
         elif passes(error):
