@@ -74,7 +74,7 @@ def records(batch: Any) -> list[Any]:
 
 def test_a_record_is_encoded_with_all_it_has(rooms: Rooms) -> None:
     held = accumulator(rooms)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     intake.produce("t", b"value", b"key", timestamp=1234, headers=[("a", b"1"), ("b", None)])
     intake.produce("t", "wörd", "kéy", timestamp=1200, headers={"c": "text"})
     intake.produce("t", None)
@@ -91,7 +91,7 @@ def test_a_record_is_encoded_with_all_it_has(rooms: Rooms) -> None:
 @pytest.mark.parametrize("codec", list(Codec))
 def test_a_closed_batch_reads_back_in_every_codec(rooms: Rooms, codec: Codec) -> None:
     held = accumulator(rooms)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     values = [b"%d" % i * 20 for i in range(20)]
     for value in values:
         intake.produce("t", value)
@@ -124,19 +124,19 @@ def test_what_is_no_record_is_a_type_error(rooms: Rooms, arguments: dict[str, An
         "plain"
     ):
         pytest.skip("types of numbers are C's to check")
-    intake = rooms.Intake(accumulator(rooms), None, None)
+    intake = rooms.Intake(accumulator(rooms))
     with pytest.raises(TypeError):
         intake.produce(**{"topic": "t", **arguments})
 
 
 def test_a_batch_is_full_by_its_bytes_and_by_its_records(rooms: Rooms) -> None:
     held = accumulator(rooms)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     for _ in range(10):
         intake.produce("t", b"x" * 300)
     assert [batch.record_count for batch in drained(held)] == [3, 3, 3, 1]
     held = accumulator(rooms, batch_records=4)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     for _ in range(10):
         intake.produce("t", b"x")
     assert [batch.record_count for batch in drained(held)] == [4, 4, 2]
@@ -144,7 +144,7 @@ def test_a_batch_is_full_by_its_bytes_and_by_its_records(rooms: Rooms) -> None:
 
 def test_a_record_larger_than_a_batch_has_one_to_itself(rooms: Rooms) -> None:
     held = accumulator(rooms)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     for size in (10, 5000, 10):
         intake.produce("t", b"x" * size)
     batches = drained(held)
@@ -156,7 +156,7 @@ def test_a_record_beyond_the_bound_is_refused(rooms: Rooms) -> None:
     from barnabas.client.errors import KafkaError, KafkaException
 
     held = accumulator(rooms)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     with pytest.raises(KafkaException) as refused:
         intake.produce("t", b"x" * 10_001)
     assert refused.value.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE
@@ -166,7 +166,7 @@ def test_a_record_beyond_the_bound_is_refused(rooms: Rooms) -> None:
 def test_a_partition_that_does_not_exist_is_refused(rooms: Rooms) -> None:
     from barnabas.client.errors import KafkaError, KafkaException
 
-    intake = rooms.Intake(accumulator(rooms, 2), None, None)
+    intake = rooms.Intake(accumulator(rooms, 2))
     with pytest.raises(KafkaException) as refused:
         intake.produce("t", b"x", partition=2)
     assert refused.value.args[0].code() == KafkaError._UNKNOWN_PARTITION
@@ -174,7 +174,7 @@ def test_a_partition_that_does_not_exist_is_refused(rooms: Rooms) -> None:
 
 def test_a_full_buffer_is_a_buffer_error_and_has_room_again_later(rooms: Rooms) -> None:
     held = accumulator(rooms, largest_records=2)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     intake.produce("t", b"1")
     intake.produce("t", b"2")
     with pytest.raises(BufferError):
@@ -189,7 +189,7 @@ def test_a_full_buffer_is_a_buffer_error_and_has_room_again_later(rooms: Rooms) 
 
 def test_bytes_are_bounded_as_well(rooms: Rooms) -> None:
     held = accumulator(rooms, largest_bytes=1000)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     intake.produce("t", b"x" * 900)
     with pytest.raises(BufferError):
         intake.produce("t", b"x" * 200)
@@ -198,30 +198,23 @@ def test_bytes_are_bounded_as_well(rooms: Rooms) -> None:
     assert held.held_bytes == 0
 
 
-def test_produce_waits_for_room_where_that_was_asked_for(rooms: Rooms) -> None:
-    held = accumulator(rooms, largest_records=1, max_block_s=30.0)
-    intake = rooms.Intake(held, None, None)
+def test_produce_waits_for_room_where_it_was_told_how(rooms: Rooms) -> None:
+    held = accumulator(rooms, largest_records=1)
+
+    def make_room(attempt: Any) -> None:
+        for batch in drained(held):
+            held.let_go(batch)
+        attempt()
+
+    intake = rooms.Intake(held, make_room=make_room)
     intake.produce("t", b"1")
-    second = threading.Thread(target=intake.produce, args=("t", b"2"))
-    second.start()
-    for batch in drained(held):
-        held.let_go(batch)
-    second.join(30)
-    assert not second.is_alive()
+    intake.produce("t", b"2")
     assert held.held_records == 1
-
-
-def test_produce_waits_no_longer_than_it_may(rooms: Rooms) -> None:
-    held = accumulator(rooms, largest_records=1, max_block_s=0.01)
-    intake = rooms.Intake(held, None, None)
-    intake.produce("t", b"1")
-    with pytest.raises(BufferError):
-        intake.produce("t", b"2")
 
 
 def test_records_of_an_unknown_topic_wait_for_it_in_their_order(rooms: Rooms) -> None:
     held = accumulator(rooms, 0)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     for index in range(5):
         intake.produce("t", b"%d" % index, headers={"n": str(index)})
     assert held.asked_for() == ["t"]
@@ -237,7 +230,7 @@ def test_records_of_an_unknown_topic_wait_for_it_in_their_order(rooms: Rooms) ->
 def test_records_of_a_topic_that_stays_unknown_are_given_up(rooms: Rooms) -> None:
     told: list[Any] = []
     held = accumulator(rooms, 0)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     intake.produce("t", b"1", on_delivery=lambda error, message: told.append((error, message)))
     intake.produce("t", b"2")
     batch = held.give_up("t")
@@ -252,7 +245,7 @@ def test_records_of_a_topic_that_stays_unknown_are_given_up(rooms: Rooms) -> Non
 
 def test_a_waiting_record_that_names_a_missing_partition_comes_back(rooms: Rooms) -> None:
     held = accumulator(rooms, 0)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     intake.produce("t", b"1", partition=5)
     intake.produce("t", b"2", partition=0)
     (misfit,) = held.learn("t", 1, [0])
@@ -263,7 +256,7 @@ def test_a_waiting_record_that_names_a_missing_partition_comes_back(rooms: Rooms
 def test_reports_bring_offsets_and_run_in_order(rooms: Rooms) -> None:
     told: list[Any] = []
     held = accumulator(rooms)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     for index in range(6):
         wanted = None if index == 3 else lambda error, message: told.append(message)
         intake.produce("t", b"%d" % index, on_delivery=wanted)
@@ -307,7 +300,7 @@ def test_keys_decide_the_partition_and_records_without_one_stick(rooms: Rooms) -
     from barnabas.client.producer._partitioners import murmur2
 
     held = accumulator(rooms, 8, hashed=murmur2, sticky_ms=10**9)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     for index in range(50):
         intake.produce("t", b"x", b"key%d" % (index % 5))
     for batch in drained(held):
@@ -320,7 +313,7 @@ def test_keys_decide_the_partition_and_records_without_one_stick(rooms: Rooms) -
 
 def test_sticking_ends_after_a_batch_worth_of_bytes(rooms: Rooms) -> None:
     held = accumulator(rooms, 16, sticky_ms=10**9)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     for _ in range(400):
         intake.produce("t", b"x" * 100)
     batches = drained(held)
@@ -331,7 +324,7 @@ def test_sticking_ends_after_a_batch_worth_of_bytes(rooms: Rooms) -> None:
 def test_partitions_without_a_leader_or_with_a_slow_one_are_passed_over(rooms: Rooms) -> None:
     held = accumulator(rooms, 0, sticky_ms=0)
     held.learn("t", 4, [1, 3])
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     for _ in range(100):
         intake.produce("t", b"x")
     queues = held.ready(time.monotonic() + 2000)[0]
@@ -351,22 +344,22 @@ def test_a_partitioner_of_ones_own_is_asked_once_partitions_are_known(rooms: Roo
         return 2 if key == b"two" else -1
 
     held = accumulator(rooms, 0, choose=choose)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     intake.produce("t", b"x", b"two")
     assert asked == []
     held.learn("t", 3, [0, 1, 2])
     intake.produce("t", b"x", b"two")
     assert asked == [("t", b"two", 3)] * 2
     assert {batch.place[1] for batch in drained(held)} == {2}
+    bad = rooms.Intake(accumulator(rooms, 3, choose=lambda *_: 9))
     with pytest.raises(ValueError, match="chose 9"):
-        bad = accumulator(rooms, 3, choose=lambda *_: 9)
-        rooms.Intake(bad, None, None).produce("t", b"x")
+        bad.produce("t", b"x")
 
 
 def test_the_loop_is_woken_by_the_first_record_and_by_full_batches_alone(rooms: Rooms) -> None:
     rings: list[int] = []
     held = accumulator(rooms, wake=lambda: rings.append(1))
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     for _ in range(5):
         intake.produce("t", b"x")
     assert len(rings) == 1
@@ -380,7 +373,7 @@ def test_the_loop_is_woken_by_the_first_record_and_by_full_batches_alone(rooms: 
 
 def test_batches_are_due_when_they_have_lingered_or_are_full(rooms: Rooms) -> None:
     held = accumulator(rooms, 2, linger_s=5.0)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     began = time.monotonic()
     intake.produce("t", b"x", partition=0)
     queues, due_s = held.ready(began)
@@ -394,7 +387,7 @@ def test_batches_are_due_when_they_have_lingered_or_are_full(rooms: Rooms) -> No
 
 def test_what_is_too_old_is_taken_out(rooms: Rooms) -> None:
     held = accumulator(rooms, 2)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
     intake.produce("t", b"x", partition=0)
     assert held.expired(time.monotonic() - 10) == []
     (old,) = held.expired(time.monotonic() + 1)
@@ -403,15 +396,15 @@ def test_what_is_too_old_is_taken_out(rooms: Rooms) -> None:
 
 
 def test_a_closed_producer_takes_nothing(rooms: Rooms) -> None:
-    intake = rooms.Intake(accumulator(rooms), None, None)
-    intake.shut()
+    intake = rooms.Intake(accumulator(rooms))
+    intake.refuse(RuntimeError("closed"))
     with pytest.raises(RuntimeError):
         intake.produce("t", b"x")
 
 
 def test_threads_lose_nothing_and_mix_nothing_up(rooms: Rooms) -> None:
     held = accumulator(rooms, 4, largest_records=10**6, largest_bytes=10**9)
-    intake = rooms.Intake(held, None, None)
+    intake = rooms.Intake(held)
 
     def produce(name: int) -> None:
         for index in range(500):

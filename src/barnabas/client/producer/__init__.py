@@ -5,6 +5,7 @@ the `Accumulator`; the `Sender` says which batches go where and what becomes of 
 carries them there; the `Outbox` brings the reports back to the user's thread.
 """
 
+from barnabas.client.producer.aio import AioProducer
 from barnabas.client.producer.plain import Producer
 
-__all__ = ["Producer"]
+__all__ = ["AioProducer", "Producer"]

@@ -29,7 +29,6 @@ cdef class Topic:
 
 cdef class Accumulator:
     cdef object lock
-    cdef object room  # a condition: records have left
     cdef object acquire
     cdef object release
     cdef object wake
@@ -43,7 +42,6 @@ cdef class Accumulator:
     cdef Py_ssize_t largest_record
     cdef Py_ssize_t batch_bytes
     cdef Py_ssize_t batch_records
-    cdef object max_block_s
     cdef double linger_s
     cdef object hashed
     cdef bint frees_missing
@@ -55,9 +53,7 @@ cdef class Accumulator:
     cdef bint is_rung  # the loop was woken and has not looked yet
     cdef bint has_timer  # the loop will look by itself when the oldest open batch is due
     cdef bint is_pressed  # somebody found no room: lingering would help nobody
-    cdef bint is_flushing
-    cdef long long waits
-    cdef double waited_s
+    cdef int flushing  # so many want batches to be sent at once
 
     cpdef object append(
         self,
@@ -89,6 +85,6 @@ cdef class Accumulator:
     cdef Queue _pick(self, Topic topic)
     cdef long long _random(self) noexcept
     cdef long long _ask_user(self, str name, bytes key) except? -2
-    cdef int _wait_for_room(self, Py_ssize_t body)
+    cdef int _refuse(self)
     cdef int _forget_waiting(self, Topic topic)
     cdef Batch _stand_in(self, Topic topic, int partition, list wanted)

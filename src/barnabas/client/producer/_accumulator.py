@@ -7,7 +7,7 @@ once a batch. One lock serves both. The fields of the classes are in `_accumulat
 
 from __future__ import annotations
 
-from threading import Condition, Lock
+from threading import Lock
 from time import monotonic
 
 try:
@@ -102,7 +102,6 @@ class Accumulator:
         batch_bytes: int,
         batch_records: int,
         linger_s: float,
-        max_block_s: object = None,
         hashed: object = None,
         frees_missing: bool = True,
         frees_empty: bool = False,
@@ -112,7 +111,6 @@ class Accumulator:
         seed: int = 1,
     ) -> None:
         self.lock = Lock()
-        self.room = Condition(self.lock)
         self.acquire = self.lock.acquire
         self.release = self.lock.release
         self.wake = wake
@@ -124,7 +122,6 @@ class Accumulator:
         self.largest_record = largest_record
         self.batch_bytes = batch_bytes
         self.batch_records = batch_records
-        self.max_block_s = max_block_s
         self.linger_s = linger_s
         self.hashed = hashed
         self.frees_missing = frees_missing
@@ -133,9 +130,8 @@ class Accumulator:
         self.sticky_ms = sticky_ms
         self.is_adaptive = is_adaptive
         self.seed = seed or 1
-        self.is_rung = self.has_timer = self.is_pressed = self.is_flushing = False
-        self.waits = 0
-        self.waited_s = 0
+        self.is_rung = self.has_timer = self.is_pressed = False
+        self.flushing = 0
         self.unknown = []
 
     # In the user's thread
@@ -155,7 +151,7 @@ class Accumulator:
         """Take one record in: bytes or None, and pairs of bytes for headers, or None.
 
         `message` is completed and given to `callback` at delivery. BufferError if there is no
-        room (in time), OverflowError if there never could be, IndexError without such a partition.
+        room, OverflowError if there never could be, IndexError without such a partition.
         """
         body: cython.Py_ssize_t = 0
         if key is not None:
@@ -174,7 +170,7 @@ class Accumulator:
         self.acquire()
         try:
             if self.records >= self.largest_records or self.size + body > self.largest_bytes:
-                self._wait_for_room(body)
+                self._refuse()
             wakes = self._add(name, chosen, key, value, timestamp, headers, body, callback, message)
         finally:
             self.release()
@@ -183,11 +179,11 @@ class Accumulator:
         return None
 
     def append_encoded(self, name: str, partition: int, batch: Batch) -> None:
-        """Take a whole batch in, behind what its partition has; waits for room."""
+        """Take a whole batch in, behind what its partition has; BufferError if there is no room."""
         wakes: cython.bint
         with self.lock:
             if self.records and self.size + batch.charged > self.largest_bytes:
-                self._wait_for_room(batch.charged)
+                self._refuse()
             topic: Topic = self.topics[name]
             queue: Queue = topic.queues[partition]
             queue.close()
@@ -367,26 +363,10 @@ class Accumulator:
         return chosen
 
     @cython.cfunc
-    def _wait_for_room(self, body: cython.Py_ssize_t) -> cython.int:
-        """With the lock held; BufferError if there is none in the time that was set for it."""
+    def _refuse(self) -> cython.int:
+        """There is no room; lingering would help nobody now."""
         self.is_pressed = True
-        if self.max_block_s is None:
-            raise BufferError("Local: Queue full")
-        began_s: cython.double = monotonic()
-        if not self.is_rung:
-            self.is_rung = True
-            self.wake()
-        left_s: cython.double = self.max_block_s
-        while self.records and (
-            self.records >= self.largest_records or self.size + body > self.largest_bytes
-        ):
-            if left_s <= 0:
-                raise BufferError("Local: Queue full")
-            self.room.wait(left_s)
-            left_s = self.max_block_s - (monotonic() - began_s)
-        self.waits += 1
-        self.waited_s += monotonic() - began_s
-        return 0
+        raise BufferError("Local: Queue full")
 
     # On the loop
 
@@ -398,7 +378,7 @@ class Accumulator:
         oldest_s: cython.double = 0
         with self.lock:
             self.is_rung = False
-            at_once: cython.bint = self.is_flushing or self.is_pressed
+            at_once: cython.bint = self.flushing > 0 or self.is_pressed
             for queue in self.busy:
                 if not queue.full and queue.open is None:
                     queue.is_busy = False
@@ -418,7 +398,7 @@ class Accumulator:
             if queue.full:
                 return True
             return queue.open is not None and (
-                self.is_flushing or self.is_pressed or queue.open.opened_s + self.linger_s <= now_s
+                self.flushing > 0 or self.is_pressed or queue.open.opened_s + self.linger_s <= now_s
             )
 
     def take(self, queue: Queue) -> object:
@@ -432,13 +412,17 @@ class Accumulator:
         batch.end()
         return batch
 
-    def let_go(self, batch: Batch) -> None:
-        """It was delivered, or has failed, and that was reported if it had to be."""
+    def let_go(self, batch: Batch) -> bool:
+        """It was delivered, or has failed, and that was reported if it had to be.
+
+        Whether somebody has found no room before.
+        """
         with self.lock:
             self.records -= batch.count
             self.size -= batch.charged
+            was_pressed = self.is_pressed
             self.is_pressed = False
-            self.room.notify_all()
+        return was_pressed
 
     def expired(self, before_s: cython.double) -> list[Batch]:
         """Take out every batch that was begun before a time; the open ones too."""
@@ -541,9 +525,9 @@ class Accumulator:
         queue.is_shunned = is_shunned
 
     def flush(self, is_flushing: bool) -> None:
-        """Whether batches are sent however young they are."""
+        """Whether batches are sent however young they are; every beginning has its end."""
         with self.lock:
-            self.is_flushing = is_flushing
+            self.flushing += 1 if is_flushing else -1
 
     @property
     def held_records(self) -> int:
@@ -555,9 +539,18 @@ class Accumulator:
         return self.size
 
     @property
-    def blocked(self) -> tuple[int, float]:
-        """How often somebody has waited for room, and the seconds of that in all."""
-        return self.waits, self.waited_s
+    def is_empty(self) -> bool:
+        """Whether nothing waits to be sent."""
+        queue: Queue
+        with self.lock:
+            for queue in self.busy:
+                if queue.full or queue.open is not None:
+                    return False
+            for name in self.topics:
+                topic: Topic = self.topics[name]
+                if topic.waiting:
+                    return False
+            return True
 
     @cython.cfunc
     def _forget_waiting(self, topic: Topic) -> cython.int:

@@ -7,6 +7,7 @@ cdef class Batch:
     cdef bytearray buffer
     cdef Py_ssize_t size  # what is used of the buffer
     cdef Py_ssize_t charged  # what the accumulator counts for it
+    cdef Py_ssize_t largest  # its largest record
     cdef int count
     cdef long long base_timestamp
     cdef long long max_timestamp

@@ -44,6 +44,7 @@ class Batch:
         self.buffer = bytearray(room)
         self.size = HEADER_BYTES
         self.charged = 0
+        self.largest = 0
         self.count = 0
         self.base_timestamp = self.max_timestamp = -1
         self.opened_s = now_s
@@ -61,6 +62,7 @@ class Batch:
         batch.buffer = encoded
         batch.size = batch.charged = len(encoded)
         batch.count = count
+        batch.largest = batch.size // max(1, count)
         batch.is_closed = True
         if callback is not None:
             batch.messages.append(None)
@@ -87,6 +89,10 @@ class Batch:
     @property
     def charged_bytes(self) -> int:
         return self.charged
+
+    @property
+    def largest_record(self) -> int:
+        return self.largest
 
     @property
     def timestamps(self) -> tuple[int, int]:
@@ -222,6 +228,7 @@ class Batch:
             for name, content in headers:
                 position = _put_cell(data, position, name)
                 position = _put_cell(data, position, content)
+        self.largest = max(self.largest, position - self.size)
         self.size = position
         self.count += 1
         return 0

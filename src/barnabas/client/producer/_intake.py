@@ -7,6 +7,7 @@ would cost more than encoding the record.
 
 from __future__ import annotations
 
+from functools import partial
 from time import time
 
 from barnabas.client.errors import KafkaError, KafkaException
@@ -38,13 +39,22 @@ class Intake:
     accumulator: Accumulator
     on_delivery: object  # for records that bring no callback
     intercept: object
-    is_shut: cython.bint
+    make_room: object
+    refusal: object
 
-    def __init__(self, accumulator: object, on_delivery: object, intercept: object) -> None:
+    def __init__(
+        self,
+        accumulator: object,
+        on_delivery: object = None,
+        intercept: object = None,
+        make_room: object = None,
+    ) -> None:
+        """`make_room(attempt)` waits where the buffer is full, or raises BufferError."""
         self.accumulator = accumulator
         self.on_delivery = on_delivery
         self.intercept = intercept
-        self.is_shut = False
+        self.make_room = make_room
+        self.refusal = None
 
     def produce(
         self,
@@ -62,8 +72,8 @@ class Intake:
         `on_delivery` (or `callback`) is called with an error or None and the Message, inside a
         later `poll` or `flush`. BufferError: too much is waiting already; poll and try again.
         """
-        if self.is_shut:
-            raise RuntimeError("Producer has been closed")
+        if self.refusal is not None:
+            raise self.refusal
         if callback is None:
             callback = on_delivery if on_delivery is not None else self.on_delivery
         if self.intercept is not None:
@@ -88,6 +98,22 @@ class Intake:
             self.accumulator.append(
                 topic, partition, known, content, timestamp, pairs, callback, message
             )
+        except BufferError:
+            if self.make_room is None:
+                raise
+            self.make_room(
+                partial(
+                    self.accumulator.append,
+                    topic,
+                    partition,
+                    known,
+                    content,
+                    timestamp,
+                    pairs,
+                    callback,
+                    message,
+                )
+            )
         except OverflowError as size:
             raise KafkaException(
                 KafkaError(
@@ -103,9 +129,14 @@ class Intake:
                 )
             ) from None
 
-    def shut(self) -> None:
-        """Take no more records."""
-        self.is_shut = True
+    def check(self) -> None:
+        """Raise what `produce` would raise now before it looks at a record."""
+        if self.refusal is not None:
+            raise self.refusal
+
+    def refuse(self, failure: object) -> None:
+        """Raise this instead of taking records, from now on; None takes them again."""
+        self.refusal = failure
 
 
 @cython.cfunc

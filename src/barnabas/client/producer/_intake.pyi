@@ -13,8 +13,9 @@ class Intake:
     def __init__(
         self,
         accumulator: Accumulator,
-        on_delivery: OnDelivery | None,
-        intercept: Callable[..., tuple[Any, ...]] | None,
+        on_delivery: OnDelivery | None = None,
+        intercept: Callable[..., tuple[Any, ...]] | None = None,
+        make_room: Callable[[Callable[[], object]], object] | None = None,
     ) -> None: ...
     def produce(
         self,
@@ -27,4 +28,5 @@ class Intake:
         timestamp: int = 0,
         headers: Headers | None = None,
     ) -> None: ...
-    def shut(self) -> None: ...
+    def check(self) -> None: ...
+    def refuse(self, failure: BaseException | None) -> None: ...

@@ -58,18 +58,19 @@ def spread(
     content: cython.const[cython.uchar][::1],
     first: Size,
     count: Size,
+    hashed: object,
     partitions: cython.int,
+    missing: cython.int,
     partition_of: cython.int[::1],
-) -> int:
-    """Write the partition of each of a column's keys by murmur2, -1 for those that are null.
+) -> None:
+    """Write the partition of each of a column's keys; `missing` is that of those that are null.
 
-    The column is in Arrow's three buffers. Returns how many have no key.
+    The column is in Arrow's three buffers. Without a function `hashed`, murmur2 is.
     """
     row: Size
     cell: Size
     start: Size
     stop: Size
-    without: Size = 0
     if partitions < 1 or first < 0 or len(partition_of) < count or len(offsets) <= first + count:
         raise ValueError("The column has fewer cells than it claims.")
     if len(validity) > 0 and len(validity) * 8 < first + count:
@@ -81,15 +82,21 @@ def spread(
         if start < 0 or stop < start or stop > len(content):
             raise ValueError(f"Cell {row} of the column is not in its content.")
         if len(validity) > 0 and not validity[cell >> 3] >> (cell & 7) & 1:
-            partition_of[row] = -1
-            without += 1
+            partition_of[row] = missing
+        elif hashed is not None:
+            partition_of[row] = hashed(bytes(content[start:stop])) % partitions
         elif cython.compiled:
             partition_of[row] = (
-                _murmur2(cython.address(content[0]) + start, stop - start) & 0x7FFFFFFF
+                _murmur2(_at(content, start), stop - start) & 0x7FFFFFFF
             ) % partitions
         else:
             partition_of[row] = murmur2(bytes(content[start:stop])) % partitions
-    return without
+
+
+@cython.cfunc
+@cython.inline
+def _at(content: cython.const[cython.uchar][::1], start: Size) -> Data:
+    return cython.address(content[start]) if len(content) > start else cython.NULL
 
 
 @cython.cfunc

@@ -12,6 +12,8 @@ def spread(
     content: memoryview,
     first: int,
     count: int,
+    hashed: Callable[[bytes], int] | None,
     partitions: int,
+    missing: int,
     partition_of: memoryview,
-) -> int: ...
+) -> None: ...

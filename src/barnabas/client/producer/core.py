@@ -3,51 +3,79 @@
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from barnabas.client.cluster import Backoff, Cluster, Metadata, TopicInfo, told_by_network
+from barnabas.client.cluster import Backoff, Cluster, Deadline, Metadata, TopicInfo, told_by_network
 from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
+from barnabas.client.producer import produce
 from barnabas.client.producer._accumulator import Accumulator
-from barnabas.client.producer._batch import Batch
+from barnabas.client.producer.librdkafka_statistics import statistics
 from barnabas.client.producer.outbox import Outbox
 from barnabas.client.producer.sealing import Identity
-from barnabas.client.producer.sender import Answer, Dispatch, Sender
+from barnabas.client.producer.sender import Dispatch, Outcome, Sender
+from barnabas.client.producer.statistics import Metrics, Statistics
+from barnabas.client.producer.transaction import Transaction
+from barnabas.client.producer.transactions import OLD_PRODUCE, Transactions
 from barnabas.client.settings import ProducerSettings
-from barnabas.client.values import Partition
+from barnabas.client.values import ThrottleEvent
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
-from barnabas.wire.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
-)
+from barnabas.wire.messages.produce import ProduceResponse
 
 PROPAGATION_S = 30.0
 """How long a topic may be unknown: brokers hear of a new one at different times."""
+
+_LATE_S = 0.0005
+"""A timer comes a little late rather than a little early, or it would be for nothing."""
+
+
+@dataclass(slots=True, frozen=True)
+class Facade:
+    """What the core has to say to the producer that users see. Any of it may be called anytime."""
+
+    outbox: Outbox
+    told: Callable[[KafkaError], None]  # error_cb
+    refuse: Callable[[KafkaException | None], None]  # what `produce` raises from now on
 
 
 class ProducerCore:
     """Made and touched on the loop alone, but for the accumulator and the outbox."""
 
     def __init__(
-        self,
-        settings: ProducerSettings,
-        accumulator: Accumulator,
-        outbox: Outbox,
-        told: Callable[[KafkaError], None],
+        self, settings: ProducerSettings, accumulator: Accumulator, facade: Facade
     ) -> None:
         self._settings = settings
         self._accumulator = accumulator
-        self._outbox = outbox
+        self._facade = facade
         self._loop = asyncio.get_running_loop()
-        self.cluster = Cluster(settings, told)
+        self._transaction: Transaction | None = None
+        self._transactions: Transactions | None = None
+        if settings.transactional_id is not None:
+            self._transaction = Transaction()
+            self._transactions = Transactions(settings, self, self._transaction)
+            facade.refuse(self._transaction.refusal())
+        self.cluster = Cluster(settings, facade.told)
         self.cluster.listen(self._learn)
-        self.sender = Sender(settings, accumulator)
+        self.sender = Sender(settings, accumulator, self._transaction)
+        self.statistics = Statistics(settings)
+        self._began_s = time.time()
         self._known: dict[str, TopicInfo] = {}
         self._unknown: set[str] = set()  # topics with records, of which nothing is known yet
         self._timer: asyncio.TimerHandle | None = None
+        self._statistics_timer: asyncio.TimerHandle | None = None
         self._identifying: asyncio.Task[None] | None = None
+        self._watchers: list[asyncio.Future[None]] = []  # of those who wait for it to be drained
+        self._is_fatal = False
         self._is_closed = False
+        self._tell_statistics_later()
+
+    @property
+    def transactions(self) -> Transactions:
+        if self._transactions is None:
+            raise KafkaException(
+                KafkaError(KafkaError._NOT_CONFIGURED, "the producer has no transactional.id")
+            )
+        return self._transactions
 
     def step(self) -> None:
         """Send what may be sent now. Called whenever something has changed."""
@@ -58,23 +86,65 @@ class ProducerCore:
         if names:
             self._unknown.update(names)
             self.cluster.want(names)
-        if self.sender.needs_identity and self._identifying is None:
+        if self.sender.needs_identity and self._transaction is None and self._identifying is None:
             self._identifying = self._loop.create_task(self._identify())
         dispatches, again_s = self.sender.step(now_s)
         for dispatch in dispatches:
             self._transmit(dispatch)
-        self._settle()
         unknown_s = self._give_up_unknown(now_s)
+        self._settle(now_s)
+        if self._transactions is not None:
+            self._transactions.join()
         if self.sender.is_stale:
             self.sender.is_stale = False
             self.cluster.refresh()
         self._step_again(min((at for at in (again_s, unknown_s) if at is not None), default=None))
 
+    async def drained(self, deadline: Deadline) -> None:
+        """Until all that was produced has an outcome; TimeoutError after the deadline."""
+        self._accumulator.flush(True)
+        try:
+            self.step()
+            while not (self.sender.is_drained and self._accumulator.is_empty):
+                changed = self._loop.create_future()
+                self._watchers.append(changed)
+                await asyncio.wait_for(changed, deadline.left_ms() / 1000)
+        finally:
+            self._accumulator.flush(False)
+
+    async def known(self, topic: str, deadline: Deadline) -> None:
+        """Until a topic's partitions are known; KafkaException if that is not to be."""
+        self.step()
+        await self.cluster.topic(topic, deadline=deadline)
+        self._learn(self.cluster.metadata)
+
+    def purge(self, queued: bool, in_flight: bool) -> None:
+        """Give up what waits, and what is under way: that may be appended all the same."""
+        self.sender.purge(
+            KafkaError(KafkaError._PURGE_QUEUE, "purged in queue") if queued else None,
+            KafkaError(KafkaError._PURGE_INFLIGHT, "purged in flight") if in_flight else None,
+        )
+        self.step()
+
+    def metrics(self) -> Metrics:
+        return self.statistics.metrics(
+            self._accumulator,
+            self.sender,
+            self.cluster.counters,
+            self._settings.buffer_memory,
+        )
+
+    def admit(self) -> None:
+        """Let `produce` take records, or not, as the transaction has it now."""
+        if self._transaction is not None:
+            self._facade.refuse(self._transaction.refusal())
+
     async def close(self) -> None:
         """Hang up; what is not delivered by now will not be."""
         self._is_closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._statistics_timer):
+            if timer is not None:
+                timer.cancel()
         if self._identifying is not None:
             self._identifying.cancel()
         await self.cluster.close()
@@ -84,64 +154,46 @@ class ProducerCore:
             self._timer.cancel()
             self._timer = None
         if at_s is not None:
-            # A little late rather than a little early, or it would be for nothing.
-            self._timer = self._loop.call_later(
-                max(0.0, at_s - time.monotonic()) + 0.0005, self.step
-            )
+            self._timer = self._loop.call_at(at_s + _LATE_S, self.step)
 
     # Sending
 
     def _transmit(self, dispatch: Dispatch) -> None:
-        request = self._request(dispatch)
         settings = self._settings
-        if settings.acks == 0:
-            self.cluster.send(dispatch.node_id, request, settings.request_timeout_ms, None)
-            self.sender.unanswered(dispatch)
-            return
+        request = produce.request(settings, dispatch, self.cluster.metadata)
+        self.statistics.sent(dispatch, dispatch.sent_s)
+        newest = None
+        if self._transaction is not None and not self._transaction.is_joined_by_writing:
+            newest = OLD_PRODUCE
 
-        def answered(outcome: ProduceResponse | OSError) -> None:
+        def answered(outcome: ProduceResponse | OSError | None) -> None:
             now_s = time.monotonic()
-            if isinstance(outcome, OSError):
+            if outcome is None:
+                self.sender.unanswered(dispatch)
+            elif isinstance(outcome, OSError):
                 self.sender.failed(dispatch, told_by_network(outcome), now_s)
             else:
-                answers = self._answers(outcome)
+                self._note_throttling(dispatch, outcome.throttle_time_ms, now_s)
+                answers = produce.answers(outcome, request)
                 self.sender.answered(dispatch, answers, now_s, outcome.throttle_time_ms)
             self.step()
 
-        self.cluster.send(dispatch.node_id, request, settings.request_timeout_ms, answered)
-
-    def _request(self, dispatch: Dispatch) -> ProduceRequest:
-        topics: dict[str, TopicProduceData] = {}
-        for (name, partition), outbound in dispatch.batches.items():
-            topic = topics.get(name)
-            if topic is None:
-                known = self.cluster.metadata.topics[name]
-                topic = topics[name] = TopicProduceData(name=name, topic_id=known.topic_id)
-            topic.partition_data.append(
-                PartitionProduceData(index=partition, records=outbound.batch.records)
-            )
-        return ProduceRequest(
-            transactional_id=self._settings.transactional_id,
-            acks=self._settings.acks,
-            timeout_ms=self._settings.ack_timeout_ms,
-            topic_data=list(topics.values()),
+        self.cluster.send(
+            dispatch.node_id,
+            request,
+            settings.request_timeout_ms,
+            answered,
+            newest_version=newest,
         )
 
-    def _answers(self, response: ProduceResponse) -> dict[Partition, Answer]:
-        names = self.cluster.metadata.names
-        answers: dict[Partition, Answer] = {}
-        for topic in response.responses:
-            name = topic.name or names.get(topic.topic_id, "")
-            for told in topic.partition_responses:
-                leader = told.current_leader
-                answers[name, told.index] = Answer(
-                    told.error_code,
-                    told.base_offset,
-                    told.log_append_time_ms,
-                    told.error_message,
-                    None if leader.leader_id < 0 else (leader.leader_id, leader.leader_epoch),
-                )
-        return answers
+    def _note_throttling(self, dispatch: Dispatch, throttle_ms: int, now_s: float) -> None:
+        self.statistics.answered(dispatch, throttle_ms, now_s)
+        callback = self._settings.throttle_cb
+        if throttle_ms > 0 and callback is not None:
+            broker = self.cluster.metadata.brokers.get(dispatch.node_id)
+            name = "" if broker is None else f"{broker.host}:{broker.port}/{broker.node_id}"
+            event = ThrottleEvent(name, dispatch.node_id, throttle_ms / 1000)
+            self._facade.outbox.put(lambda: callback(event))
 
     async def _identify(self) -> None:
         """Get a producer id, however long that takes: batches time out by themselves."""
@@ -161,17 +213,19 @@ class ProducerCore:
                 elif ErrorCode.of(told.error_code).retriable:
                     await asyncio.sleep(backoff.next_ms() / 1000)
                 else:
-                    self.sender.abandon(told_by_broker(told.error_code))
+                    error = told_by_broker(told.error_code)
+                    self.sender.abandon(KafkaError(error.code(), error.str(), fatal=True))
         finally:
             self._identifying = None
         self.step()
 
     # Outcomes
 
-    def _settle(self) -> None:
+    def _settle(self, now_s: float) -> None:
         """Hand over what is delivered or has failed."""
         finished, self.sender.finished = self.sender.finished, []
         for outcome in finished:
+            self.statistics.finished(outcome, now_s)
             batch = outcome.batch
             if batch.resolve(
                 outcome.error,
@@ -179,15 +233,33 @@ class ProducerCore:
                 outcome.append_time_ms,
                 self._settings.report_only_errors,
             ):
-                self._outbox.put(batch)
+                self._facade.outbox.put(batch)
             else:
-                self._outbox.let_go(batch)
+                self._facade.outbox.let_go(batch)
+        if finished:
+            self.admit()
+        if self.sender.fatal is not None and not self._is_fatal:
+            self._is_fatal = True
+            self._facade.refuse(KafkaException(self.sender.fatal))
+            self._facade.told(self.sender.fatal)
+        watchers, self._watchers = self._watchers, []
+        for watcher in watchers:
+            if not watcher.done():
+                watcher.set_result(None)
 
-    def _fail(self, batch: Batch, error: KafkaError) -> None:
-        if batch.resolve(error, -1, -1, False):
-            self._outbox.put(batch)
-        else:
-            self._outbox.let_go(batch)
+    def _tell_statistics_later(self) -> None:
+        interval_s = self._settings.statistics_interval_ms / 1000
+        if interval_s > 0 and self._settings.stats_cb is not None:
+            self._statistics_timer = self._loop.call_later(interval_s, self._tell_statistics)
+
+    def _tell_statistics(self) -> None:
+        callback = self._settings.stats_cb
+        assert callback is not None, "the timer is set for it"
+        told = statistics(
+            self._settings, self._accumulator, self.sender, self.cluster, self._began_s
+        )
+        self._facade.outbox.put(lambda: callback(told))
+        self._tell_statistics_later()
 
     # Metadata
 
@@ -200,12 +272,10 @@ class ProducerCore:
                 self._known[name] = topic
                 self._unknown.discard(name)
                 available = [each.index for each in topic.partitions if each.leader >= 0]
+                missing = KafkaError(KafkaError._UNKNOWN_PARTITION, f"{name} has no such partition")
                 for misfit in self._accumulator.learn(name, len(topic.partitions), available):
-                    self._fail(
-                        misfit,
-                        KafkaError(KafkaError._UNKNOWN_PARTITION, f"{name} has no such partition"),
-                    )
-            elif not topic.error.retriable and topic.error != ErrorCode.NONE:
+                    self.sender.finished.append(Outcome(misfit, missing))
+            elif topic.error != ErrorCode.NONE and not topic.error.retriable:
                 self._give_up(name, told_by_broker(topic.error))
         self.step()
 
@@ -222,7 +292,7 @@ class ProducerCore:
     def _give_up(self, name: str, error: KafkaError) -> None:
         batch = self._accumulator.give_up(name)
         if batch is not None:
-            self._fail(batch, error)
+            self.sender.finished.append(Outcome(batch, error))
 
 
 def _why_unknown(name: str, known: TopicInfo | None) -> KafkaError:

@@ -14,6 +14,9 @@ from barnabas.client.producer.sealing import NOBODY, Identity, Seal
 from barnabas.client.values import Partition
 from barnabas.wire.records.batch import MAX_SEQUENCE, NO_SEQUENCE
 
+MAX_UNDER_WAY = 5
+"""Of one partition: brokers remember so many batches to know duplicates by."""
+
 
 @dataclass(slots=True, eq=False)
 class Outbound:
@@ -24,6 +27,7 @@ class Outbound:
     room: int = 1 << 30  # numbers up to the next one: those of its parts, if it has to be split
     sequence: int = NO_SEQUENCE
     attempts: int = 0
+    may_be_appended: bool = False  # an attempt has ended without saying
     is_reported: bool = False  # given up while it is under way; the answer changes nothing
 
     def __lt__(self, other: "Outbound") -> bool:
@@ -43,6 +47,7 @@ class Lane:
     next_number: int = 0
     failures: int = 0  # in a row
     resume_s: float = 0.0
+    is_established: bool = False  # the leader knows the present identity
     has_gap: bool = False  # what was given up may be missing: no new sequence can follow it
     is_refused: bool = False  # the broker misses what comes before: nothing of this is appended
     blocked_since_s: float | None = None  # it has batches that its leader takes no more of
@@ -50,6 +55,18 @@ class Lane:
     @property
     def is_idle(self) -> bool:
         return not self.waiting and not self.under_way
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a new one may follow those that are under way.
+
+        A broker that knows nothing of a producer takes any sequence for its first: until it does,
+        a second batch could arrive in place of the first. And it knows the last five batches for
+        duplicates: nothing new goes before one that goes again has its outcome.
+        """
+        if self.waiting or any(outbound.attempts > 1 for outbound in self.under_way):
+            return False
+        return len(self.under_way) < (MAX_UNDER_WAY if self.is_established else 1)
 
     @property
     def needs_new_epoch(self) -> bool:
@@ -85,7 +102,7 @@ class Lane:
         """Count from 0 under another identity; nothing may be under way."""
         self.identity = identity
         self.next_sequence = 0
-        self.has_gap = self.is_refused = False
+        self.has_gap = self.is_refused = self.is_established = False
         for outbound in self.waiting:
             self.enter(outbound, identity, seal)
 

@@ -23,8 +23,10 @@ class Outbox:
         self._ring = ring
         self._entries: deque[Batch | Event] = deque()
 
-    def __len__(self) -> int:
-        return len(self._entries)
+    @property
+    def events(self) -> int:
+        """How many events wait; batches are counted by the accumulator until they are served."""
+        return sum(not isinstance(entry, Batch) for entry in list(self._entries))
 
     def put(self, entry: Batch | Event) -> None:
         self._entries.append(entry)
@@ -32,8 +34,7 @@ class Outbox:
 
     def let_go(self, batch: Batch) -> None:
         """A batch that nobody wants to hear of is over."""
-        self._accumulator.let_go(batch)
-        if not self._accumulator.held_records:
+        if self._accumulator.let_go(batch) or not self._accumulator.held_records:
             self._ring()
 
     def serve(self) -> int:
@@ -60,17 +61,26 @@ class Outbox:
 
 
 class Bell:
-    """Wakes a thread that waits; Ctrl-C interrupts the waiting."""
+    """Wakes threads that wait; Ctrl-C interrupts the waiting."""
 
-    __slots__ = ("_event",)
+    __slots__ = ("_condition", "_rings")
 
     def __init__(self) -> None:
-        self._event = threading.Event()
+        self._condition = threading.Condition()
+        self._rings = 0
+
+    @property
+    def rings(self) -> int:
+        """How often it has rung: to be looked at before what one would wait for."""
+        return self._rings
 
     def ring(self) -> None:
-        self._event.set()
+        with self._condition:
+            self._rings += 1
+            self._condition.notify_all()
 
-    def wait(self, timeout_s: float | None) -> None:
-        """Until it has rung since the last time."""
-        self._event.wait(timeout_s)
-        self._event.clear()
+    def wait(self, rings: int, timeout_s: float | None) -> None:
+        """Until it has rung more often than that."""
+        with self._condition:
+            if self._rings == rings:
+                self._condition.wait(timeout_s)

@@ -1,20 +1,32 @@
 """`barnabas.Producer`: for code without a loop of its own, as `confluent_kafka.Producer` is."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.loop_thread import LoopThread
 from barnabas.client.producer import making
 from barnabas.client.producer._accumulator import Accumulator
 from barnabas.client.producer._intake import Intake
-from barnabas.client.producer.core import ProducerCore
+from barnabas.client.producer.core import Facade, ProducerCore
 from barnabas.client.producer.outbox import Bell, OnDelivery, Outbox
+from barnabas.client.producer.statistics import Metrics
 from barnabas.client.settings import ProducerSettings, producer_settings
+from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    from barnabas.client.admin.metadata import ClusterMetadata
+    from barnabas.client.producer.rows import OnRows
+
+T = TypeVar("T")
 
 _FOREVER = -1
+_FOREVER_MS = 10**9
 
 
 class Producer(Intake):
@@ -28,15 +40,17 @@ class Producer(Intake):
     _accumulator: Accumulator
     _settings: ProducerSettings
 
-    def __new__(cls, *_: object, **__: object) -> Self:
-        return super().__new__(cls)
-
     def __init__(self, conf: Mapping[str, Any] | None = None, /, **more: Any) -> None:
-        settings = producer_settings(merged(conf, more))
+        settings = producer_settings(making.merged(conf, more))
         self._settings = settings
         self._bell = Bell()
         self._accumulator = making.accumulator(settings, self._wake)
-        super().__init__(self._accumulator, settings.on_delivery, None)
+        super().__init__(
+            self._accumulator,
+            settings.on_delivery,
+            making.interception(settings),
+            None if settings.max_block_ms is None else self._in_time,
+        )
         self._outbox = Outbox(self._accumulator, self._bell.ring)
         self._is_closed = False
         self._thread = LoopThread.shared()
@@ -46,17 +60,50 @@ class Producer(Intake):
             self._thread.release()
             raise
 
-    async def _start(self) -> ProducerCore:
-        return ProducerCore(self._settings, self._accumulator, self._outbox, self._tell)
+    # Delivery
 
-    def _wake(self) -> None:
-        self._thread.call(self._core.step)
+    def poll(self, timeout: float = _FOREVER) -> int:
+        """Run callbacks; if there are none to run, wait for the first. How many were run."""
+        self._require_open()
+        deadline_s = _deadline(timeout)
+        while True:
+            rings = self._bell.rings
+            served = self._outbox.serve()
+            if served or not self._wait(rings, deadline_s):
+                return served
 
-    def _tell(self, error: KafkaError) -> None:
-        """News of the connections, for error_cb."""
-        callback = self._settings.error_cb
-        if callback is not None:
-            self._outbox.put(lambda: callback(error))
+    def flush(self, timeout: float = _FOREVER) -> int:
+        """Send all that was produced, now, and wait for it; how much is left after the time."""
+        self._require_open()
+        deadline_s = _deadline(timeout)
+        self._accumulator.flush(True)
+        try:
+            self._wake()
+            while True:
+                rings = self._bell.rings
+                self._outbox.serve()
+                if not len(self) or not self._wait(rings, deadline_s):
+                    return len(self)
+        finally:
+            self._accumulator.flush(False)
+
+    def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
+        """Give up what is not delivered; it is reported as such by the next `poll`."""
+        self._require_open()
+
+        async def purge() -> None:
+            self._core.purge(in_queue, in_flight)
+
+        self._thread.run(purge())
+
+    def __len__(self) -> int:
+        """Records whose delivery is not known or not yet reported, and events not yet served."""
+        return self._accumulator.held_records + self._outbox.events
+
+    def __bool__(self) -> bool:
+        return True
+
+    # More records at once
 
     def produce_batch(
         self,
@@ -70,6 +117,8 @@ class Producer(Intake):
 
         What could not be taken has its error under `_error`.
         """
+        if not isinstance(messages, list):
+            raise TypeError("messages must be a list")
         taken = 0
         for message in messages:
             try:
@@ -84,48 +133,133 @@ class Producer(Intake):
                     message.get("headers"),
                 )
             except BufferError:
-                _mark(message, KafkaError(KafkaError._QUEUE_FULL))
+                message["_error"] = KafkaError(KafkaError._QUEUE_FULL)
             except KafkaException as failure:
-                _mark(message, failure.args[0])
+                message["_error"] = failure.args[0]
             else:
                 taken += 1
         return taken
 
-    def poll(self, timeout: float = _FOREVER) -> int:
-        """Run callbacks; if there are none to run, wait for the first. How many were run."""
+    def produce_arrow(
+        self,
+        topic: str,
+        rows: "pa.RecordBatch | pa.Table",
+        on_delivery: "OnRows | None" = None,
+    ) -> int:
+        """Send the rows of a RecordBatch or Table: columns value[, key, partition, timestamp,
+        headers]. Waits for room in the buffer. How many rows there were.
+
+        `on_delivery` is called with an error or None and a number of rows, for some rows at a time.
+        """
+        from barnabas.client.producer.rows import Rows
+
         self._require_open()
-        deadline_s = _deadline(timeout)
-        while True:
-            served = self._outbox.serve()
-            if served or not self._wait(deadline_s):
-                return served
+        self.check()
+        if not self._accumulator.partition_count(topic):
+            deadline = Deadline.after(min(self._settings.delivery_timeout_ms, 60_000))
+            self._thread.run(self._core.known(topic, deadline))
+        encoder = Rows(self._settings, self._accumulator, topic)
+        for batch in encoder.batches(rows, on_delivery):
+            self._in_time(
+                lambda it=batch: self._accumulator.append_encoded(topic, it.place[1], it),  # type: ignore[misc]
+                self._settings.delivery_timeout_ms,
+            )
+        return int(rows.num_rows)
 
-    def flush(self, timeout: float = _FOREVER) -> int:
-        """Send all that was produced, now, and wait for it; how much is left after the time."""
+    # Transactions
+
+    def init_transactions(self, timeout: float = _FOREVER) -> None:
+        """Get ready for transactions; to be called once, before the first."""
+        self._transact(lambda deadline: self._core.transactions.init(deadline), timeout)
+
+    def begin_transaction(self) -> None:
+        async def begin(_: Deadline) -> None:
+            self._core.transactions.begin()
+
+        self._transact(begin, _FOREVER)
+
+    def send_offsets_to_transaction(
+        self,
+        positions: Sequence[TopicPartition],
+        group_metadata: ConsumerGroupMetadata,
+        timeout: float = _FOREVER,
+    ) -> None:
+        """Commit a consumer's offsets together with the records of the transaction."""
+        offsets = list(positions)
+        self._transact(
+            lambda deadline: self._core.transactions.send_offsets(
+                offsets, group_metadata, deadline
+            ),
+            timeout,
+        )
+
+    def commit_transaction(self, timeout: float = _FOREVER) -> None:
+        """Flush, then commit. KafkaException: see its error's fatal(), txn_requires_abort()
+        and retriable().
+        """
+        deadline_s = _deadline(timeout)
+        self.flush(timeout)
+        left_s = _FOREVER if deadline_s is None else max(0.0, deadline_s - time.monotonic())
+        self._transact(lambda deadline: self._core.transactions.commit(deadline), left_s)
+
+    def abort_transaction(self, timeout: float = _FOREVER) -> None:
+        """Give up what is not sent, and have the rest ignored by who reads only what counts."""
+        self._transact(lambda deadline: self._core.transactions.abort(deadline), timeout)
+        self._outbox.serve()
+
+    def _transact(
+        self, call: Callable[[Deadline], Coroutine[Any, Any, None]], timeout: float
+    ) -> None:
         self._require_open()
-        deadline_s = _deadline(timeout)
-        self._accumulator.flush(True)
-        try:
-            self._wake()
-            while True:
-                self._outbox.serve()
-                if not len(self) or not self._wait(deadline_s):
-                    return len(self)
-        finally:
-            self._accumulator.flush(False)
 
-    def __len__(self) -> int:
-        """Records whose delivery is not known, or not yet reported."""
-        return self._accumulator.held_records + len(self._outbox)
+        async def run() -> None:
+            try:
+                await call(Deadline.after(_FOREVER_MS if timeout < 0 else timeout * 1000))
+            finally:
+                self._core.admit()
 
-    def __bool__(self) -> bool:
-        return True
+        self._thread.run(run())
+
+    # The cluster
+
+    def list_topics(self, topic: str | None = None, timeout: float = _FOREVER) -> "ClusterMetadata":
+        """The cluster with one topic, or with all it has."""
+        from barnabas.client.admin.metadata import cluster_metadata
+
+        return cluster_metadata(self._describe(None if topic is None else [topic], timeout))
+
+    def cluster_id(self, timeout: float = _FOREVER) -> str | None:
+        told = self._describe([], timeout)
+        return None if told.cluster_id is None else str(told.cluster_id)
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """For connections made from now on."""
+        self._require_open()
+        self._thread.call(self._core.cluster.set_sasl_credentials, username, password)
+
+    def metrics(self) -> Metrics:
+        """Figures under the names that Java's producer has for them: "group:name:{tags}"."""
+        self._require_open()
+
+        async def metrics() -> Metrics:
+            return self._core.metrics()
+
+        return self._thread.run(metrics())
+
+    def _describe(self, topics: list[str] | None, timeout: float) -> Any:
+        self._require_open()
+        timeout_ms = (
+            self._settings.default_api_timeout_ms if timeout < 0 else max(1, int(timeout * 1000))
+        )
+        return self._thread.run(self._core.cluster.describe(topics, timeout_ms=timeout_ms))
+
+    # Life
 
     def close(self, timeout: float = _FOREVER) -> bool:
         """Flush, and hang up. Nothing can be produced afterwards."""
         if self._is_closed:
             return True
-        self.shut()
+        self.refuse(RuntimeError("Producer has been closed"))
         try:
             left = self.flush(timeout)
         finally:
@@ -145,15 +279,46 @@ class Producer(Intake):
     ) -> None:
         self.close()
 
-    def _wait(self, deadline_s: float | None) -> bool:
-        """Wait for the bell; whether there was time left to."""
+    async def _start(self) -> ProducerCore:
+        facade = Facade(self._outbox, self._tell, self.refuse)
+        return ProducerCore(self._settings, self._accumulator, facade)
+
+    def _wake(self) -> None:
+        self._thread.call(self._core.step)
+
+    def _tell(self, error: KafkaError) -> None:
+        """News of the connections, for error_cb."""
+        callback = self._settings.error_cb
+        if callback is not None:
+            self._outbox.put(lambda: callback(error))
+
+    def _in_time(self, attempt: Callable[[], object], timeout_ms: int | None = None) -> None:
+        """Try until there is room, serving reports meanwhile; BufferError if the time is over."""
+        if timeout_ms is None:
+            timeout_ms = self._settings.max_block_ms or 0
+        began_s = time.monotonic()
+        while True:
+            rings = self._bell.rings
+            try:
+                attempt()
+                break
+            except BufferError:
+                self._wake()
+                if not self._outbox.serve() and not self._wait(rings, began_s + timeout_ms / 1000):
+                    self._core.statistics.exhausted(time.monotonic())
+                    raise
+        now_s = time.monotonic()
+        self._core.statistics.waited(now_s - began_s, now_s)
+
+    def _wait(self, rings: int, deadline_s: float | None) -> bool:
+        """Wait for the bell to ring once more; whether there was time left to."""
         if deadline_s is None:
-            self._bell.wait(None)
+            self._bell.wait(rings, None)
             return True
         left_s = deadline_s - time.monotonic()
         if left_s <= 0:
             return False
-        self._bell.wait(left_s)
+        self._bell.wait(rings, left_s)
         return True
 
     def _require_open(self) -> None:
@@ -161,17 +326,5 @@ class Producer(Intake):
             raise RuntimeError("Producer has been closed")
 
 
-def merged(conf: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings in a dictionary and those in keywords, which win."""
-    if conf is not None and not isinstance(conf, Mapping):
-        raise TypeError("expected configuration dict")
-    return {**(conf or {}), **more}
-
-
-def _deadline(timeout: float) -> float | None:
+def _deadline(timeout: float | None) -> float | None:
     return None if timeout is None or timeout < 0 else time.monotonic() + timeout
-
-
-def _mark(message: Mapping[str, Any], error: KafkaError) -> None:
-    if isinstance(message, dict):
-        message["_error"] = error

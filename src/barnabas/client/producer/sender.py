@@ -21,9 +21,6 @@ from barnabas.client.values import Partition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.records.compression import Codec
 
-MAX_UNDER_WAY = 5
-"""Of one partition: brokers remember so many batches to know duplicates by."""
-
 MAX_EPOCH = 0x7FFF
 _EXPIRY_CHECKS = 10
 
@@ -99,7 +96,6 @@ class Sender:
         self.identity = NOBODY
         self.finished: list[Outcome] = []
         self.is_stale = False  # metadata has proved wrong
-        self.retried_records = 0
         self.fatal: KafkaError | None = None
 
     @property
@@ -111,6 +107,11 @@ class Sender:
     def under_way(self) -> int:
         """Requests that wait for their answers."""
         return sum(map(len, self._in_flight.values()))
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether it has nothing that is without an outcome."""
+        return all(lane.is_idle for lane in self._lanes.values())
 
     @property
     def has_gaps(self) -> bool:
@@ -212,7 +213,7 @@ class Sender:
         """Whether a batch may follow those that were sent before."""
         if self._gate is not None and not self._gate.admits(lane.place):
             return False
-        if lane.waiting or len(lane.under_way) >= MAX_UNDER_WAY:
+        if not lane.has_room:
             return False
         if lane.needs_new_epoch and not self._renew(lane):
             return False
@@ -271,8 +272,6 @@ class Sender:
 
     def _depart(self, lane: Lane, outbound: Outbound, dispatch: Dispatch) -> None:
         outbound.attempts += 1
-        if outbound.attempts > 1:
-            self.retried_records += outbound.batch.record_count
         lane.node_id = dispatch.node_id
         lane.under_way.append(outbound)
         dispatch.batches[lane.place] = outbound
@@ -326,6 +325,7 @@ class Sender:
         for place, outbound in dispatch.batches.items():
             lane = self._lanes[place]
             lane.under_way.remove(outbound)
+            outbound.may_be_appended = True
             self._retry(lane, outbound, error, now_s)
 
     def unanswered(self, dispatch: Dispatch) -> None:
@@ -343,14 +343,18 @@ class Sender:
         match verdict(answer.error):
             case Verdict.APPENDED:
                 lane.failures = 0
+                lane.is_established = True
                 self._finish(outbound, None, answer.base_offset, answer.append_time_ms)
             case Verdict.MOVED:
                 if answer.leader is None:
                     self.is_stale = True
                 self._retry(lane, outbound, error, now_s, at_once=answer.leader is not None)
+            case Verdict.UNSURE:
+                outbound.may_be_appended = True
+                self._retry(lane, outbound, error, now_s)
             case Verdict.RETRY:
                 self._retry(lane, outbound, error, now_s)
-            case Verdict.TOO_LARGE if outbound.batch.record_count > 1 and not outbound.is_reported:
+            case Verdict.TOO_LARGE if _can_be_split(outbound):
                 lane.replace(outbound, self._seal.split(outbound.batch), self._seal)
                 self._held_up.add(lane.place)
             case Verdict.MISPLACED if self._is_idempotent:
@@ -474,3 +478,12 @@ class Sender:
         for batch in self._accumulator.purge():
             self.finished.append(Outcome(batch, error))
         self.expire_all(error)
+
+
+def _can_be_split(outbound: Outbound) -> bool:
+    """Parts of a batch are others to a broker: it would not know them for duplicates."""
+    return (
+        outbound.batch.record_count > 1
+        and not outbound.is_reported
+        and not outbound.may_be_appended
+    )

@@ -8,6 +8,7 @@ from barnabas.wire.errors import ErrorCode
 class Verdict(Enum):
     APPENDED = auto()
     RETRY = auto()  # as it is, after a pause
+    UNSURE = auto()  # the same, but it may have been appended
     MOVED = auto()  # as it is, to whoever leads the partition now
     TOO_LARGE = auto()  # in smaller batches
     MISPLACED = auto()  # what comes before it is missing on the broker
@@ -25,6 +26,10 @@ def verdict(code: int) -> Verdict:
 _VERDICTS: dict[int, Verdict] = {
     ErrorCode.NONE: Verdict.APPENDED,
     ErrorCode.DUPLICATE_SEQUENCE_NUMBER: Verdict.APPENDED,
+    ErrorCode.REQUEST_TIMED_OUT: Verdict.UNSURE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: Verdict.UNSURE,
+    ErrorCode.NETWORK_EXCEPTION: Verdict.UNSURE,
+    ErrorCode.UNKNOWN_SERVER_ERROR: Verdict.REFUSED,
     ErrorCode.NOT_LEADER_OR_FOLLOWER: Verdict.MOVED,
     ErrorCode.LEADER_NOT_AVAILABLE: Verdict.MOVED,
     ErrorCode.FENCED_LEADER_EPOCH: Verdict.MOVED,
