@@ -4,17 +4,18 @@ import contextlib
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 from confluent_kafka import ElectionType
 from confluent_kafka.cimpl import NewTopic
-from tests.cluster.ask import view
 from tests.cluster.cluster import Cluster
 from tests.cluster.node import BARNABAS, KAFKA, Node, Program
 from tests.conformance.brokers import wait_until
 
+from barnabas.testing.asking import view
 from bench.brokers import peer_bench
 
 COPIES = 3
@@ -119,21 +120,17 @@ class ClusterContender(peer_bench.Bench):  # type: ignore[misc, name-defined]
 
 class KafkaCluster(ClusterContender):
     name = "Kafka"
-    program = Program(KAFKA.name, KAFKA.storage, ("env", f"KAFKA_HEAP_OPTS={HEAP}", *KAFKA.start))
+    program = replace(KAFKA, start=("env", f"KAFKA_HEAP_OPTS={HEAP}", *KAFKA.start))
     warm_up_records = 2_000_000
 
 
 class BarnabasCluster(ClusterContender):
     name = "Barnabas"
     # As installed: without what the tests put in its way, with the bytecode it has compiled.
-    program = Program(
-        BARNABAS.name,
-        BARNABAS.storage,
-        (
-            "env",
-            *(f"--unset={name}" for name in ("NODE_DISK", "PYTHONDONTWRITEBYTECODE")),
-            *BARNABAS.start,
-        ),
+    program = replace(
+        BARNABAS,
+        start=("env", "--unset=PYTHONDONTWRITEBYTECODE", *BARNABAS.start),
+        environment=lambda _: {},
     )
     warm_up_records = 50_000
 

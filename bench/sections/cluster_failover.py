@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from tests.cluster.ask import ask, quorum_view
+from tests.cluster.ask import quorum_view
 from tests.cluster.node import Node
 from tests.conformance.brokers import wait_until
 
+from barnabas.testing.asking import ask
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from bench.acknowledged import Acknowledged

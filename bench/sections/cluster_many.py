@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from tests.cluster.ask import view
 from tests.cluster.node import Node
 from tests.conformance.brokers import wait_until
 
 from barnabas.metadata.frames import decode_record
+from barnabas.testing.asking import view
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 from barnabas.wire.records.batch import CONTROL_BIT, BatchHeader, iterate_batches
 from barnabas.wire.records.read import read_records

@@ -195,10 +195,6 @@ class Node:
         with self.disk_file.open("r+b") as disk:
             disk.write(struct.pack("d", flush_s))
 
-    def cpu_s(self) -> float:
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
     def last_words(self) -> str:
         return self.said(1).rpartition("\n")[2]
 
