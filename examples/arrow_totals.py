@@ -42,7 +42,7 @@ def total(servers: str, sales: str, rows: int) -> pa.Table:
     parts: list[pa.Table] = []
     seen = 0
     while seen < rows:
-        batch = consumer.consume_arrow(max_rows=100_000, timeout=10)
+        batch = consumer.consume_arrow(max_rows=min(100_000, rows - seen), timeout=10)
         seen += batch.num_rows
         parts.append(sums(pa.table({"shop": batch["key"], "amount": amounts(batch["value"])})))
     consumer.close()
