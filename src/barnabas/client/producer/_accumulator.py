@@ -28,8 +28,8 @@ else:
 
 COMPILED: bool = cython.compiled
 
-_FIRST_ROOM: cython.Py_ssize_t = 1 << 10
-_LARGEST_RECORD_HEAD: cython.Py_ssize_t = 32
+_FIRST_ROOM = cython.declare(cython.Py_ssize_t, 1 << 10)
+_LARGEST_RECORD_HEAD = cython.declare(cython.Py_ssize_t, 32)
 """Of the varints before, between and behind a record's key and value."""
 
 
@@ -343,11 +343,11 @@ class Accumulator:
     def _random(self) -> cython.longlong:
         """Marsaglia's xorshift: partitions need no better chance."""
         seed: cython.ulonglong = self.seed
-        seed ^= (seed << 13) & 0xFFFFFFFFFFFFFFFF
+        seed ^= _low(seed << 13)
         seed ^= seed >> 7
-        seed ^= (seed << 17) & 0xFFFFFFFFFFFFFFFF
+        seed ^= _low(seed << 17)
         self.seed = seed
-        return seed & 0x7FFFFFFFFFFFFFFF
+        return seed >> 1
 
     @cython.cfunc
     @cython.exceptval(-2)
@@ -573,3 +573,11 @@ class Accumulator:
                 batch.messages.append(message)
                 batch.callbacks.append(callback)
         return batch
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _low(number: cython.ulonglong) -> cython.ulonglong:
+    """The low 64 bits, which is all that C keeps."""
+    return number if cython.compiled else number & 0xFFFFFFFFFFFFFFFF

@@ -28,9 +28,9 @@ else:
 
 COMPILED: bool = cython.compiled
 
-HEADER_BYTES: cython.Py_ssize_t = 61
-FIRST_ROOM: cython.Py_ssize_t = 1 << 10
-LARGEST_RECORD_HEAD: cython.Py_ssize_t = 32
+HEADER_BYTES = cython.declare(cython.Py_ssize_t, 61)
+FIRST_ROOM = cython.declare(cython.Py_ssize_t, 1 << 10)
+LARGEST_RECORD_HEAD = cython.declare(cython.Py_ssize_t, 32)
 """Of the varints before, between and behind a record's key and value."""
 
 

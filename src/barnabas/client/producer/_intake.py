@@ -29,7 +29,7 @@ else:
 
 COMPILED: bool = cython.compiled
 
-_CREATE_TIME: cython.int = 1
+_CREATE_TIME = cython.declare(cython.Py_ssize_t, 1)
 
 
 @cython.cclass

@@ -23,6 +23,10 @@ if cython.compiled:
     Size = cython.typedef(cython.Py_ssize_t)
     Word = cython.typedef(cython.uint)
 
+# Declared, they are C's: other numbers of 32 bits are Python's.
+_SEED = cython.declare(cython.ulonglong, 0x9747B28C)
+_MIXER = cython.declare(cython.ulonglong, 0x5BD1E995)
+
 
 def murmur2(key: bytes) -> int:
     """The hash that Java's producer takes, without its sign."""
@@ -75,6 +79,8 @@ def spread(
         raise ValueError("The column has fewer cells than it claims.")
     if len(validity) > 0 and len(validity) * 8 < first + count:
         raise ValueError("The column has fewer bits of validity than cells.")
+    if cython.compiled:
+        data: Data = cython.address(content[0]) if len(content) > 0 else cython.NULL
     for row in range(count):
         cell = first + row
         start = offsets[cell]
@@ -86,24 +92,15 @@ def spread(
         elif hashed is not None:
             partition_of[row] = hashed(bytes(content[start:stop])) % partitions
         elif cython.compiled:
-            partition_of[row] = (
-                _murmur2(_at(content, start), stop - start) & 0x7FFFFFFF
-            ) % partitions
+            partition_of[row] = (_murmur2(data + start, stop - start) & 0x7FFFFFFF) % partitions
         else:
             partition_of[row] = murmur2(bytes(content[start:stop])) % partitions
 
 
 @cython.cfunc
-@cython.inline
-def _at(content: cython.const[cython.uchar][::1], start: Size) -> Data:
-    return cython.address(content[start]) if len(content) > start else cython.NULL
-
-
-@cython.cfunc
 @cython.exceptval(check=False)
 def _murmur2(data: Data, size: Size) -> Word:
-    mixer: Word = 0x5BD1E995
-    hashed: Word = (0x9747B28C ^ size) & 0xFFFFFFFF
+    hashed: Word = _word(_SEED ^ size)
     word: Word
     at: Size = 0
     last: Size
@@ -112,16 +109,24 @@ def _murmur2(data: Data, size: Size) -> Word:
         word = word << 8 | data[at + 2]
         word = word << 8 | data[at + 1]
         word = word << 8 | data[at]
-        word = (word * mixer) & 0xFFFFFFFF
+        word = _word(word * _MIXER)
         word ^= word >> 24
-        word = (word * mixer) & 0xFFFFFFFF
-        hashed = ((hashed * mixer) & 0xFFFFFFFF) ^ word
+        word = _word(word * _MIXER)
+        hashed = _word(hashed * _MIXER) ^ word
         at += 4
     if at < size:
         word = 0
         for last in range(size - 1, at - 1, -1):
             word = word << 8 | data[last]
-        hashed = ((hashed ^ word) * mixer) & 0xFFFFFFFF
+        hashed = _word((hashed ^ word) * _MIXER)
     hashed ^= hashed >> 13
-    hashed = (hashed * mixer) & 0xFFFFFFFF
+    hashed = _word(hashed * _MIXER)
     return hashed ^ (hashed >> 15)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _word(number: cython.ulonglong) -> Word:
+    """The low 32 bits, which is all that C would keep."""
+    return number if cython.compiled else number & 0xFFFFFFFF

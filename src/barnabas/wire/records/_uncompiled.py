@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 compiled = False
-longlong = Py_ssize_t = int
+longlong = ulonglong = Py_ssize_t = int
 
 
 def struct(**members: type) -> type[tuple[Any, ...]]:
@@ -33,4 +33,8 @@ def freelist(_size: int) -> Callable[[Decorated], Decorated]:
 
 
 def cast(_type: object, value: Any) -> Any:
+    return value
+
+
+def declare(_type: object, value: Any) -> Any:
     return value
