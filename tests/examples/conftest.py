@@ -1,4 +1,4 @@
-"""One broker for all programs, in this process; each program has topics of its own."""
+"""A broker for all programs: ours in this process, or the real Kafka. Topics are for one test."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -6,24 +6,31 @@ from collections.abc import Callable, Iterator
 import pytest
 from tests.examples.programs import WORLDS
 
+from barnabas.admin import AdminClient, NewTopic
 from barnabas.testing import Broker
 
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="session")
-def here() -> Iterator[Broker]:
+@pytest.fixture(scope="session", params=["ours", pytest.param("kafka", marks=pytest.mark.peer)])
+def servers(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where the broker is, as programs are told it."""
+    if request.param == "kafka":
+        yield f"127.0.0.1:{request.getfixturevalue('kafka').port}"
+        return
     with Broker() as broker:
-        yield broker
+        yield broker.bootstrap_servers
 
 
 @pytest.fixture
-def topic(here: Broker) -> Callable[..., str]:
+def topic(servers: str) -> Callable[..., str]:
     """A function that creates a topic nobody else has."""
+    admin = AdminClient({"bootstrap.servers": servers})
 
     def create(partitions: int = 1, **config: str) -> str:
         name = f"example-{next(_numbers)}"
-        here.create_topic(name, partitions, {k.replace("_", "."): v for k, v in config.items()})
+        configs = {key.replace("_", "."): value for key, value in config.items()}
+        admin.create_topics([NewTopic(name, partitions, config=configs)])[name].result(30)
         return name
 
     return create

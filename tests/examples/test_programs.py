@@ -13,19 +13,17 @@ from pathlib import Path
 import pytest
 from tests.examples.programs import EXAMPLES, load, ported
 
-from barnabas.testing import Broker
-
 Topic = Callable[..., str]
 LINES = ["ada buys tea", "bob buys jam", "ada sells tea"]
 
 
 @pytest.fixture
-def fill(here: Broker, world: str) -> Callable[[str, list[str]], None]:
+def fill(servers: str, world: str) -> Callable[[str, list[str]], None]:
     """Produce with the program of the same world."""
     program = load("produce", world)
 
     def produce(topic: str, lines: list[str]) -> None:
-        assert program.main(here.bootstrap_servers, topic, lines) == 0
+        assert program.main(servers, topic, lines) == 0
 
     return produce
 
@@ -34,34 +32,34 @@ Fill = Callable[[str, list[str]], None]
 
 
 def test_a_producer_tells_what_became_of_each_line(
-    here: Broker, world: str, topic: Topic, capsys: pytest.CaptureFixture[str]
+    servers: str, world: str, topic: Topic, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = load("produce", world)
-    assert program.main(here.bootstrap_servers, topic(3), [f"{line}\n" for line in LINES]) == 0
+    assert program.main(servers, topic(3), [f"{line}\n" for line in LINES]) == 0
     told = capsys.readouterr().out.splitlines()
     assert sorted(told) == sorted(f"delivered: {line}" for line in LINES)
 
 
 def test_a_line_that_is_too_large_is_told_and_does_not_stop_the_others(
-    here: Broker, world: str, topic: Topic, capsys: pytest.CaptureFixture[str]
+    servers: str, world: str, topic: Topic, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = load("produce", world)
     small = topic(1, max_message_bytes="200")
-    assert program.main(here.bootstrap_servers, small, ["short"]) == 0
-    assert program.main(here.bootstrap_servers, small, ["long" * 100]) == 0
+    assert program.main(servers, small, ["short"]) == 0
+    assert program.main(servers, small, ["long" * 100]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "delivered: short"
     assert told[1].startswith("failed: longlong")
 
 
 def test_a_consumer_prints_and_commits(
-    here: Broker, world: str, topic: Topic, fill: Fill, capsys: pytest.CaptureFixture[str]
+    servers: str, world: str, topic: Topic, fill: Fill, capsys: pytest.CaptureFixture[str]
 ) -> None:
     orders = topic(2)
     fill(orders, LINES)
     capsys.readouterr()
     program = load("consume", world)
-    program.main(here.bootstrap_servers, f"group-{orders}", orders, "--until-end")
+    program.main(servers, f"group-{orders}", orders, "--until-end")
     told = capsys.readouterr().out.splitlines()
     assert sorted(told) == sorted(f"{line.partition(' ')[0]}: {line}" for line in LINES)
     # Partitions keep their order.
@@ -70,19 +68,19 @@ def test_a_consumer_prints_and_commits(
         "ada: ada sells tea",
     ]
     # Everything was committed: the group has nothing left to print.
-    program.main(here.bootstrap_servers, f"group-{orders}", orders, "--until-end")
+    program.main(servers, f"group-{orders}", orders, "--until-end")
     assert capsys.readouterr().out == ""
 
 
 def test_ctrl_c_ends_a_consumer_in_order(
-    here: Broker, world: str, topic: Topic, fill: Fill, tmp_path: Path
+    servers: str, world: str, topic: Topic, fill: Fill, tmp_path: Path
 ) -> None:
     orders = topic()
     fill(orders, LINES)
     script = tmp_path / "consume.py"
     script.write_text(ported((EXAMPLES / "consume.py").read_text(), world))
     process = subprocess.Popen(
-        [sys.executable, "-u", script, here.bootstrap_servers, f"group-{orders}", orders],
+        [sys.executable, "-u", script, servers, f"group-{orders}", orders],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -96,12 +94,12 @@ def test_ctrl_c_ends_a_consumer_in_order(
 
 
 def test_a_worker_that_failed_gets_its_batch_again(
-    here: Broker, world: str, topic: Topic, fill: Fill, tmp_path: Path
+    servers: str, world: str, topic: Topic, fill: Fill, tmp_path: Path
 ) -> None:
     orders = topic()
     fill(orders, ["one", "two", "poison", "three"])
     program = load("worker", world)
-    arguments = (here.bootstrap_servers, f"group-{orders}", orders, str(tmp_path))
+    arguments = (servers, f"group-{orders}", orders, str(tmp_path))
     with pytest.raises(ValueError, match="offset 2"):
         program.main(*arguments)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0-0", "0-1"]
@@ -122,24 +120,24 @@ def forgiving(work: Callable[..., None]) -> Callable[..., None]:
 
 
 def test_a_transfer_bills_every_order_once(
-    here: Broker, world: str, topic: Topic, fill: Fill, capsys: pytest.CaptureFixture[str]
+    servers: str, world: str, topic: Topic, fill: Fill, capsys: pytest.CaptureFixture[str]
 ) -> None:
     orders, invoices = topic(2), topic(2)
     fill(orders, [f'{{"price": {price}, "count": 2}}' for price in range(10)])
     program = load("transfer", world)
-    arguments = (here.bootstrap_servers, f"group-{orders}", orders, invoices)
+    arguments = (servers, f"group-{orders}", orders, invoices)
     assert program.main(*arguments) == 10
     fill(orders, ['{"price": 100, "count": 1}'])
     assert program.main(*arguments) == 1
     capsys.readouterr()
     reader = load("consume", world)
-    reader.main(here.bootstrap_servers, f"group-{invoices}", invoices, "--until-end")
+    reader.main(servers, f"group-{invoices}", invoices, "--until-end")
     totals = Counter(line.rpartition(": ")[2] for line in capsys.readouterr().out.splitlines())
     assert totals == Counter([*(f"{price * 2}}}" for price in range(10)), "100}"])
 
 
 def test_offsets_kept_in_a_database_are_where_it_goes_on(
-    here: Broker,
+    servers: str,
     world: str,
     topic: Topic,
     fill: Fill,
@@ -149,7 +147,7 @@ def test_offsets_kept_in_a_database_are_where_it_goes_on(
     orders = topic(2)
     fill(orders, LINES)
     program = load("external_offsets", world)
-    arguments = (here.bootstrap_servers, f"group-{orders}", orders, str(tmp_path / "counts.db"))
+    arguments = (servers, f"group-{orders}", orders, str(tmp_path / "counts.db"))
     capsys.readouterr()
     first = program.main(*arguments)
     assert first == {"ada": 2, "bob": 1, "buys": 2, "jam": 1, "sells": 1, "tea": 2}
@@ -159,10 +157,10 @@ def test_offsets_kept_in_a_database_are_where_it_goes_on(
 
 
 def test_a_topic_lives_and_dies(
-    here: Broker, world: str, capsys: pytest.CaptureFixture[str]
+    servers: str, world: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = f"life-{world}"
-    load("administer", world).main(here.bootstrap_servers, name)
+    load("administer", world).main(servers, name)
     assert capsys.readouterr().out.splitlines() == [
         f"{name} created",
         f"{name} exists",
@@ -174,29 +172,29 @@ def test_a_topic_lives_and_dies(
 
 
 def test_a_replay_is_what_was_written_between_two_times(
-    here: Broker, world: str, topic: Topic, capsys: pytest.CaptureFixture[str]
+    servers: str, world: str, topic: Topic, capsys: pytest.CaptureFixture[str]
 ) -> None:
     orders = topic(2)
-    producer = load("produce", world).Producer({"bootstrap.servers": here.bootstrap_servers})
+    producer = load("produce", world).Producer({"bootstrap.servers": servers})
     for time_ms in range(1000, 2000, 100):
         partition = time_ms // 100 % 2
         producer.produce(orders, f"at {time_ms}", partition=partition, timestamp=time_ms)
     producer.flush(30)
     program = load("replay", world)
-    program.main(here.bootstrap_servers, orders, "1250", "1650")
+    program.main(servers, orders, "1250", "1650")
     told = sorted(capsys.readouterr().out.splitlines())
     assert told == [f"{time_ms} at {time_ms}" for time_ms in (1300, 1400, 1500, 1600)]
-    program.main(here.bootstrap_servers, orders, "1800", "9000")
+    program.main(servers, orders, "1800", "9000")
     assert len(capsys.readouterr().out.splitlines()) == 2
-    program.main(here.bootstrap_servers, orders, "9000", "9999")
+    program.main(servers, orders, "9000", "9999")
     assert capsys.readouterr().out == ""
 
 
 def test_orders_are_objects_on_both_sides(
-    here: Broker, world: str, topic: Topic, capsys: pytest.CaptureFixture[str]
+    servers: str, world: str, topic: Topic, capsys: pytest.CaptureFixture[str]
 ) -> None:
     orders = topic()
-    load("json_orders", world).main(here.bootstrap_servers, orders)
+    load("json_orders", world).main(servers, orders)
     assert capsys.readouterr().out.splitlines() == [
         f"not sent: an order of 0 tea for {orders}",
         "skipped what eve sent",
@@ -206,18 +204,18 @@ def test_orders_are_objects_on_both_sides(
 
 
 def test_words_are_counted_once_over_two_runs(
-    here: Broker, world: str, topic: Topic, fill: Fill
+    servers: str, world: str, topic: Topic, fill: Fill
 ) -> None:
     lines, counts = topic(2), topic(1, cleanup_policy="compact")
     program = load("word_count", world)
     fill(lines, ["the castle", "the village"])
-    assert program.main(here.bootstrap_servers, lines, counts) == {
+    assert program.main(servers, lines, counts) == {
         "the": 2,
         "castle": 1,
         "village": 1,
     }
     fill(lines, ["the bridge"])
-    again = program.main(here.bootstrap_servers, lines, counts)
+    again = program.main(servers, lines, counts)
     assert again == {"the": 3, "castle": 1, "village": 1, "bridge": 1}
 
 
@@ -225,30 +223,28 @@ def test_words_are_counted_once_over_two_runs(
 
 
 def test_a_pipeline_on_asyncio_writes_a_greeting_for_every_name(
-    here: Broker, topic: Topic, capsys: pytest.CaptureFixture[str]
+    servers: str, topic: Topic, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names, greetings = topic(2), topic(2)
-    assert load("produce", "barnabas").main(here.bootstrap_servers, names, ["ada", "bob"]) == 0
+    assert load("produce", "barnabas").main(servers, names, ["ada", "bob"]) == 0
     program = load("aio_pipeline", "barnabas")
-    assert asyncio.run(program.main(here.bootstrap_servers, names, greetings)) == 2
-    assert asyncio.run(program.main(here.bootstrap_servers, names, greetings)) == 0
+    assert asyncio.run(program.main(servers, names, greetings)) == 2
+    assert asyncio.run(program.main(servers, names, greetings)) == 0
     capsys.readouterr()
     reader = load("consume", "barnabas")
-    reader.main(here.bootstrap_servers, f"group-{greetings}", greetings, "--until-end")
+    reader.main(servers, f"group-{greetings}", greetings, "--until-end")
     assert sorted(capsys.readouterr().out.splitlines()) == [": Good day, ada", ": Good day, bob"]
 
 
 def test_arrow_columns_are_totalled_and_written_back(
-    here: Broker, topic: Topic, capsys: pytest.CaptureFixture[str]
+    servers: str, topic: Topic, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sales, totals = topic(3), topic()
     program = load("arrow_totals", "barnabas")
     expected: Counter[str] = Counter()
     for number in range(20_000):
         expected[f"shop-{number & 7}"] += number & 1023
-    assert program.main(here.bootstrap_servers, sales, totals, 20_000) == dict(expected)
-    load("consume", "barnabas").main(
-        here.bootstrap_servers, f"group-{totals}", totals, "--until-end"
-    )
+    assert program.main(servers, sales, totals, 20_000) == dict(expected)
+    load("consume", "barnabas").main(servers, f"group-{totals}", totals, "--until-end")
     told = capsys.readouterr().out.splitlines()
     assert sorted(told) == sorted(f"{shop}: {total}" for shop, total in expected.items())

@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from barnabas.testing import Broker
-
 NOWHERE = {"bootstrap.servers": "127.0.0.1:1"}
 
 
 @pytest.fixture
-def kafka(world: str) -> Any:
+def package(world: str) -> Any:
     return importlib.import_module(world)
 
 
@@ -32,22 +30,22 @@ def refuse(_: Any, __: Any) -> bytes:
     raise ValueError("not this one")
 
 
-def test_a_key_that_cannot_be_serialized_is_told_with_its_cause(kafka: Any, errors: Any) -> None:
-    producer = kafka.SerializingProducer({**NOWHERE, "key.serializer": refuse})
+def test_a_key_that_cannot_be_serialized_is_told_with_its_cause(package: Any, errors: Any) -> None:
+    producer = package.SerializingProducer({**NOWHERE, "key.serializer": refuse})
     with pytest.raises(errors.KeySerializationError) as raised:
         producer.produce("orders", key=1, value=b"v")
     assert isinstance(raised.value, errors.ProduceError)
-    assert isinstance(raised.value, kafka.KafkaException)
-    assert raised.value.code == kafka.KafkaError._KEY_SERIALIZATION
+    assert isinstance(raised.value, package.KafkaException)
+    assert raised.value.code == package.KafkaError._KEY_SERIALIZATION
     assert raised.value.name == "_KEY_SERIALIZATION"
     assert raised.value.args[0].str() == "not this one"
     assert isinstance(raised.value.exception, ValueError)
 
 
 def test_a_value_that_cannot_be_serialized_is_told_with_its_cause(
-    kafka: Any, errors: Any, serialization: Any
+    package: Any, errors: Any, serialization: Any
 ) -> None:
-    producer = kafka.SerializingProducer(
+    producer = package.SerializingProducer(
         {**NOWHERE, "value.serializer": serialization.IntegerSerializer()}
     )
     with pytest.raises(errors.ValueSerializationError) as raised:
@@ -55,9 +53,9 @@ def test_a_value_that_cannot_be_serialized_is_told_with_its_cause(
     assert isinstance(raised.value.exception, serialization.SerializationError)
 
 
-def test_a_topic_must_be_text_before_anything_is_serialized(kafka: Any) -> None:
+def test_a_topic_must_be_text_before_anything_is_serialized(package: Any) -> None:
     seen: list[Any] = []
-    producer = kafka.SerializingProducer(
+    producer = package.SerializingProducer(
         {**NOWHERE, "value.serializer": lambda value, context: seen.append(value)}
     )
     with pytest.raises(TypeError):
@@ -65,9 +63,9 @@ def test_a_topic_must_be_text_before_anything_is_serialized(kafka: Any) -> None:
     assert seen == []
 
 
-def test_a_closed_producer_serializes_nothing_more(kafka: Any) -> None:
+def test_a_closed_producer_serializes_nothing_more(package: Any) -> None:
     seen: list[Any] = []
-    with kafka.SerializingProducer(
+    with package.SerializingProducer(
         {**NOWHERE, "value.serializer": lambda value, context: seen.append(value)}
     ) as producer:
         pass
@@ -77,7 +75,7 @@ def test_a_closed_producer_serializes_nothing_more(kafka: Any) -> None:
 
 
 def test_serializers_are_told_topic_field_and_headers(
-    kafka: Any, serialization: Any, here: Broker, topic: Callable[..., str]
+    package: Any, serialization: Any, servers: str, topic: Callable[..., str]
 ) -> None:
     told: list[tuple[Any, ...]] = []
 
@@ -86,9 +84,9 @@ def test_serializers_are_told_topic_field_and_headers(
         return value.encode()
 
     name = topic()
-    producer = kafka.SerializingProducer(
+    producer = package.SerializingProducer(
         {
-            "bootstrap.servers": here.bootstrap_servers,
+            "bootstrap.servers": servers,
             "key.serializer": remember,
             "value.serializer": remember,
         }
@@ -103,12 +101,12 @@ def test_serializers_are_told_topic_field_and_headers(
 
 
 def test_numbers_go_there_and_back(
-    kafka: Any, serialization: Any, here: Broker, topic: Callable[..., str]
+    package: Any, serialization: Any, servers: str, topic: Callable[..., str]
 ) -> None:
     name = topic()
-    producer = kafka.SerializingProducer(
+    producer = package.SerializingProducer(
         {
-            "bootstrap.servers": here.bootstrap_servers,
+            "bootstrap.servers": servers,
             "key.serializer": serialization.IntegerSerializer(),
             "value.serializer": serialization.DoubleSerializer(),
         }
@@ -116,16 +114,16 @@ def test_numbers_go_there_and_back(
     producer.produce(name, key=7, value=0.5)
     producer.produce(name, key=None, value=None)
     assert producer.flush(30) == 0
-    consumer = kafka.DeserializingConsumer(
+    consumer = package.DeserializingConsumer(
         {
-            "bootstrap.servers": here.bootstrap_servers,
+            "bootstrap.servers": servers,
             "group.id": name,
             "auto.offset.reset": "earliest",
             "key.deserializer": serialization.IntegerDeserializer(),
             "value.deserializer": serialization.DoubleDeserializer(),
         }
     )
-    consumer.assign([kafka.TopicPartition(name, 0, 0)])
+    consumer.assign([package.TopicPartition(name, 0, 0)])
     messages = [consumer.poll(10), consumer.poll(10)]
     assert [(m.key(), m.value()) for m in messages] == [(7, 0.5), (None, None)]
     assert messages[0].deserialized_value() == 0.5
@@ -135,25 +133,25 @@ def test_numbers_go_there_and_back(
 
 
 def test_the_end_of_a_partition_is_raised(
-    kafka: Any, errors: Any, here: Broker, topic: Callable[..., str]
+    package: Any, errors: Any, servers: str, topic: Callable[..., str]
 ) -> None:
-    consumer = kafka.DeserializingConsumer(
+    consumer = package.DeserializingConsumer(
         {
-            "bootstrap.servers": here.bootstrap_servers,
+            "bootstrap.servers": servers,
             "group.id": "ends",
             "enable.partition.eof": True,
         }
     )
-    consumer.assign([kafka.TopicPartition(topic(), 0, 0)])
+    consumer.assign([package.TopicPartition(topic(), 0, 0)])
     with pytest.raises(errors.ConsumeError) as raised:
         consumer.poll(10)
-    assert raised.value.code == kafka.KafkaError._PARTITION_EOF
-    assert raised.value.kafka_message.error() == kafka.KafkaError._PARTITION_EOF
+    assert raised.value.code == package.KafkaError._PARTITION_EOF
+    assert raised.value.kafka_message.error() == package.KafkaError._PARTITION_EOF
     consumer.close()
 
 
 def test_a_serializer_that_was_built_is_closed_with_its_producer(
-    kafka: Any, serialization: Any
+    package: Any, serialization: Any
 ) -> None:
     class Built(serialization.Serializer):  # type: ignore[misc]
         closed = 0
@@ -170,8 +168,8 @@ def test_a_serializer_that_was_built_is_closed_with_its_producer(
             return Built(), conf
 
     conf = {**NOWHERE, "schema.url": "x", "value.serializer.builder": Builder()}
-    producer = kafka.SerializingProducer(conf)
+    producer = package.SerializingProducer(conf)
     producer.close()
     assert Built.closed == 1
     with pytest.raises(ValueError, match=r"value\.serializer"):
-        kafka.SerializingProducer({**conf, "value.serializer": refuse})
+        package.SerializingProducer({**conf, "value.serializer": refuse})
