@@ -27,9 +27,10 @@ _FIRST_BYTES = 64 << 10
 
 _LARGEST_FIRST_BYTES = 16 << 20
 
+_LARGEST_COPY_BYTES = 128 << 10
 _WORTH_KEEPING = 8
-"""A frame that fills less than this part of its buffer is handed out as a copy: whoever keeps
-a few bytes of it must not keep a large buffer."""
+"""A small frame that fills less than this part of its buffer is handed out as a copy: whoever
+keeps it must not keep a large buffer."""
 
 _TLS_ALERT = 0x1503
 """How the answer begins of a peer that expects TLS and got something else."""
@@ -60,6 +61,8 @@ class Link:
         "_first_bytes",
         "_frame_end",
         "_is_closed",
+        "_is_corked",
+        "_is_stalled",
         "_largest_bytes",
         "_leaving",
         "_loop",
@@ -90,7 +93,9 @@ class Link:
         self._first_bytes = _FIRST_BYTES
         self._buffer: Buffer | None = None  # the beginning of a frame
         self._frame_end = 0  # where it will end in the buffer, once its length has come
-        self._unsent: deque[memoryview] = deque()  # while the socket is full
+        self._unsent: deque[memoryview] = deque()
+        self._is_stalled = False  # the socket is full
+        self._is_corked = False  # frames are being handed out: what they cause leaves in one call
         self.unsent_bytes = 0
         self._leaving: deque[tuple[int, Callable[[], None]]] = deque()
         self._is_closed = False
@@ -103,22 +108,12 @@ class Link:
         """
         if self._is_closed:
             return
-        was_stalled = bool(self._unsent)
         self._unsent.extend(map(memoryview, parts))
         self.unsent_bytes += sum(map(len, parts))
         if left is not None:
             self._leaving.append((self.unsent_bytes, left))
-        if was_stalled:
-            return
-        try:
-            self._flush()
-        except (BlockingIOError, InterruptedError):
-            pass
-        except OSError as failure:
-            self._loop.call_soon(self._break, failure)
-            return
-        if self._unsent:
-            self._loop.add_writer(self._socket.fileno(), self._on_writable)
+        if not self._is_stalled and not self._is_corked:
+            self._start_sending()
 
     def close(self) -> None:
         """Hang up, silently."""
@@ -129,6 +124,7 @@ class Link:
         self._loop.remove_writer(self._socket.fileno())
         self._socket.close()
         self._unsent.clear()
+        self._leaving.clear()
         if self._buffer is not None:
             self._buffer.let_go()
             self._buffer = None
@@ -140,6 +136,18 @@ class Link:
 
     # Sending
 
+    def _start_sending(self) -> None:
+        try:
+            self._flush()
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError as failure:
+            self._loop.call_soon(self._break, failure)
+            return
+        if self._unsent:
+            self._is_stalled = True
+            self._loop.add_writer(self._socket.fileno(), self._on_writable)
+
     def _on_writable(self) -> None:
         try:
             self._flush()
@@ -149,6 +157,7 @@ class Link:
             self._break(failure)
             return
         if not self._unsent:
+            self._is_stalled = False
             self._loop.remove_writer(self._socket.fileno())
 
     def _flush(self) -> None:
@@ -204,6 +213,7 @@ class Link:
         """Hand out the frames in a buffer; it stays ours if it ends with a part of one."""
         self._buffer = None
         self._frame_end = position = 0
+        self._is_corked = True
         try:
             position = self._hand_out(buffer)
             if position < buffer.filled and not self._is_closed:
@@ -213,6 +223,9 @@ class Link:
         finally:
             if self._buffer is not buffer:
                 buffer.let_go()
+            self._is_corked = False
+            if self._unsent and not self._is_stalled:
+                self._start_sending()
 
     def _hand_out(self, buffer: Buffer) -> int:
         """Call `received` with every whole frame; the position after the last of them."""
@@ -225,14 +238,18 @@ class Link:
             if position + size > filled:
                 self._frame_end = size
                 break
-            if size > self._first_bytes:
-                self._first_bytes = min(size, _LARGEST_FIRST_BYTES)
             frame = view[position + _LENGTH.size : position + size]
-            if size * _WORTH_KEEPING < len(view):
+            if size <= _LARGEST_COPY_BYTES and size * _WORTH_KEEPING < len(view):
                 frame = memoryview(frame.tobytes())
+            self._expect(size)
             self.received(frame)
             position += size
         return position
+
+    def _expect(self, size: int) -> None:
+        """The next frame may be about as large: as the last one, or less and less than before."""
+        likely = max(size, self._first_bytes - self._first_bytes // 4, _FIRST_BYTES)
+        self._first_bytes = min(likely, _LARGEST_FIRST_BYTES)
 
     def _rest(self, buffer: Buffer, position: int) -> Buffer:
         """The beginning of a frame, at the start of a buffer."""

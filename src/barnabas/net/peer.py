@@ -58,6 +58,7 @@ class SocketPeer:
         "_counters",
         "_formats",
         "_last_id",
+        "_leaving",
         "_link",
         "_loop",
         "_opening",
@@ -99,6 +100,7 @@ class SocketPeer:
         self._formats: Formats | None = None  # once the peer has told what it speaks
         self._waiting: deque[_Asked] = deque()  # until the talk is over
         self._sent: deque[_Asked] = deque()
+        self._leaving: deque[_Asked] = deque()  # those without an answer, until they have left
         self._last_id = 0
         self._used_s = 0.0
         self._timer: asyncio.TimerHandle | None = None  # of the requests
@@ -267,11 +269,17 @@ class SocketPeer:
         by_api = counters.requests_by_api
         by_api[spoken.key] = by_api.get(spoken.key, 0) + 1
         if spoken.key == ApiKey.PRODUCE and not asked.request.acks:  # type: ignore[attr-defined]
-            self._link.send(parts_of(frame), lambda: self._tell(asked, None))
+            self._leaving.append(asked)
+            self._link.send(parts_of(frame), lambda: self._left(asked))
             return
         counters.unanswered += 1
         self._sent.append(asked)
         self._link.send(parts_of(frame))
+
+    def _left(self, asked: "_Asked") -> None:
+        if self._leaving and self._leaving[0] is asked:
+            self._leaving.popleft()
+            self._tell(asked, None)
 
     def _received(self, frame: memoryview) -> None:
         if not self._sent:
@@ -339,8 +347,9 @@ class SocketPeer:
         self._opening = self._link = self._formats = None
         self._proving = self._talk = self._timer = None
         self._counters.unanswered -= len(self._sent)
-        unanswered = [*self._sent, *self._waiting]
+        unanswered = [*self._sent, *self._leaving, *self._waiting]
         self._sent.clear()
+        self._leaving.clear()
         self._waiting.clear()
         named = self._named(reason)
         for asked in unanswered:

@@ -31,7 +31,7 @@ from barnabas.wire.messages.describe_cluster import (
 )
 from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
-from barnabas.wire.messages.produce import ProduceRequest
+from barnabas.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 LIST = {ApiKey.LIST_GROUPS: lambda _: ListGroupsResponse()}
 
@@ -390,6 +390,22 @@ async def test_a_request_without_acknowledgement_is_over_when_it_has_left() -> N
         assert await left is None
         await cluster.ask(ListGroupsRequest(), to=1)
         assert len(broker.asked(ApiKey.PRODUCE)) == 2
+
+
+@on_a_loop
+async def test_a_request_without_acknowledgement_that_cannot_leave_is_told_of() -> None:
+    broker = ScriptedBroker({**LIST, ApiKey.PRODUCE: lambda _: None})
+    async with a_cluster(broker) as cluster:
+        await cluster.ask(ListGroupsRequest(), to=1)
+        outcomes: list[Any] = []
+        records = PartitionProduceData(index=0, records=bytes(20 << 20))
+        topic = TopicProduceData(name="t", partition_data=[records])
+        request = ProduceRequest(acks=0, timeout_ms=1_000, topic_data=[topic])
+        for _ in range(3):
+            cluster.send(1, request, 1_000, outcomes.append, newest_version=9)
+        broker.hang_up()
+        await until(lambda: len(outcomes) == 3)
+        assert isinstance(outcomes[-1], ConnectionError)
 
 
 # News for whoever has an error_cb
