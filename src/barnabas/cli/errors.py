@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import click
 
-from barnabas.cli.work.refused import reason
+from barnabas.cli.work.refused import client_error, reason
 
 
 class Status(IntEnum):
@@ -41,9 +41,9 @@ def told(error: Exception) -> Told | None:
 
 
 def _is_unreachable(error: Exception) -> bool:
-    from barnabas.client.errors import KafkaError, KafkaException
+    from barnabas.client.errors import KafkaError
 
-    return isinstance(error, KafkaException) and error.args[0].code() in (
+    return client_error(error) in (
         KafkaError._TRANSPORT,
         KafkaError._ALL_BROKERS_DOWN,
         KafkaError._RESOLVE,

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from barnabas.cli.work.refused import reason
+from barnabas.cli.work.refused import client_error, reason
 
 
 @contextmanager
@@ -13,7 +13,7 @@ def reasons(tell: Callable[[str], None]) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        why = reason(error)
+        why = java_reason(error)
         if why is None:
             raise
         tell(why)
@@ -22,3 +22,12 @@ def reasons(tell: Callable[[str], None]) -> Iterator[None]:
 
 def reasons_to_stderr() -> AbstractContextManager[None]:
     return reasons(lambda why: print(why, file=sys.stderr))
+
+
+def java_reason(error: Exception) -> str | None:
+    """Why, in Java's words where the broker had none; None for what only we can mend."""
+    if (told := client_error(error)) is None:
+        return reason(error)
+    from barnabas.cli.kafka.wording import java_message
+
+    return java_message(told)

@@ -8,10 +8,13 @@ there is and status 1; `--help` itself ends with status 1 as well. Those with ve
 import sys
 from argparse import SUPPRESS, ArgumentParser, HelpFormatter, Namespace
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from barnabas import __version__
 from barnabas.cli.work.connection import Connection, read_properties
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction
 
 KAFKA_VERSION = "4.3.1"
 """Whose options and outputs these are."""
@@ -112,6 +115,9 @@ class Verbs(ArgumentParser):
         says = "The controllers to connect to, in place of brokers."
         value(place, "--bootstrap-controller", "-C", "HOST:PORT,...", says)
         value(self, "--command-config", "-c", "FILE", "A file of settings for the admin client.")
+
+    def verbs(self) -> "_SubParsersAction[Verbs]":
+        return self.add_subparsers(required=True, metavar="VERB", parser_class=Verbs)
 
     def parse(self, arguments: Sequence[str] | None) -> Namespace:
         return self.parse_args(arguments)

@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options() -> Verbs:
     options = Verbs("kafka-storage", "The Kafka storage tool.")
-    verbs = options.add_subparsers(required=True, metavar="VERB", parser_class=Verbs)
+    verbs = options.verbs()
     info = verbs.add_parser("info", help="Show the log directories of this node.")
     info.set_defaults(act=_info)
     format_ = verbs.add_parser("format", help="Format the log directories of this node.")

@@ -1,6 +1,10 @@
 """What goes wrong, in words for whoever typed the command: no traceback is needed for these."""
 
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.client.errors import KafkaError
 
 
 class Refused(Exception):  # noqa: N818 - it is no fault of the program's
@@ -11,10 +15,16 @@ def reason(error: Exception) -> str | None:
     """Why it could not be done; None for what only we can mend."""
     if isinstance(error, Refused) or _is_a(error, "barnabas.node", "NodeError"):
         return str(error)
-    if _is_a(error, "barnabas.client.errors", "KafkaException"):
-        told: str = error.args[0].str()
-        return told
-    return None
+    told = client_error(error)
+    return told.str() if told is not None else None
+
+
+def client_error(error: Exception) -> "KafkaError | None":
+    """What the cluster or the way to it said, if that is what failed."""
+    if not _is_a(error, "barnabas.client.errors", "KafkaException"):
+        return None
+    told: KafkaError = error.args[0]
+    return told
 
 
 def _is_a(error: Exception, module: str, name: str) -> bool:

@@ -1,0 +1,61 @@
+"""kafka-broker-api-versions: which APIs each broker serves, in which versions."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.options import Flat, connect
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import AioAdminClient
+    from barnabas.client.admin.model import Node
+    from barnabas.wire.messages.api_versions import ApiVersion
+
+LAST_KEY = 92
+"""The newest API that the release has which this command is of."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = Flat(
+        "kafka-broker-api-versions", "This tool helps to retrieve broker version information."
+    )
+    options.connection()
+    chosen = options.parse(arguments)
+    options.require(chosen, "bootstrap-server")
+    with reasons_to_stderr():
+        connect(chosen).ask(_print_versions)
+    return 0
+
+
+async def _print_versions(admin: "AioAdminClient") -> None:
+    from barnabas.cli.kafka.wording import java_text
+
+    told = await admin.describe_api_versions()
+    for node in sorted(told, key=lambda node: node.id):
+        if node in told.errors:
+            print(f"{_place(node)} -> ERROR: {java_text(told.errors[node])}")
+        else:
+            print(f"{_place(node)} -> (\n\t{_lines(told[node])}\n)")
+
+
+def _place(node: "Node") -> str:
+    rack = node.rack or "null"
+    return f"{node.host}:{node.port} (id: {node.id} rack: {rack} isFenced: false)"
+
+
+def _lines(served: "Sequence[ApiVersion]") -> str:
+    from barnabas.wire.apis import apis
+
+    versions = {each.api_key: each for each in served}
+    lines = []
+    for api in apis():
+        key = api.key.value
+        if "broker" not in api.listeners or key > LAST_KEY:
+            continue
+        if key not in versions:
+            lines.append(f"{api.name}({key}): UNSUPPORTED")
+            continue
+        least, most = versions[key].min_version, versions[key].max_version
+        shown = str(least) if least == most else f"{least} to {most}"
+        lines.append(f"{api.name}({key}): {shown} [usable: {min(most, api.versions.max)}]")
+    return ",\n\t".join(lines)

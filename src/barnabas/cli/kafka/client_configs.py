@@ -1,0 +1,72 @@
+"""How kafka-configs describes and alters users, clients and ips."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.cli.work import client_configs as work
+from barnabas.cli.work.refused import Refused
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import AioAdminClient
+
+_SHOWN = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
+
+
+async def describe(admin: "AioAdminClient", entities: Sequence[work.Named]) -> None:
+    for entity, quotas in (await work.describe_quotas(admin, entities)).items():
+        named = ", ".join(
+            f"{shown} '{name}'" if (name := entity.entries[kind]) else f"the default {shown}"
+            for kind, shown in _SHOWN.items()
+            if kind in entity.entries
+        )
+        values = ", ".join(f"{key}={value}" for key, value in quotas.items())
+        print(f"Quota configs for {named} are {values}")
+    kind, name = entities[0]
+    if len(entities) > 1 or kind != "users" or name == "":
+        return
+    for user, described in (await work.describe_credentials(admin, name)).items():
+        names = {mechanism: name for name, mechanism in work.MECHANISMS.items()}
+        credentials = ", ".join(
+            f"{names[each.mechanism]}=iterations={each.iterations}"
+            for each in described.scram_credential_infos
+        )
+        print(f"SCRAM credential configs for user-principal '{user}' are {credentials}")
+
+
+async def alter(
+    admin: "AioAdminClient",
+    entities: Sequence[work.Named],
+    added: Mapping[str, str],
+    deleted: Collection[str],
+) -> None:
+    kind, name = entities[0]
+    names = [*added, *deleted]
+    scram = [each for each in names if each in work.MECHANISMS]
+    if kind == "ips":
+        _require(names, work.IP_QUOTAS, "connection quota", kind)
+    elif kind == "users" and len(entities) == 1:
+        allowed = (*work.USER_QUOTAS, *work.MECHANISMS)
+        _require(names, allowed, "quota and SCRAM credential", kind)
+    else:
+        _require(names, work.USER_QUOTAS, "quota", "clients")
+    if not scram:
+        return await work.alter_quotas(admin, entities, added, deleted)
+    if not name:
+        raise Refused(
+            "The use of --entity-default or --user-defaults is not allowed with User SCRAM "
+            "Credentials using --bootstrap-server."
+        )
+    if len(scram) < len(names):
+        raise Refused(
+            "Cannot alter both quota and SCRAM credential configs simultaneously for 'users' "
+            "using --bootstrap-server."
+        )
+    return await work.alter_credentials(admin, name, added, deleted)
+
+
+def _require(names: Sequence[str], allowed: Sequence[str], what: str, kind: str) -> None:
+    if unknown := [each for each in names if each not in allowed]:
+        raise Refused(
+            f"Only {what} configs can be added for '{kind}' using --bootstrap-server. Unexpected "
+            f"config names: {','.join(unknown)}"
+        )

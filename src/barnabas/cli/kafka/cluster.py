@@ -1,0 +1,69 @@
+"""kafka-cluster: the cluster's id, its endpoints, and forgetting a broker."""
+
+from argparse import Namespace
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.options import Verbs, connect
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import AioAdminClient
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    chosen = _options().parse(arguments)
+    work: Callable[[AioAdminClient, Namespace], Awaitable[None]] = chosen.work
+    with reasons_to_stderr():
+        connect(chosen).ask(lambda admin: work(admin, chosen))
+    return 0
+
+
+def _options() -> Verbs:
+    options = Verbs("kafka-cluster", "The Kafka cluster tool.")
+    verbs = options.verbs()
+    cluster_id = verbs.add_parser("cluster-id", help="Show the id of the cluster.")
+    cluster_id.set_defaults(work=_cluster_id)
+    unregister = verbs.add_parser("unregister", help="Forget a broker that will not come back.")
+    unregister.set_defaults(work=_unregister)
+    unregister.add_argument("--id", "-i", type=int, required=True, help="The broker's id.")
+    endpoints = verbs.add_parser("list-endpoints", help="List the nodes and where they listen.")
+    endpoints.set_defaults(work=_list_endpoints)
+    endpoints.add_argument(
+        "--include-fenced-brokers", action="store_true", help="Those as well that may not lead."
+    )
+    for verb in cluster_id, unregister, endpoints:
+        verb.connection(letters=True)
+        verb.add_argument(
+            "--config", dest="command_config", metavar="FILE", help="Deprecated: --command-config."
+        )
+    return options
+
+
+async def _cluster_id(admin: "AioAdminClient", _chosen: Namespace) -> None:
+    told = await admin.describe_cluster()
+    if told.cluster_id:
+        print(f"Cluster ID: {told.cluster_id}")
+    else:
+        print("No cluster ID found. The Kafka version is probably too old.")
+
+
+async def _unregister(admin: "AioAdminClient", chosen: Namespace) -> None:
+    await admin.unregister_broker(chosen.id)
+    print(f"Broker {chosen.id} is no longer registered.")
+
+
+async def _list_endpoints(admin: "AioAdminClient", chosen: Namespace) -> None:
+    told = await admin.describe_cluster(include_fenced_brokers=chosen.include_fenced_brokers)
+    is_broker = not chosen.bootstrap_controller
+    nodes = sorted(told.nodes, key=lambda node: node.id)
+    rows = [("ID", "HOST", "PORT", "RACK", "STATE", "ENDPOINT_TYPE")]
+    for node in nodes:
+        state = "fenced" if node.id in told.fenced else "unfenced"
+        kind = "broker" if is_broker else "controller"
+        place = (str(node.id), node.host, str(node.port), node.rack or "null")
+        rows.append((*place, state, kind))
+    widths = [10, max(len(row[1]) for row in rows), 10, 10, 10, 15]
+    shown = [column for column in range(len(widths)) if is_broker or column != 4]
+    for row in rows:
+        print(" ".join(row[column].ljust(widths[column]) for column in shown))

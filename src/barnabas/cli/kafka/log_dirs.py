@@ -1,0 +1,77 @@
+"""kafka-log-dirs: what lies in the log directories of brokers, as JSON."""
+
+import json
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.options import Flat, connect
+from barnabas.cli.work.refused import Refused
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import AioAdminClient
+    from barnabas.client.admin.log_dirs import LogDirDescription
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = Flat(
+        "kafka-log-dirs",
+        "This tool helps to query log directory usage on the specified brokers.",
+    )
+    options.connection()
+    options.flag("--describe", "Describe the log directories.")
+    options.value("--broker-list", "0,1,2", "The brokers. (default: all)", default="")
+    options.value("--topic-list", "t1,t2", "The topics. (default: all)", default="")
+    chosen = options.parse(arguments)
+    options.require(chosen, "bootstrap-server", "describe")
+    with reasons_to_stderr():
+        connect(chosen).ask(lambda admin: _describe(admin, chosen))
+    return 0
+
+
+async def _describe(admin: "AioAdminClient", chosen: Namespace) -> None:
+    from barnabas.cli.work.log_dirs import describe_log_dirs, live_brokers
+
+    live = await live_brokers(admin)
+    try:
+        wanted = [int(each) for each in chosen.broker_list.split(",") if each.strip()]
+    except ValueError:
+        raise Refused(f"--broker-list expects numbers, not {chosen.broker_list}") from None
+    if missing := [each for each in dict.fromkeys(wanted) if each not in live]:
+        raise Refused(
+            "ERROR: The given brokers do not exist from --broker-list: "
+            f"{','.join(map(str, missing))}. Current existent brokers: {','.join(map(str, live))}"
+        )
+    brokers = wanted or live
+    topics = {each.strip() for each in chosen.topic_list.split(",") if each.strip()}
+    print("Querying brokers for log directories information")
+    described = await describe_log_dirs(admin, brokers)
+    print(f"Received log directory information from brokers {','.join(map(str, brokers))}")
+    told = [
+        {
+            "broker": broker,
+            "logDirs": [_directory(path, each, topics) for path, each in directories.items()],
+        }
+        for broker, directories in described.items()
+    ]
+    print(json.dumps({"brokers": told, "version": 1}, separators=(",", ":")))
+
+
+def _directory(path: str, directory: "LogDirDescription", topics: set[str]) -> dict[str, Any]:
+    from barnabas.cli.kafka.wording import java_text
+
+    return {
+        "partitions": [
+            {
+                "partition": f"{partition.topic}-{partition.partition}",
+                "size": replica.size,
+                "offsetLag": replica.offset_lag,
+                "isFuture": replica.is_future,
+            }
+            for partition, replica in sorted(directory.replica_infos.items())
+            if not topics or partition.topic in topics
+        ],
+        "error": None if directory.error is None else java_text(directory.error).split(":")[0],
+        "logDir": path,
+    }

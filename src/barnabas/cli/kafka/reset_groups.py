@@ -1,0 +1,112 @@
+"""How kafka-consumer-groups moves offsets: a plan for each group, shown, printed as CSV or done."""
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.cli.work.refused import Refused
+
+if TYPE_CHECKING:
+    from barnabas.cli.work.offset_resets import Plan, Reset
+    from barnabas.client.admin import AioAdminClient
+    from barnabas.client.values import Partition
+
+
+async def reset(admin: "AioAdminClient", groups: Sequence[str], chosen: Namespace) -> None:
+    from barnabas.cli.kafka.consumer_groups import print_error
+    from barnabas.cli.work.groups import (
+        STATE_NAMES,
+        committed_offsets,
+        describe_groups,
+        named_partitions,
+    )
+    from barnabas.cli.work.offset_resets import apply
+    from barnabas.client.admin.enums import ConsumerGroupState
+
+    way = _way(chosen, groups)
+    plans: dict[str, Plan] = {}
+    for name, group in (await describe_groups(admin, groups)).items():
+        if group.state not in (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD):
+            state = STATE_NAMES.get(group.state, "Unknown") if group.state else "Unknown"
+            print_error(
+                f"Assignments can only be reset if the group '{name}' is inactive, but the "
+                f"current state is {state}."
+            )
+            plans[name] = {}
+            continue
+        if chosen.all_topics:
+            partitions = sorted(await committed_offsets(admin, name))
+        else:
+            partitions = await named_partitions(admin, chosen.topic or ())
+        plans[name] = await way(admin, name, partitions)
+        if chosen.execute:
+            await apply(admin, name, plans[name])
+    if chosen.export:
+        print(_csv(plans, with_group=len(chosen.group or ()) != 1))
+    else:
+        _print_plans(plans)
+
+
+def _way(chosen: Namespace, groups: Sequence[str]) -> "Reset":
+    from barnabas.cli.work import offset_resets as resets
+
+    if chosen.to_offset is not None:
+        return resets.to_offset(chosen.to_offset)
+    if chosen.shift_by is not None:
+        return resets.shift_by(chosen.shift_by)
+    if chosen.to_datetime is not None:
+        return resets.to_time(resets.parse_datetime(chosen.to_datetime), _warn_of_empty)
+    if chosen.by_duration is not None:
+        return resets.to_time(resets.ago(chosen.by_duration), _warn_of_empty)
+    if chosen.from_file is not None:
+        return resets.by_plans(_read_plans(chosen.from_file, groups))
+    if chosen.to_earliest:
+        return resets.to_earliest()
+    return resets.to_latest() if chosen.to_latest else resets.to_current()
+
+
+def _read_plans(file: str, groups: Sequence[str]) -> "dict[str, Plan]":
+    from pathlib import Path
+
+    from barnabas.cli.kafka.consumer_groups import print_error
+    from barnabas.cli.work.offset_resets import parse_plans
+
+    try:
+        plans = parse_plans(Path(file).read_text(), groups)
+    except OSError as error:
+        raise Refused(f"{file}: {error.strerror}") from None
+    for group in groups:
+        if group not in plans:
+            print_error(f"No reset plan for group {group} found")
+    return plans
+
+
+def _warn_of_empty(partition: "Partition") -> None:
+    topic, index = partition
+    print(
+        f"\nWarn: Partition {index} from topic {topic} is empty. Falling back to latest known "
+        "offset."
+    )
+
+
+def _csv(plans: "Mapping[str, Plan]", *, with_group: bool) -> str:
+    lines = []
+    for group, plan in plans.items():
+        for (topic, partition), offset in plan.items():
+            lead = f"{group}," if with_group else ""
+            lines.append(f"{lead}{topic},{partition},{offset}\n")
+    return "".join(lines)
+
+
+def _print_plans(plans: "Mapping[str, Plan]") -> None:
+    group_width = max([15, *map(len, plans)])
+    topics = (topic for plan in plans.values() for topic, _ in plan)
+    topic_width = max([15, *map(len, topics)])
+    if plans:
+        head = f"{'GROUP'.ljust(group_width)} {'TOPIC'.ljust(topic_width)} {'PARTITION':<10}"
+        print(f"\n{head} NEW-OFFSET", end="")
+    for group, plan in plans.items():
+        for (topic, partition), offset in plan.items():
+            row = f"{group.ljust(group_width)} {topic.ljust(topic_width)} {partition:<10}"
+            print(f"\n{row} {offset}", end="")
+    print()

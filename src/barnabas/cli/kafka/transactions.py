@@ -1,0 +1,216 @@
+"""kafka-transactions: list and describe transactions, and end those that hang."""
+
+import time
+from argparse import Namespace
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from barnabas.cli.kafka.failing import java_reason, reasons_to_stderr
+from barnabas.cli.kafka.options import VERSION, Verbs, connect
+from barnabas.cli.kafka.tables import print_tabbed
+from barnabas.cli.work.refused import Refused
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import AioAdminClient
+
+DEFAULT_TIMEOUT_MINUTES = 15
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    chosen = _options().parse(arguments)
+    work: Callable[[AioAdminClient, Namespace], Awaitable[None]] = chosen.work
+    with reasons_to_stderr():
+        connect(chosen).ask(lambda admin: work(admin, chosen))
+    return 0
+
+
+def _options() -> Verbs:
+    options = Verbs(
+        "kafka-transactions",
+        "This tool is used to analyze the transactional state of producers in the cluster. It can "
+        "be used to detect and recover from hanging transactions.",
+    )
+    options.add_argument("-v", "--version", action="version", version=VERSION)
+    options.add_argument("--command-config", metavar="FILE", help="Settings of the client.")
+    options.add_argument("--bootstrap-server", metavar="host:port", required=True)
+    verbs = options.verbs()
+    listing = verbs.add_parser("list", help="list transactions")
+    listing.set_defaults(work=_list)
+    listing.add_argument("--duration-filter", type=int, default=-1, help="open so long, in ms")
+    listing.add_argument("--transactional-id-pattern", help="whose ids match")
+    describe = verbs.add_parser("describe", help="describe the state of a transactional-id")
+    describe.set_defaults(work=_describe)
+    describe.add_argument("--transactional-id", required=True)
+    producers = verbs.add_parser(
+        "describe-producers", help="describe the active producers of a partition"
+    )
+    producers.set_defaults(work=_describe_producers)
+    producers.add_argument("--broker-id", type=int, help="as this replica knows them")
+    abort = verbs.add_parser("abort", help="abort a hanging transaction")
+    abort.set_defaults(work=_abort)
+    for verb in producers, abort:
+        verb.add_argument("--topic", required=True)
+        verb.add_argument("--partition", type=int, required=True)
+    abort.add_argument("--start-offset", type=int, help="where the transaction begins")
+    for name in "--producer-id", "--producer-epoch", "--coordinator-epoch":
+        abort.add_argument(name, type=int, help="instead of --start-offset")
+    hanging = verbs.add_parser("find-hanging", help="find hanging transactions")
+    hanging.set_defaults(work=_find_hanging)
+    hanging.add_argument("--broker-id", type=int)
+    hanging.add_argument("--max-transaction-timeout", type=int, default=DEFAULT_TIMEOUT_MINUTES)
+    hanging.add_argument("--topic")
+    hanging.add_argument("--partition", type=int)
+    terminate = verbs.add_parser(
+        "forceTerminateTransaction", help="abort the transaction that a transactional-id has open"
+    )
+    terminate.set_defaults(work=_terminate)
+    terminate.add_argument("--transactionalId", dest="transactional_id", required=True)
+    return options
+
+
+async def _list(admin: "AioAdminClient", chosen: Namespace) -> None:
+    from barnabas.cli.work.transactions import list_transactions
+
+    listed = await list_transactions(admin, chosen.duration_filter, chosen.transactional_id_pattern)
+    print_tabbed(
+        ["TransactionalId", "Coordinator", "ProducerId", "TransactionState"],
+        [
+            [each.transactional_id, broker, each.producer_id, each.state.value]
+            for broker, each in listed
+        ],
+    )
+
+
+async def _describe(admin: "AioAdminClient", chosen: Namespace) -> None:
+    name = chosen.transactional_id
+    with _failing(f"Failed to describe transaction state of transactional-id `{name}`"):
+        told = (await admin.describe_transactions([name]))[name]
+    started_ms = told.transaction_start_time_ms
+    duration = "None" if started_ms is None else round(time.time() * 1000) - started_ms
+    print_tabbed(
+        ["CoordinatorId", "TransactionalId", "ProducerId", "ProducerEpoch", "TransactionState",
+         "TransactionTimeoutMs", "CurrentTransactionStartTimeMs", "TransactionDurationMs",
+         "TopicPartitions"],
+        [
+            [
+                told.coordinator_id,
+                name,
+                told.producer_id,
+                told.producer_epoch,
+                told.state.value,
+                told.transaction_timeout_ms,
+                "None" if started_ms is None else started_ms,
+                duration,
+                ",".join(f"{each.topic}-{each.partition}" for each in told.topic_partitions),
+            ]
+        ],
+    )  # fmt: skip
+
+
+async def _describe_producers(admin: "AioAdminClient", chosen: Namespace) -> None:
+    from barnabas.cli.work.transactions import producers_of
+
+    partition = (chosen.topic, chosen.partition)
+    who = "leader" if chosen.broker_id is None else f"broker {chosen.broker_id}"
+    failed = f"Failed to describe producers for partition {chosen.topic}-{chosen.partition}"
+    with _failing(f"{failed} on {who}"):
+        producers = await producers_of(admin, partition, chosen.broker_id)
+    print_tabbed(
+        ["ProducerId", "ProducerEpoch", "LatestCoordinatorEpoch", "LastSequence", "LastTimestamp",
+         "CurrentTransactionStartOffset"],
+        [
+            [
+                each.producer_id,
+                each.producer_epoch,
+                -1 if each.coordinator_epoch is None else each.coordinator_epoch,
+                each.last_sequence,
+                each.last_timestamp,
+                "None"
+                if each.current_transaction_start_offset is None
+                else each.current_transaction_start_offset,
+            ]
+            for each in producers
+        ],
+    )  # fmt: skip
+
+
+async def _find_hanging(admin: "AioAdminClient", chosen: Namespace) -> None:
+    from barnabas.cli.work.transactions import find_hanging
+
+    if chosen.topic is None and chosen.broker_id is None:
+        raise Refused(
+            "The `find-hanging` command requires either --topic or --broker-id to limit the scope "
+            "of the search"
+        )
+    if chosen.partition is not None and chosen.topic is None:
+        raise Refused("The --partition argument requires --topic to be provided")
+    hanging = await find_hanging(
+        admin,
+        topic=chosen.topic,
+        partition=chosen.partition,
+        broker_id=chosen.broker_id,
+        longer_than_minutes=chosen.max_transaction_timeout,
+    )
+    print_tabbed(
+        ["Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset",
+         "LastTimestamp", "Duration(min)"],
+        [
+            [
+                *each.partition,
+                each.producer.producer_id,
+                each.producer.producer_epoch,
+                -1 if each.producer.coordinator_epoch is None else each.producer.coordinator_epoch,
+                each.producer.current_transaction_start_offset,
+                each.producer.last_timestamp,
+                each.minutes,
+            ]
+            for each in hanging
+        ],
+    )  # fmt: skip
+
+
+async def _abort(admin: "AioAdminClient", chosen: Namespace) -> None:
+    from barnabas.cli.work.transactions import spec_of
+    from barnabas.client.admin.transactions import AbortTransactionSpec
+    from barnabas.client.values import TopicPartition
+
+    partition = (chosen.topic, chosen.partition)
+    if chosen.start_offset is not None:
+        spec = await spec_of(admin, partition, chosen.start_offset)
+    elif chosen.producer_id is None:
+        raise Refused(
+            "The transaction to abort must be identified either with --start-offset (for brokers "
+            "on 3.0 or above) or with --producer-id, --producer-epoch, and --coordinator-epoch "
+            "(for older brokers)"
+        )
+    else:
+        for name in "producer_epoch", "coordinator_epoch":
+            if getattr(chosen, name) is None:
+                raise Refused(f"Missing required argument --{name.replace('_', '-')}")
+        spec = AbortTransactionSpec(
+            TopicPartition(*partition),
+            chosen.producer_id,
+            chosen.producer_epoch,
+            max(0, chosen.coordinator_epoch),
+        )
+    with _failing(f"Failed to abort transaction {spec}"):
+        await admin.abort_transaction(spec)
+
+
+async def _terminate(admin: "AioAdminClient", chosen: Namespace) -> None:
+    name = chosen.transactional_id
+    with _failing(f"Failed to force terminate transactionalId `{name}`"):
+        (await admin.fence_producers([name])).all()
+
+
+@contextmanager
+def _failing(what: str) -> Iterator[None]:
+    """Adds to a failure what it was that failed."""
+    try:
+        yield
+    except Exception as error:
+        why = java_reason(error)
+        if why is None:
+            raise
+        raise Refused(f"{what}: {why}") from None
