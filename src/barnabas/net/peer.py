@@ -11,9 +11,7 @@ import errno
 import logging
 import random
 import socket
-from collections import deque
 from collections.abc import Callable
-from itertools import chain
 from math import inf
 
 from barnabas.net.counters import Counters
@@ -25,6 +23,7 @@ from barnabas.net.link import Link, Socket
 from barnabas.net.sasl import AuthenticationFailed, Sasl
 from barnabas.net.terms import Terms
 from barnabas.net.tls import Handshake
+from barnabas.net.unanswered import Asked, Unanswered
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.peer import Answered
@@ -58,18 +57,16 @@ class SocketPeer:
         "_counters",
         "_formats",
         "_last_id",
-        "_leaving",
         "_link",
         "_loop",
         "_opening",
         "_proving",
-        "_sent",
         "_talk",
         "_terms",
         "_timer",
         "_timers",
+        "_unanswered",
         "_used_s",
-        "_waiting",
         "host",
         "port",
     )
@@ -98,9 +95,7 @@ class SocketPeer:
         self._proving: asyncio.Task[None] | None = None  # while who we are is being found out
         self._talk: Talk | None = None  # while greeting, or proving once more who we are
         self._formats: Formats | None = None  # once the peer has told what it speaks
-        self._waiting: deque[_Asked] = deque()  # until the talk is over
-        self._sent: deque[_Asked] = deque()
-        self._leaving: deque[_Asked] = deque()  # those without an answer, until they have left
+        self._unanswered = Unanswered()
         self._last_id = 0
         self._used_s = 0.0
         self._timer: asyncio.TimerHandle | None = None  # of the requests
@@ -119,17 +114,17 @@ class SocketPeer:
         A Produce request without acknowledgement has no answer: `answered`, if there is one, is
         then given None when the request has left.
         """
-        asked = _Asked(request, answered, self._loop.time() + timeout_ms / 1000)
-        asked.newest_version = newest_version
-        if len(self._sent) + len(self._waiting) >= MAX_UNANSWERED:
+        deadline_s = self._loop.time() + timeout_ms / 1000
+        asked = Asked(request, answered, deadline_s, newest_version)
+        if len(self._unanswered) >= MAX_UNANSWERED:
             failure = OSError(errno.ENOBUFS, f"{MAX_UNANSWERED} requests are unanswered already")
             self._loop.call_soon(self._tell, asked, self._named(failure))
             return
-        self._watch(asked.deadline_s)
+        self._watch(deadline_s)
         if self._formats is not None and self._talk is None:
             self._transmit(asked, self._formats)
             return
-        self._waiting.append(asked)
+        self._unanswered.waiting.append(asked)
         self.open()
 
     def open(self) -> None:
@@ -221,7 +216,7 @@ class SocketPeer:
         except ProtocolViolation as violation:
             self._fail(ConnectionAbortedError(errno.ECONNABORTED, str(violation)))
         else:
-            self._write(_Asked(request, self._say_next, inf), spoken)
+            self._write(Asked(request, self._say_next, inf), spoken)
 
     def _greeted(self, greeted: Greeted) -> None:
         is_new = self._formats is None
@@ -236,8 +231,7 @@ class SocketPeer:
             self._after(greeted.session_lifetime_ms * spent, self._prove_again)
         if is_new:
             self._changed(None)
-        waiting, self._waiting = self._waiting, deque()
-        for asked in waiting:
+        for asked in self._unanswered.take_waiting():
             self._transmit(asked, formats)
 
     def _prove_again(self) -> None:
@@ -249,14 +243,14 @@ class SocketPeer:
 
     # Asking and being answered
 
-    def _transmit(self, asked: "_Asked", formats: Formats) -> None:
+    def _transmit(self, asked: Asked, formats: Formats) -> None:
         try:
             spoken = formats.of(asked.request.API_KEY, asked.newest_version)
             self._write(asked, spoken)
         except OSError as unspoken:
             self._loop.call_soon(self._tell, asked, self._named(unspoken))
 
-    def _write(self, asked: "_Asked", spoken: Format) -> None:
+    def _write(self, asked: Asked, spoken: Format) -> None:
         if self._link is None:
             return  # somebody who was answered has closed it; nobody waits any more
         asked.format = spoken
@@ -269,29 +263,31 @@ class SocketPeer:
         by_api = counters.requests_by_api
         by_api[spoken.key] = by_api.get(spoken.key, 0) + 1
         if spoken.key == ApiKey.PRODUCE and not asked.request.acks:  # type: ignore[attr-defined]
-            self._leaving.append(asked)
+            self._unanswered.leaving.append(asked)
             self._link.send(parts_of(frame), lambda: self._left(asked))
             return
         counters.unanswered += 1
-        self._sent.append(asked)
+        self._unanswered.sent.append(asked)
         self._link.send(parts_of(frame))
 
-    def _left(self, asked: "_Asked") -> None:
-        if self._leaving and self._leaving[0] is asked:
-            self._leaving.popleft()
+    def _left(self, asked: Asked) -> None:
+        leaving = self._unanswered.leaving
+        if leaving and leaving[0] is asked:
+            leaving.popleft()
             self._tell(asked, None)
 
     def _received(self, frame: memoryview) -> None:
-        if not self._sent:
+        sent = self._unanswered.sent
+        if not sent:
             raise ProtocolViolation("it answered what nobody asked")
-        asked = self._sent[0]
+        asked = sent[0]
         response = asked.format.decode(frame, asked.correlation_id)
-        self._sent.popleft()
+        sent.popleft()
         self._used_s = self._loop.time()
         self._count(asked, response, len(frame))
         self._tell(asked, response)
 
-    def _count(self, asked: "_Asked", response: Message, size_bytes: int) -> None:
+    def _count(self, asked: Asked, response: Message, size_bytes: int) -> None:
         counters = self._counters
         latency_s = self._used_s - asked.sent_s
         counters.responses += 1
@@ -304,7 +300,7 @@ class SocketPeer:
             counters.throttled += 1
             counters.throttle_ms = throttle_ms
 
-    def _tell(self, asked: "_Asked", outcome: Message | OSError | None) -> None:
+    def _tell(self, asked: Asked, outcome: Message | OSError | None) -> None:
         if asked.answered is None:
             return
         try:
@@ -346,13 +342,9 @@ class SocketPeer:
         self._cancel_timers()
         self._opening = self._link = self._formats = None
         self._proving = self._talk = self._timer = None
-        self._counters.unanswered -= len(self._sent)
-        unanswered = [*self._sent, *self._leaving, *self._waiting]
-        self._sent.clear()
-        self._leaving.clear()
-        self._waiting.clear()
+        self._counters.unanswered -= len(self._unanswered.sent)
         named = self._named(reason)
-        for asked in unanswered:
+        for asked in self._unanswered.take_all():
             self._tell(asked, named)
 
     def _named(self, failure: OSError) -> OSError:
@@ -379,7 +371,7 @@ class SocketPeer:
     def _look_whether_idle(self) -> None:
         max_idle_ms = self._terms.max_idle_ms
         idle_ms = (self._loop.time() - self._used_s) * 1000
-        if self._sent or self._waiting or idle_ms < max_idle_ms:
+        if self._unanswered or idle_ms < max_idle_ms:
             self._after(max(1, max_idle_ms - idle_ms), self._look_whether_idle)
         else:
             self._hang_up(ConnectionAbortedError(errno.ECONNABORTED, "idle for too long"))
@@ -396,10 +388,11 @@ class SocketPeer:
         self._timer = None
         now_s = self._loop.time()
         if self._terms.connect_timeout_ms is not None:
-            self._give_up_waiting(now_s)
-        earliest_s = min(
-            (each.deadline_s for each in chain(self._sent, self._waiting)), default=inf
-        )
+            # Making the connection has its own time, however little a request has.
+            named = self._named(TimeoutError(errno.ETIMEDOUT, "not connected in time"))
+            for asked in self._unanswered.take_late(now_s):
+                self._tell(asked, named)
+        earliest_s = self._unanswered.earliest_s()
         if earliest_s == inf:
             return
         if earliest_s > now_s:
@@ -408,37 +401,3 @@ class SocketPeer:
             # Those behind it wait for the same silent peer.
             self._counters.timeouts += 1
             self._fail(TimeoutError(errno.ETIMEDOUT, "no answer in time"))
-
-    def _give_up_waiting(self, now_s: float) -> None:
-        """Tell those whose time is over before the connection is made, which has its own time."""
-        late = [asked for asked in self._waiting if asked.deadline_s <= now_s]
-        if not late:
-            return
-        self._waiting = deque(asked for asked in self._waiting if asked.deadline_s > now_s)
-        named = self._named(TimeoutError(errno.ETIMEDOUT, "not connected in time"))
-        for asked in late:
-            self._tell(asked, named)
-
-
-class _Asked:
-    """One request and who asked it."""
-
-    __slots__ = (
-        "answered",
-        "correlation_id",
-        "deadline_s",
-        "format",
-        "newest_version",
-        "request",
-        "sent_s",
-    )
-
-    format: Format
-    correlation_id: int
-    sent_s: float
-    newest_version: int | None
-
-    def __init__(self, request: Message, answered: Answered | None, deadline_s: float) -> None:
-        self.request = request
-        self.answered = answered
-        self.deadline_s = deadline_s
