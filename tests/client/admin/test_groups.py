@@ -65,7 +65,7 @@ def test_list_groups_has_members_as_they_are(
     admin: AdminClient, broker: Broker, topic: str
 ) -> None:
     group = f"{topic}-readers"
-    with member(broker.bootstrap_servers, group, topic):
+    with member(broker.bootstrap_servers, group, topic), pytest.deprecated_call():
         (found,) = admin.list_groups(group, timeout=10)
     assert (found.id, found.state, found.protocol_type, found.protocol) == (
         group,
@@ -75,7 +75,8 @@ def test_list_groups_has_members_as_they_are(
     )
     assert found.members[0].client_id == "rdkafka"
     assert topic.encode() in (found.members[0].assignment or b"")
-    assert admin.list_groups("nobody", timeout=10) == []
+    with pytest.deprecated_call():
+        assert admin.list_groups("nobody", timeout=10) == []
 
 
 def test_groups_are_deleted_when_nobody_is_in_them(

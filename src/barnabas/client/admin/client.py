@@ -5,22 +5,17 @@ several things gives a dict with one future for each, every other call one futur
 given by keyword, are those of the coroutine of the same name.
 """
 
-import queue
 import warnings
-import weakref
 from collections.abc import Coroutine, Iterable
 from concurrent.futures import Future
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from barnabas.client.admin.acls import AclBinding, AclBindingFilter
-from barnabas.client.admin.aio import AioAdminClient
 from barnabas.client.admin.calls import UNSET, Results
 from barnabas.client.admin.cluster import DescribeClusterResult
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
 from barnabas.client.admin.enums import ElectionType
 from barnabas.client.admin.features import FeatureMetadata, FeatureUpdate
-from barnabas.client.admin.futures import future_each, one_future
 from barnabas.client.admin.group_metadata import GroupMetadata
 from barnabas.client.admin.group_values import ConsumerGroupDescription, ListConsumerGroupsResult
 from barnabas.client.admin.log_dirs import (
@@ -32,6 +27,7 @@ from barnabas.client.admin.metadata import ClusterMetadata
 from barnabas.client.admin.model import ConsumerGroupTopicPartitions, Node, TopicCollection, Uuid
 from barnabas.client.admin.offsets import ListOffsetsResultInfo, OffsetSpec
 from barnabas.client.admin.partitions import NewPartitions
+from barnabas.client.admin.plain import PlainClient
 from barnabas.client.admin.producers import ProducerState
 from barnabas.client.admin.quorum import MetadataQuorum, RaftVoterEndpoint
 from barnabas.client.admin.quotas import (
@@ -53,8 +49,6 @@ from barnabas.client.admin.transactions import (
     TransactionListing,
 )
 from barnabas.client.errors import KafkaError
-from barnabas.client.loop_thread import LoopThread
-from barnabas.client.settings import AdminSettings, admin_settings
 from barnabas.client.values import TopicPartition
 from barnabas.wire.messages.api_versions import ApiVersion
 
@@ -62,49 +56,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class AdminClient:
+class AdminClient(PlainClient):
     """An admin client for any thread."""
-
-    def __init__(self, conf: dict[str, Any], **kwargs: Any) -> None:
-        if not isinstance(conf, dict):
-            raise TypeError("expected configuration dict")
-        settings = admin_settings(conf | kwargs)
-        self._error_cb = settings.error_cb
-        self._told: queue.SimpleQueue[KafkaError] = queue.SimpleQueue()
-        self._thread = LoopThread.shared()
-        self._core = self._thread.run(_begin(settings, self._told))
-        self._finalize = weakref.finalize(self, _end, self._thread, self._core)
-
-    def close(self) -> None:
-        """Hang up; futures that are not done fail. Happens by itself when nobody needs it."""
-        self._finalize()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        failure: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __len__(self) -> int:
-        return self._told.qsize()
-
-    def poll(self, timeout: float = UNSET) -> int:
-        """Have `error_cb` called for what has gone wrong; how many times it was."""
-        served = 0
-        try:
-            error = self._told.get(timeout=None if timeout < 0 else timeout)
-            while True:
-                served += 1
-                if self._error_cb is not None:
-                    self._error_cb(error)
-                error = self._told.get_nowait()
-        except queue.Empty:
-            return served
 
     # The cluster
 
@@ -174,6 +127,11 @@ class AdminClient:
     # Groups
 
     def list_groups(self, group: str | None = None, timeout: float = UNSET) -> list[GroupMetadata]:
+        warnings.warn(
+            "list_groups is old: use list_consumer_groups and describe_consumer_groups",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         return self._now(self._core.list_groups(group, timeout))
 
     def list_consumer_groups(self, **kwargs: Any) -> "Future[ListConsumerGroupsResult]":
@@ -375,31 +333,9 @@ class AdminClient:
             raise TypeError("username and password must be strings")
         self._thread.call(self._core.set_sasl_credentials, username, password)
 
-    # How calls reach the loop
-
-    def _now(self, call: Coroutine[Any, Any, V]) -> V:
-        return self._thread.run(call)
-
-    def _one(self, call: Coroutine[Any, Any, V]) -> "Future[V]":
-        return one_future(self._thread.submit(call))
-
-    def _each(
-        self, keys: Iterable[K], call: Coroutine[Any, Any, Results[K, V]]
-    ) -> "dict[K, Future[V]]":
-        return future_each(keys, self._thread.submit(call))
-
 
 _Credentials = dict[str, UserScramCredentialsDescription]
 
 
 async def _all(call: Coroutine[Any, Any, Results[K, V]]) -> dict[K, V]:
     return (await call).all()
-
-
-async def _begin(settings: AdminSettings, told: "queue.SimpleQueue[KafkaError]") -> AioAdminClient:
-    return AioAdminClient(settings, told.put)
-
-
-def _end(thread: LoopThread, core: AioAdminClient) -> None:
-    thread.submit(core.close())
-    thread.release()

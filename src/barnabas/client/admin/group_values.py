@@ -60,7 +60,7 @@ class ListConsumerGroupsResult:
 class MemberAssignment:
     """The partitions of one member."""
 
-    topic_partitions: list[TopicPartition] = field(default_factory=list)
+    topic_partitions: list[TopicPartition]
 
     def __post_init__(self) -> None:
         self.topic_partitions = self.topic_partitions or []
@@ -191,13 +191,13 @@ def _assignment(assignment: consumer_group_describe.Assignment) -> MemberAssignm
 def _classic_assignment(told: bytes) -> MemberAssignment:
     """What the group's leader has written for a member; nothing before that, or if unreadable."""
     if len(told) < _VERSION.size:
-        return MemberAssignment()
+        return MemberAssignment([])
     (version,) = _VERSION.unpack_from(told)
     known = min(version, ConsumerProtocolAssignment.VERSIONS.max)
     try:
         assignment, _ = ConsumerProtocolAssignment.read(told, known, _VERSION.size)
     except (ProtocolViolation, IndexError):
-        return MemberAssignment()
+        return MemberAssignment([])
     return MemberAssignment(
         [
             TopicPartition(topic.topic, index)

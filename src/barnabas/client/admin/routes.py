@@ -24,6 +24,9 @@ V = TypeVar("V")
 Exchange = Callable[[int | None, list[K]], Awaitable[Mapping[K, V | KafkaError]]]
 """Asks one node (None: any) for some items, and reads what it says of each."""
 
+_AT_ONCE = 100
+"""Requests about single items that wait for their answers at the same time."""
+
 _LOST = frozenset({KafkaError._TRANSPORT, KafkaError._TIMED_OUT})
 """The node did not answer: it may have gone, and another be responsible by now."""
 
@@ -249,14 +252,16 @@ def topics_of(partitions: Iterable[Partition]) -> dict[str, list[int]]:
 def one_by_one(
     ask: Callable[[int | None, K], Awaitable[V | KafkaError]],
 ) -> Exchange[K, V]:
-    """For requests that are about one item each: all of a node's at the same time."""
+    """For requests that are about one item each: many of a node's are under way at a time."""
+    turns = asyncio.Semaphore(_AT_ONCE)
 
     async def one(node: int | None, item: K) -> V | KafkaError:
-        try:
-            return await ask(node, item)
-        except KafkaException as failure:
-            error: KafkaError = failure.args[0]
-            return error
+        async with turns:
+            try:
+                return await ask(node, item)
+            except KafkaException as failure:
+                error: KafkaError = failure.args[0]
+                return error
 
     async def exchange(node: int | None, items: list[K]) -> Mapping[K, V | KafkaError]:
         outcomes = await asyncio.gather(*(one(node, item) for item in items))

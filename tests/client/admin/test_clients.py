@@ -1,0 +1,107 @@
+"""The plain client and the one of coroutines: opened, closed, and used wrongly."""
+
+import asyncio
+import gc
+import threading
+from time import monotonic
+
+import pytest
+from tests.net.harness import a_free_port
+from tests.server.harness import on_a_loop
+
+from barnabas import TopicCollection
+from barnabas.admin import AdminClient, KafkaError, KafkaException, NewTopic
+from barnabas.client.admin import AioAdminClient
+from barnabas.testing import Broker
+
+
+def nowhere() -> dict[str, str]:
+    return {"bootstrap.servers": f"127.0.0.1:{a_free_port()}"}
+
+
+@on_a_loop
+async def test_coroutines_give_an_outcome_for_each_item(broker: Broker, name: str) -> None:
+    async with AioAdminClient({"bootstrap.servers": broker.bootstrap_servers}) as admin:
+        results = await admin.create_topics([NewTopic(name, 1, 1), NewTopic("no name", 1, 1)])
+        assert results[name] is None
+        assert results.errors == {"no name": KafkaError(KafkaError.TOPIC_EXCEPTION)}
+        with pytest.raises(KafkaException):
+            results["no name"]
+        described = await admin.describe_topics(TopicCollection([name]))
+        assert [each.name for each in described.values()] == [name]
+        metadata = await admin.list_topics(timeout=10)
+        assert name in metadata.topics
+
+
+@on_a_loop
+async def test_many_calls_run_at_the_same_time(broker: Broker, name: str) -> None:
+    async with AioAdminClient({"bootstrap.servers": broker.bootstrap_servers}) as admin:
+        names = [f"{name}-{number}" for number in range(20)]
+        await asyncio.gather(*(admin.create_topics([NewTopic(each, 1, 1)]) for each in names))
+        assert set(names) <= (await admin.list_topics(timeout=10)).topics.keys()
+
+
+def test_nobody_at_the_address_is_told_with_the_address() -> None:
+    conf = nowhere()
+    with AdminClient(conf) as admin:
+        failure = admin.describe_cluster(request_timeout=0.5).exception(10)
+        assert isinstance(failure, KafkaException)
+        assert conf["bootstrap.servers"] in failure.args[0].str()
+        with pytest.raises(KafkaException):
+            admin.list_topics(timeout=0.3)
+
+
+def test_errors_are_called_back_inside_poll() -> None:
+    threads: list[threading.Thread] = []
+    conf = nowhere() | {"error_cb": lambda _: threads.append(threading.current_thread())}
+    with AdminClient(conf) as admin:
+        admin.describe_cluster(request_timeout=0.3).exception(10)
+        assert threads == []
+        assert admin.poll(5) > 0
+        assert set(threads) == {threading.current_thread()}
+
+
+def test_closing_fails_what_is_not_done() -> None:
+    admin = AdminClient(nowhere())
+    future = admin.describe_cluster(request_timeout=60)
+    admin.close()
+    failure = future.exception(10)
+    assert isinstance(failure, KafkaException)
+    admin.close()
+
+
+def test_a_client_that_is_closed_says_so() -> None:
+    admin = AdminClient(nowhere())
+    admin.close()
+    with pytest.raises(KafkaException) as raised:
+        admin.list_topics(timeout=1)
+    assert raised.value.args[0] == KafkaError._DESTROY
+    with pytest.raises(KafkaException):
+        admin.create_topics([NewTopic("t", 1, 1)])
+
+
+def test_a_client_that_nobody_needs_is_closed(broker: Broker) -> None:
+    before = threading.active_count()
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.list_topics(timeout=10)
+    del admin
+    gc.collect()
+    deadline_s = monotonic() + 10
+    while threading.active_count() > before and monotonic() < deadline_s:
+        gc.collect()
+    assert threading.active_count() <= before
+
+
+def test_wrong_settings_are_refused() -> None:
+    with pytest.raises(TypeError):
+        AdminClient(None)  # type: ignore[arg-type]
+    with pytest.raises(KafkaException, match=r"bootstrap\.servers"):
+        AdminClient({"bootstrap.server": "localhost:9092"})
+
+
+def test_an_unknown_option_is_refused(broker: Broker) -> None:
+    with (
+        AdminClient({"bootstrap.servers": broker.bootstrap_servers}) as admin,
+        pytest.raises(TypeError),
+    ):
+        admin.describe_cluster(request_timeuot=5)

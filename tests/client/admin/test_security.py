@@ -1,0 +1,197 @@
+"""Access rules, SCRAM users and quotas: served by the real Kafka, refused in a word by Barnabas."""
+
+from collections.abc import Callable, Iterator
+from time import monotonic, sleep
+from typing import Any
+
+import confluent_kafka.admin
+import pytest
+from tests.client.admin.clients import SILENT
+from tests.conformance.brokers import PeerBroker, peer_is_here
+
+from barnabas.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ClientQuotaAlteration,
+    ClientQuotaEntity,
+    ClientQuotaFilter,
+    ClientQuotaFilterComponent,
+    KafkaError,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
+
+EVERYTHING = AclBindingFilter("any", None, "any", None, None, "any", "any")
+PASSWORD = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 8192)
+
+
+def a_rule(name: str) -> AclBinding:
+    return AclBinding("topic", name, "literal", "User:klamm", "*", "read", "allow")
+
+
+def soon(told: Callable[[], Any], expected: Any) -> None:
+    """Brokers learn of what controllers decide a little later."""
+    deadline_s = monotonic() + 10
+    while (now := told()) != expected:
+        assert monotonic() < deadline_s, f"{now} is not {expected}"
+        sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda admin: admin.describe_acls(EVERYTHING),
+        lambda admin: admin.create_acls([a_rule("t")])[a_rule("t")],
+        lambda admin: admin.delete_acls([EVERYTHING])[EVERYTHING],
+        lambda admin: admin.describe_user_scram_credentials(),
+        lambda admin: admin.describe_user_scram_credentials(["k"])["k"],
+        lambda admin: admin.describe_client_quotas(ClientQuotaFilter.all()),
+    ],
+)
+def test_what_barnabas_does_not_serve_is_refused_at_once(admin: AdminClient, call: Any) -> None:
+    error = call(admin).exception(10).args[0]
+    assert error == KafkaError._UNSUPPORTED_FEATURE
+    assert "does not serve" in error.str()
+
+
+def test_names_are_as_good_as_members() -> None:
+    rule = AclBinding(
+        ResourceType.TOPIC,
+        "t",
+        ResourcePatternType.LITERAL,
+        "User:klamm",
+        "*",
+        AclOperation.READ,
+        AclPermissionType.ALLOW,
+    )
+    assert rule == a_rule("t")
+    assert rule in {a_rule("t")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("any", "t", "literal", "User:k", "*", "read", "allow"), ValueError),
+        (("topic", None, "literal", "User:k", "*", "read", "allow"), ValueError),
+        (("topic", "t", "match", "User:k", "*", "read", "allow"), ValueError),
+        (("topic", "t", None, "User:k", "*", "read", "allow"), ValueError),
+        (("tpoic", "t", "literal", "User:k", "*", "read", "allow"), ValueError),
+        (("topic", 5, "literal", "User:k", "*", "read", "allow"), TypeError),
+    ],
+)
+def test_a_rule_is_whole(arguments: tuple[Any, ...], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        AclBinding(*arguments)
+    with pytest.raises(error):
+        confluent_kafka.admin.AclBinding(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("alteration", "error"),
+    [
+        (UserScramCredentialUpsertion("", PASSWORD, b"?"), ValueError),
+        (UserScramCredentialUpsertion("k", PASSWORD, b""), ValueError),
+        (UserScramCredentialUpsertion("k", PASSWORD, b"?", b""), ValueError),
+        (UserScramCredentialUpsertion("k", PASSWORD, "?"), TypeError),
+        (UserScramCredentialUpsertion("k", None, b"?"), TypeError),
+        (UserScramCredentialDeletion("k", "SCRAM"), TypeError),
+    ],
+)
+def test_an_alteration_is_whole(
+    admin: AdminClient, alteration: Any, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        admin.alter_user_scram_credentials([alteration])
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The real Kafka, with rules."""
+    if not peer_is_here():
+        pytest.skip("the real Kafka is not here: set PEERS to the folder of its script")
+    settings = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    kafka = PeerBroker(tmp_path_factory.mktemp("secured"), settings=settings)
+    kafka.start()
+    yield kafka.bootstrap
+    kafka.stop()
+
+
+@pytest.mark.peer
+class TestKafka:
+    @pytest.fixture
+    def admin(self, secured: str) -> Iterator[AdminClient]:
+        with AdminClient({"bootstrap.servers": secured}) as admin:
+            yield admin
+
+    @pytest.fixture
+    def theirs(self, secured: str) -> Any:
+        return confluent_kafka.admin.AdminClient({"bootstrap.servers": secured, **SILENT})
+
+    def test_rules_are_made_described_and_deleted(
+        self, admin: AdminClient, theirs: Any, name: str
+    ) -> None:
+        rule = a_rule(name)
+        match = AclBindingFilter("topic", name, "literal", None, None, "any", "any")
+        assert admin.create_acls([rule])[rule].result(10) is None
+        soon(lambda: admin.describe_acls(match).result(10), [rule])
+        same = confluent_kafka.admin.AclBindingFilter(
+            "topic", name, "literal", None, None, "any", "any"
+        )
+        assert [str(each) for each in theirs.describe_acls(same).result(10)] == [str(rule)]
+        assert admin.delete_acls([match])[match].result(10) == [rule]
+        soon(lambda: admin.describe_acls(match).result(10), [])
+
+    def test_users_get_passwords_and_lose_them(
+        self, admin: AdminClient, theirs: Any, name: str
+    ) -> None:
+        setting = UserScramCredentialUpsertion(name, PASSWORD, b"k.")
+        assert admin.alter_user_scram_credentials([setting])[name].result(10) is None
+
+        def known(client: Any) -> list[int]:
+            described = client.describe_user_scram_credentials().result(10)
+            if name not in described:
+                return []
+            return [each.iterations for each in described[name].scram_credential_infos]
+
+        soon(lambda: known(admin), [8192])
+        assert known(theirs) == [8192]
+        deleting = UserScramCredentialDeletion(name, ScramMechanism.SCRAM_SHA_256)
+        admin.alter_user_scram_credentials([deleting])[name].result(10)
+        soon(lambda: known(admin), [])
+
+        outcomes = admin.describe_user_scram_credentials([name])
+        assert outcomes[name].exception(10).args[0] == KafkaError.RESOURCE_NOT_FOUND
+        few = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 10)
+        refused = admin.alter_user_scram_credentials(
+            [UserScramCredentialUpsertion(name, few, b"k.")]
+        )
+        assert refused[name].exception(10).args[0] == KafkaError.UNACCEPTABLE_CREDENTIAL
+
+    def test_quotas_are_set_described_and_taken_away(self, admin: AdminClient, name: str) -> None:
+        entity = ClientQuotaEntity({"user": name, "client-id": None})
+        setting = ClientQuotaAlteration(entity, {"producer_byte_rate": 1024.0})
+        assert admin.alter_client_quotas([setting])[entity].result(10) is None
+        component = ClientQuotaFilterComponent.of_entity("user", name)
+        match = ClientQuotaFilter.contains([component])
+        soon(
+            lambda: admin.describe_client_quotas(match).result(10),
+            {entity: {"producer_byte_rate": 1024.0}},
+        )
+        only = ClientQuotaFilter.contains_only([component])
+        assert admin.describe_client_quotas(only).result(10) == {}
+        taking = ClientQuotaAlteration(entity, {"producer_byte_rate": None})
+        admin.alter_client_quotas([taking])[entity].result(10)
+        soon(lambda: admin.describe_client_quotas(match).result(10), {})
+        wrong = ClientQuotaAlteration(entity, {"no_such_rate": 1.0})
+        refused = admin.alter_client_quotas([wrong])[entity].exception(10)
+        assert refused.args[0] == KafkaError.INVALID_REQUEST
