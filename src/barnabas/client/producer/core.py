@@ -9,7 +9,7 @@ from barnabas.client.cluster import Backoff, Cluster, Deadline, Metadata, TopicI
 from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
 from barnabas.client.producer import produce
 from barnabas.client.producer._accumulator import Accumulator
-from barnabas.client.producer.librdkafka_statistics import statistics
+from barnabas.client.producer.librdkafka_statistics import statistics_json
 from barnabas.client.producer.outbox import Outbox
 from barnabas.client.producer.sealing import Identity
 from barnabas.client.producer.sender import Dispatch, Outcome, Sender
@@ -255,8 +255,13 @@ class ProducerCore:
     def _tell_statistics(self) -> None:
         callback = self._settings.stats_cb
         assert callback is not None, "the timer is set for it"
-        told = statistics(
-            self._settings, self._accumulator, self.sender, self.cluster, self._began_s
+        told = statistics_json(
+            self._settings,
+            self._accumulator,
+            self.sender,
+            self.cluster,
+            self.statistics,
+            self._began_s,
         )
         self._facade.outbox.put(lambda: callback(told))
         self._tell_statistics_later()

@@ -3,6 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import version
 
 from barnabas.client.producer._accumulator import Accumulator
@@ -10,10 +11,19 @@ from barnabas.client.producer.sealing import compression_rate
 from barnabas.client.producer.sender import Dispatch, Outcome, Sender
 from barnabas.client.producer.windows import Window
 from barnabas.client.settings import ProducerSettings
+from barnabas.client.values import Partition
 from barnabas.net.counters import Counters
 
 Metrics = dict[str, float | str]
 """By "group:name:{tag=value,...}", as kafka-producer-perf-test prints them."""
+
+
+@dataclass(slots=True)
+class Delivered:
+    """What has reached a partition so far."""
+
+    records: int = 0
+    bytes: int = 0
 
 
 class _Topic:
@@ -37,6 +47,7 @@ class Statistics:
         self._topics: defaultdict[str, _Topic] = defaultdict(_Topic)
         self._latencies: defaultdict[int, Window] = defaultdict(Window)
         self._request_sizes: defaultdict[int, Window] = defaultdict(Window)
+        self.delivered: defaultdict[Partition, Delivered] = defaultdict(Delivered)
         self._network: dict[str, tuple[Window, float]] = {}
 
     def sent(self, dispatch: Dispatch, now_s: float) -> None:
@@ -74,6 +85,15 @@ class Statistics:
             count = outcome.batch.record_count
             self._windows["record-error"].record(count, now_s)
             self._topics[outcome.batch.place[0]].errors.record(count, now_s)
+        else:
+            delivered = self.delivered[outcome.batch.place]
+            delivered.records += outcome.batch.record_count
+            delivered.bytes += outcome.batch.charged_bytes
+
+    def batch_size(self, now_s: float) -> tuple[float, float]:
+        """On average, and the largest."""
+        window = self._windows["batch-size"]
+        return window.average(now_s), window.largest(now_s)
 
     def waited(self, seconds: float, now_s: float) -> None:
         """Somebody has waited for room in the buffer."""

@@ -1,0 +1,401 @@
+"""The plain producer against a broker in this process: what users of confluent_kafka rely on."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.client.producer import Producer
+from barnabas.client.producer._partitioners import murmur2
+from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
+from barnabas.testing import Broker
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker() as broker:
+        broker.create_topic("t", 3)
+        broker.create_topic("one", 1)
+        yield broker
+
+
+@pytest.fixture
+def make(broker: Broker) -> Iterator[Callable[..., Producer]]:
+    made: list[Producer] = []
+
+    def make(**settings: Any) -> Producer:
+        names = {name.replace("_", "."): value for name, value in settings.items()}
+        for callback in ("error_cb", "stats_cb", "throttle_cb", "on_delivery"):
+            if callback in settings:
+                names[callback] = names.pop(callback.replace("_", "."))
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **names})
+        made.append(producer)
+        return producer
+
+    yield make
+    for producer in made:
+        producer.purge()
+        producer.close(10)
+
+
+def wait_until(condition: Callable[[], object], producer: Producer) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to be"
+        producer.poll(0.05)
+
+
+def test_records_are_delivered_and_reported_in_order(make: Callable[..., Producer]) -> None:
+    producer = make()
+    told: list[Any] = []
+    for index in range(100):
+        producer.produce(
+            "one",
+            f"value {index}",
+            key=f"key {index}",
+            headers={"n": str(index)},
+            timestamp=1000 + index,
+            on_delivery=lambda error, message: told.append((error, message)),
+        )
+    assert len(producer) == 100
+    assert producer.flush(20) == 0
+    assert len(producer) == 0
+    assert all(error is None for error, _ in told)
+    messages = [message for _, message in told]
+    assert [message.value() for message in messages] == [b"value %d" % i for i in range(100)]
+    first = messages[0].offset()
+    assert [message.offset() - first for message in messages] == list(range(100))
+    last = messages[-1]
+    assert (last.topic(), last.partition(), last.key()) == ("one", 0, b"key 99")
+    assert last.headers() == [("n", b"99")]
+    assert last.timestamp() == (1, 1099)
+    assert last.latency() > 0
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_every_compression_is_taken(make: Callable[..., Producer], codec: str) -> None:
+    producer = make(compression_type=codec)
+    told: list[Any] = []
+    for _ in range(100):
+        producer.produce("t", b"x" * 100, on_delivery=lambda error, _: told.append(error))
+    assert producer.flush(20) == 0
+    assert told == [None] * 100
+    rate = producer.metrics()["producer-metrics:compression-rate-avg:{client-id=rdkafka}"]
+    assert float(rate) < 0.9
+
+
+@pytest.mark.parametrize("acks", [0, 1, "all"])
+def test_every_acks_is_reported(make: Callable[..., Producer], acks: Any) -> None:
+    producer = make(acks=acks, enable_idempotence=False)
+    told: list[Any] = []
+    producer.produce("one", b"x", on_delivery=lambda error, message: told.append((error, message)))
+    assert producer.flush(20) == 0
+    ((error, message),) = told
+    assert error is None
+    assert (message.offset() is None) == (acks == 0)
+
+
+def test_the_delivery_callback_of_the_settings_is_the_default(
+    make: Callable[..., Producer],
+) -> None:
+    told: list[bytes] = []
+    producer = make(on_delivery=lambda _, message: told.append(message.value()))
+    producer.produce("one", b"1")
+    producer.produce("one", b"2", callback=lambda *_: told.append(b"its own"))
+    producer.flush(20)
+    assert told == [b"1", b"its own"]
+
+
+def test_a_callback_that_raises_comes_out_of_flush_and_breaks_nothing(
+    make: Callable[..., Producer],
+) -> None:
+    producer = make()
+    told: list[bytes] = []
+
+    def report(_: object, message: Any) -> None:
+        told.append(message.value())
+        if message.value() == b"0":
+            raise LookupError("from a callback")
+
+    for index in range(3):
+        producer.produce("one", b"%d" % index, on_delivery=report)
+    with pytest.raises(LookupError):
+        producer.flush(20)
+    assert producer.flush(20) == 0
+    assert told == [b"0", b"1", b"2"]
+
+
+def test_a_topic_is_created_by_the_first_record(make: Callable[..., Producer]) -> None:
+    producer = make()
+    told: list[Any] = []
+    producer.produce("made-by-producing", b"x", on_delivery=lambda error, _: told.append(error))
+    assert producer.flush(30) == 0
+    assert told == [None]
+
+
+def test_a_topic_that_cannot_be_is_reported(make: Callable[..., Producer]) -> None:
+    producer = make()
+    told: list[Any] = []
+    producer.produce("no such topic!", b"x", on_delivery=lambda error, _: told.append(error))
+    assert producer.flush(30) == 0
+    assert told[0].code() == KafkaError.TOPIC_EXCEPTION
+
+
+def test_records_time_out_where_nobody_answers() -> None:
+    producer = Producer({"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 500})
+    told: list[Any] = []
+    producer.produce("t", b"x", on_delivery=lambda error, _: told.append(error))
+    assert producer.flush(20) == 0
+    assert told[0].code() == KafkaError._MSG_TIMED_OUT
+    producer.close(5)
+
+
+def test_flush_says_what_is_left_when_its_time_is_over() -> None:
+    producer = Producer({"bootstrap.servers": "127.0.0.1:1"})
+    producer.produce("t", b"x")
+    assert producer.flush(0.05) == 1
+    told: list[Any] = []
+    producer.produce("t", b"x", on_delivery=lambda error, _: told.append(error))
+    producer.purge()
+    producer.poll(0)
+    assert [error.code() for error in told] == [KafkaError._PURGE_QUEUE]
+    assert len(producer) == 0
+    producer.close(5)
+
+
+def test_a_broker_that_is_not_there_is_told_to_error_cb() -> None:
+    told: list[Any] = []
+    producer = Producer({"bootstrap.servers": "127.0.0.1:1", "error_cb": told.append})
+    producer.produce("t", b"x")
+    wait_until(lambda: told, producer)
+    assert any("127.0.0.1:1" in error.str() for error in told)
+    producer.purge()
+    producer.close(5)
+
+
+def test_a_full_queue_is_a_buffer_error_until_reports_are_served(
+    make: Callable[..., Producer],
+) -> None:
+    producer = make(queue_buffering_max_messages=2)
+    for _ in range(2):
+        producer.produce("one", b"x", on_delivery=lambda *_: None)
+    with pytest.raises(BufferError):
+        producer.produce("one", b"x")
+    producer.flush(20)
+    producer.produce("one", b"x")
+
+
+def test_a_producer_that_may_block_serves_reports_meanwhile(
+    make: Callable[..., Producer],
+) -> None:
+    told: list[Any] = []
+    producer = make(queue_buffering_max_messages=10, max_block_ms=20_000)
+    for _ in range(100):
+        producer.produce("one", b"x", on_delivery=lambda error, _: told.append(error))
+    assert producer.flush(20) == 0
+    assert told == [None] * 100
+
+
+def test_a_closed_producer_is_of_no_use(broker: Broker) -> None:
+    with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
+        producer.produce("one", b"x")
+    for call in (
+        lambda: producer.produce("one", b"x"),
+        lambda: producer.poll(0),
+        lambda: producer.flush(0),
+        lambda: producer.produce_arrow("one", pa.record_batch({"value": [b"x"]})),
+    ):
+        with pytest.raises(RuntimeError):
+            call()
+    assert producer.close()
+
+
+def test_no_settings_are_a_type_error() -> None:
+    with pytest.raises(TypeError):
+        Producer()
+    with pytest.raises(TypeError):
+        Producer("localhost:9092")  # type: ignore[arg-type]
+
+
+def test_a_batch_of_dictionaries_marks_those_it_could_not_take(
+    make: Callable[..., Producer],
+) -> None:
+    producer = make(message_max_bytes=1000)
+    messages = [{"value": b"1", "key": b"k"}, {"value": b"x" * 2000}, {"value": b"3"}]
+    assert producer.produce_batch("one", messages) == 2
+    assert messages[1]["_error"].code() == KafkaError.MSG_SIZE_TOO_LARGE  # type: ignore[attr-defined]
+    assert producer.flush(20) == 0
+
+
+def test_interceptors_change_records_and_hear_of_their_outcome(
+    make: Callable[..., Producer],
+) -> None:
+    heard: list[Any] = []
+
+    class Interceptor:
+        def on_send(self, record: Any) -> Any:
+            record.value = record.value.upper()
+            return record
+
+        def on_acknowledgement(self, error: Any, message: Any) -> None:
+            heard.append((error, message.value()))
+
+    class Broken:
+        def on_send(self, record: Any) -> Any:
+            raise LookupError("from an interceptor")
+
+    told: list[bytes] = []
+    producer = make(interceptors=[Interceptor(), Broken()])
+    producer.produce("one", "word", on_delivery=lambda _, message: told.append(message.value()))
+    producer.produce("one", "other")
+    producer.flush(20)
+    assert told == [b"WORD"]
+    assert heard == [(None, b"WORD"), (None, b"OTHER")]
+
+
+def test_statistics_come_as_json_in_librdkafkas_shape(make: Callable[..., Producer]) -> None:
+    told: list[str] = []
+    producer = make(statistics_interval_ms=50, stats_cb=told.append)
+    producer.produce("one", b"x")
+    wait_until(lambda: told and json.loads(told[-1])["txmsgs"] == 1, producer)
+    told_last = json.loads(told[-1])
+    assert told_last["type"] == "producer"
+    assert told_last["topics"]["one"]["partitions"]["0"]["txmsgs"] == 1
+    assert "UP" in {broker["state"] for broker in told_last["brokers"].values()}
+
+
+def test_metrics_have_javas_names(make: Callable[..., Producer]) -> None:
+    producer = make(client_id="me")
+    for _ in range(50):
+        producer.produce("one", b"x" * 50)
+    producer.flush(20)
+    metrics = producer.metrics()
+    assert metrics["producer-metrics:record-send-total:{client-id=me}"] == 50
+    assert metrics["producer-topic-metrics:record-send-total:{client-id=me, topic=one}"] == 50
+    for name in ("batch-size-avg", "record-queue-time-avg", "request-latency-max"):
+        assert float(metrics[f"producer-metrics:{name}:{{client-id=me}}"]) > 0
+
+
+def test_the_cluster_can_be_looked_at(make: Callable[..., Producer]) -> None:
+    producer = make()
+    assert len(producer.list_topics("t", 20).topics["t"].partitions) == 3
+    assert producer.cluster_id(20)
+
+
+def test_rows_go_where_their_keys_belong(make: Callable[..., Producer]) -> None:
+    producer = make()
+    keys = [b"key %d" % (i % 11) for i in range(1000)]
+    offsets: dict[int, int] = {}
+    for partition in range(3):
+        producer.produce(
+            "t",
+            b"before",
+            partition=partition,
+            on_delivery=lambda _, message: offsets.update({message.partition(): message.offset()}),
+        )
+    producer.flush(20)
+    told: list[tuple[Any, int]] = []
+    rows = pa.record_batch({"key": keys, "value": [b"%d" % i for i in range(1000)]})
+    assert (
+        producer.produce_arrow("t", rows, lambda error, count: told.append((error, count))) == 1000
+    )
+    assert producer.flush(20) == 0
+    assert {error for error, _ in told} == {None}
+    assert sum(count for _, count in told) == 1000
+    before = dict(offsets)
+    for partition in range(3):
+        producer.produce(
+            "t",
+            b"after",
+            partition=partition,
+            on_delivery=lambda _, message: offsets.update({message.partition(): message.offset()}),
+        )
+    producer.flush(20)
+    for partition in range(3):
+        expected = sum(murmur2(key) % 3 == partition for key in keys)
+        assert offsets[partition] - before[partition] - 1 == expected
+
+
+def test_rows_that_name_a_missing_partition_are_refused(make: Callable[..., Producer]) -> None:
+    producer = make()
+    rows = pa.record_batch({"value": [b"x"], "partition": [7]})
+    with pytest.raises(ValueError, match="7"):
+        producer.produce_arrow("t", rows)
+    with pytest.raises(TypeError):
+        producer.produce_arrow("t", [b"x"])  # type: ignore[arg-type]
+
+
+def test_ctrl_c_can_interrupt_a_poll(make: Callable[..., Producer]) -> None:
+    import signal
+
+    producer = make()
+    threading.Timer(0.1, lambda: signal.raise_signal(signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        producer.poll(20)
+
+
+class TestTransactions:
+    def test_produce_needs_a_transaction(self, make: Callable[..., Producer]) -> None:
+        producer = make(transactional_id="needs-one")
+        for prepare in (lambda: None, lambda: producer.init_transactions(20)):
+            prepare()
+            with pytest.raises(KafkaException) as refused:
+                producer.produce("t", b"x")
+            assert refused.value.args[0].code() == KafkaError._STATE
+
+    def test_many_transactions_one_after_the_other(self, make: Callable[..., Producer]) -> None:
+        producer = make(transactional_id="many")
+        producer.init_transactions(20)
+        told: list[Any] = []
+        for number in range(6):
+            producer.begin_transaction()
+            for _ in range(10):
+                producer.produce("t", b"x", on_delivery=lambda error, _: told.append(error))
+            if number % 2:
+                producer.abort_transaction(20)
+            else:
+                producer.send_offsets_to_transaction(
+                    [TopicPartition("t", 0, number)], ConsumerGroupMetadata("of-many"), 20
+                )
+                producer.commit_transaction(20)
+        assert len(told) == 60
+        assert told.count(None) >= 30
+
+    def test_the_older_of_two_producers_is_fenced(self, make: Callable[..., Producer]) -> None:
+        older, newer = make(transactional_id="two"), make(transactional_id="two")
+        older.init_transactions(20)
+        older.begin_transaction()
+        older.produce("t", b"x")
+        newer.init_transactions(20)
+        with pytest.raises(KafkaException) as fenced:
+            older.commit_transaction(20)
+        assert fenced.value.args[0].fatal()
+        with pytest.raises(KafkaException):
+            older.produce("t", b"x")
+
+    def test_calls_out_of_order_are_refused(self, make: Callable[..., Producer]) -> None:
+        producer = make(transactional_id="order")
+        for call in (producer.begin_transaction, producer.commit_transaction):
+            with pytest.raises(KafkaException) as refused:
+                call()
+            assert refused.value.args[0].code() == KafkaError._STATE
+
+    def test_without_a_transactional_id_there_are_none(self, make: Callable[..., Producer]) -> None:
+        with pytest.raises(KafkaException) as refused:
+            make().init_transactions(5)
+        assert refused.value.args[0].code() == KafkaError._NOT_CONFIGURED
+
+    def test_an_empty_transaction_can_be_committed_and_aborted(
+        self, make: Callable[..., Producer]
+    ) -> None:
+        producer = make(transactional_id="empty")
+        producer.init_transactions(20)
+        producer.begin_transaction()
+        producer.commit_transaction(20)
+        producer.begin_transaction()
+        producer.abort_transaction(20)
