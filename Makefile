@@ -22,8 +22,9 @@ test: .venv/.installed
 # Three nodes under faults for minutes; the seed decides what happens.
 SEED ?= 1
 MINUTES ?= 10
+CLIENTS ?= confluent-kafka
 chaos: .venv/.installed
-	$(BIN)/python -m tests.cluster.chaos --seed $(SEED) --minutes $(MINUTES)
+	$(BIN)/python -m tests.cluster.chaos --seed $(SEED) --minutes $(MINUTES) --clients $(CLIENTS)
 
 check: .venv/.installed
 	$(BIN)/ruff format --check src tests bench setup.py

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.cluster.chaos.clients import by_name
 from tests.cluster.chaos.run import ChaosRun
 from tests.cluster.node import BARNABAS, KAFKA, Program
 
@@ -22,7 +23,11 @@ DURATION_S = float(os.environ.get("BARNABAS_CHAOS_S", "20"))
         pytest.param(KAFKA, id="kafka", marks=pytest.mark.peer),
     ],
 )
-def test_a_cluster_keeps_its_promises_whatever_happens(program: Program, tmp_path: Path) -> None:
-    chaos = ChaosRun(tmp_path, [program] * 3, seed=SEED, duration_s=DURATION_S)
+@pytest.mark.parametrize("library", ["confluent-kafka", "barnabas"])
+def test_a_cluster_keeps_its_promises_whatever_happens(
+    program: Program, library: str, tmp_path: Path
+) -> None:
+    clients = by_name(library)
+    chaos = ChaosRun(tmp_path, [program] * 3, seed=SEED, duration_s=DURATION_S, clients=clients)
     chaos.run()
     assert not chaos.findings, chaos.report
