@@ -24,6 +24,10 @@ from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
 from barnabas.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
+from barnabas.wire.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterResponse,
+)
 from barnabas.wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from barnabas.wire.messages.list_groups import ListedGroup, ListGroupsResponse
 from barnabas.wire.messages.list_offsets import (
@@ -207,6 +211,33 @@ async def test_a_controller_that_moved_is_reached_by_the_next_try() -> None:
     answers = in_turn(created(ErrorCode.NOT_CONTROLLER), created())
     async with administered(ScriptedBroker({ApiKey.CREATE_TOPICS: answers})) as admin:
         assert (await admin.create_topics([NewTopic("a", 1, 1)])).all() == {"a": None}
+
+
+@on_a_loop
+async def test_of_several_controllers_the_active_one_is_asked() -> None:
+    follower = ScriptedBroker({ApiKey.CREATE_TOPICS: created(ErrorCode.NOT_CONTROLLER)}, node_id=1)
+    leader = ScriptedBroker({ApiKey.CREATE_TOPICS: created()}, node_id=2)
+    both = [follower, leader]
+    for controller in both:
+        del controller.answers[ApiKey.METADATA]
+        controller.answers[ApiKey.DESCRIBE_CLUSTER] = lambda request: DescribeClusterResponse(
+            endpoint_type=request.endpoint_type,
+            cluster_id="castle",
+            controller_id=leader.node_id,
+            brokers=[
+                DescribeClusterBroker(broker_id=each.node_id, host=HOST, port=each.port)
+                for each in both
+            ],
+        )
+        await controller.start()
+    settings = AdminSettings(bootstrap_controllers=(follower.endpoint,), retry_backoff_ms=5)
+    async with AioAdminClient(settings) as admin:
+        for number in range(3):
+            (await admin.create_topics([NewTopic(f"t{number}", 1, 1)])).all()
+        assert len(follower.asked(ApiKey.CREATE_TOPICS)) <= 2
+        assert [node.id for node in (await admin.describe_cluster()).nodes] == [1, 2]
+    for controller in both:
+        await controller.stop()
 
 
 @on_a_loop

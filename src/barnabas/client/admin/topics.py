@@ -102,28 +102,27 @@ class TopicCalls(Calls):
         """Create topics, or only see whether they could be."""
         require_list("new_topics", new_topics, NewTopic)
         deadline = self._deadline(request_timeout)
-        request = CreateTopicsRequest(
-            topics=[_creatable(topic) for topic in new_topics],
-            timeout_ms=self._wait_ms(operation_timeout, deadline),
-            validate_only=validate_only,
-        )
-        return self._create_topics(request, deadline)
+        wait_ms = self._wait_ms(operation_timeout, deadline)
+        creatable = [_creatable(topic) for topic in new_topics]
+        return self._create_topics(creatable, validate_only, wait_ms, deadline)
 
     async def _create_topics(
-        self, request: CreateTopicsRequest, deadline: Deadline
+        self, topics: list[CreatableTopic], validate_only: bool, wait_ms: int, deadline: Deadline
     ) -> Results[str, None]:
-        wanted = list(request.topics)
-
         async def exchange(node: int | None, names: list[str]) -> Mapping[str, KafkaError | None]:
             left = set(names)
-            request.topics = [topic for topic in wanted if topic.name in left]
+            request = CreateTopicsRequest(
+                topics=[topic for topic in topics if topic.name in left],
+                timeout_ms=wait_ms,
+                validate_only=validate_only,
+            )
             response = await self._routes.ask(request, node, deadline=deadline)
             return {
                 topic.name: outcome_of(topic.error_code, topic.error_message)
                 for topic in response.topics
             }
 
-        names = [topic.name for topic in wanted]
+        names = [topic.name for topic in topics]
         return Results(await self._routes.by_controller(names, exchange, deadline))
 
     def delete_topics(

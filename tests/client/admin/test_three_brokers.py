@@ -1,0 +1,82 @@
+"""Several brokers: requests go to the right one, also when one of them dies."""
+
+from collections.abc import Callable, Iterator
+from time import monotonic, sleep
+
+import pytest
+
+from barnabas import ElectionType, TopicCollection, TopicPartition
+from barnabas.admin import (
+    AdminClient,
+    ConfigResource,
+    KafkaError,
+    NewTopic,
+    OffsetSpec,
+)
+from barnabas.testing import Cluster
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster(brokers=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def admin(cluster: Cluster) -> Iterator[AdminClient]:
+    with AdminClient({"bootstrap.servers": cluster.bootstrap_servers}) as admin:
+        yield admin
+
+
+def soon(holds: Callable[[], bool], what: str) -> None:
+    deadline_s = monotonic() + 20
+    while not holds():
+        assert monotonic() < deadline_s, f"never: {what}"
+        sleep(0.05)
+
+
+def replicas(admin: AdminClient, topic: str) -> list[list[int]]:
+    described = admin.describe_topics(TopicCollection([topic]))[topic].result(10)
+    return [[node.id for node in partition.replicas] for partition in described.partitions]
+
+
+def test_every_broker_answers_for_itself(admin: AdminClient) -> None:
+    resources = [ConfigResource("broker", str(broker)) for broker in range(3)]
+    answers = admin.describe_configs(resources)
+    ids = [answers[each].result(10)["node.id"].value for each in resources]
+    assert ids == ["0", "1", "2"]
+    assert sorted(admin.describe_log_dirs([0, 1, 2])) == [0, 1, 2]
+    spoken = admin.describe_api_versions().result(10).all()
+    assert sorted(node.id for node in spoken) == [0, 1, 2]
+
+
+def test_partitions_move_and_their_leaders_are_elected(admin: AdminClient, name: str) -> None:
+    new = NewTopic(name, replica_assignment=[[0], [1], [2]])
+    admin.create_topics([new])[name].result(10)
+    moved = TopicPartition(name, 0)
+    admin.alter_partition_reassignments({moved: [1, 2]})[moved].result(10)
+    soon(lambda: not admin.list_partition_reassignments().result(10), "the move is done")
+    soon(lambda: replicas(admin, name) == [[1, 2], [1], [2]], "partition 0 is on 1 and 2")
+    told = admin.elect_leaders(ElectionType.PREFERRED, [moved]).result(10)
+    assert told[moved] in (None, KafkaError.ELECTION_NOT_NEEDED)
+
+
+def test_offsets_of_all_leaders_come_from_each_of_them(admin: AdminClient, name: str) -> None:
+    new = NewTopic(name, replica_assignment=[[0], [1], [2]])
+    admin.create_topics([new])[name].result(10)
+    asked = {TopicPartition(name, index): OffsetSpec.latest() for index in range(3)}
+    found = admin.list_offsets(asked)
+    assert [future.result(10).offset for future in found.values()] == [0, 0, 0]
+
+
+def test_a_dead_broker_is_worked_around(cluster: Cluster, admin: AdminClient, name: str) -> None:
+    new = NewTopic(name, replica_assignment=[[2, 0, 1], [0, 1, 2]])
+    admin.create_topics([new])[name].result(10)
+    cluster.kill(2)
+    asked = {TopicPartition(name, index): OffsetSpec.latest() for index in range(2)}
+    found = admin.list_offsets(asked, request_timeout=30)
+    assert [future.result(30).offset for future in found.values()] == [0, 0]
+    assert name in admin.list_topics(timeout=10).topics
+    away = ConfigResource("broker", "2")
+    assert admin.describe_configs([away], request_timeout=2)[away].exception(10) is not None
+    cluster.restart(2)
