@@ -44,7 +44,38 @@ class GroupMetadata:
         return str(self.id)
 
 
+@dataclass(slots=True, frozen=True)
+class GroupListing:
+    """A group in a list, in the broker's words: "Classic", "Consumer", "Share" and the like."""
+
+    group_id: str
+    type: str
+    protocol_type: str
+    state: str
+
+
 class GroupMetadataCalls(Calls):
+    def list_group_listings(
+        self, *, request_timeout: float = UNSET
+    ) -> Coroutine[Any, Any, list[GroupListing]]:
+        """The groups of every type, without their members."""
+        return self._list_group_listings(self._deadline(request_timeout))
+
+    async def _list_group_listings(self, deadline: Deadline) -> list[GroupListing]:
+        told = await asyncio.gather(
+            *(
+                self._routes.ask(ListGroupsRequest(), broker, deadline=deadline)
+                for broker in await self._routes.brokers(deadline)
+            )
+        )
+        for listed in told:
+            raise_failure(listed.error_code)
+        return [
+            GroupListing(group.group_id, group.group_type, group.protocol_type, group.group_state)
+            for listed in told
+            for group in listed.groups
+        ]
+
     def list_groups(
         self, group: str | None = None, timeout: float = UNSET
     ) -> Coroutine[Any, Any, list[GroupMetadata]]:

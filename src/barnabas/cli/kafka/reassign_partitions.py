@@ -1,0 +1,365 @@
+"""kafka-reassign-partitions: move partitions to other brokers and replicas to other directories."""
+
+import json
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from typing import TYPE_CHECKING
+
+from barnabas.cli.kafka.failing import reasons
+from barnabas.cli.kafka.options import Flat, connect, is_given
+from barnabas.cli.work.refused import Refused
+
+if TYPE_CHECKING:
+    from barnabas.cli.work.reassignments import Assignment, Move, Target
+    from barnabas.client.admin import AioAdminClient
+    from barnabas.client.admin.log_dirs import TopicPartitionReplica
+    from barnabas.client.errors import KafkaError
+    from barnabas.client.values import Partition
+
+ACTIONS = ("generate", "execute", "verify", "cancel", "list")
+REQUIRED: dict[str, tuple[str, ...]] = {
+    "generate": ("topics-to-move-json-file", "broker-list"),
+    "execute": ("reassignment-json-file",),
+    "verify": ("reassignment-json-file",),
+    "cancel": ("reassignment-json-file",),
+    "list": (),
+}
+PERMITTED: dict[str, tuple[str, ...]] = {
+    "generate": ("disable-rack-aware",),
+    "execute": (
+        "additional",
+        "throttle",
+        "replica-alter-log-dirs-throttle",
+        "timeout",
+        "disallow-replication-factor-change",
+    ),
+    "verify": ("preserve-throttles",),
+    "cancel": ("bootstrap-controller", "preserve-throttles", "timeout"),
+    "list": ("bootstrap-controller",),
+}
+START_TIMEOUT_MS = 10_000
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options()
+    chosen = options.parse(arguments)
+    action = _check(options, chosen)
+    act = {
+        "generate": _generate,
+        "execute": _execute,
+        "verify": _verify,
+        "cancel": _cancel,
+        "list": _list,
+    }[action]
+    with reasons(lambda why: print(f"Error: {why}")):
+        try:
+            connect(chosen).ask(lambda admin: act(admin, chosen))
+        except Terse as why:
+            print(why)
+            return 1
+    return 0
+
+
+class Terse(Exception):  # noqa: N818 - it is no fault of the program's
+    """What is told without "Error:" before it."""
+
+
+def _options() -> Flat:
+    options = Flat(
+        "kafka-reassign-partitions",
+        "This tool helps to move topic partitions between replicas.",
+    )
+    options.connection(controllers=True)
+    options.flag("--generate", "Propose where partitions could be.")
+    options.flag("--execute", "Begin the moves that --reassignment-json-file names.")
+    options.flag("--verify", "See whether they are done, and take away their throttles.")
+    options.flag("--cancel", "Cancel them.")
+    options.flag("--list", "List all moves under way.")
+    options.value(
+        "--reassignment-json-file",
+        "file",
+        'Where partitions are to be: {"version": 1, "partitions": [{"topic": ..., "partition": 1, '
+        '"replicas": [1, 2], "log_dirs": ["any", "/path"]}]}.',
+    )
+    options.value(
+        "--topics-to-move-json-file",
+        "file",
+        'The topics to move: {"version": 1, "topics": [{"topic": ...}]}.',
+    )
+    options.value("--broker-list", "0,1,2", "The brokers to move them to.")
+    options.flag("--disable-rack-aware", "Propose without regard to racks.")
+    options.value("--throttle", "bytes/s", "What moves between brokers may take.", type=int)
+    options.value(
+        "--replica-alter-log-dirs-throttle",
+        "bytes/s",
+        "What moves between directories may take.",
+        type=int,
+    )
+    options.value(
+        "--timeout", "ms", f"How long moves may take to begin. ({START_TIMEOUT_MS})", type=int
+    )
+    options.flag("--additional", "Begin them beside others, or change a throttle.")
+    options.flag("--preserve-throttles", "Leave the throttles as they are.")
+    options.flag("--disallow-replication-factor-change", "Refuse another number of copies.")
+    return options
+
+
+def _check(options: Flat, chosen: Namespace) -> str:
+    action = options.one_of(chosen, *ACTIONS)
+    if action is None:
+        names = ", ".join(f"--{each}" for each in ACTIONS)
+        options.refuse(f"Command must include exactly one action: {names}")
+    if chosen.bootstrap_server and chosen.bootstrap_controller:
+        options.refuse("Please don't specify both --bootstrap-server and --bootstrap-controller")
+    if not chosen.bootstrap_server and not chosen.bootstrap_controller:
+        options.refuse("Please specify either --bootstrap-server or --bootstrap-controller")
+    options.require(chosen, *REQUIRED[action])
+    possible = {name for table in (REQUIRED, PERMITTED) for each in table.values() for name in each}
+    for name in sorted(possible - {*REQUIRED[action], *PERMITTED[action]}):
+        if is_given(chosen, name):
+            options.refuse(f'Option "[{name}]" can\'t be used with action "[{action}]"')
+    return action
+
+
+async def _generate(admin: "AioAdminClient", chosen: Namespace) -> None:
+    from barnabas.cli.work import reassignments as work
+
+    try:
+        brokers = [int(each) for each in chosen.broker_list.split(",")]
+    except ValueError:
+        raise Refused(f"--broker-list expects numbers, not {chosen.broker_list}") from None
+    if twice := sorted({each for each in brokers if brokers.count(each) > 1}):
+        raise Refused(f"Broker list contains duplicate entries: {','.join(map(str, twice))}")
+    topics = work.read_topics(chosen.topics_to_move_json_file)
+    current = await work.current_assignment(admin, topics)
+    proposed = await work.propose(admin, topics, brokers, by_rack=not chosen.disable_rack_aware)
+    directories = await work.directories_of(admin, current)
+    print(f"Current partition replica assignment\n{_json(current, directories)}\n")
+    print(f"Proposed partition reassignment configuration\n{_json(proposed, {})}")
+
+
+async def _execute(admin: "AioAdminClient", chosen: Namespace) -> None:
+    from barnabas.cli.work import reassignments as work
+
+    target = work.read_target(chosen.reassignment_json_file)
+    work.require_possible(target)
+    moves = await work.under_way(admin)
+    if moves and not chosen.additional:
+        raise Terse(
+            "Cannot execute because there is an existing partition assignment.  Use --additional "
+            "to override this and create a new partition assignment in addition to the existing "
+            "one. The --additional flag can also be used to change the throttle by resubmitting "
+            "the current reassignment."
+        )
+    await work.require_brokers(admin, target)
+    current = await work.current_of(admin, target.replicas)
+    directories = await work.directories_of(admin, current)
+    print(f"Current partition replica assignment\n\n{_json(current, directories)}\n")
+    print("Save this to use as the --reassignment-json-file option during rollback")
+    await _throttle(admin, chosen, target, current)
+    failures = await work.start(
+        admin, target, keep_factor=chosen.disallow_replication_factor_change
+    )
+    if failures:
+        raise Terse(f"Error reassigning partition(s):\n{_failures(failures)}")
+    print(
+        f"Successfully started partition reassignment{_s(target.replicas)} for "
+        f"{_names(target.replicas)}"
+    )
+    await _move_directories(admin, target.directories, chosen)
+
+
+async def _throttle(
+    admin: "AioAdminClient", chosen: Namespace, target: "Target", current: "Assignment"
+) -> None:
+    from barnabas.cli.work.reassignments import under_way
+    from barnabas.cli.work.throttles import throttle, throttle_directories
+
+    rate, directory_rate = chosen.throttle, chosen.replica_alter_log_dirs_throttle
+    if rate is None and directory_rate is None:
+        return
+    print(
+        "Warning: You must run --verify periodically, until the reassignment completes, to ensure "
+        "the throttle is removed."
+    )
+    if rate is not None:
+        await throttle(admin, current, target.replicas, await under_way(admin), rate)
+        print(f"The inter-broker throttle limit was set to {rate} B/s")
+    if directory_rate is not None:
+        brokers = {replica.broker_id for replica in target.directories}
+        await throttle_directories(admin, brokers, directory_rate)
+        print(f"The replica-alter-dir throttle limit was set to {directory_rate} B/s")
+
+
+async def _verify(admin: "AioAdminClient", chosen: Namespace) -> None:
+    from barnabas.cli.work import reassignments as work
+
+    target = work.read_target(chosen.reassignment_json_file)
+    moves = await work.under_way(admin)
+    print("Status of partition reassignment:")
+    for (topic, index), each in (await work.standings(admin, target, moves)).items():
+        if not each.is_done:
+            print(f"Reassignment of partition {topic}-{index} is still in progress.")
+        elif each.current == each.target:
+            print(f"Reassignment of partition {topic}-{index} is completed.")
+        else:
+            print(
+                f"There is no active reassignment of partition {topic}-{index}, but replica set is "
+                f"{_ids(each.current)} rather than {_ids(each.target)}."
+            )
+    directory_moves = await work.directory_moves(admin, target.directories)
+    print("\n".join(_move_line(*each) for each in sorted(directory_moves.items(), key=_by_broker)))
+    is_moving = any(
+        each.state in (work.MoveState.ACTIVE, work.MoveState.ELSEWHERE)
+        for each in directory_moves.values()
+    )
+    if not moves and not is_moving and not chosen.preserve_throttles:
+        await _clear_throttles(admin, target)
+
+
+async def _cancel(admin: "AioAdminClient", chosen: Namespace) -> None:
+    from barnabas.cli.work import reassignments as work
+
+    target = work.read_target(chosen.reassignment_json_file)
+    moves = await work.under_way(admin)
+    active = [each for each in sorted(target.replicas) if each in moves]
+    if active:
+        failures = await work.cancel(admin, active)
+        if failures:
+            raise Terse(
+                f"Error cancelling partition reassignment{_s(failures)} for:\n{_failures(failures)}"
+            )
+        print(f"Successfully cancelled partition reassignment{_s(active)} for: {_names(active)}")
+    else:
+        print("None of the specified partition reassignments are active.")
+    back = {
+        replica: move.current
+        for replica, move in (await work.directory_moves(admin, target.directories)).items()
+        if move.current and move.state in (work.MoveState.ACTIVE, work.MoveState.ELSEWHERE)
+    }
+    if back:
+        await _move_directories(admin, back, chosen)
+    else:
+        print("None of the specified partition moves are active.", end="")
+    if not chosen.preserve_throttles:
+        await _clear_throttles(admin, target)
+
+
+async def _list(admin: "AioAdminClient", _chosen: Namespace) -> None:
+    from barnabas.cli.work.reassignments import under_way
+
+    moves = await under_way(admin)
+    if not moves:
+        print("No partition reassignments found.")
+        return
+    print("Current partition reassignments:")
+    for (topic, index), move in moves.items():
+        adding = f" adding: {_ids(move.adding_replicas)}." if move.adding_replicas else ""
+        removing = f" removing: {_ids(move.removing_replicas)}." if move.removing_replicas else ""
+        print(f"{topic}-{index}: replicas: {_ids(move.replicas)}.{adding}{removing}")
+
+
+async def _move_directories(
+    admin: "AioAdminClient",
+    directories: "Mapping[TopicPartitionReplica, str]",
+    chosen: Namespace,
+) -> None:
+    from barnabas.cli.work.reassignments import move_directories
+
+    if not directories:
+        return
+    timeout_ms = START_TIMEOUT_MS if chosen.timeout is None else chosen.timeout
+    late = await move_directories(admin, directories, timeout_ms)
+    for replica, path in sorted(directories.items(), key=_by_broker):
+        if replica not in late:
+            print(
+                f"Successfully started moving log directory to {path} for replica "
+                f"{replica.topic}-{replica.partition} with broker {replica.broker_id} "
+            )
+    if late:
+        names = ",".join(_replica(each) for each in late)
+        raise Terse(f"Timed out before log directory move{_s(late)} could be started for: {names}")
+
+
+async def _clear_throttles(admin: "AioAdminClient", target: "Target") -> None:
+    from barnabas.cli.work.throttles import clear_brokers, clear_topics
+
+    live = {node.id for node in (await admin.describe_cluster()).nodes}
+    brokers = sorted(live.union(*target.replicas.values()))
+    print(f"Clearing broker-level throttles on broker{_s(brokers)} {_ids(brokers)}")
+    await clear_brokers(admin, brokers)
+    topics = target.topics
+    print(f"Clearing topic-level throttles on topic{_s(topics)} {','.join(topics)}")
+    await clear_topics(admin, topics)
+
+
+def _move_line(replica: "TopicPartitionReplica", move: "Move") -> str:
+    from barnabas.cli.work.reassignments import MoveState
+
+    named = f"Partition {replica.topic}-{replica.partition}"
+    match move.state:
+        case MoveState.NO_DIRECTORY:
+            return (
+                f"{named} is not found in any live log dir on broker {replica.broker_id}. There is "
+                "likely an offline log directory on the broker."
+            )
+        case MoveState.ACTIVE:
+            return f"Reassignment of replica {_replica(replica)} is still in progress."
+        case MoveState.ELSEWHERE:
+            return (
+                f"{named} on broker {replica.broker_id} is being moved to log dir {move.future} "
+                f"instead of {move.target}."
+            )
+        case MoveState.CANCELLED:
+            return (
+                f"{named} on broker {replica.broker_id} is not being moved from log dir "
+                f"{move.current} to {move.target}."
+            )
+        case MoveState.COMPLETED:
+            return f"Reassignment of replica {_replica(replica)} completed successfully."
+
+
+def _json(assignment: "Assignment", directories: "Mapping[TopicPartitionReplica, str]") -> str:
+    from barnabas.client.admin.log_dirs import TopicPartitionReplica
+
+    partitions = [
+        {
+            "topic": topic,
+            "partition": index,
+            "replicas": ids,
+            "log_dirs": [
+                directories.get(TopicPartitionReplica(topic, index, each), "any") for each in ids
+            ],
+        }
+        for (topic, index), ids in sorted(assignment.items())
+    ]
+    return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"))
+
+
+def _failures(failures: "Mapping[Partition, KafkaError]") -> str:
+    from barnabas.cli.kafka.wording import java_message
+
+    return "\n".join(
+        f"{topic}-{index}: {java_message(failures[topic, index])}"
+        for topic, index in sorted(failures)
+    )
+
+
+def _names(partitions: "Iterable[Partition]") -> str:
+    return ",".join(f"{topic}-{index}" for topic, index in sorted(partitions))
+
+
+def _replica(replica: "TopicPartitionReplica") -> str:
+    return f"{replica.topic}-{replica.partition}-{replica.broker_id}"
+
+
+def _by_broker(item: "tuple[TopicPartitionReplica, object]") -> tuple[int, str, int]:
+    return item[0].broker_id, item[0].topic, item[0].partition
+
+
+def _ids(ids: Iterable[int]) -> str:
+    return ",".join(map(str, ids))
+
+
+def _s(items: Sized) -> str:
+    return "" if len(items) == 1 else "s"
