@@ -175,7 +175,7 @@ class _Outbox:
         while self._waiting and self._waiting[0].answered_ns:
             first = self._waiting.popleft()
             if first.outgoing is not None:
-                self._end.send(with_regions(first.outgoing))
+                self._end.send([with_regions(first.outgoing)])
 
 
 def with_regions(outgoing: Outgoing) -> bytes:

@@ -8,7 +8,7 @@ process closes its connections; a host that lost its power says nothing until it
 
 import errno
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
@@ -74,6 +74,7 @@ class Network:
         _: object,
         host: str,
         port: int,
+        _prepare: object,
         connected: Callable[[Any], None],
         failed: Callable[[OSError], None],
     ) -> "Dial":
@@ -107,7 +108,7 @@ class Network:
             broken.add_done_callback(lambda _: end.close())
             timeout.cancel()
 
-        dial = self.dial(None, host, port, connected, tell)
+        dial = self.dial(None, host, port, None, connected, tell)
         timeout = self.loop.call_later(1.0, tell, TimeoutError(errno.ETIMEDOUT, "no answer"))
         try:
             await broken
@@ -270,10 +271,10 @@ class End:
         self.pipe = _Pipe(self._network, self, other)
         other.pipe = _Pipe(self._network, other, self)
 
-    def send(self, frame: bytes | bytearray) -> None:
-        """One frame, with its length before it."""
+    def send(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:
+        """The parts of one frame, which begins with its length."""
         if not self.is_closed:
-            self.pipe.put(bytes(frame))
+            self.pipe.put(b"".join(parts))
 
     def close(self) -> None:
         """Hang up; the other end hears of it behind what was sent."""
