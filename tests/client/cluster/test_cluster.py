@@ -203,6 +203,8 @@ async def test_a_description_is_of_the_moment_and_not_kept() -> None:
         assert len(one.topics[0].partitions) == 2
         assert not broker.asked(ApiKey.METADATA)[1].allow_auto_topic_creation
         assert cluster.metadata.topics == {}
+        _, _, address = await cluster.describe_and_who(None, timeout_ms=1_000)
+        assert address == f"127.0.0.1:{broker.port}"
 
 
 # Asking

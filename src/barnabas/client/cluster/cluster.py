@@ -13,7 +13,7 @@ from typing import Any
 from barnabas.client.cluster.coordinators import Coordinator, Coordinators
 from barnabas.client.cluster.failures import told_by_network
 from barnabas.client.cluster.metadata import Metadata, TopicInfo
-from barnabas.client.cluster.nodes import Nodes
+from barnabas.client.cluster.nodes import Node, Nodes
 from barnabas.client.cluster.patience import Deadline
 from barnabas.client.cluster.watch import ControllerWatch, Watch
 from barnabas.client.errors import KafkaError, KafkaException, fail, told_by_broker
@@ -87,7 +87,8 @@ class Cluster:
         """
         deadline = Deadline.after(timeout_ms or self._settings.request_timeout_ms)
         if to is None:
-            return await self._ask_anybody(request, deadline, newest_version)
+            _, response = await self._ask_anybody(request, deadline, newest_version)
+            return response
         node = self._nodes.get(to)
         if node is None:
             await self._watch.answered(deadline)
@@ -178,12 +179,16 @@ class Cluster:
         to: int | None = None,
     ) -> MetadataResponse:
         """What a broker says of these topics, or of all; nothing of it is kept."""
-        named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
-        request = MetadataRequest(topics=named, allow_auto_topic_creation=create)
-        response: MetadataResponse = await self.ask(request, to, timeout_ms=timeout_ms)
-        if response.error_code:
-            raise KafkaException(told_by_broker(response.error_code))
-        return response
+        request = _question(topics, create=create)
+        return _checked(await self.ask(request, to, timeout_ms=timeout_ms))
+
+    async def describe_and_who(
+        self, topics: Iterable[str] | None, *, timeout_ms: int
+    ) -> tuple[MetadataResponse, int, str]:
+        """The same of whoever answers first, with its id (-1 if that is not known) and address."""
+        request = _question(topics, create=False)
+        node, response = await self._ask_anybody(request, Deadline.after(timeout_ms), None)
+        return _checked(response), node.node_id, str(node)
 
     async def topic(self, name: str, *, deadline: Deadline) -> TopicInfo:
         """A topic, which is wanted from now on, once the cluster knows it.
@@ -210,12 +215,23 @@ class Cluster:
 
     async def _ask_anybody(
         self, request: Message, deadline: Deadline, newest_version: int | None
-    ) -> Any:
+    ) -> tuple[Node, Any]:
         failures: dict[str, OSError] = {}
         while True:
             node = await self._nodes.anybody(deadline)
             try:
-                return await node.ask(request, deadline.left_ms(), "", newest_version)
+                return node, await node.ask(request, deadline.left_ms(), "", newest_version)
             except OSError as failure:
                 failures[str(node)] = failure
             await self._nodes.pause(failures, deadline)
+
+
+def _question(topics: Iterable[str] | None, *, create: bool) -> MetadataRequest:
+    named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+    return MetadataRequest(topics=named, allow_auto_topic_creation=create)
+
+
+def _checked(response: MetadataResponse) -> MetadataResponse:
+    if response.error_code:
+        raise KafkaException(told_by_broker(response.error_code))
+    return response
