@@ -15,7 +15,7 @@ from barnabas.client.admin.enums import (
     ScramMechanism,
 )
 from barnabas.client.admin.features import FeatureMetadata, FeatureUpdate, UpgradeType, VersionRange
-from barnabas.client.admin.group_metadata import GroupMember, GroupMetadata
+from barnabas.client.admin.group_metadata import GroupListing, GroupMember, GroupMetadata
 from barnabas.client.admin.group_values import (
     ConsumerGroupDescription,
     ConsumerGroupListing,
@@ -118,6 +118,7 @@ __all__ = [
     "FeatureMetadata",
     "FeatureUpdate",
     "FencedProducer",
+    "GroupListing",
     "GroupMember",
     "GroupMetadata",
     "KafkaError",

@@ -16,7 +16,7 @@ from barnabas.client.admin.cluster import DescribeClusterResult
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
 from barnabas.client.admin.enums import ElectionType
 from barnabas.client.admin.features import FeatureMetadata, FeatureUpdate
-from barnabas.client.admin.group_metadata import GroupMetadata
+from barnabas.client.admin.group_metadata import GroupListing, GroupMetadata
 from barnabas.client.admin.group_values import ConsumerGroupDescription, ListConsumerGroupsResult
 from barnabas.client.admin.log_dirs import (
     LogDirDescription,
@@ -133,6 +133,9 @@ class AdminClient(PlainClient):
             stacklevel=2,
         )
         return self._now(self._core.list_groups(group, timeout))
+
+    def list_group_listings(self, **kwargs: Any) -> "Future[list[GroupListing]]":
+        return self._one(self._core.list_group_listings(**kwargs))
 
     def list_consumer_groups(self, **kwargs: Any) -> "Future[ListConsumerGroupsResult]":
         return self._one(self._core.list_consumer_groups(**kwargs))

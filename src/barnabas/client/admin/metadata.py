@@ -64,7 +64,10 @@ class BrokerMetadata:
 
 @dataclass(slots=True, eq=False, repr=False)
 class ClusterMetadata:
-    """`orig_broker_id` and `orig_broker_name` say who told it, where only one can have."""
+    """`orig_broker_id` and `orig_broker_name` say which broker has told it.
+
+    One that was asked by an address of `bootstrap.servers` may not be known by its id.
+    """
 
     cluster_id: str | None = None
     controller_id: int = -1
@@ -89,8 +92,10 @@ class MetadataCalls(Calls):
 
     async def _list_topics(self, topic: str | None, deadline: Deadline) -> ClusterMetadata:
         topics = None if topic is None else [topic]
-        told = await self._routes.cluster.describe(topics, timeout_ms=max(1, deadline.left_ms()))
-        return cluster_metadata(told)
+        told, node_id, address = await self._routes.cluster.describe_and_who(
+            topics, timeout_ms=max(1, deadline.left_ms())
+        )
+        return cluster_metadata(told, node_id, address)
 
     def cluster_id(self, timeout: float = UNSET) -> Coroutine[Any, Any, str | None]:
         """The id the cluster was formatted with."""
@@ -101,17 +106,22 @@ class MetadataCalls(Calls):
         return told.cluster_id
 
 
-def cluster_metadata(told: MetadataResponse) -> ClusterMetadata:
-    """An answer to Metadata as users of `list_topics` know it."""
+def cluster_metadata(
+    told: MetadataResponse, node_id: int = -1, address: str | None = None
+) -> ClusterMetadata:
+    """An answer to Metadata as users of `list_topics` know it, and whose answer it is."""
     brokers = {
         broker.node_id: BrokerMetadata(broker.node_id, broker.host, broker.port, broker.rack)
         for broker in told.brokers
     }
     topics = {topic.name: _topic(topic) for topic in told.topics if topic.name is not None}
     cluster = ClusterMetadata(told.cluster_id, told.controller_id, brokers, topics)
-    if len(brokers) == 1:
-        (origin,) = brokers.values()
+    by_address = {f"{broker.host}:{broker.port}": broker for broker in brokers.values()}
+    origin = brokers.get(node_id) or by_address.get(address or "")
+    if origin is not None:
         cluster.orig_broker_id, cluster.orig_broker_name = origin.id, str(origin)
+    elif address is not None:
+        cluster.orig_broker_name = f"{address}/bootstrap"
     return cluster
 
 
