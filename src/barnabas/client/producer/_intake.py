@@ -139,6 +139,33 @@ class Intake:
         self.refusal = failure
 
 
+# Without the collector, which would look at each of a hundred thousand: the future that it holds
+# does not refer back to it.
+@cython.no_gc
+@cython.freelist(512)
+@cython.cclass
+class Delivery:
+    """A delivery report that settles a future, and then calls back if that is wanted."""
+
+    future: object
+    callback: object
+
+    def __init__(self, future: object, callback: object) -> None:
+        self.future = future
+        self.callback = callback
+
+    def __call__(self, error: object, message: object) -> None:
+        if not self.future.done():
+            if error is None:
+                self.future.set_result(message)
+            else:
+                self.future.set_exception(KafkaException(error))
+                if self.callback is not None:
+                    self.future.exception()  # it is told: nobody has to ask for it
+        if self.callback is not None:
+            self.callback(error, message)
+
+
 @cython.cfunc
 def _bytes(content: object, part: str) -> bytes:
     if content is None:

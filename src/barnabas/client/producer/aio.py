@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from barnabas.client._message import Message
 from barnabas.client.cluster import Deadline
-from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.client.errors import KafkaError
 from barnabas.client.producer import making
-from barnabas.client.producer._intake import Intake
+from barnabas.client.producer._intake import Delivery, Intake
 from barnabas.client.producer.core import Facade, ProducerCore
 from barnabas.client.producer.outbox import OnDelivery, Outbox
 from barnabas.client.producer.statistics import Metrics
@@ -47,6 +47,7 @@ class AioProducer:
         self._on_delivery = _called(settings.on_delivery)
         self._outbox = Outbox(self._accumulator, self._ring)
         self._is_serving = False
+        self._is_due = False  # batches are ready
         self._changed = asyncio.Event()  # something was delivered
         self._is_closed = False
         facade = Facade(self._outbox, self._tell, self._intake.refuse)
@@ -71,7 +72,7 @@ class AioProducer:
         delivery = self._loop.create_future()
         callback = callback or on_delivery
         callback = _called(callback) if callback is not None else self._on_delivery
-        settle = partial(_settle, delivery, callback)
+        settle = Delivery(delivery, callback)
         try:
             self._intake.produce(topic, value, key, partition, settle, None, timestamp, headers)
         except BufferError:
@@ -79,6 +80,8 @@ class AioProducer:
                 self._intake.produce, topic, value, key, partition, settle, None, timestamp, headers
             )
             await self._in_time(attempt, self._settings.max_block_ms)
+        if self._is_due:
+            await asyncio.sleep(0)  # whoever only produces has to let it be sent, too
         return delivery
 
     async def produce_arrow(
@@ -225,7 +228,12 @@ class AioProducer:
         await self.close()
 
     def _wake(self) -> None:
-        self._loop.call_soon(self._core.step)
+        self._is_due = True
+        self._loop.call_soon(self._step)
+
+    def _step(self) -> None:
+        self._is_due = False
+        self._core.step()
 
     def _ring(self) -> None:
         if not self._is_serving:
@@ -269,24 +277,6 @@ class AioProducer:
     def _require_open(self) -> None:
         if self._is_closed:
             raise RuntimeError("Producer has been closed")
-
-
-def _settle(
-    delivery: "asyncio.Future[Message]",
-    callback: Callable[..., object] | None,
-    error: KafkaError | None,
-    message: Message,
-) -> None:
-    if not delivery.done():
-        if error is None:
-            delivery.set_result(message)
-        elif callback is None:
-            delivery.set_exception(KafkaException(error))
-        else:  # it was told; nobody has to hear of it twice
-            delivery.set_exception(KafkaException(error))
-            delivery.exception()
-    if callback is not None:
-        callback(error, message)
 
 
 def _called(callback: Callable[..., Any] | None) -> Callable[..., Any] | None:
