@@ -69,7 +69,7 @@ def test_seeking_makes_what_was_fetched_stale() -> None:
     each = assigned()
     each.begin(5)
     before = each.progress.version
-    each.advance(10, 0, 5)
+    each.advance(10, 0, 5, 500)
     each.begin(3)
     assert each.progress.version == each.progress.live == before + 1
     assert (each.fetch_offset, each.queued_records) == (3, 0)
@@ -102,7 +102,7 @@ def test_a_new_leader_is_asked_whether_it_has_what_was_read() -> None:
     each.begin(5)
     each.led_by(2)
     assert each.state is State.FETCHED, "nothing was read that it could lack"
-    each.advance(10, 2, 5)
+    each.advance(10, 2, 5, 500)
     each.led_by(2)
     assert each.state is State.FETCHED
     each.led_by(3)

@@ -176,7 +176,7 @@ class AioConsumer(AioTap):
         await self._open_core().incremental_unassign(arguments.topic_partitions(partitions))
 
     async def assignment(self) -> list[TopicPartition]:
-        return self._open_core().assigned_list()
+        return self._open_core().queries.assignment()
 
     async def pause(self, partitions: list[TopicPartition]) -> None:
         self._open_core().pause(arguments.topic_partitions(partitions))
@@ -192,13 +192,13 @@ class AioConsumer(AioTap):
 
     async def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """The offset after the last message that was consumed."""
-        return self._open_core().positions(arguments.topic_partitions(partitions))
+        return self._open_core().queries.positions(arguments.topic_partitions(partitions))
 
     async def committed(
         self, partitions: list[TopicPartition], timeout: float = -1
     ) -> list[TopicPartition]:
         places, wait_ms = arguments.topic_partitions(partitions), arguments.milliseconds(timeout)
-        return await self._open_core().committed(places, wait_ms)
+        return await self._open_core().queries.committed(places, wait_ms)
 
     async def commit(
         self,
@@ -229,7 +229,7 @@ class AioConsumer(AioTap):
     ) -> list[TopicPartition]:
         """The first offsets at or after the times that stand in place of offsets, in ms."""
         places, wait_ms = arguments.topic_partitions(partitions), arguments.milliseconds(timeout)
-        return await self._open_core().offsets_for_times(places, wait_ms)
+        return await self._open_core().queries.offsets_for_times(places, wait_ms)
 
     async def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = -1, cached: bool = False
@@ -237,23 +237,25 @@ class AioConsumer(AioTap):
         """The first offset, and the one after the last; cached: as the last fetch told them."""
         core, place = self._open_core(), arguments.topic_partition(partition)
         if cached:
-            return core.cached_watermarks(place)
-        return await core.watermarks(place, arguments.milliseconds(timeout))
+            return core.queries.cached_watermarks(place)
+        return await core.queries.watermarks(place, arguments.milliseconds(timeout))
 
     async def lag(
         self, partitions: list[TopicPartition] | None = None
     ) -> dict[TopicPartition, int]:
         """How many offsets are ahead, by partition (default: all); -1 before that is known."""
         core = self._open_core()
-        return core.lags(None if partitions is None else arguments.topic_partitions(partitions))
+        return core.queries.lags(
+            None if partitions is None else arguments.topic_partitions(partitions)
+        )
 
     # The cluster and the group
 
     async def list_topics(self, topic: str | None = None, timeout: float = -1) -> "ClusterMetadata":
-        return await self._open_core().list_topics(topic, arguments.milliseconds(timeout))
+        return await self._open_core().queries.list_topics(topic, arguments.milliseconds(timeout))
 
     async def cluster_id(self, timeout: float = -1) -> str | None:
-        return await self._open_core().cluster_id(arguments.milliseconds(timeout))
+        return await self._open_core().queries.cluster_id(arguments.milliseconds(timeout))
 
     async def memberid(self) -> str | None:
         return self._open_core().member_id()

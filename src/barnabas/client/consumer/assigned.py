@@ -56,6 +56,8 @@ class Assigned:
         "log_start_offset",
         "progress",
         "queued_records",
+        "received_bytes",
+        "received_records",
         "replica",
         "replica_until_s",
         "requested_offset",
@@ -65,6 +67,7 @@ class Assigned:
         "state",
         "stored",
         "told_code",
+        "unknown_since_s",
     )
 
     def __init__(self, topic: str, partition: int, reset: Reset) -> None:
@@ -85,11 +88,14 @@ class Assigned:
         self.replica_until_s = 0.0
         self.hint: tuple[int, int] | None = None  # leader and epoch, before metadata (KIP-951)
         self.queued_records = 0  # fetched and not yet delivered
+        self.received_records = 0
+        self.received_bytes = 0
         self.high_watermark = OFFSET_INVALID
         self.last_stable_offset = OFFSET_INVALID
         self.log_start_offset = OFFSET_INVALID
         self.eof_offset = OFFSET_INVALID  # the end that the user was told of
         self.told_code = 0  # the error that the user was told of
+        self.unknown_since_s: float | None = None  # no broker knows it
         self.stored: TopicPartition | None = None  # by the user himself
         self.committed_offset = OFFSET_INVALID
 
@@ -166,12 +172,15 @@ class Assigned:
 
     # What came
 
-    def advance(self, next_offset: int, epoch: int, records: int) -> None:
+    def advance(self, next_offset: int, epoch: int, records: int, size_bytes: int) -> None:
         """Whole batches were fetched, up to there."""
+        self.received_records += records
+        self.received_bytes += size_bytes
         self.fetch_offset = max(self.fetch_offset, next_offset)
         self.fetch_epoch = epoch
         self.queued_records += records
         self.told_code = 0
+        self.unknown_since_s = None
 
     def led_by(self, epoch: int) -> None:
         """Its leader has this epoch: a new one may lack what was read before (KIP-320)."""

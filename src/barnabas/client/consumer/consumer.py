@@ -175,7 +175,7 @@ class Consumer(PlainTap):
         self._thread.run(core.incremental_unassign(arguments.topic_partitions(partitions)))
 
     def assignment(self) -> list[TopicPartition]:
-        return self._call(self._open_core().assigned_list)
+        return self._call(self._open_core().queries.assignment)
 
     def pause(self, partitions: list[TopicPartition]) -> None:
         self._call(self._open_core().pause, arguments.topic_partitions(partitions))
@@ -191,13 +191,15 @@ class Consumer(PlainTap):
 
     def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """The offset after the last message that was consumed."""
-        return self._call(self._open_core().positions, arguments.topic_partitions(partitions))
+        return self._call(
+            self._open_core().queries.positions, arguments.topic_partitions(partitions)
+        )
 
     def committed(
         self, partitions: list[TopicPartition], timeout: float = -1
     ) -> list[TopicPartition]:
         places, wait_ms = arguments.topic_partitions(partitions), arguments.milliseconds(timeout)
-        return self._thread.run(self._open_core().committed(places, wait_ms))
+        return self._thread.run(self._open_core().queries.committed(places, wait_ms))
 
     def commit(
         self,
@@ -229,7 +231,7 @@ class Consumer(PlainTap):
     ) -> list[TopicPartition]:
         """The first offsets at or after the times that stand in place of offsets, in ms."""
         places, wait_ms = arguments.topic_partitions(partitions), arguments.milliseconds(timeout)
-        return self._thread.run(self._open_core().offsets_for_times(places, wait_ms))
+        return self._thread.run(self._open_core().queries.offsets_for_times(places, wait_ms))
 
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = -1, cached: bool = False
@@ -237,24 +239,26 @@ class Consumer(PlainTap):
         """The first offset, and the one after the last; cached: as the last fetch told them."""
         core, place = self._open_core(), arguments.topic_partition(partition)
         if cached:
-            return self._call(core.cached_watermarks, place)
-        return self._thread.run(core.watermarks(place, arguments.milliseconds(timeout)))
+            return self._call(core.queries.cached_watermarks, place)
+        return self._thread.run(core.queries.watermarks(place, arguments.milliseconds(timeout)))
 
     def lag(self, partitions: list[TopicPartition] | None = None) -> dict[TopicPartition, int]:
         """How many offsets are ahead, by partition (default: all); -1 before that is known."""
         core = self._open_core()
         places = None if partitions is None else arguments.topic_partitions(partitions)
-        return self._call(core.lags, places)
+        return self._call(core.queries.lags, places)
 
     # The cluster and the group
 
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> "ClusterMetadata":
         return self._thread.run(
-            self._open_core().list_topics(topic, arguments.milliseconds(timeout))
+            self._open_core().queries.list_topics(topic, arguments.milliseconds(timeout))
         )
 
     def cluster_id(self, timeout: float = -1) -> str | None:
-        return self._thread.run(self._open_core().cluster_id(arguments.milliseconds(timeout)))
+        return self._thread.run(
+            self._open_core().queries.cluster_id(arguments.milliseconds(timeout))
+        )
 
     def memberid(self) -> str | None:
         return self._call(self._open_core().member_id)

@@ -6,32 +6,24 @@ users call, and take from its inbox what they get.
 
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
 
-from barnabas.client._message import Message
-from barnabas.client.cluster import Cluster, Deadline, Metadata
+from barnabas.client.cluster import Cluster, Metadata
 from barnabas.client.consumer._cursor import Tap
 from barnabas.client.consumer.assigned import Assigned
 from barnabas.client.consumer.commits import Commits
-from barnabas.client.consumer.events import Call, Change, Rebalance
+from barnabas.client.consumer.events import Change, Rebalance
 from barnabas.client.consumer.fetcher import Fetcher
 from barnabas.client.consumer.group import Group
-from barnabas.client.consumer.inbox import Inbox, Notice
-from barnabas.client.consumer.offsets import Found, Offsets
+from barnabas.client.consumer.inbox import Inbox
+from barnabas.client.consumer.news import News
+from barnabas.client.consumer.offsets import Offsets
 from barnabas.client.consumer.positions import Positions
+from barnabas.client.consumer.queries import Queries
 from barnabas.client.consumer.reset import Reset
+from barnabas.client.consumer.statistics import Statistics
 from barnabas.client.errors import KafkaError, KafkaException, fail
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import (
-    OFFSET_END,
-    OFFSET_INVALID,
-    ConsumerGroupMetadata,
-    Partition,
-    TopicPartition,
-)
-
-if TYPE_CHECKING:
-    from barnabas.client.admin.metadata import ClusterMetadata
+from barnabas.client.values import ConsumerGroupMetadata, Partition, TopicPartition
 
 _LOOKS_PER_POLL_INTERVAL = 10
 
@@ -42,22 +34,32 @@ class Core:
     def __init__(self, settings: ConsumerSettings, tap: Tap, inbox: Inbox) -> None:
         self.settings = settings
         self.assignment: dict[Partition, Assigned] = {}
-        self.cluster = Cluster(settings, self._told_by_cluster)
+        self._news = News(settings, inbox)
+        self.cluster = Cluster(settings, self._news.of_connections)
         self.group = Group(self.cluster, settings, self) if settings.group_id else None
-        self.offsets = Offsets(self.cluster, settings)
+        offsets = Offsets(self.cluster, settings)
+        self.queries = Queries(self.cluster, self.group, offsets, self.assignment)
         self.commits = Commits(self.group, settings, self.assignment, inbox)
         self._tap = tap
         self._inbox = inbox
         self._loop = asyncio.get_running_loop()
         self._reset = Reset(settings.auto_offset_reset)
-        self._fetcher = Fetcher(self.cluster, settings, self.assignment, inbox, self._unsettled)
+        self._fetcher = Fetcher(
+            self.cluster,
+            settings,
+            self.assignment,
+            inbox,
+            unsettled=self._unsettled,
+            told=self._news.notice,
+            throttled=self._note_throttling,
+        )
         self._positions = Positions(
             self.cluster,
             self.group,
-            self.offsets,
+            offsets,
             settings,
             self.assignment,
-            self.tell_of,
+            self._news.tell_of,
             self._fetcher.plan,
         )
         self.rebalance: Rebalance | None = None  # that the user is being asked about
@@ -68,9 +70,13 @@ class Core:
         self.cluster.listen(self._metadata_changed)
         self._watch: asyncio.TimerHandle | None = None
         self._look_at_user()
+        self._statistics = Statistics(
+            settings, self.cluster, self.assignment, self.commits, self._news
+        )
 
     async def close(self) -> None:
         """Commit what auto commit has to, give back what is assigned, leave, hang up."""
+        self._statistics.close()
         if self._watch is not None:
             self._watch.cancel()
         try:
@@ -149,7 +155,7 @@ class Core:
         self._fetcher.plan()
 
     def seek(self, place: TopicPartition) -> None:
-        each = self.assigned_at(place.topic, place.partition)
+        each = self.assignment.get((place.topic, place.partition))
         if each is None:
             fail(
                 KafkaError._STATE,
@@ -162,25 +168,17 @@ class Core:
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
         for place in partitions:
-            each = self.assigned_at(place.topic, place.partition)
+            each = self.assignment.get((place.topic, place.partition))
             if each is not None:
                 each.pause()
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
         for place in partitions:
-            each = self.assigned_at(place.topic, place.partition)
+            each = self.assignment.get((place.topic, place.partition))
             if each is not None and each.is_paused:
                 each.resume()
                 self._inbox.unpark(each.progress)
         self._fetcher.plan()
-
-    def assigned_at(self, topic: str, partition: int) -> Assigned | None:
-        return self.assignment.get((topic, partition))
-
-    def assigned_list(self) -> list[TopicPartition]:
-        return [
-            TopicPartition(*key, each.requested_offset) for key, each in self.assignment.items()
-        ]
 
     def _begin(self, place: TopicPartition) -> None:
         key = (place.topic, place.partition)
@@ -217,7 +215,7 @@ class Core:
 
     def told(self, error: KafkaError) -> None:
         """Something that `poll` has to tell."""
-        self._inbox.put([Notice(Message(error=error))])
+        self._news.tell(error)
 
     async def _ask_user(
         self, change: Change, partitions: Collection[Partition], incremental: bool
@@ -225,6 +223,7 @@ class Core:
         rebalance = Rebalance(
             change, tuple(sorted(partitions)), incremental, self._loop.create_future()
         )
+        self._statistics.rebalances += 1
         self._inbox.put_event(rebalance)
         await rebalance.done
 
@@ -259,64 +258,6 @@ class Core:
 
     # Offsets
 
-    def positions(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Where the user is: after the last message he got."""
-        return [self._position(each) for each in partitions]
-
-    def _position(self, place: TopicPartition) -> TopicPartition:
-        each = self.assigned_at(place.topic, place.partition)
-        delivered = None if each is None else each.delivered()
-        return delivered or TopicPartition(place.topic, place.partition, OFFSET_INVALID)
-
-    async def committed(
-        self, partitions: Sequence[TopicPartition], timeout_ms: int
-    ) -> list[TopicPartition]:
-        if self.group is None:
-            fail(KafkaError._UNKNOWN_GROUP, "committed() needs a group.id")
-        keys = [(each.topic, each.partition) for each in partitions]
-        found = await self.group.committed(keys, deadline=Deadline.after(timeout_ms))
-        return [found[key] for key in keys]
-
-    async def watermarks(self, place: TopicPartition, timeout_ms: int) -> tuple[int, int]:
-        key = (place.topic, place.partition)
-        deadline = Deadline.after(timeout_ms)
-        low, high = await asyncio.gather(
-            self.offsets.by_time({key: -2}, deadline), self.offsets.by_time({key: -1}, deadline)
-        )
-        return _offset(low[key]), _offset(high[key])
-
-    def cached_watermarks(self, place: TopicPartition) -> tuple[int, int]:
-        each = self.assigned_at(place.topic, place.partition)
-        if each is None:
-            return OFFSET_INVALID, OFFSET_INVALID
-        return each.log_start_offset, each.high_watermark
-
-    async def offsets_for_times(
-        self, partitions: Sequence[TopicPartition], timeout_ms: int
-    ) -> list[TopicPartition]:
-        """For each the first offset at or after the time that stands in place of its offset."""
-        wanted = {(each.topic, each.partition): each.offset for each in partitions}
-        found = await self.offsets.by_time(wanted, Deadline.after(timeout_ms))
-        answers = []
-        for each in partitions:
-            outcome = found[each.topic, each.partition]
-            answer = TopicPartition(each.topic, each.partition)
-            if isinstance(outcome, KafkaError):
-                answer.error = outcome
-            else:
-                answer.offset = outcome.offset if outcome.offset >= 0 else OFFSET_END
-                answer.leader_epoch = outcome.leader_epoch if outcome.leader_epoch >= 0 else None
-            answers.append(answer)
-        if answers and all(each.error is not None for each in answers):
-            raise KafkaException(answers[0].error)
-        return answers
-
-    def lags(self, partitions: Sequence[TopicPartition] | None) -> dict[TopicPartition, int]:
-        """How many offsets are ahead of the user; -1 where that is not known yet."""
-        asked = self.assigned_list() if partitions is None else partitions
-        found = {each: self.assigned_at(each.topic, each.partition) for each in asked}
-        return {each: -1 if at is None else at.lag for each, at in found.items()}
-
     async def commit(
         self, offsets: Sequence[TopicPartition] | None, *, asynchronous: bool
     ) -> list[TopicPartition] | None:
@@ -333,16 +274,6 @@ class Core:
 
     # The cluster and the group
 
-    async def list_topics(self, topic: str | None, timeout_ms: int) -> "ClusterMetadata":
-        from barnabas.client.admin.metadata import cluster_metadata
-
-        topics = None if topic is None else [topic]
-        return cluster_metadata(await self.cluster.describe(topics, timeout_ms=timeout_ms))
-
-    async def cluster_id(self, timeout_ms: int) -> str | None:
-        known = self.cluster.metadata.cluster_id
-        return known or (await self.cluster.describe([], timeout_ms=timeout_ms)).cluster_id
-
     def member_id(self) -> str | None:
         return (self.group.member_id or None) if self.group is not None else None
 
@@ -353,21 +284,10 @@ class Core:
 
     # News
 
-    def tell_of(self, each: Assigned, error: KafkaError) -> None:
-        """An error of one partition goes to the user once, until something else happens."""
-        if each.told_code == error.code():
-            return
-        each.told_code = error.code()
-        message = Message(*each.key, max(each.fetch_offset, -1), error=error)
-        self._inbox.put([Notice(message, each.progress, each.progress.version)])
-
-    def call_user(self, function: Any, *arguments: Any) -> None:
-        """Have a callback called in the user's thread."""
-        self._inbox.put_event(Call(function, arguments))
-
-    def _told_by_cluster(self, error: KafkaError) -> None:
-        if self.settings.error_cb is not None:
-            self.call_user(self.settings.error_cb, error)
+    def _note_throttling(self, node_id: int, throttle_ms: int) -> None:
+        broker = self.cluster.metadata.brokers.get(node_id)
+        if broker is not None:
+            self._news.throttled(f"{broker.host}:{broker.port}/{node_id}", node_id, throttle_ms)
 
     def _metadata_changed(self, metadata: Metadata) -> None:
         for (topic, index), each in self.assignment.items():
@@ -375,10 +295,11 @@ class Core:
             if known is None:
                 continue
             if known.error:
-                self.tell_of(each, KafkaError(known.error, f"{topic}: {known.error.name}"))
+                self._news.tell_of(each, KafkaError(known.error, f"{topic}: {known.error.name}"))
             elif index >= len(known.partitions):
+                self.cluster.refresh()
                 missing = f"{topic} has {len(known.partitions)} partitions, no partition {index}"
-                self.tell_of(each, KafkaError(KafkaError._UNKNOWN_PARTITION, missing))
+                self._news.tell_of(each, KafkaError(KafkaError._UNKNOWN_PARTITION, missing))
         self._positions.settle()
         self._fetcher.plan()
 
@@ -398,9 +319,3 @@ class Core:
             self.group.polled()
         pause_s = min(1.0, self.settings.max_poll_interval_ms / 1000 / _LOOKS_PER_POLL_INTERVAL)
         self._watch = self._loop.call_later(pause_s, self._look_at_user)
-
-
-def _offset(outcome: Found | KafkaError) -> int:
-    if isinstance(outcome, KafkaError):
-        raise KafkaException(outcome)
-    return outcome.offset

@@ -43,6 +43,10 @@ _ELSEWHERE = {
 """Somebody else has the partition, or nobody has it yet: what is known of it is out of date."""
 
 
+Told = Callable[[Assigned, KafkaError], Notice | None]
+"""What the user is told of an error, unless he has been."""
+
+
 class Fetcher:
     """Sends fetches whenever there is something to fetch and room for it."""
 
@@ -52,13 +56,18 @@ class Fetcher:
         settings: ConsumerSettings,
         assignment: Mapping[Partition, Assigned],
         inbox: Inbox,
+        *,
         unsettled: Callable[[], None],
+        told: Told,
+        throttled: Callable[[int, int], None],
     ) -> None:
         self._cluster = cluster
         self._settings = settings
         self._assignment = assignment
         self._inbox = inbox
         self._unsettled = unsettled
+        self._told = told
+        self._throttled = throttled
         self._loop = asyncio.get_running_loop()
         self._isolation = int(settings.isolation_level == "read_committed")
         self._lanes: dict[int, list[_Lane]] = {}
@@ -207,6 +216,7 @@ class Fetcher:
         lane.backoff.reset()
         if outcome.throttle_time_ms > 0:
             self._pause(lane, outcome.throttle_time_ms)
+            self._throttled(node_id, outcome.throttle_time_ms)
         fetched: list[tuple[Assigned, _Fetched | Notice]] = []
         for key, told in lane.session.partitions(outcome):
             each = self._assignment.get(key)
@@ -261,7 +271,7 @@ class Fetcher:
                 return self._tell(each, KafkaError(KafkaError._BAD_MSG, broken))
             fetched = _Fetched(batches[:size], each.fetch_offset, next_offset, records, told)
             self._queued_bytes += size
-            each.advance(next_offset, epoch, records)
+            each.advance(next_offset, epoch, records, size)
             found.append(fetched)
         if self._settings.enable_partition_eof:
             found.extend(self._end_reached(each, node_id))
@@ -327,13 +337,8 @@ class Fetcher:
         return self._tell(each, KafkaError(KafkaError._AUTO_OFFSET_RESET, lost))
 
     def _tell(self, each: Assigned, error: KafkaError) -> "list[_Fetched | Notice]":
-        """An error goes to the user once, until something else happens."""
-        if each.told_code == error.code():
-            return []
-        each.told_code = error.code()
-        topic, partition = each.key
-        message = Message(topic, partition, max(each.fetch_offset, -1), error=error)
-        return [Notice(message, each.progress, each.progress.version)]
+        notice = self._told(each, error)
+        return [] if notice is None else [notice]
 
 
 class _Lane:

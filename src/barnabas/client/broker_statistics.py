@@ -1,0 +1,50 @@
+"""What librdkafka's statistics say of brokers, and of all traffic together: for every client."""
+
+from typing import Any
+
+from barnabas.client.cluster import Cluster
+from barnabas.wire.apis import ApiKey, api
+
+
+def of_brokers(cluster: Cluster) -> dict[str, dict[str, Any]]:
+    """The object `brokers`: one entry for each address."""
+    brokers = {}
+    for address, (node_id, counters) in cluster.counters.items():
+        name = f"{address}/{node_id if node_id >= 0 else 'bootstrap'}"
+        brokers[name] = {
+            "name": name,
+            "nodeid": node_id,
+            "nodename": address,
+            "source": "learned" if node_id >= 0 else "configured",
+            "state": "UP" if counters.connections else "DOWN",
+            "outbuf_cnt": 0,
+            "waitresp_cnt": counters.unanswered,
+            "tx": counters.requests,
+            "txbytes": counters.bytes_out,
+            "req_timeouts": counters.timeouts,
+            "rx": counters.responses,
+            "rxbytes": counters.bytes_in,
+            "connects": counters.connects,
+            "disconnects": counters.disconnects,
+            "rtt": {
+                "avg": round(counters.latency_s * 1e6 / max(1, counters.responses)),
+                "max": round(counters.latency_max_s * 1e6),
+                "cnt": counters.responses,
+            },
+            "throttle": {"avg": counters.throttle_ms, "cnt": counters.throttled},
+            "req": {api(ApiKey(key)).name: n for key, n in counters.requests_by_api.items()},
+        }
+    return brokers
+
+
+def of_traffic(brokers: dict[str, dict[str, Any]]) -> dict[str, int]:
+    """Requests and bytes, of all brokers together."""
+    return {
+        total: sum(each[part] for each in brokers.values())
+        for total, part in (
+            ("tx", "tx"),
+            ("tx_bytes", "txbytes"),
+            ("rx", "rx"),
+            ("rx_bytes", "rxbytes"),
+        )
+    }
