@@ -4,6 +4,7 @@ python administer.py localhost:9092 parcels
 """
 
 import sys
+import time
 
 from barnabas import KafkaError, KafkaException, TopicCollection, TopicPartition
 from barnabas.admin import (
@@ -21,13 +22,15 @@ def main(servers: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
     create(admin, topic)
     create(admin, topic)
-    describe(admin, topic)
+    print(settled(admin, topic, partitions=2, kept_ms=1000))
     keep_for(admin, topic, hours=6)
     admin.create_partitions([NewPartitions(topic, 4)])[topic].result()
     empty(admin, topic)
-    describe(admin, topic)
+    print(settled(admin, topic, partitions=4, kept_ms=6 * 3_600_000))
     admin.delete_topics([topic], operation_timeout=30)[topic].result()
-    print("deleted" if topic not in admin.list_topics(timeout=10).topics else "still there")
+    while topic in admin.list_topics(timeout=10).topics:
+        time.sleep(0.05)
+    print("deleted")
 
 
 def create(admin: AdminClient, topic: str) -> None:
@@ -43,15 +46,25 @@ def create(admin: AdminClient, topic: str) -> None:
             print(f"{name} created")
 
 
-def describe(admin: AdminClient, topic: str) -> None:
-    found = admin.describe_topics(TopicCollection([topic]))[topic].result()
-    resource = ConfigResource(ResourceType.TOPIC, topic)
-    configs = admin.describe_configs([resource])[resource].result()
-    print(
-        f"{found.name}: {len(found.partitions)} partitions, "
-        f"leaders {[partition.leader.id for partition in found.partitions]}, "
-        f"kept for {configs['retention.ms'].value} ms"
-    )
+def settled(admin: AdminClient, topic: str, partitions: int, kept_ms: int) -> str:
+    """Describe it: brokers hear of a change a moment after the controller has made it."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            found = admin.describe_topics(TopicCollection([topic]))[topic].result()
+            resource = ConfigResource(ResourceType.TOPIC, topic)
+            configs = admin.describe_configs([resource])[resource].result()
+        except KafkaException as exception:
+            if exception.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+        else:
+            kept = configs["retention.ms"].value
+            if (len(found.partitions), int(kept)) == (partitions, kept_ms):
+                leaders = [partition.leader.id for partition in found.partitions]
+                return f"{topic}: {partitions} partitions, leaders {leaders}, kept for {kept} ms"
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{topic} is not what it was made")
+        time.sleep(0.05)
 
 
 def keep_for(admin: AdminClient, topic: str, hours: int) -> None:
