@@ -11,6 +11,7 @@ from barnabas.client import _message as compiled_message
 from barnabas.client.producer import _accumulator as compiled_accumulator
 from barnabas.client.producer import _batch as compiled_batch
 from barnabas.client.producer import _intake as compiled_intake
+from barnabas.client.producer import _queues as compiled_queues
 from barnabas.client.producer.sealing import Seal
 from barnabas.wire.records.compression import Codec
 from barnabas.wire.records.read import read_records
@@ -33,7 +34,9 @@ def rooms(request: pytest.FixtureRequest) -> Rooms:
     message.__name__ = compiled_message.__name__
     batch = from_source(compiled_batch, message=message)
     batch.__name__ = compiled_batch.__name__
-    accumulator = from_source(compiled_accumulator, message=message, batch=batch)
+    queues = from_source(compiled_queues, batch=batch)
+    queues.__name__ = compiled_queues.__name__
+    accumulator = from_source(compiled_accumulator, message=message, batch=batch, queues=queues)
     accumulator.__name__ = compiled_accumulator.__name__
     intake = from_source(compiled_intake, message=message, accumulator=accumulator)
     return Rooms(batch, accumulator, intake)

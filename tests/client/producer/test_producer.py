@@ -399,3 +399,23 @@ class TestTransactions:
         producer.commit_transaction(20)
         producer.begin_transaction()
         producer.abort_transaction(20)
+
+
+def test_records_outlive_a_restart_of_the_broker_once_each_and_in_order() -> None:
+    told: list[Any] = []
+    with Broker() as broker:
+        broker.create_topic("kept", 1)
+        settings = {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 0}
+        with Producer(settings) as producer:
+            for index in range(3000):
+                producer.produce(
+                    "kept", b"%d" % index, on_delivery=lambda error, m: told.append((error, m))
+                )
+                if index % 100 == 0:
+                    producer.poll(0.001)
+                if index == 1500:
+                    broker.restart()
+            assert producer.flush(60) == 0
+    assert {error for error, _ in told} == {None}
+    assert [message.value() for _, message in told] == [b"%d" % i for i in range(3000)]
+    assert [message.offset() for _, message in told] == list(range(3000))

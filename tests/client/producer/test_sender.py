@@ -12,8 +12,9 @@ from barnabas.client.cluster import BrokerInfo, Metadata, PartitionInfo, TopicIn
 from barnabas.client.errors import KafkaError
 from barnabas.client.producer._accumulator import Accumulator
 from barnabas.client.producer._intake import Intake
+from barnabas.client.producer.dispatch import Answer, Dispatch
 from barnabas.client.producer.sealing import NOBODY, Identity
-from barnabas.client.producer.sender import Answer, Dispatch, Sender
+from barnabas.client.producer.sender import Sender
 from barnabas.client.settings import ProducerSettings
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.records.batch import check_crcs, read_header

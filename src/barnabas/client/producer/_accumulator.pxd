@@ -1,30 +1,7 @@
 # What C sees of `_accumulator.py`.
 
 from barnabas.client.producer._batch cimport Batch
-
-
-cdef class Queue:
-    cdef str topic
-    cdef int partition
-    cdef list full
-    cdef Batch open  # None if there is none
-    cdef Py_ssize_t expected  # room that the last batch took
-    cdef bint is_busy  # it is among the accumulator's busy ones
-    cdef bint is_shunned  # its leader takes nothing: records without a key go elsewhere
-
-    cdef int close(self)
-
-
-cdef class Topic:
-    cdef str name
-    cdef list queues  # of Queue; empty until the cluster has told how many there are
-    cdef list available  # those of them that have a leader
-    cdef list waiting  # the records that came before that
-    cdef Py_ssize_t waiting_bytes
-    cdef double since_s  # when the first of them came
-    cdef Queue sticky  # where records without a key go at present
-    cdef Py_ssize_t sticky_bytes
-    cdef long long sticky_until_ms
+from barnabas.client.producer._queues cimport Chance, Queue, Topic
 
 
 cdef class Accumulator:
@@ -47,9 +24,7 @@ cdef class Accumulator:
     cdef bint frees_missing
     cdef bint frees_empty
     cdef object choose  # the user's own partitioner
-    cdef long long sticky_ms
-    cdef bint is_adaptive
-    cdef unsigned long long seed
+    cdef Chance chance
     cdef bint is_rung  # the loop was woken and has not looked yet
     cdef bint has_timer  # the loop will look by itself when the oldest open batch is due
     cdef bint is_pressed  # somebody found no room: lingering would help nobody
@@ -81,9 +56,6 @@ cdef class Accumulator:
     cdef bint _ring(self, bint is_news) noexcept
     cdef Topic _topic(self, str name)
     cdef int _mark_busy(self, Queue queue)
-    cdef Queue _stick(self, Topic topic, long long now_ms, Py_ssize_t body)
-    cdef Queue _pick(self, Topic topic)
-    cdef long long _random(self) noexcept
     cdef long long _ask_user(self, str name, bytes key) except? -2
     cdef int _refuse(self)
     cdef int _forget_waiting(self, Topic topic)

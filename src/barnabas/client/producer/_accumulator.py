@@ -21,71 +21,17 @@ except ImportError:
 if cython.compiled:
     from cython.cimports.barnabas.client._message import Message
     from cython.cimports.barnabas.client.producer._batch import Batch
+    from cython.cimports.barnabas.client.producer._queues import Chance, Queue, Topic
 
 else:
     from barnabas.client._message import Message
     from barnabas.client.producer._batch import Batch
+    from barnabas.client.producer._queues import Chance, Queue, Topic
 
 COMPILED: bool = cython.compiled
 
-_FIRST_ROOM = cython.declare(cython.Py_ssize_t, 1 << 10)
 _LARGEST_RECORD_HEAD = cython.declare(cython.Py_ssize_t, 32)
 """Of the varints before, between and behind a record's key and value."""
-
-
-@cython.cclass
-class Queue:
-    """The batches of one partition that nobody has taken yet."""
-
-    def __init__(self, topic: str, partition: int) -> None:
-        self.topic = topic
-        self.partition = partition
-        self.full = []
-        self.open = None
-        self.expected = _FIRST_ROOM
-        self.is_busy = False
-        self.is_shunned = False
-
-    @property
-    def place(self) -> tuple[str, int]:
-        return self.topic, self.partition
-
-    @property
-    def waiting(self) -> int:
-        """The batches in it."""
-        return len(self.full) + (self.open is not None)
-
-    @property
-    def first_bytes(self) -> int:
-        """The size of the batch that is taken first, before it is compressed."""
-        if self.full:
-            return self.full[0].size_bytes
-        return 0 if self.open is None else self.open.size
-
-    @cython.cfunc
-    def close(self) -> cython.int:
-        """The open batch takes no more."""
-        if self.open is not None:
-            self.expected = max(self.open.size + self.open.size // 8, _FIRST_ROOM)
-            self.full.append(self.open)
-            self.open = None
-        return 0
-
-
-@cython.cclass
-class Topic:
-    """A topic's partitions, and where its records without a key go at present."""
-
-    def __init__(self, name: str, now_s: float) -> None:
-        self.name = name
-        self.queues = []
-        self.available = []
-        self.waiting = []
-        self.waiting_bytes = 0
-        self.since_s = now_s
-        self.sticky = None
-        self.sticky_bytes = 0
-        self.sticky_until_ms = 0
 
 
 @cython.cclass
@@ -127,9 +73,7 @@ class Accumulator:
         self.frees_missing = frees_missing
         self.frees_empty = frees_empty
         self.choose = choose
-        self.sticky_ms = sticky_ms
-        self.is_adaptive = is_adaptive
-        self.seed = seed or 1
+        self.chance = Chance(batch_bytes, sticky_ms, is_adaptive, seed)
         self.is_rung = self.has_timer = self.is_pressed = False
         self.flushing = 0
         self.unknown = []
@@ -200,7 +144,7 @@ class Accumulator:
         """The partition for a batch's worth of records without a key."""
         with self.lock:
             topic: Topic = self.topics[name]
-            return self._pick(topic).partition
+            return topic.pick().partition
 
     def partition_count(self, name: str) -> int:
         """How many partitions a topic has; 0 if that is not known, which is then found out."""
@@ -249,7 +193,7 @@ class Accumulator:
             hashed: cython.longlong = self.hashed(b"" if key is None else key)
             queue = topic.queues[hashed % len(topic.queues)]
         else:
-            queue = self._stick(topic, timestamp, body)
+            queue = topic.stick(timestamp, body)
         batch: Batch = queue.open
         is_news: cython.bint = False
         if batch is not None and (
@@ -289,7 +233,7 @@ class Accumulator:
     def _topic(self, name: str) -> Topic:
         topic: Topic = self.topics.get(name)
         if topic is None:
-            topic = self.topics[name] = Topic(name, monotonic())
+            topic = self.topics[name] = Topic(name, self.chance, monotonic())
             self.unknown.append(name)
         return topic
 
@@ -299,55 +243,6 @@ class Accumulator:
             queue.is_busy = True
             self.busy.append(queue)
         return 0
-
-    @cython.cfunc
-    def _stick(self, topic: Topic, now_ms: cython.longlong, body: cython.Py_ssize_t) -> Queue:
-        """KIP-794: a batch's worth goes to one partition, then to another."""
-        if (
-            topic.sticky is None
-            or topic.sticky_bytes >= self.batch_bytes
-            or now_ms >= topic.sticky_until_ms
-        ):
-            topic.sticky = self._pick(topic)
-            topic.sticky_bytes = 0
-            topic.sticky_until_ms = now_ms + self.sticky_ms
-        topic.sticky_bytes += body
-        return topic.sticky
-
-    @cython.cfunc
-    def _pick(self, topic: Topic) -> Queue:
-        """By chance; if it adapts, the less likely the more batches wait there."""
-        queue: Queue
-        candidates: list = [queue for queue in topic.available if not queue.is_shunned]
-        if not candidates:
-            candidates = topic.available or topic.queues
-        if len(candidates) == 1:
-            return candidates[0]
-        if not self.is_adaptive:
-            return candidates[self._random() % len(candidates)]
-        longest: cython.longlong = 0
-        total: cython.longlong = 0
-        for queue in candidates:
-            longest = max(longest, len(queue.full))
-        for queue in candidates:
-            total += longest + 1 - len(queue.full)
-        at: cython.longlong = self._random() % total
-        for queue in candidates:
-            at -= longest + 1 - len(queue.full)
-            if at < 0:
-                return queue
-        return candidates[0]
-
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _random(self) -> cython.longlong:
-        """Marsaglia's xorshift: partitions need no better chance."""
-        seed: cython.ulonglong = self.seed
-        seed ^= _low(seed << 13)
-        seed ^= seed >> 7
-        seed ^= _low(seed << 17)
-        self.seed = seed
-        return seed >> 1
 
     @cython.cfunc
     @cython.exceptval(-2)
@@ -573,11 +468,3 @@ class Accumulator:
                 batch.messages.append(message)
                 batch.callbacks.append(callback)
         return batch
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _low(number: cython.ulonglong) -> cython.ulonglong:
-    """The low 64 bits, which is all that C keeps."""
-    return number if cython.compiled else number & 0xFFFFFFFFFFFFFFFF

@@ -2,16 +2,9 @@ from collections.abc import Callable, Iterable
 
 from barnabas.client._message import Message
 from barnabas.client.producer._batch import Batch
+from barnabas.client.producer._queues import Queue
 
 COMPILED: bool
-
-class Queue:
-    @property
-    def place(self) -> tuple[str, int]: ...
-    @property
-    def waiting(self) -> int: ...
-    @property
-    def first_bytes(self) -> int: ...
 
 class Accumulator:
     def __init__(

@@ -9,10 +9,11 @@ from barnabas.client.cluster import Backoff, Cluster, Deadline, Metadata, TopicI
 from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
 from barnabas.client.producer import produce
 from barnabas.client.producer._accumulator import Accumulator
+from barnabas.client.producer.dispatch import Dispatch, Outcome
 from barnabas.client.producer.librdkafka_statistics import statistics_json
 from barnabas.client.producer.outbox import Outbox
 from barnabas.client.producer.sealing import Identity
-from barnabas.client.producer.sender import Dispatch, Outcome, Sender
+from barnabas.client.producer.sender import Sender
 from barnabas.client.producer.statistics import Metrics, Statistics
 from barnabas.client.producer.transaction import Transaction
 from barnabas.client.producer.transactions import OLD_PRODUCE, Transactions

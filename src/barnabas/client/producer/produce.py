@@ -1,7 +1,7 @@
 """Dispatches as Produce requests, and what the responses say of their batches."""
 
 from barnabas.client.cluster import Metadata
-from barnabas.client.producer.sender import Answer, Dispatch
+from barnabas.client.producer.dispatch import Answer, Dispatch
 from barnabas.client.settings import ProducerSettings
 from barnabas.client.values import Partition
 from barnabas.net.gathered import Gathered

@@ -6,13 +6,13 @@ node, and after a failure those of the partition go again one at a time.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
 
 from barnabas.client.cluster import Backoff, Metadata
 from barnabas.client.errors import KafkaError, told_by_broker
-from barnabas.client.producer._accumulator import Accumulator, Queue
+from barnabas.client.producer._accumulator import Accumulator
 from barnabas.client.producer._batch import Batch
+from barnabas.client.producer._queues import Queue
+from barnabas.client.producer.dispatch import Answer, Dispatch, Gate, Outcome
 from barnabas.client.producer.lane import Lane, Outbound
 from barnabas.client.producer.sealing import NOBODY, Identity, Seal
 from barnabas.client.producer.verdicts import Verdict, verdict
@@ -23,47 +23,6 @@ from barnabas.wire.records.compression import Codec
 
 MAX_EPOCH = 0x7FFF
 _EXPIRY_CHECKS = 10
-
-
-class Gate(Protocol):
-    """A transaction, as the sender sees it."""
-
-    def admits(self, place: Partition) -> bool:
-        """Whether a partition may be written to now."""
-
-    def refused(self, error: KafkaError) -> None:
-        """A batch of it was given up."""
-
-
-@dataclass(slots=True, frozen=True)
-class Outcome:
-    """A batch is over: appended at an offset (-1 unknown), or given up for an error."""
-
-    batch: Batch
-    error: KafkaError | None
-    base_offset: int = -1
-    append_time_ms: int = -1
-
-
-@dataclass(slots=True, eq=False)
-class Dispatch:
-    """One request: batches of different partitions to one node."""
-
-    node_id: int
-    sent_s: float
-    batches: dict[Partition, Outbound] = field(default_factory=dict)
-    size_bytes: int = 0
-
-
-@dataclass(slots=True, frozen=True)
-class Answer:
-    """What a response says of one partition."""
-
-    error: int
-    base_offset: int = -1
-    append_time_ms: int = -1
-    message: str | None = None
-    leader: tuple[int, int] | None = None  # node and epoch, told by a former leader (KIP-951)
 
 
 class Sender:

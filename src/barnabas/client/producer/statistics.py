@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from barnabas.client.producer._accumulator import Accumulator
+from barnabas.client.producer.dispatch import Dispatch, Outcome
 from barnabas.client.producer.sealing import compression_rate
-from barnabas.client.producer.sender import Dispatch, Outcome, Sender
+from barnabas.client.producer.sender import Sender
 from barnabas.client.producer.windows import Window
 from barnabas.client.settings import ProducerSettings
 from barnabas.client.values import Partition

@@ -1,0 +1,9 @@
+COMPILED: bool
+
+class Queue:
+    @property
+    def place(self) -> tuple[str, int]: ...
+    @property
+    def waiting(self) -> int: ...
+    @property
+    def first_bytes(self) -> int: ...
