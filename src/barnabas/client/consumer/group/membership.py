@@ -11,10 +11,9 @@ from barnabas.client.consumer.group.ports import Assignee
 from barnabas.client.consumer.group.refusals import COORDINATOR_ELSEWHERE
 from barnabas.client.consumer.group.steps import Ask, Assign, HandOver, Lose, Member, Revoke, Tell
 from barnabas.client.consumer.group.topics import Subscription
-from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.client.errors import KafkaError, KafkaException, fail
 from barnabas.client.settings import ConsumerSettings
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.schema import Message
 
 log = logging.getLogger(__name__)
 
@@ -142,16 +141,34 @@ class Membership:
         self.member.answered(step.request, outcome, self._now_ms())
         self._advance()
 
-    async def _response(self, step: Ask, deadline: Deadline) -> Message:
+    async def _response(self, step: Ask, deadline: Deadline) -> Any:
         node_id = await self._cluster.coordinator(Coordinator.GROUP, self._group_id, deadline)
-        response = await self._cluster.ask(
-            step.request,
-            node_id,
-            timeout_ms=deadline.left_ms(),
-            purpose=LONG_WAITS if step.waits_for_others else "",
+        timeout_ms = deadline.left_ms()
+        if not step.waits_for_others:
+            return await self._cluster.ask(step.request, node_id, timeout_ms=timeout_ms)
+        answer = asyncio.ensure_future(
+            self._cluster.ask(step.request, node_id, timeout_ms=timeout_ms, purpose=LONG_WAITS)
         )
-        assert isinstance(response, Message)
-        return response
+        try:
+            return await self._while_it_coordinates(node_id, answer, deadline)
+        finally:
+            answer.cancel()
+
+    async def _while_it_coordinates(
+        self, node_id: int, answer: asyncio.Future[Any], deadline: Deadline
+    ) -> Any:
+        """Wait for an answer that may take minutes, unless another coordinates by then.
+
+        One that hangs, or is cut off, tells nobody that it does so no longer.
+        """
+        while True:
+            await asyncio.wait([answer], timeout=self._settings.request_timeout_ms / 1000)
+            if answer.done():
+                return answer.result()
+            self._cluster.forget_coordinator(Coordinator.GROUP, self._group_id)
+            now = await self._cluster.coordinator(Coordinator.GROUP, self._group_id, deadline)
+            if now != node_id:
+                fail(KafkaError._TRANSPORT, f"broker {now} coordinates the group now")
 
     async def _hand_over(self, step: HandOver) -> None:
         try:

@@ -319,7 +319,8 @@ class ClassicMember:
     def _heartbeat(self) -> Ask:
         self._beat = self._requests.heartbeat(self.member_id, self.epoch)
         self._next_beat_ms = math.inf
-        return Ask(self._beat, self._settings.session_timeout_ms)
+        # A coordinator that is silent for so long is looked for anew while the session lasts.
+        return Ask(self._beat, self._settings.session_timeout_ms / 2)
 
     def _leave(self) -> Step | None:
         if isinstance(self._asked, LeaveGroupRequest):
