@@ -181,10 +181,10 @@ class AioProducer:
         """The cluster with one topic, or with all it has."""
         from barnabas.client.admin.metadata import cluster_metadata
 
-        return cluster_metadata(await self._describe(None if topic is None else [topic], timeout))
+        return cluster_metadata(*await self._describe(None if topic is None else [topic], timeout))
 
     async def cluster_id(self, timeout: float = _FOREVER) -> str | None:
-        told = await self._describe([], timeout)
+        told, *_ = await self._describe([], timeout)
         return None if told.cluster_id is None else str(told.cluster_id)
 
     async def set_sasl_credentials(self, username: str, password: str) -> None:
@@ -195,12 +195,12 @@ class AioProducer:
         """Figures under the names that Java's producer has for them: "group:name:{tags}"."""
         return self._core.metrics()
 
-    async def _describe(self, topics: list[str] | None, timeout: float) -> Any:
+    async def _describe(self, topics: list[str] | None, timeout: float) -> tuple[Any, ...]:
         self._require_open()
         timeout_ms = (
             self._settings.default_api_timeout_ms if timeout < 0 else max(1, int(timeout * 1000))
         )
-        return await self._core.cluster.describe(topics, timeout_ms=timeout_ms)
+        return await self._core.cluster.describe_and_who(topics, timeout_ms=timeout_ms)
 
     # Life
 

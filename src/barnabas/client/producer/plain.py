@@ -226,10 +226,10 @@ class Producer(Intake):
         """The cluster with one topic, or with all it has."""
         from barnabas.client.admin.metadata import cluster_metadata
 
-        return cluster_metadata(self._describe(None if topic is None else [topic], timeout))
+        return cluster_metadata(*self._describe(None if topic is None else [topic], timeout))
 
     def cluster_id(self, timeout: float = _FOREVER) -> str | None:
-        told = self._describe([], timeout)
+        told, *_ = self._describe([], timeout)
         return None if told.cluster_id is None else str(told.cluster_id)
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
@@ -246,12 +246,12 @@ class Producer(Intake):
 
         return self._thread.run(metrics())
 
-    def _describe(self, topics: list[str] | None, timeout: float) -> Any:
+    def _describe(self, topics: list[str] | None, timeout: float) -> tuple[Any, ...]:
         self._require_open()
         timeout_ms = (
             self._settings.default_api_timeout_ms if timeout < 0 else max(1, int(timeout * 1000))
         )
-        return self._thread.run(self._core.cluster.describe(topics, timeout_ms=timeout_ms))
+        return self._thread.run(self._core.cluster.describe_and_who(topics, timeout_ms=timeout_ms))
 
     # Life
 
