@@ -302,8 +302,8 @@ def test_arrow_has_the_same_records_across_partitions(
     rows = 0
     seen: list[tuple[int, int, bytes]] = []
     while rows < 150:
-        batch = consumer.consume_arrow(40, 20)
-        assert 0 < batch.num_rows <= 40
+        batch = consumer.consume_arrow(50, 20)
+        assert 0 < batch.num_rows <= 50
         assert batch.schema.names == [
             *("topic", "partition", "offset", "timestamp", "key", "value", "headers")
         ]

@@ -99,10 +99,13 @@ class AioConsumer(AioTap):
                 return None
 
     async def _next(self) -> Message:
+        await asyncio.sleep(0)
         while not self._is_closed:
-            message = await self._poll(-1)
+            await self._serve_events()
+            message = self._inbox.next()
             if message is not None:
                 return message
+            await self._wait(None)
         raise StopAsyncIteration
 
     async def _wait(self, deadline_s: float | None) -> bool:

@@ -1,0 +1,291 @@
+"""The fetcher asks whoever has it for what there is room for, and takes answers as they come."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from tests.wire.records.samples import some_records
+
+from barnabas.client.cluster import BrokerInfo, Metadata, PartitionInfo, TopicInfo
+from barnabas.client.consumer._cursor import Tap
+from barnabas.client.consumer.assigned import Assigned, State
+from barnabas.client.consumer.fetcher import Fetcher
+from barnabas.client.consumer.inbox import AioInbox
+from barnabas.client.consumer.news import News
+from barnabas.client.consumer.reset import Reset
+from barnabas.client.errors import KafkaError
+from barnabas.client.settings import ConsumerSettings
+from barnabas.client.values import Partition
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    PartitionData,
+)
+from barnabas.wire.records.build import build_batch
+
+ID = b"t" * 16
+
+
+class Brokers:
+    """Stands for the cluster: keeps requests until the test answers them."""
+
+    def __init__(self, leaders: dict[int, int]) -> None:
+        partitions = tuple(PartitionInfo(index, node, 5) for index, node in leaders.items())
+        self.metadata = Metadata(
+            brokers={node: BrokerInfo(node, "h", node) for node in (1, 2, 3)},
+            topics={"t": TopicInfo("t", ID, partitions)},
+        )
+        self.asked: list[tuple[int, str, FetchRequest, Callable[[Any], None]]] = []
+        self.refreshes = 0
+
+    def send(
+        self,
+        node_id: int,
+        request: FetchRequest,
+        timeout_ms: int,
+        answered: Callable[[Any], None],
+        *,
+        purpose: str,
+    ) -> None:
+        self.asked.append((node_id, purpose, request, answered))
+
+    def refresh(self) -> None:
+        self.refreshes += 1
+
+    def answer(self, *partitions: PartitionData, session_id: int = 9, error: int = 0) -> None:
+        """Answer the request that has waited longest."""
+        *_, answered = self.asked.pop(0)
+        topic = FetchableTopicResponse(topic_id=ID, partitions=list(partitions))
+        answered(FetchResponse(session_id=session_id, error_code=error, responses=[topic]))
+
+
+class Scene:
+    """A fetcher with partitions of one topic."""
+
+    def __init__(self, leaders: dict[int, int], **settings: Any) -> None:
+        self.settings = ConsumerSettings(retry_backoff_ms=1, retry_backoff_max_ms=2, **settings)
+        self.brokers = Brokers(leaders)
+        self.assignment: dict[Partition, Assigned] = {}
+        self.inbox = AioInbox(Tap())
+        self.unsettled = 0
+        self.fetcher = Fetcher(
+            self.brokers,  # type: ignore[arg-type]
+            self.settings,
+            self.assignment,
+            self.inbox,
+            unsettled=self.note_unsettled,
+            told=News(self.settings, self.inbox).notice,
+            throttled=lambda node_id, throttle_ms: None,
+        )
+        for index in leaders:
+            each = Assigned("t", index, Reset("earliest"))
+            each.begin(0)
+            self.assignment["t", index] = each
+
+    def note_unsettled(self) -> None:
+        self.unsettled += 1
+
+    def offsets(self, position: int = -1) -> list[tuple[int, int]]:
+        """What the last request newly asks for."""
+        topics = self.brokers.asked[position][2].topics
+        return [(each.partition, each.fetch_offset) for one in topics for each in one.partitions]
+
+    def errors(self) -> list[KafkaError | None]:
+        return [each.error() for each in iter(self.inbox.next, None)]
+
+
+def records(partition: int, base_offset: int, count: int = 3, **more: Any) -> PartitionData:
+    batch = build_batch(some_records(count), base_offset=base_offset, leader_epoch=5)
+    return PartitionData(
+        partition_index=partition,
+        high_watermark=100,
+        last_stable_offset=100,
+        records=memoryview(bytes(batch)),
+        **more,
+    )
+
+
+def failed(partition: int, code: ErrorCode, **more: Any) -> PartitionData:
+    return PartitionData(partition_index=partition, error_code=code, **more)
+
+
+def stepped(
+    leaders: dict[int, int], **settings: Any
+) -> Callable[[Callable[[Scene], Coroutine[Any, Any, None]]], Callable[[], None]]:
+    """Runs a test on a loop, with a scene."""
+
+    def decorate(test: Callable[[Scene], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+        async def run() -> None:
+            await test(Scene(leaders, **settings))
+
+        def test_runs() -> None:
+            asyncio.run(run())
+
+        test_runs.__name__ = test.__name__
+        return test_runs
+
+    return decorate
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+@stepped({0: 1, 1: 2, 2: 1})
+async def test_each_broker_is_asked_once_for_what_it_leads(scene: Scene) -> None:
+    scene.fetcher.plan()
+    scene.fetcher.plan()
+    assert [(node, purpose) for node, purpose, *_ in scene.brokers.asked] == [
+        (1, "fetch"),
+        (2, "fetch"),
+    ]
+    assert scene.offsets(0) == [(0, 0), (2, 0)]
+    assert scene.offsets(1) == [(1, 0)]
+
+
+@stepped({0: 1})
+async def test_the_next_fetch_goes_on_after_the_last_batch(scene: Scene) -> None:
+    scene.fetcher.plan()
+    scene.brokers.answer(records(0, 0))
+    assert scene.offsets() == [(0, 3)]
+    assert [each.offset() for each in iter(scene.inbox.next, None)] == [0, 1, 2]
+
+
+@stepped({0: 1})
+async def test_what_was_sought_is_fetched_at_once_on_another_lane(scene: Scene) -> None:
+    scene.fetcher.plan()
+    scene.assignment["t", 0].begin(50)
+    scene.fetcher.plan()
+    assert [purpose for _, purpose, *_ in scene.brokers.asked] == ["fetch", "fetch-2"]
+    assert scene.offsets() == [(0, 50)]
+    scene.brokers.answer(records(0, 0))
+    assert scene.inbox.next() is None, "it is from before the seek"
+
+
+@stepped({0: 1}, prefetch_messages=5)
+async def test_nothing_is_fetched_beyond_the_bound_until_the_user_has_read(scene: Scene) -> None:
+    scene.fetcher.plan()
+    scene.brokers.answer(records(0, 0))
+    scene.brokers.answer(records(0, 3))
+    assert scene.brokers.asked == []
+    assert scene.inbox.wants_room
+    scene.inbox.room_made = scene.fetcher.plan
+    assert len(list(iter(scene.inbox.next, None))) == 6
+    assert scene.offsets() == [(0, 6)]
+
+
+@stepped({0: 1, 1: 1}, prefetch_bytes=1)
+async def test_the_bound_on_bytes_is_for_all_partitions_together(scene: Scene) -> None:
+    scene.fetcher.plan()
+    scene.brokers.answer(records(0, 0))
+    assert scene.brokers.asked == []
+
+
+@stepped({0: 1})
+async def test_a_closer_replica_is_fetched_from_and_left_when_it_fails(scene: Scene) -> None:
+    scene.fetcher.plan()
+    scene.brokers.answer(PartitionData(partition_index=0, preferred_read_replica=3))
+    assert scene.brokers.asked[-1][0] == 3
+    scene.brokers.answer(failed(0, ErrorCode.OFFSET_OUT_OF_RANGE))
+    assert scene.brokers.asked[-1][0] == 1, "the leader may have it"
+    assert scene.assignment["t", 0].state is State.FETCHED
+
+
+@stepped({0: 1})
+async def test_a_hint_of_the_new_leader_is_followed_before_metadata_tells(scene: Scene) -> None:
+    scene.fetcher.plan()
+    hint = LeaderIdAndEpoch(leader_id=2, leader_epoch=6)
+    scene.brokers.answer(failed(0, ErrorCode.NOT_LEADER_OR_FOLLOWER, current_leader=hint))
+    node_id, _, request, _ = scene.brokers.asked[-1]
+    assert (node_id, request.topics[0].partitions[0].current_leader_epoch) == (2, 6)
+    assert scene.brokers.refreshes == 1
+
+
+@stepped({0: 1})
+async def test_without_a_hint_metadata_is_asked_for_and_the_fetch_tried_again(scene: Scene) -> None:
+    scene.fetcher.plan()
+    scene.brokers.answer(failed(0, ErrorCode.NOT_LEADER_OR_FOLLOWER))
+    assert scene.brokers.refreshes == 1
+    await until(lambda: scene.brokers.asked)
+    assert scene.inbox.next() is None
+
+
+@stepped({0: 1})
+async def test_an_offset_out_of_range_is_searched_anew(scene: Scene) -> None:
+    scene.fetcher.plan()
+    scene.brokers.answer(failed(0, ErrorCode.OFFSET_OUT_OF_RANGE))
+    each = scene.assignment["t", 0]
+    assert (each.state, each.search_timestamp, scene.unsettled) == (State.SEARCHED, -2, 1)
+
+
+@stepped({0: 1})
+async def test_an_error_is_told_once(scene: Scene) -> None:
+    scene.fetcher.plan()
+    for _ in range(2):
+        scene.brokers.answer(failed(0, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        await until(lambda: scene.brokers.asked)
+    assert scene.errors() == [KafkaError.TOPIC_AUTHORIZATION_FAILED]
+
+
+@stepped({0: 1})
+async def test_bytes_that_are_no_batch_are_told_and_not_read(scene: Scene) -> None:
+    scene.fetcher.plan()
+    scene.brokers.answer(PartitionData(partition_index=0, records=memoryview(bytes(100))))
+    assert scene.errors() == [KafkaError._BAD_MSG]
+
+
+@stepped({0: 1})
+async def test_a_lost_session_begins_anew_with_everything(scene: Scene) -> None:
+    scene.fetcher.plan()
+    scene.brokers.answer(records(0, 0))
+    scene.brokers.answer(error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    await until(lambda: scene.brokers.asked)
+    assert scene.brokers.asked[-1][2].session_epoch == 0
+    assert scene.offsets() == [(0, 3)]
+
+
+@stepped({0: 1})
+async def test_a_lost_connection_is_tried_again_with_a_new_session(scene: Scene) -> None:
+    scene.fetcher.plan()
+    *_, answered = scene.brokers.asked.pop()
+    answered(ConnectionResetError(104, "it hung up"))
+    assert scene.brokers.asked == []
+    await until(lambda: scene.brokers.asked)
+    assert scene.brokers.asked[-1][2].session_epoch == 0
+
+
+@stepped({0: 1}, enable_partition_eof=True)
+async def test_the_end_is_told_once_each_time_it_is_reached(scene: Scene) -> None:
+    scene.fetcher.plan()
+    at_end = PartitionData(partition_index=0, high_watermark=3, last_stable_offset=3)
+    reached = records(0, 0)
+    reached.high_watermark = reached.last_stable_offset = 3
+    scene.brokers.answer(reached)
+    scene.brokers.answer(at_end)
+    found = list(iter(scene.inbox.next, None))
+    assert [each.error() for each in found] == [None, None, None, KafkaError._PARTITION_EOF]
+    assert found[-1].offset() == 3
+
+
+@stepped({0: 1})
+async def test_a_new_leader_epoch_makes_the_offset_be_validated(scene: Scene) -> None:
+    scene.fetcher.plan()
+    scene.brokers.answer(records(0, 0))
+    newer = TopicInfo("t", ID, (PartitionInfo(0, 2, 6),))
+    scene.brokers.metadata = Metadata(brokers=scene.brokers.metadata.brokers, topics={"t": newer})
+    scene.brokers.answer(records(0, 3))
+    assert scene.assignment["t", 0].state is State.VALIDATED
+    assert scene.unsettled == 1
+
+
+@stepped({0: 1})
+async def test_closing_ends_the_sessions_that_are_not_being_answered(scene: Scene) -> None:
+    scene.fetcher.plan()
+    scene.brokers.answer(failed(0, ErrorCode.OFFSET_OUT_OF_RANGE))
+    scene.fetcher.close()
+    assert scene.brokers.asked[-1][2].session_epoch == -1
