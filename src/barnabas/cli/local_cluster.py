@@ -15,18 +15,13 @@ from pathlib import Path
 
 import click
 
-from barnabas.cli.ask import Conversation
 from barnabas.cli.work.settings import check_settings, load_settings
+from barnabas.client.admin import AioAdminClient
 from barnabas.config import BrokerSettings
-from barnabas.config.addresses import parse_endpoint
 from barnabas.log.lock import DirectoryInUse, DirectoryLock
 from barnabas.node.errors import NodeError
 from barnabas.node.format import Beginning, format_storage
 from barnabas.raft import Endpoint, Voter, Voters
-from barnabas.wire.messages.describe_cluster import (
-    DescribeClusterRequest,
-    DescribeClusterResponse,
-)
 from barnabas.wire.uuid import random_uuid, to_text
 
 CONTROLLERS = 3
@@ -230,18 +225,9 @@ class LocalCluster:
             await self._serves(node)
 
     async def _serves(self, node: LocalNode) -> None:
-        conversation = Conversation([parse_endpoint(node.address)])
-        try:
-            while True:
-                with suppress(OSError):
-                    known: DescribeClusterResponse = await conversation.ask(
-                        DescribeClusterRequest()
-                    )
-                    if len(known.brokers) == len(self._nodes):
-                        return
+        async with AioAdminClient({"bootstrap.servers": node.address}) as admin:
+            while len((await admin.describe_cluster()).nodes) != len(self._nodes):
                 await asyncio.sleep(POLL_S)
-        finally:
-            conversation.close()
 
     @property
     def running(self) -> bool:

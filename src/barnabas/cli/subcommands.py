@@ -12,8 +12,18 @@ COMMANDS = {
     "up": "Start a broker on this machine, or several.",
     "start": "Run a node from a server.properties file.",
     "storage": "Format and inspect the log directories of a node.",
+    "topics": "Make, list, describe, enlarge and remove topics.",
+    "configs": "Show and change settings of topics, brokers, groups.",
+    "groups": "Look at consumer groups, move their offsets.",
+    "offsets": "Show where partitions begin and end.",
+    "records": "Delete records.",
+    "transactions": "Look at transactions, end those that hang.",
     "cluster": "Look at the brokers and the copies they hold.",
     "quorum": "Look at the controllers.",
+    "leaders": "Elect leaders of partitions.",
+    "reassign": "Move partitions to other brokers.",
+    "log-dirs": "Show how much lies in the log directories.",
+    "features": "Look at feature levels, raise and lower them.",
 }
 """Each is a module of this package that has a `command`."""
 

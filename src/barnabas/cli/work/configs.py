@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from enum import Enum
 
 from barnabas.cli.work.refused import Refused
+from barnabas.cli.work.topics import topic_names
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
 from barnabas.client.admin.enums import AlterConfigOpType, ConfigSource, ResourceType
@@ -70,7 +71,7 @@ async def names_of(admin: AioAdminClient, kind: Kind) -> list[str]:
     """All of a kind that may have settings of their own; of brokers, all together come last."""
     match kind:
         case Kind.TOPICS:
-            return sorted((await admin.list_topics()).topics)
+            return await topic_names(admin)
         case Kind.BROKERS | Kind.BROKER_LOGGERS:
             cluster = await admin.describe_cluster()
             ids = sorted(node.id for node in cluster.nodes)

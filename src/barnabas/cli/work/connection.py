@@ -1,16 +1,21 @@
 """How a command reaches its cluster: the addresses it was given, and a file of settings."""
 
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.cli.work.refused import Refused
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
+    from barnabas.client.errors import KafkaError
 
 T = TypeVar("T")
+
+TIMEOUT_S = 60
+"""How long a call may take; the settings may say otherwise."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -20,21 +25,46 @@ class Connection:
     controllers: str | None = None
     """host:port,... of controllers, at their own listeners, in place of brokers."""
     settings: dict[str, str] = field(default_factory=dict)
+    patience_s: float = TIMEOUT_S
+    """How long to wait for somebody to answer, when nobody does."""
 
     def ask(self, work: "Callable[[AioAdminClient], Awaitable[T]]") -> T:
         """Run `work` with a client of its own, and say what it says."""
         import asyncio
 
+        return asyncio.run(self._run(work))
+
+    async def _run(self, work: "Callable[[AioAdminClient], Awaitable[T]]") -> T:
+        import asyncio
+
         from barnabas.client.admin import AioAdminClient
+        from barnabas.client.errors import KafkaError, KafkaException
 
-        async def run() -> T:
-            admin = AioAdminClient(self.properties())
-            try:
-                return await work(admin)
-            finally:
-                await admin.close()
+        down: asyncio.Future[KafkaError] = asyncio.get_running_loop().create_future()
 
-        return asyncio.run(run())
+        def told(error: KafkaError) -> None:
+            if error == KafkaError._ALL_BROKERS_DOWN and not down.done():
+                down.set_result(error)
+
+        admin = AioAdminClient(self.properties(), told)
+        working = asyncio.ensure_future(work(admin))
+        try:
+            either: set[asyncio.Future[Any]] = {working, down}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                self._warn(down.result())
+                await asyncio.wait({working}, timeout=self.patience_s)
+            if not working.done():
+                raise KafkaException(down.result())
+            return working.result()
+        finally:
+            working.cancel()
+            await admin.close()
+
+    def _warn(self, error: "KafkaError") -> None:
+        """Where one has to wait for long, one wants to know why."""
+        if self.patience_s >= TIMEOUT_S:
+            print(f"WARN {error.str()}; trying for {TIMEOUT_S} s", file=sys.stderr)
 
     def properties(self) -> dict[str, str]:
         """The settings of a client that connects so."""

@@ -10,10 +10,22 @@ from barnabas.cli.work.refused import Refused
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.model import Uuid
 from barnabas.client.admin.quorum import MetadataQuorum, RaftVoterEndpoint, ReplicaState
+from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.wire.uuid import ZERO, from_text, to_text
 
 SILENT_MS = 5_000
 """Whoever has not fetched for so long is named: all do, twice a second at least."""
+
+QUORUM_TIMEOUT_S = 3.0
+"""How long the active controller may take: it answers within milliseconds, if there is one."""
+
+_WITHOUT_A_LEADER = (
+    KafkaError._TIMED_OUT,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.NOT_LEADER_OR_FOLLOWER,
+    KafkaError.NOT_CONTROLLER,
+    KafkaError._TRANSPORT,
+)
 
 
 @dataclass(slots=True, frozen=True)
@@ -65,6 +77,18 @@ class Controller:
 async def describe_quorum(admin: AioAdminClient) -> Quorum:
     cluster = await admin.describe_cluster()
     return Quorum(cluster.cluster_id, await admin.describe_metadata_quorum())
+
+
+async def try_describe_quorum(admin: AioAdminClient) -> Quorum | None:
+    """None while no controller is active: a broker cannot tell more than that."""
+    cluster = await admin.describe_cluster()
+    try:
+        told = await admin.describe_metadata_quorum(request_timeout=QUORUM_TIMEOUT_S)
+    except KafkaException as failure:
+        if failure.args[0].code() not in _WITHOUT_A_LEADER:
+            raise
+        return None
+    return Quorum(cluster.cluster_id, told)
 
 
 async def add_controller(admin: AioAdminClient, controller: Controller) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from barnabas.cli.work.connection import TIMEOUT_S
 from barnabas.cli.work.refused import Refused
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
@@ -84,7 +85,7 @@ async def topic_names(
     admin: AioAdminClient, pattern: str | None = None, *, internal: bool = True
 ) -> list[str]:
     """All that there are, in order; those alone that match the pattern as a whole."""
-    told = await admin.list_topics()
+    told = await admin.list_topics(timeout=TIMEOUT_S)
     matches = re.compile(java_list_of_patterns(pattern)).fullmatch if pattern else str
     return sorted(
         name for name in told.topics if matches(name) and (internal or name not in INTERNAL)
@@ -131,15 +132,17 @@ async def delete_topics(admin: AioAdminClient, names: Collection[str]) -> None:
         (await admin.delete_topics(list(names))).all()
 
 
-async def describe_topics(admin: AioAdminClient, names: Iterable[str]) -> list[Topic]:
-    """In the order of their names."""
+async def describe_topics(
+    admin: AioAdminClient, names: Iterable[str], *, with_moves: bool = True
+) -> list[Topic]:
+    """In the order of their names; of moves only a controller can tell."""
     wanted = sorted(names)
     if not wanted:
         return []
     described = (await admin.describe_topics(TopicCollection(wanted))).all()
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in described]
     configs = (await admin.describe_configs(resources)).all()
-    moves = await admin.list_partition_reassignments()
+    moves = await admin.list_partition_reassignments() if with_moves else {}
     topics = []
     for resource in resources:
         name = resource.name
@@ -163,7 +166,7 @@ async def describe_topics(admin: AioAdminClient, names: Iterable[str]) -> list[T
 
 async def name_of(admin: AioAdminClient, topic_id: str) -> str | None:
     """The topic that has this id, if there is one."""
-    topics = (await admin.list_topics()).topics
+    topics = (await admin.list_topics(timeout=TIMEOUT_S)).topics
     found = (name for name, topic in topics.items() if id_text(topic.topic_id) == topic_id)
     return next(found, None)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from barnabas.cli.work.refused import Refused
+from barnabas.cli.work.topics import topic_names
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.model import TopicCollection
 from barnabas.client.admin.producers import ProducerState
@@ -74,7 +75,7 @@ async def find_hanging(
     if topic is not None and partition is not None:
         searched = [(topic, partition)]
     else:
-        topics = [topic] if topic is not None else sorted((await admin.list_topics()).topics)
+        topics = [topic] if topic is not None else await topic_names(admin)
         searched = await _partitions_on(admin, topics, broker_id)
     if not searched:
         return []
