@@ -1,11 +1,13 @@
 """The plain consumer against a broker: what it reads, tells, commits and refuses."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.conformance.brokers import PeerBroker
 
 from barnabas import (
     OFFSET_BEGINNING,
@@ -17,31 +19,42 @@ from barnabas import (
     Producer,
     TopicPartition,
 )
+from barnabas.admin import AdminClient, NewTopic
 from barnabas.testing import Broker
 
 MakeConsumer = Callable[..., Consumer]
 
 
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Broker]:
-    with Broker() as running:
-        yield running
+@pytest.fixture(scope="module", params=["broker", pytest.param("kafka", marks=pytest.mark.peer)])
+def bootstrap(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """Barnabas; and with `-m peer` the real Kafka, which proves the tests right."""
+    if request.param == "broker":
+        with Broker() as running:
+            yield running.bootstrap_servers
+        return
+    kafka = PeerBroker(tmp_path_factory.mktemp("kafka"))
+    kafka.start()
+    yield kafka.bootstrap
+    kafka.stop()
 
 
 @pytest.fixture
-def topic(broker: Broker, request: pytest.FixtureRequest) -> str:
-    name = request.node.name.replace("[", "-").replace("]", "")
-    broker.create_topic(name, partitions=2)
-    return str(name)
+def topic(bootstrap: str, request: pytest.FixtureRequest) -> str:
+    name = re.sub(r"[^a-z_]", "-", request.node.name)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(name, 2, 1)])[name].result(30)
+    return name
 
 
 @pytest.fixture
-def make(broker: Broker, request: pytest.FixtureRequest) -> Iterator[MakeConsumer]:
+def make(bootstrap: str, request: pytest.FixtureRequest) -> Iterator[MakeConsumer]:
     made: list[Consumer] = []
 
     def make_consumer(**settings: Any) -> Consumer:
         conf: dict[str, Any] = {
-            "bootstrap.servers": broker.bootstrap_servers,
+            "bootstrap.servers": bootstrap,
             "group.id": request.node.name,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
@@ -60,8 +73,8 @@ def dotted(name: str) -> str:
     return name.replace("_", ".")
 
 
-def produce(broker: Broker, topic: str, count: int, partition: int = 0, **settings: Any) -> None:
-    conf = {"bootstrap.servers": broker.bootstrap_servers, **settings}
+def produce(bootstrap: str, topic: str, count: int, partition: int = 0, **settings: Any) -> None:
+    conf = {"bootstrap.servers": bootstrap, **settings}
     with Producer(conf) as producer:
         for index in range(count):
             producer.produce(topic, b"%d" % index, key=b"k", partition=partition)
@@ -78,10 +91,10 @@ def values(messages: list[Message]) -> list[int]:
 
 
 def test_assigned_partitions_are_read_from_their_beginning(
-    broker: Broker, topic: str, make: MakeConsumer
+    bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
-    produce(broker, topic, 10)
-    produce(broker, topic, 5, partition=1)
+    produce(bootstrap, topic, 10)
+    produce(bootstrap, topic, 5, partition=1)
     consumer = make()
     consumer.assign(from_beginning(topic, 0, 1))
     found = consumer.consume(15, 20)
@@ -94,16 +107,16 @@ def test_assigned_partitions_are_read_from_their_beginning(
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_every_compression_is_read(
-    broker: Broker, topic: str, make: MakeConsumer, codec: str
+    bootstrap: str, topic: str, make: MakeConsumer, codec: str
 ) -> None:
-    produce(broker, topic, 100, **{"compression.type": codec})
+    produce(bootstrap, topic, 100, **{"compression.type": codec})
     consumer = make(check_crcs=True)
     consumer.assign(from_beginning(topic))
     assert values(consumer.consume(100, 20)) == list(range(100))
 
 
-def test_seeking_drops_what_was_fetched(broker: Broker, topic: str, make: MakeConsumer) -> None:
-    produce(broker, topic, 100)
+def test_seeking_drops_what_was_fetched(bootstrap: str, topic: str, make: MakeConsumer) -> None:
+    produce(bootstrap, topic, 100)
     consumer = make()
     consumer.assign(from_beginning(topic))
     assert values(consumer.consume(3, 20)) == [0, 1, 2]
@@ -116,26 +129,26 @@ def test_seeking_drops_what_was_fetched(broker: Broker, topic: str, make: MakeCo
 
 
 def test_from_the_end_only_what_is_new_is_read(
-    broker: Broker, topic: str, make: MakeConsumer
+    bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
-    produce(broker, topic, 5)
+    produce(bootstrap, topic, 5)
     consumer = make(enable_partition_eof=True)
     consumer.assign([TopicPartition(topic, 0, OFFSET_END)])
     end = consumer.poll(20)
     assert end is not None
     assert end.error() == KafkaError._PARTITION_EOF
     assert end.offset() == 5
-    produce(broker, topic, 1)
+    produce(bootstrap, topic, 1)
     message = consumer.poll(20)
     assert message is not None
     assert (message.offset(), message.error()) == (5, None)
 
 
 def test_a_paused_partition_is_silent_and_then_goes_on_where_it_was(
-    broker: Broker, topic: str, make: MakeConsumer
+    bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
-    produce(broker, topic, 10)
-    produce(broker, topic, 5, partition=1)
+    produce(bootstrap, topic, 10)
+    produce(bootstrap, topic, 5, partition=1)
     consumer = make()
     consumer.assign(from_beginning(topic))
     assert values(consumer.consume(4, 20)) == [0, 1, 2, 3]
@@ -148,9 +161,9 @@ def test_a_paused_partition_is_silent_and_then_goes_on_where_it_was(
 
 
 def test_committed_offsets_are_where_the_next_consumer_begins(
-    broker: Broker, topic: str, make: MakeConsumer
+    bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
-    produce(broker, topic, 10)
+    produce(bootstrap, topic, 10)
     first = make()
     first.assign([TopicPartition(topic, 0)])
     messages = first.consume(4, 20)
@@ -167,9 +180,9 @@ def test_committed_offsets_are_where_the_next_consumer_begins(
 
 
 def test_auto_commit_keeps_what_was_delivered_when_the_consumer_closes(
-    broker: Broker, topic: str, make: MakeConsumer
+    bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
-    produce(broker, topic, 10)
+    produce(bootstrap, topic, 10)
     reported: list[Any] = []
     first = make(enable_auto_commit=True, on_commit=lambda error, offsets: reported.append(offsets))
     first.subscribe([topic])
@@ -182,9 +195,9 @@ def test_auto_commit_keeps_what_was_delivered_when_the_consumer_closes(
 
 
 def test_stored_offsets_are_what_is_committed_if_they_are_stored_by_hand(
-    broker: Broker, topic: str, make: MakeConsumer
+    bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
-    produce(broker, topic, 10)
+    produce(bootstrap, topic, 10)
     consumer = make(enable_auto_offset_store=False)
     consumer.assign(from_beginning(topic))
     messages = consumer.consume(5, 20)
@@ -197,8 +210,8 @@ def test_stored_offsets_are_what_is_committed_if_they_are_stored_by_hand(
     assert [each.offset for each in committed] == [2]
 
 
-def test_offsets_are_found_by_time(broker: Broker, topic: str, make: MakeConsumer) -> None:
-    with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
+def test_offsets_are_found_by_time(bootstrap: str, topic: str, make: MakeConsumer) -> None:
+    with Producer({"bootstrap.servers": bootstrap}) as producer:
         for index in range(10):
             producer.produce(topic, b"%d" % index, partition=0, timestamp=1000 + index)
         producer.flush(30)
@@ -210,9 +223,9 @@ def test_offsets_are_found_by_time(broker: Broker, topic: str, make: MakeConsume
 
 
 def test_an_offset_out_of_range_follows_the_policy(
-    broker: Broker, topic: str, make: MakeConsumer
+    bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
-    produce(broker, topic, 10)
+    produce(bootstrap, topic, 10)
     forgiving = make()
     forgiving.assign([TopicPartition(topic, 0, 5000)])
     assert values(forgiving.consume(10, 20)) == list(range(10))
@@ -226,9 +239,9 @@ def test_an_offset_out_of_range_follows_the_policy(
 
 
 def test_aborted_transactions_are_seen_only_by_those_who_want_to(
-    broker: Broker, topic: str, make: MakeConsumer
+    bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
-    conf = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": topic}
+    conf = {"bootstrap.servers": bootstrap, "transactional.id": topic}
     with Producer(conf) as producer:
         producer.init_transactions(30)
         for number in range(4):
@@ -250,9 +263,9 @@ def test_aborted_transactions_are_seen_only_by_those_who_want_to(
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_callbacks_run_inside_poll_and_may_assign_by_themselves(
-    broker: Broker, topic: str, make: MakeConsumer, protocol: str
+    bootstrap: str, topic: str, make: MakeConsumer, protocol: str
 ) -> None:
-    produce(broker, topic, 10)
+    produce(bootstrap, topic, 10)
     events: list[tuple[str, int]] = []
 
     def on_assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -277,9 +290,9 @@ def test_callbacks_run_inside_poll_and_may_assign_by_themselves(
 
 
 def test_a_callback_that_raises_raises_out_of_poll_and_breaks_nothing(
-    broker: Broker, topic: str, make: MakeConsumer
+    bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
-    produce(broker, topic, 3)
+    produce(bootstrap, topic, 3)
 
     def on_assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
         raise ZeroDivisionError
@@ -292,11 +305,11 @@ def test_a_callback_that_raises_raises_out_of_poll_and_breaks_nothing(
 
 
 def test_arrow_has_the_same_records_across_partitions(
-    broker: Broker, topic: str, make: MakeConsumer
+    bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
     pytest.importorskip("pyarrow")
-    produce(broker, topic, 100)
-    produce(broker, topic, 50, partition=1)
+    produce(bootstrap, topic, 100)
+    produce(bootstrap, topic, 50, partition=1)
     consumer = make()
     consumer.assign(from_beginning(topic, 0, 1))
     rows = 0
@@ -321,30 +334,30 @@ def test_arrow_has_the_same_records_across_partitions(
 
 
 def test_prefetching_stops_at_its_bound_and_goes_on_when_there_is_room(
-    broker: Broker, topic: str, make: MakeConsumer
+    bootstrap: str, topic: str, make: MakeConsumer
 ) -> None:
-    produce(broker, topic, 2000)
+    produce(bootstrap, topic, 2000)
     consumer = make(**{"queued.min.messages": 10, "max.partition.fetch.bytes": 1000})
     consumer.assign(from_beginning(topic))
     assert values(consumer.consume(2000, 60)) == list(range(2000))
 
 
 def test_the_consumer_goes_on_after_the_broker_was_restarted(
-    request: pytest.FixtureRequest, make: MakeConsumer
+    make: MakeConsumer,
 ) -> None:
     with Broker() as broker:
         broker.create_topic("restarted", partitions=1)
-        produce(broker, "restarted", 5)
+        produce(broker.bootstrap_servers, "restarted", 5)
         consumer = make(**{"bootstrap.servers": broker.bootstrap_servers})
         consumer.assign(from_beginning("restarted"))
         assert values(consumer.consume(5, 20)) == [0, 1, 2, 3, 4]
         broker.restart()
-        produce(broker, "restarted", 3)
+        produce(broker.bootstrap_servers, "restarted", 3)
         assert [each.offset() for each in consumer.consume(3, 60)] == [5, 6, 7]
 
 
-def test_statistics_are_librdkafkas_json(broker: Broker, topic: str, make: MakeConsumer) -> None:
-    produce(broker, topic, 5)
+def test_statistics_are_librdkafkas_json(bootstrap: str, topic: str, make: MakeConsumer) -> None:
+    produce(bootstrap, topic, 5)
     told: list[str] = []
     consumer = make(
         **{"statistics.interval.ms": 50, "stats_cb": told.append, "group.id": "statistics"}
