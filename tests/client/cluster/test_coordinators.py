@@ -117,6 +117,7 @@ async def test_after_the_deadline_it_is_told_what_was_last_wrong() -> None:
         with pytest.raises(KafkaException, match="loading") as caught:
             await beat(cluster, Deadline.after(50))
         assert code_of(caught) == KafkaError._TIMED_OUT
+        assert caught.value.args[0].retriable()
 
 
 @on_a_loop

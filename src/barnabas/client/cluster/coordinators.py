@@ -8,7 +8,7 @@ from typing import Any
 from barnabas.client.cluster.metadata import BrokerInfo
 from barnabas.client.cluster.nodes import Nodes
 from barnabas.client.cluster.patience import Backoff, Deadline
-from barnabas.client.errors import KafkaError, KafkaException, fail, told_by_broker
+from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
 from barnabas.client.settings import ConnectionSettings
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -126,7 +126,8 @@ class Coordinators:
                     raise
             pause_ms = backoff.next_ms()
             if deadline.left_ms() <= pause_ms:
-                fail(KafkaError._TIMED_OUT, f"timed out; the last failure was: {error.str()}")
+                late = f"timed out; the last failure was: {error.str()}"
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT, late, retriable=True))
             await asyncio.sleep(pause_ms / 1000)
 
 

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Collection, Iterable, Sequence
 
 from barnabas.client.cluster import Cluster, Metadata
-from barnabas.client.consumer._cursor import Tap
+from barnabas.client.consumer._tap import Tap
 from barnabas.client.consumer.assigned import Assigned
 from barnabas.client.consumer.commits import Commits
 from barnabas.client.consumer.events import Change, Rebalance
@@ -24,6 +24,7 @@ from barnabas.client.consumer.statistics import Statistics
 from barnabas.client.errors import KafkaError, KafkaException, fail
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import ConsumerGroupMetadata, Partition, TopicPartition
+from barnabas.wire.errors import ErrorCode
 
 _LOOKS_PER_POLL_INTERVAL = 10
 
@@ -292,7 +293,7 @@ class Core:
     def _metadata_changed(self, metadata: Metadata) -> None:
         for (topic, index), each in self.assignment.items():
             known = metadata.topics.get(topic)
-            if known is None:
+            if known is None or known.error is ErrorCode.LEADER_NOT_AVAILABLE:
                 continue
             if known.error:
                 self._news.tell_of(each, KafkaError(known.error, f"{topic}: {known.error.name}"))

@@ -105,8 +105,9 @@ class Positions:
         for each in _current(asked, versions):
             answer = committed[each.key]
             if answer.error is not None:
-                self._told(each, answer.error)
                 is_answered = False
+                if not answer.error.retriable():
+                    self._told(each, answer.error)
             elif answer.offset >= 0:
                 each.committed_offset = answer.offset
                 epoch = answer.leader_epoch
