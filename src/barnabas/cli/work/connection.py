@@ -41,10 +41,15 @@ class Connection:
         from barnabas.client.errors import KafkaError, KafkaException
 
         down: asyncio.Future[KafkaError] = asyncio.get_running_loop().create_future()
+        reasons: dict[str, None] = {}
 
         def told(error: KafkaError) -> None:
-            if error == KafkaError._ALL_BROKERS_DOWN and not down.done():
-                down.set_result(error)
+            """First of each broker why it cannot be reached, then that none can."""
+            if error != KafkaError._ALL_BROKERS_DOWN:
+                reasons[error.str()] = None
+            elif not down.done():
+                why = "; ".join(reasons) or error.str()
+                down.set_result(KafkaError(error.code(), f"nobody answers: {why}"))
 
         admin = AioAdminClient(self.properties(), told)
         working = asyncio.ensure_future(work(admin))
