@@ -1,6 +1,5 @@
 """The cursor reads what a fetch brought, compiled and as plain Python."""
 
-import asyncio
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -238,45 +237,3 @@ def test_messages_and_runs_may_be_taken_in_turns(module: ModuleType) -> None:
     assert reading.next().offset() == 4
     assert reading.take_run(100).record_count == 5
     assert reading.next() is None
-
-
-def test_a_tap_draws_no_more_than_asked_and_nothing_while_disturbed(module: ModuleType) -> None:
-    tap = module.Tap()
-    assert tap.draw(5) == []
-    tap.cursor = cursor(module, build_batch(some_records(10)))
-    assert [each.offset() for each in tap.draw(3)] == [0, 1, 2]
-    tap.is_disturbed = True
-    assert tap.draw(3) == []
-    tap.is_disturbed = False
-    assert [each.offset() for each in tap.draw(30)] == list(range(3, 10))
-    assert tap.polls == 4
-
-
-def test_poll_takes_from_the_cursor_and_goes_the_slow_way_after_it(module: ModuleType) -> None:
-    class Polled(module.PlainTap):  # type: ignore[name-defined, misc]
-        def _poll(self, timeout: float) -> str:
-            return f"waited {timeout}"
-
-    tap = Polled()
-    tap.cursor = cursor(module, build_batch(some_records(1)))
-    assert tap.poll(1).offset() == 0
-    assert tap.poll(timeout=2) == "waited 2"
-
-
-def test_what_is_there_is_awaited_without_a_turn_of_the_loop(module: ModuleType) -> None:
-    class Awaited(module.AioTap):  # type: ignore[name-defined, misc]
-        async def _poll(self, timeout: float) -> None:
-            return None
-
-        async def _next(self) -> None:
-            raise StopAsyncIteration
-
-    async def draw() -> tuple[list[int], list[int]]:
-        tap = Awaited()
-        tap.cursor = cursor(module, build_batch(some_records(3)))
-        polled = [(await tap.poll()).offset()]
-        iterated = [message.offset() async for message in tap]
-        assert await tap.poll() is None
-        return polled, iterated
-
-    assert asyncio.run(draw()) == ([0], [1, 2])

@@ -7,7 +7,7 @@ from typing import Any
 from tests.wire.records.samples import some_records
 
 from barnabas.client.cluster import BrokerInfo, Metadata, PartitionInfo, TopicInfo
-from barnabas.client.consumer._cursor import Tap
+from barnabas.client.consumer._tap import Tap
 from barnabas.client.consumer.assigned import Assigned, State
 from barnabas.client.consumer.fetcher import Fetcher
 from barnabas.client.consumer.inbox import AioInbox

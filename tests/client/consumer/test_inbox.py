@@ -6,7 +6,8 @@ import threading
 from tests.wire.records.samples import some_records
 
 from barnabas.client._message import Message
-from barnabas.client.consumer._cursor import Cursor, Progress, Tap
+from barnabas.client.consumer._cursor import Cursor, Progress
+from barnabas.client.consumer._tap import Tap
 from barnabas.client.consumer.inbox import AioInbox, Inbox, Notice, PlainInbox
 from barnabas.client.errors import KafkaError
 from barnabas.wire.records.build import build_batch

@@ -38,9 +38,3 @@ cdef class Cursor:
     cpdef Message next(self)
     cdef bint _begin(self) except -1
     cdef bint _is_hidden(self, Py_ssize_t at, int attributes, long long last_offset) except -1
-
-
-cdef class Tap:
-    cdef public Cursor cursor
-    cdef public bint is_disturbed
-    cdef public long long polls

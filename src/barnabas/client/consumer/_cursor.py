@@ -2,10 +2,9 @@
 """From the bytes of fetched partitions to messages: compiled, or run as the Python it is.
 
 A `Cursor` reads what one fetch brought of one partition, batch by batch, in the thread of the
-user: decompressing is done as late as possible and never on the loop. A `Tap` is what users draw
-messages from: as long as its cursor has more, `poll` is nothing but a step of that.
+user: decompressing is done as late as possible and never on the loop.
 
-The fields of all classes are declared in `_cursor.pxd`; those of a batch's header are told in
+The fields of the classes are declared in `_cursor.pxd`; those of a batch's header are told in
 `wire/records/batch.py`.
 """
 
@@ -299,113 +298,6 @@ class Cursor:
             max(self.batch_end_offset - 1, 0),
             error=KafkaError(KafkaError._BAD_MSG, str(error)),
         )
-
-
-@cython.cclass
-class Tap:
-    """What users draw messages from; the rest of a consumer is built on it.
-
-    `is_disturbed` says that something goes before further messages: a rebalance, a callback to
-    call, the end. `polls` counts, so that others can see that the user is still there.
-    """
-
-    def __init__(self) -> None:
-        self.cursor = None
-        self.is_disturbed = False
-        self.polls = 0
-
-    def draw(self, limit: cython.Py_ssize_t) -> list:
-        """The messages of the cursor, `limit` at most."""
-        messages: list = []
-        message: Message
-        cursor: Cursor = self.cursor
-        self.polls += 1
-        if cursor is None or self.is_disturbed:
-            return messages
-        while len(messages) < limit:
-            message = cursor.next()
-            if message is None:
-                break
-            messages.append(message)
-        return messages
-
-
-@cython.cclass
-class PlainTap(Tap):
-    """For a user who waits in his own thread."""
-
-    def poll(self, timeout: object = -1) -> object:
-        """The next message, or None if none comes within `timeout` seconds (-1: however long).
-
-        Callbacks are called in here. A message whose `error()` is not None tells of an error.
-        """
-        message: Message
-        self.polls += 1
-        if self.cursor is not None and not self.is_disturbed:
-            message = self.cursor.next()
-            if message is not None:
-                return message
-        return self._poll(timeout)
-
-    def _poll(self, timeout: object) -> object:
-        raise NotImplementedError
-
-
-@cython.cclass
-class AioTap(Tap):
-    """For a user on the loop: what is there already is awaited without a turn of the loop."""
-
-    def poll(self, timeout: object = -1) -> object:
-        """The next message, or None if none comes within `timeout` seconds (-1: however long).
-
-        Callbacks are called in here. A message whose `error()` is not None tells of an error.
-        """
-        message: Message
-        self.polls += 1
-        if self.cursor is not None and not self.is_disturbed:
-            message = self.cursor.next()
-            if message is not None:
-                return Ready(message)
-        return self._poll(timeout)
-
-    def __aiter__(self) -> object:
-        return self
-
-    def __anext__(self) -> object:
-        message: Message
-        self.polls += 1
-        if self.cursor is not None and not self.is_disturbed:
-            message = self.cursor.next()
-            if message is not None:
-                return Ready(message)
-        return self._next()
-
-    def _poll(self, timeout: object) -> object:
-        raise NotImplementedError
-
-    def _next(self) -> object:
-        raise NotImplementedError
-
-
-@cython.final
-@cython.freelist(8)
-@cython.cclass
-class Ready:
-    """An awaitable that gives what is there already."""
-
-    result: object
-
-    def __init__(self, result: object) -> None:
-        self.result = result
-
-    def __await__(self) -> object:
-        return self
-
-    def __iter__(self) -> object:
-        return self
-
-    def __next__(self) -> object:
-        raise StopIteration(self.result)
 
 
 def _codec(bits: cython.int) -> Codec:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from barnabas.client._message import Message
 from barnabas.client.consumer import arguments
-from barnabas.client.consumer._cursor import AioTap
+from barnabas.client.consumer._tap import AioTap
 from barnabas.client.consumer.core import Core
 from barnabas.client.consumer.events import Call, Change, Rebalance
 from barnabas.client.consumer.inbox import AioInbox

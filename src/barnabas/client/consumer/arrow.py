@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from barnabas.client._message import Message
-from barnabas.client.consumer._cursor import Cursor, Tap
+from barnabas.client.consumer._cursor import Cursor
+from barnabas.client.consumer._tap import Tap
 from barnabas.client.consumer.inbox import Inbox, Notice
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.wire.errors import KafkaError as WireError

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from barnabas.client._message import Message
-from barnabas.client.consumer._cursor import Cursor, Progress, Tap
+from barnabas.client.consumer._cursor import Cursor, Progress
+from barnabas.client.consumer._tap import Tap
 
 
 @dataclass(slots=True, frozen=True)
