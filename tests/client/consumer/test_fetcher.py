@@ -186,6 +186,17 @@ async def test_the_bound_on_bytes_is_for_all_partitions_together(scene: Scene) -
     assert scene.brokers.asked == []
 
 
+@stepped({0: 1, 1: 1}, prefetch_bytes=1)
+async def test_what_is_set_aside_of_a_paused_partition_is_not_in_the_way(scene: Scene) -> None:
+    scene.inbox.room_made = scene.fetcher.plan
+    scene.fetcher.plan()
+    scene.brokers.answer(records(0, 0))
+    scene.assignment["t", 0].pause()
+    assert scene.inbox.next() is None
+    _, _, request, _ = scene.brokers.asked[-1]
+    assert request.forgotten_topics_data[0].partitions == [0], "partition 1 alone is fetched"
+
+
 @stepped({0: 1})
 async def test_a_closer_replica_is_fetched_from_and_left_when_it_fails(scene: Scene) -> None:
     scene.fetcher.plan()

@@ -120,7 +120,7 @@ class Fetcher:
     def _has_room(self, each: Assigned) -> bool:
         return (
             each.queued_records < self._settings.prefetch_messages
-            and self._queued_bytes < self._settings.prefetch_bytes
+            and self._queued_bytes - self._inbox.parked_bytes < self._settings.prefetch_bytes
         )
 
     # Asking

@@ -33,6 +33,7 @@ class Inbox:
         self._tap = tap
         self._fetched: deque[Cursor | Notice] = deque()
         self._parked: dict[Progress, list[Cursor | Notice]] = {}  # while they are paused
+        self.parked_bytes = 0
         self._events: deque[Any] = deque()
         self.finished: deque[Cursor] = deque()  # for the loop to take: there is room again
         self.wants_room = False  # the loop waits for that
@@ -53,7 +54,7 @@ class Inbox:
 
     def unpark(self, progress: Progress) -> None:
         """The partition flows again: what was set aside goes before the rest."""
-        self._fetched.extendleft(reversed(self._parked.pop(progress, [])))
+        self._fetched.extendleft(reversed(self._unparked(progress)))
         self.wake()
 
     # The user's side
@@ -96,7 +97,7 @@ class Inbox:
             if fetched.version != progress.version:
                 self._finish(fetched)
             elif progress.live < 0:
-                self._parked.setdefault(progress, []).append(fetched)
+                self._park(progress, fetched)
             elif isinstance(fetched, Notice):
                 return fetched
             else:
@@ -111,20 +112,38 @@ class Inbox:
     def _leave(self, cursor: Cursor) -> None:
         """The cursor is read to its end, or is not to be read now, or never."""
         if cursor.version == cursor.progress.version and cursor.progress.live < 0:
-            self._parked.setdefault(cursor.progress, []).insert(0, cursor)
+            self._park(cursor.progress, cursor, is_first=True)
         else:
             self._finish(cursor)
 
     def _finish(self, fetched: Cursor | Notice) -> None:
         if isinstance(fetched, Cursor):
             self.finished.append(fetched)
-            if self.wants_room and self.room_made is not None:
-                self.wants_room = False
-                self.room_made()
+            self._make_room()
+
+    def _park(
+        self, progress: Progress, fetched: Cursor | Notice, *, is_first: bool = False
+    ) -> None:
+        """Set it aside, out of the way of the other partitions and of the room they have."""
+        parked = self._parked.setdefault(progress, [])
+        parked.insert(0 if is_first else len(parked), fetched)
+        if isinstance(fetched, Cursor):
+            self.parked_bytes += fetched.size_bytes
+            self._make_room()
+
+    def _unparked(self, progress: Progress) -> list[Cursor | Notice]:
+        parked = self._parked.pop(progress, [])
+        self.parked_bytes -= sum(each.size_bytes for each in parked if isinstance(each, Cursor))
+        return parked
+
+    def _make_room(self) -> None:
+        if self.wants_room and self.room_made is not None:
+            self.wants_room = False
+            self.room_made()
 
     def discard(self, progress: Progress) -> None:
         """The partition is gone: what was set aside of it will not be read."""
-        for fetched in self._parked.pop(progress, []):
+        for fetched in self._unparked(progress):
             self._finish(fetched)
 
     def wake(self) -> None:
