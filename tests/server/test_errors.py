@@ -10,6 +10,11 @@ from barnabas.server.errors import error_counter, error_response, failure_of
 from barnabas.server.metrics import RequestMetrics
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.errors import ErrorCode, KafkaError
+from barnabas.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+)
 from barnabas.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
@@ -81,6 +86,18 @@ def test_produce_names_every_partition() -> None:
     assert told == [(3, CODE, -1, "why"), (4, CODE, -1, "why")]
     (topic,) = the_error(a_produce(), 13).responses
     assert topic.topic_id == b"i" * 16
+
+
+def test_a_transactions_partitions_are_told_one_by_one_before_version_4() -> None:
+    topics = [AddPartitionsToTxnTopic(name="t", partitions=[0, 2])]
+    request = AddPartitionsToTxnRequest(v3_and_below_topics=topics)
+    response = error_response(request, 3, ErrorCode.CONCURRENT_TRANSACTIONS)
+    assert isinstance(response, AddPartitionsToTxnResponse)
+    (topic,) = response.results_by_topic_v3_and_below
+    assert topic.name == "t"
+    assert [
+        (each.partition_index, each.partition_error_code) for each in topic.results_by_partition
+    ] == [(0, ErrorCode.CONCURRENT_TRANSACTIONS), (2, ErrorCode.CONCURRENT_TRANSACTIONS)]
 
 
 def test_produce_without_acks_is_not_answered() -> None:

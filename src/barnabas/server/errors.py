@@ -112,10 +112,10 @@ class _ErrorAnswer:
     def mark(self, struct: Struct) -> bool:
         """Put the error into a struct, if it has a place for one."""
         fields = _fields(type(struct))
-        error_code = fields.get("error_code")
+        error_code = _error_code(type(struct))
         if error_code is None or self._version not in error_code.versions:
             return False
-        struct.error_code = self._code  # type: ignore[attr-defined]
+        setattr(struct, error_code.name, self._code)
         if "error_message" in fields:
             struct.error_message = self._message or None  # type: ignore[attr-defined]
         for name, value in _UNKNOWN_VALUES.items():
@@ -192,7 +192,7 @@ ErrorCounter = Callable[[Any], None]
 def error_counter(response: type[Message], counts: defaultdict[int, int]) -> ErrorCounter:
     """What counts the error codes in answers of this type: at the top, and in its first list."""
     has_top = "error_code" in _fields(response)
-    path = [attrgetter(name) for name in _path_to_errors(response)]
+    path, code_of = _path_to_errors(response)
 
     def count_top(answer: Any) -> None:
         counts[answer.error_code] += 1
@@ -208,27 +208,36 @@ def error_counter(response: type[Message], counts: defaultdict[int, int]) -> Err
         for step in inner:
             structs = chain.from_iterable(map(step, structs))
         for struct in structs:
-            counts[struct.error_code] += 1
+            counts[code_of(struct)] += 1
 
     return count_lists
 
 
-def _path_to_errors(struct: type[Struct]) -> tuple[str, ...]:
+def _path_to_errors(
+    struct: type[Struct],
+) -> tuple[list[Callable[[Any], Any]], Callable[[Any], int]]:
+    """The lists that lead to error codes, one in the other, and where these stand in the last."""
     for field in _fields(struct).values():
         if field.is_array and _tells_of_errors(field):
             element = field.scalar
             assert isinstance(element, type)
-            deeper = () if "error_code" in _fields(element) else _path_to_errors(element)
-            return (field.name, *deeper)
-    return ()
+            found = _error_code(element)
+            deeper, code_of = ([], attrgetter(found.name)) if found else _path_to_errors(element)
+            return [attrgetter(field.name), *deeper], code_of
+    return [], attrgetter("error_code")
 
 
 def _tells_of_errors(field: FieldLayout) -> bool:
     element = field.scalar
     if not field.is_array or not isinstance(element, type):
         return False
-    fields = _fields(element)
-    return "error_code" in fields or any(map(_tells_of_errors, fields.values()))
+    return _error_code(element) is not None or any(map(_tells_of_errors, _fields(element).values()))
+
+
+def _error_code(struct: type[Struct]) -> FieldLayout | None:
+    """Where it says what went wrong with it; AddPartitionsToTxn has a name of its own for that."""
+    fields = _fields(struct)
+    return fields.get("error_code") or fields.get("partition_error_code")
 
 
 @cache
