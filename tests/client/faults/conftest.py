@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from barnabas.admin import AdminClient, FeatureUpdate, UpgradeType
 from barnabas.testing import Broker
 
 PROMPT = {
@@ -24,3 +25,16 @@ def stormy() -> Iterator[Broker]:
 def broker(stormy: Broker) -> Iterator[Broker]:
     yield stormy
     stormy.faults.clear()
+
+
+@pytest.fixture(scope="module", params=["old flow", "new flow"])
+def transacting(request: pytest.FixtureRequest) -> Iterator[Broker]:
+    """A broker with either of Kafka's two ways to have transactions (KIP-890)."""
+    with Broker(PROMPT) as broker:
+        if request.param == "old flow":
+            admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+            change = FeatureUpdate(1, UpgradeType.SAFE_DOWNGRADE)
+            for future in admin.update_features({"transaction.version": change}).values():
+                future.result(10)
+            admin.close()
+        yield broker

@@ -241,9 +241,12 @@ class Transactions:
         return self._it.fail(error.code(), error.str())
 
     async def _drain(self, deadline: Deadline) -> None:
-        """Until the sender has nothing of this transaction any more."""
+        """Until the sender has nothing of this transaction any more, and no partition joins it."""
         try:
             await self._core.drained(deadline)
+            if self._joining is not None:
+                joining = asyncio.shield(self._joining)
+                await asyncio.wait_for(joining, deadline.left_ms() / 1000)
         except TimeoutError:
             raise KafkaException(_late("records are still on their way")) from None
 
