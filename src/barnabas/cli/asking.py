@@ -66,7 +66,6 @@ def asks(command: Callable[..., None]) -> Callable[..., None]:
     )
     @click.option(
         "--command-config",
-        "file",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False),
         help="Settings of the client: security, timeouts.",
@@ -74,12 +73,16 @@ def asks(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--json", "as_json", is_flag=True, help="For programs: print JSON.")
     @functools.wraps(command)
     def asking(
-        servers: str, controllers: str | None, file: str | None, as_json: bool, **given: Any
+        servers: str,
+        controllers: str | None,
+        command_config: str | None,
+        as_json: bool,
+        **given: Any,
     ) -> None:
         connection = Connection(
             servers=None if controllers else servers,
             controllers=controllers,
-            settings=read_properties(file) if file else {},
+            settings=read_properties(command_config) if command_config else {},
             patience_s=PATIENCE_S,
         )
         command(connection=connection, display=Display(as_json), **given)

@@ -93,7 +93,8 @@ async def topic_names(
 
 
 async def create_topic(admin: AioAdminClient, wanted: Wanted, *, dry_run: bool = False) -> None:
-    if not 1 <= (wanted.replication_factor or 1) <= LARGEST_REPLICATION_FACTOR:
+    copies = wanted.replication_factor
+    if copies is not None and not 1 <= copies <= LARGEST_REPLICATION_FACTOR:
         raise Refused(
             f"The replication factor must be between 1 and {LARGEST_REPLICATION_FACTOR} inclusive"
         )
@@ -102,7 +103,7 @@ async def create_topic(admin: AioAdminClient, wanted: Wanted, *, dry_run: bool =
     new = NewTopic(
         wanted.name,
         num_partitions=-1 if wanted.partitions is None or wanted.assignment else wanted.partitions,
-        replication_factor=-1 if wanted.assignment else wanted.replication_factor or -1,
+        replication_factor=-1 if copies is None or wanted.assignment else copies,
         replica_assignment=[list(each) for each in wanted.assignment] or None,
         config=dict(wanted.configs or {}),
     )

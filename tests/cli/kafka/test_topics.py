@@ -1,0 +1,113 @@
+"""kafka-topics: its actions, what they print, and what is refused."""
+
+import re
+
+import pytest
+from tests.cli.kafka.conftest import Command
+
+from barnabas.testing import Broker
+
+
+def test_a_topic_is_created_listed_described_enlarged_and_deleted(kafka: Command) -> None:
+    settings = ("--config", "retention.ms=60000", "--config", "cleanup.policy=compact")
+    made = kafka("kafka-topics", "--create", "--topic", "orders", "--partitions", 2, *settings)
+    assert (made.status, made.out) == (0, "Created topic orders.\n")
+    assert kafka("kafka-topics", "--list").lines == ["orders"]
+    described = kafka("kafka-topics", "--describe", "--topic", "orders").lines
+    assert re.fullmatch(
+        r"Topic: orders\tTopicId: [\w-]{22}\tPartitionCount: 2\tReplicationFactor: 1\t"
+        r"Configs: .*retention.ms=60000.*",
+        described[0],
+    )
+    assert described[1] == (
+        "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\tElr: \tLastKnownElr: "
+    )
+    assert kafka("kafka-topics", "--alter", "--topic", "orders", "--partitions", 3).out == ""
+    assert len(kafka("kafka-topics", "--describe", "--topic", "orders").lines) == 4
+    assert kafka("kafka-topics", "-delete", "-topic", "orders").status == 0
+    assert kafka("kafka-topics", "--list").out == "\n"
+
+
+def test_a_pattern_names_topics(kafka: Command, broker: Broker) -> None:
+    for name in "a-1", "a-2", "b":
+        broker.create_topic(name)
+    assert kafka("kafka-topics", "--list", "--topic", "a-.*").lines == ["a-1", "a-2"]
+    assert kafka("kafka-topics", "--list", "--topic", "a-1,b").lines == ["a-1", "b"]
+    kafka("kafka-topics", "--delete", "--topic", "a-.*|b")
+    assert kafka("kafka-topics", "--list").out == "\n"
+
+
+def test_a_topic_that_is_there_or_not_is_an_error_unless_said_otherwise(
+    kafka: Command, broker: Broker
+) -> None:
+    broker.create_topic("there")
+    again = kafka("kafka-topics", "--create", "--topic", "there")
+    assert (again.status, again.out) == (
+        1,
+        "Error while executing topic command : Topic 'there' already exists.\n",
+    )
+    unless = kafka("kafka-topics", "--create", "--topic", "there", "--if-not-exists")
+    assert (unless.status, unless.out) == (0, "")
+    gone = kafka("kafka-topics", "--delete", "--topic", "nope")
+    assert (gone.status, gone.out) == (
+        1,
+        "Error while executing topic command : Topic 'nope' does not exist as expected\n",
+    )
+    assert kafka("kafka-topics", "--delete", "--topic", "nope", "--if-exists").status == 0
+    kafka("kafka-topics", "--delete", "--topic", "there")
+
+
+def test_a_name_with_a_dot_is_warned_of(kafka: Command) -> None:
+    said = kafka("kafka-topics", "--create", "--topic", "a.b")
+    assert said.lines[0].startswith("WARNING: Due to limitations in metric names")
+    kafka("kafka-topics", "--delete", "--topic", "a.b")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "exactly one action"),
+        (("--list", "--create"), "exactly one action"),
+        (("--create",), 'Missing required argument "[topic]"'),
+        (("--alter", "--topic", "t"), 'Missing required argument "[partitions]"'),
+        (("--list", "--partitions", "3"), 'can\'t be used with option "[list]"'),
+        (("--describe", "--if-not-exists"), 'can\'t be used with option "[describe]"'),
+        (("--create", "--topic", "t", "--partitions", "x"), "invalid int value"),
+    ],
+)
+def test_what_makes_no_sense_is_told_with_the_help(
+    kafka: Command, arguments: tuple[str, ...], told: str
+) -> None:
+    said = kafka("kafka-topics", *arguments)
+    assert (said.status, said.out) == (1, "")
+    assert told in said.err.splitlines()[0]
+    assert "--topic <topic>" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--config", "retention.ms"), 'must be in the format "key=val"'),
+        (("--replica-assignment", "1:1"), "may not contain duplicate entries: 1"),
+        (("--replica-assignment", "1,2:3"), "Partition 1 has different replication factor"),
+        (("--replication-factor", "0"), "The replication factor must be between 1 and 32767"),
+        (("--partitions", "0"), "The partitions must be greater than 0"),
+        (("--config", "no.such=1"), "Unknown topic config name: no.such"),
+    ],
+)
+def test_a_topic_that_cannot_be_is_refused(
+    kafka: Command, arguments: tuple[str, ...], told: str
+) -> None:
+    said = kafka("kafka-topics", "--create", "--topic", "t", *arguments)
+    assert said.status == 1
+    assert said.out.startswith("Error while executing topic command : ")
+    assert told in said.out
+
+
+def test_reports_name_the_partitions_in_trouble_alone(kafka: Command, broker: Broker) -> None:
+    broker.create_topic("plain")
+    for report in "under-replicated", "unavailable", "under-min-isr":
+        assert kafka("kafka-topics", "--describe", f"--{report}-partitions").out == ""
+    at = kafka("kafka-topics", "--describe", "--at-min-isr-partitions", "--topic", "plain")
+    assert [line.split("\t")[1] for line in at.lines] == ["Topic: plain"]
+    kafka("kafka-topics", "--delete", "--topic", "plain")
