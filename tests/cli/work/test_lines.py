@@ -11,7 +11,7 @@ from barnabas.cli.work.refused import Refused
 
 def read(line: str, **properties: str) -> Line:
     named = {name.replace("_", "."): value for name, value in properties.items()}
-    (record,) = Reading.of(named).records([line + "\n"])
+    (record,) = Reading.of(named).records([line.encode() + b"\n"])
     return record
 
 
@@ -37,17 +37,23 @@ def test_the_marker_stands_for_nothing() -> None:
 
 def test_a_line_without_its_separator_is_told_with_its_number() -> None:
     with pytest.raises(Refused, match="No key separator found on line number 2: 'c'"):
-        list(Reading(parse_key=True).records(["a\tb\n", "c\n"]))
-    assert list(Reading(parse_key=True, ignore_error=True).records(["c\n"])) == [
+        list(Reading(parse_key=True).records([b"a\tb\n", b"c\n"]))
+    assert list(Reading(parse_key=True, ignore_error=True).records([b"c\n"])) == [
         Line(None, b"c", [])
     ]
 
 
-def test_an_unknown_property_names_those_there_are() -> None:
-    with pytest.raises(Refused, match=r"parse\.key"):
-        Reading.of({"parse.keys": "true"})
-    with pytest.raises(Refused, match=r"print\.keys"):
-        Printing.of({"print.keys": "true"})
+def test_bytes_that_are_no_text_stay_as_they_are() -> None:
+    (record,) = Reading(parse_key=True).records([b"\xff\t\x00\xfe\n"])
+    assert record == Line(b"\xff", b"\x00\xfe", [])
+    assert Printing(key=True).line(Message(topic="t", key=b"\xff", value=b"\x00\xfe")) == (
+        b"\xff\t\x00\xfe\n"
+    )
+
+
+def test_unknown_properties_are_passed_over() -> None:
+    assert Reading.of({"parse.keys": "true"}) == Reading()
+    assert Printing.of({"print.keys": "true", "schema.registry.url": "x"}) == Printing()
 
 
 def message() -> Message:
@@ -63,13 +69,13 @@ def message() -> Message:
 
 
 def test_a_record_is_its_value() -> None:
-    assert Printing().line(message()) == "v\n"
+    assert Printing().line(message()) == b"v\n"
 
 
 def test_everything_is_printed_in_kafkas_order() -> None:
     parts = ("timestamp", "partition", "offset", "epoch", "headers", "key", "value")
     printing = Printing.of({f"print.{part}": "true" for part in parts})
-    expected = "CreateTime:1000\tPartition:3\tOffset:7\tEpoch:NOT_PRESENT\th:x,n:null\tk\tv\n"
+    expected = b"CreateTime:1000\tPartition:3\tOffset:7\tEpoch:NOT_PRESENT\th:x,n:null\tk\tv\n"
     assert printing.line(message()) == expected
 
 
@@ -77,7 +83,7 @@ def test_separators_and_nothing_can_be_chosen() -> None:
     printing = Printing.of(
         {"print.key": "true", "key.separator": "|", "line.separator": ";", "null.literal": "-"}
     )
-    assert printing.line(Message(topic="t", key=None, value=b"v")) == "-|v;"
+    assert printing.line(Message(topic="t", key=None, value=b"v")) == b"-|v;"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +97,7 @@ def test_separators_and_nothing_can_be_chosen() -> None:
     ],
 )
 def test_values_are_read_as_javas_classes_do(name: str, content: bytes, shown: str) -> None:
-    assert deserializer(name)(content) == shown
+    assert deserializer(name)(content) == shown.encode()
 
 
 def test_what_is_no_such_number_is_refused() -> None:

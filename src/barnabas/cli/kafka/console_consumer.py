@@ -5,12 +5,13 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from barnabas.cli.kafka.clients import client_settings, tell_renamed
 from barnabas.cli.kafka.failing import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat
+from barnabas.cli.kafka.stopping import until_stopped
 from barnabas.cli.work.given import JAVA_CONSUMER, given
 from barnabas.cli.work.lines import Printing, deserializer
 from barnabas.cli.work.refused import Refused
@@ -19,8 +20,16 @@ _SLICE_S = 0.2
 """How long a wait for records lasts before the clock is looked at."""
 
 _AT_ONCE = 500
+_ENDS = ("earliest", "latest")
 _IGNORED = {"UNKNOWN_TOPIC_OR_PART", "_PARTITION_EOF"}
 """What a patient reader waits out."""
+
+
+_RENAMED = {
+    "consumer-property": "command-property",
+    "property": "formatter-property",
+    "consumer.config": "command-config",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,14 +38,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if (chosen.topic is None) == (chosen.include is None):
         options.refuse("Exactly one of the following arguments is required: [topic], [include]")
     options.require(chosen, "bootstrap-server")
+    _check_partition(options, chosen)
+    tell_renamed(chosen, _RENAMED, options.refuse, "Option --{} is deprecated")
+    with reasons_to_stderr(), until_stopped():
+        return _run(chosen)
+
+
+def _check_partition(options: Flat, chosen: Namespace) -> None:
     if chosen.partition is not None and chosen.topic is None:
         options.refuse("The topic is required when partition is specified.")
     if chosen.offset is not None and chosen.partition is None:
         options.refuse("The partition is required when offset is specified.")
     if chosen.from_beginning and chosen.offset is not None:
         options.refuse("Options from-beginning and offset cannot be specified together.")
-    with reasons_to_stderr():
-        return _run(chosen)
+    if chosen.group is not None and chosen.partition is not None:
+        options.refuse("Options group and partition cannot be specified together.")
+    if chosen.offset not in (None, *_ENDS) and not chosen.offset.isdigit():
+        options.refuse(
+            f"The provided offset value '{chosen.offset}' is incorrect. Valid values are"
+            f" 'earliest', 'latest', or a non-negative long."
+        )
 
 
 def _run(chosen: Namespace) -> int:
@@ -47,11 +68,6 @@ def _run(chosen: Namespace) -> int:
     try:
         _begin(consumer, chosen)
         _print(consumer, chosen, printing)
-    except KeyboardInterrupt:
-        pass
-    except BrokenPipeError:
-        with suppress(OSError):
-            sys.stdout.close()  # whoever read it has seen enough
     finally:
         consumer.close()
     return 0
@@ -59,7 +75,8 @@ def _run(chosen: Namespace) -> int:
 
 def _print(consumer: Any, chosen: Namespace, printing: Printing) -> None:
     seen, last_s = 0, time.monotonic()
-    out = sys.stdout
+    sys.stdout.flush()
+    out = sys.stdout.buffer
     try:
         while chosen.max_messages is None or seen < chosen.max_messages:
             most = _AT_ONCE if chosen.max_messages is None else chosen.max_messages - seen
@@ -67,8 +84,7 @@ def _print(consumer: Any, chosen: Namespace, printing: Printing) -> None:
             for message in messages:
                 error = message.error()
                 if error is None:
-                    _write(out, message, chosen, printing)
-                    seen += 1
+                    seen += _is_written(out, message, chosen, printing)
                 elif error.name() not in _IGNORED:
                     raise Refused(error.str())
             if messages:
@@ -85,13 +101,15 @@ def _is_late(timeout_ms: int | None, last_s: float) -> bool:
     return timeout_ms is not None and (time.monotonic() - last_s) * 1000 >= timeout_ms
 
 
-def _write(out: Any, message: Any, chosen: Namespace, printing: Printing) -> None:
+def _is_written(out: BinaryIO, message: Any, chosen: Namespace, printing: Printing) -> bool:
     try:
         out.write(printing.line(message))
     except Refused as unreadable:
         if not chosen.skip_message_on_error:
             raise
         print(f"Error processing message, skipping this message: {unreadable}", file=sys.stderr)
+        return False
+    return True
 
 
 def _begin(consumer: Any, chosen: Namespace) -> None:
@@ -100,14 +118,8 @@ def _begin(consumer: Any, chosen: Namespace) -> None:
     if chosen.partition is None:
         consumer.subscribe([f"^{chosen.include.lstrip('^')}"] if chosen.include else [chosen.topic])
         return
-    names = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}
     told = chosen.offset or ("earliest" if chosen.from_beginning else "latest")
-    if told not in names and not told.isdigit():
-        raise Refused(
-            f"The provided offset value '{told}' is incorrect. Valid values are 'earliest',"
-            f" 'latest', or a non-negative long."
-        )
-    offset = names[told] if told in names else int(told)
+    offset = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}.get(told) or int(told)
     consumer.assign([TopicPartition(chosen.topic, chosen.partition, offset)])
 
 
@@ -151,7 +163,7 @@ def _options() -> Flat:
 
 
 def _settings(chosen: Namespace) -> dict[str, Any]:
-    settings = given(
+    settings = client_settings(
         chosen.command_config or chosen.consumer_config,
         [*chosen.consumer_property, *chosen.command_property],
         {**JAVA_CONSUMER, "client.id": "console-consumer"},
@@ -162,13 +174,17 @@ def _settings(chosen: Namespace) -> dict[str, Any]:
     if chosen.from_beginning:
         if settings.get("auto.offset.reset", "earliest") not in ("earliest", "smallest"):
             raise Refused(
-                "Can't simultaneously specify --from-beginning and auto.offset.reset="
-                f"{settings['auto.offset.reset']}; use one of them."
+                "Can't simultaneously specify --from-beginning and 'auto.offset.reset="
+                f"{settings['auto.offset.reset']}', please remove one option"
             )
         settings["auto.offset.reset"] = "earliest"
     if chosen.group:
         if settings.get("group.id", chosen.group) != chosen.group:
-            raise Refused("The group ids provided in different places do not match.")
+            raise Refused(
+                "The group ids provided in different places (directly using '--group', via"
+                " '--consumer-property', or via '--consumer.config') do not match. Detected group"
+                f" ids: '{chosen.group}', '{settings['group.id']}'"
+            )
         settings["group.id"] = chosen.group
     elif "group.id" not in settings:
         settings["group.id"] = f"console-consumer-{random.randrange(100_000)}"
@@ -180,7 +196,7 @@ def _printing(chosen: Namespace) -> Printing:
     formatter = (chosen.formatter or "DefaultMessageFormatter").rpartition(".")[2]
     if formatter == "NoOpMessageFormatter":
         return Printing(value=False, line_separator="")
-    if formatter != "DefaultMessageFormatter":
+    if formatter not in ("DefaultMessageFormatter", "LoggingMessageFormatter"):
         raise Refused(f"There is no formatter {chosen.formatter} here; see --formatter-property.")
     properties = given(chosen.formatter_config, [*chosen.property, *chosen.formatter_property])
     for part in "key", "value":

@@ -2,14 +2,16 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from barnabas.cli.kafka.clients import client_settings, close, tell_renamed
 from barnabas.cli.kafka.failing import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat
+from barnabas.cli.kafka.stopping import until_stopped
 from barnabas.cli.work.given import JAVA_PRODUCER, given
-from barnabas.cli.work.lines import Reading
+from barnabas.cli.work.lines import Line, Reading
 
 _SETTINGS = {
     "batch_size": ("batch.size", "16384", "The most bytes of a batch."),
@@ -27,63 +29,73 @@ _SETTINGS = {
 """Options that are settings by another name."""
 
 
+_RENAMED = {
+    "producer-property": "command-property",
+    "property": "reader-property",
+    "producer.config": "command-config",
+    "max-partition-memory-bytes": "batch-size",
+}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options()
     chosen = options.parse(_with_codec(sys.argv[1:] if arguments is None else arguments))
     options.require(chosen, "topic", "bootstrap-server")
-    with reasons_to_stderr():
+    tell_renamed(chosen, _RENAMED, options.refuse, "Warning: --{} is deprecated")
+    with reasons_to_stderr(), until_stopped():
         return _run(chosen)
 
 
 def _run(chosen: Namespace) -> int:
+    """1 if a record was lost; Kafka's would end with 0 as if nothing had happened."""
     from barnabas import Producer
 
     pairs = [*chosen.property, *chosen.reader_property]
     reading = Reading.of(given(chosen.reader_config, pairs))
     producer = Producer(_settings(chosen))
-    failures: list[Any] = []
+    lost = 0
 
     def delivered(error: Any, _message: Any) -> None:
+        nonlocal lost
         if error is not None:
-            failures.append(error)
+            lost += 1
             told = f"Error when sending message to topic {chosen.topic}: {error.str()}"
             print(told, file=sys.stderr)
 
     try:
         for record in reading.records(_typed()):
-            while True:
-                try:
-                    producer.produce(
-                        chosen.topic,
-                        record.value,
-                        record.key,
-                        headers=record.headers,
-                        on_delivery=delivered,
-                    )
-                    break
-                except BufferError:
-                    producer.poll(0.1)
-            producer.poll(0)
+            _send(producer, chosen.topic, record, delivered)
             if chosen.sync:
                 producer.flush()
-    except KeyboardInterrupt:
-        pass
-    finally:
         producer.flush()
-        producer.close()
-    return 1 if failures else 0
+    finally:
+        close(producer)
+    return 1 if lost else 0
 
 
-def _typed() -> Iterator[str]:
-    """Standard input, with a prompt where a person types it."""
-    if not sys.stdin.isatty():
-        yield from sys.stdin
-        return
+def _send(producer: Any, topic: str, record: Line, delivered: Callable[[Any, Any], None]) -> None:
+    key, value, headers = record
     while True:
         try:
-            yield input(">")
-        except EOFError:
+            producer.produce(topic, value, key, headers=headers, on_delivery=delivered)
+        except BufferError:
+            producer.poll(0.1)
+        else:
+            producer.poll(0)
             return
+
+
+def _typed() -> Iterator[bytes]:
+    """Standard input, with a prompt where a person types it."""
+    lines = sys.stdin.buffer
+    if not sys.stdin.isatty():
+        yield from lines
+        return
+    while True:
+        print(">", end="", flush=True)
+        if not (line := lines.readline()):
+            return
+        yield line
 
 
 def _with_codec(arguments: Sequence[str]) -> list[str]:
@@ -127,7 +139,7 @@ def _options() -> Flat:
 def _settings(chosen: Namespace) -> dict[str, Any]:
     """What a file or a pair says stands, unless an option says it too."""
     defaults = {setting: default for setting, default, _ in _SETTINGS.values() if default}
-    settings = given(
+    settings = client_settings(
         chosen.command_config or chosen.producer_config,
         [*chosen.producer_property, *chosen.command_property],
         {**JAVA_PRODUCER, **defaults, "client.id": "console-producer"},

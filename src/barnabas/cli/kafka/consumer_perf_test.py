@@ -9,9 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from barnabas.cli.kafka.clients import client_settings
 from barnabas.cli.kafka.failing import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat
-from barnabas.cli.work.given import JAVA_CONSUMER, given
+from barnabas.cli.kafka.stopping import until_stopped
+from barnabas.cli.work.given import JAVA_CONSUMER
 
 _MEBIBYTE = 1 << 20
 _AT_ONCE = 10_000
@@ -19,6 +21,8 @@ HEADER = (
     "data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, "
     "fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
 )
+
+_RENAMED = {"messages": "num-records", "consumer.config": "command-config"}
 
 
 @dataclass(slots=True)
@@ -54,12 +58,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options()
     chosen = options.parse(arguments)
     options.require(chosen, "bootstrap-server")
-    if chosen.num_records is None:
-        chosen.num_records = chosen.messages
-    options.require(chosen, "num-records")
-    if (chosen.topic is None) == (chosen.include is None):
-        options.refuse("Exactly one of --topic and --include must be given.")
-    with reasons_to_stderr():
+    for one, other in ("messages", "num-records"), ("topic", "include"):
+        if options.one_of(chosen, one, other) is None:
+            options.refuse(
+                f"Exactly one of the following arguments is required: [{one}], [{other}]"
+            )
+    for old, new in _RENAMED.items():
+        if (value := getattr(chosen, old.replace(".", "_"))) is not None:
+            print(f"Warning: --{old} is deprecated. Use --{new} instead.")
+            setattr(chosen, new.replace("-", "_"), value)
+    with reasons_to_stderr(), until_stopped():
         return _run(chosen)
 
 
@@ -117,8 +125,8 @@ def _settings(chosen: Namespace) -> dict[str, Any]:
         "auto.offset.reset": "latest" if chosen.from_latest else "earliest",
         "check.crcs": "false",
     }
-    file = chosen.command_config or chosen.consumer_config
-    return given(file, chosen.command_property, JAVA_CONSUMER) | own
+    pairs = client_settings(chosen.command_config, chosen.command_property, JAVA_CONSUMER)
+    return pairs | own
 
 
 def _consume(consumer: Any, chosen: Namespace) -> Consumed:

@@ -7,35 +7,49 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from barnabas.cli.kafka.clients import client_settings, close, reach
 from barnabas.cli.kafka.failing import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat
-from barnabas.cli.work.given import JAVA_CONSUMER, JAVA_PRODUCER, given
+from barnabas.cli.kafka.stopping import until_stopped
+from barnabas.cli.work.given import JAVA_CONSUMER, JAVA_PRODUCER
 from barnabas.cli.work.refused import Refused
 
 TIMEOUT_S = 60
-_POSITIONAL = ("bootstrap-server", "topic", "num-records", "producer-acks", "record-size")
+_REQUIRED = ("bootstrap-server", "topic", "num-records", "producer-acks", "record-size")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options()
     words = list(sys.argv[1:] if arguments is None else arguments)
-    chosen = options.parse(_named(words))
-    options.require(chosen, *_POSITIONAL)
-    if chosen.producer_acks not in ("1", "all", "-1"):
-        options.refuse("Latency testing requires synchronous acknowledgement: acks of 1 or all.")
-    if chosen.record_size <= 0:
-        options.refuse("The record size must be greater than 0.")
-    with reasons_to_stderr():
+    if words and not words[0].startswith("-"):
+        words = _named(words)
+    chosen = options.parse(words)
+    options.require(chosen, *_REQUIRED)
+    if chosen.producer_acks not in ("1", "all"):
+        options.refuse(
+            "Invalid value for --producer-acks. Latency testing requires synchronous"
+            " acknowledgement. Please use '1' or 'all'."
+        )
+    for name in "num_records", "record_size":
+        if getattr(chosen, name) <= 0:
+            options.refuse(f"--{name.replace('_', '-')} must be greater than 0.")
+    with reasons_to_stderr(), until_stopped():
         return _run(chosen)
 
 
 def _named(words: list[str]) -> list[str]:
     """The five or six bare words of old, as options."""
-    if len(words) not in (5, 6) or any(word.startswith("-") for word in words):
-        return words
-    names = [*_POSITIONAL, "command-config"]
-    pairs = zip(names, words, strict=False)
-    return [part for name, word in pairs for part in (f"--{name}", word)]
+    if len(words) not in (5, 6):
+        sys.exit(
+            "Invalid number of arguments. Expected 5 or 6 positional arguments, but got"
+            f" {len(words)}. Usage: {' '.join(_REQUIRED)} [optional] command-config"
+        )
+    names = [f"--{name}" for name in (*_REQUIRED, "command-config")]
+    print(
+        "WARNING: Positional argument usage is deprecated and will be removed in Apache Kafka 5.0."
+        f" Please use named arguments instead: {', '.join(names)}"
+    )
+    return [part for pair in zip(names, words, strict=False) for part in pair]
 
 
 def _options() -> Flat:
@@ -63,17 +77,21 @@ def _run(chosen: Namespace) -> int:
 
     shared = {"bootstrap.servers": chosen.bootstrap_server}
     file = chosen.command_config
-    admin = AdminClient(given(file, []) | shared)
+    admin = AdminClient(client_settings(file, [], {}) | shared)
+    reach(admin)
     if chosen.topic not in admin.list_topics(timeout=TIMEOUT_S).topics:
-        print(f'Topic "{chosen.topic}" does not exist. Will create topic with 1 partition(s)')
-        for created in admin.create_topics([NewTopic(chosen.topic, 1)]).values():
+        print(
+            f'Topic "{chosen.topic}" does not exist. Will create topic with 1 partition(s) and'
+            " replication factor = 1"
+        )
+        for created in admin.create_topics([NewTopic(chosen.topic, 1, 1)]).values():
             created.result()
     alone = {"group.id": f"test-group-{int(time.time() * 1000)}", "enable.auto.commit": "false"}
     consumer = Consumer(
-        given(file, [], JAVA_CONSUMER) | shared | alone | {"fetch.max.wait.ms": "0"}
+        client_settings(file, [], JAVA_CONSUMER) | shared | alone | {"fetch.max.wait.ms": "0"}
     )
     acks = {"acks": chosen.producer_acks, "linger.ms": "0", "max.block.ms": str(2**31 - 1)}
-    producer = Producer(given(file, [], JAVA_PRODUCER) | shared | acks)
+    producer = Producer(client_settings(file, [], JAVA_PRODUCER) | shared | acks)
     try:
         partitions = consumer.list_topics(chosen.topic).topics[chosen.topic].partitions
         ends = [TopicPartition(chosen.topic, each, OFFSET_END) for each in partitions]
@@ -85,7 +103,7 @@ def _run(chosen: Namespace) -> int:
         _measure(chosen, producer, consumer)
     finally:
         consumer.close()
-        producer.close()
+        close(producer)
     return 0
 
 
@@ -111,7 +129,7 @@ def _measure(chosen: Namespace, producer: Any, consumer: Any) -> None:
         if number % 1000 == 0:
             print(f"{number}\t{took_ns / 1e6}")
     average_ms = sum(latencies_ns) / len(latencies_ns) / 1e6
-    print(f"Avg latency: {average_ms:.4f} ms\n")
+    print(f"Avg latency: {average_ms:.4f} ms")
     ordered = sorted(latencies_ns)
     p50, p99, p999 = (int(ordered[int(len(ordered) * at)] / 1e6) for at in (0.5, 0.99, 0.999))
     print(f"Percentiles: 50th = {p50}, 99th = {p99}, 99.9th = {p999}")

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.options import Verbs
+from barnabas.cli.kafka.options import Plain
 from barnabas.cli.work.refused import Refused
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ AT_ONCE = ("cat", "find", "ls", "tree")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = Verbs("kafka-metadata-shell", "The Apache Kafka metadata shell")
+    options = Plain("kafka-metadata-shell", "The Apache Kafka metadata shell")
     says = "The metadata snapshot file to read: a .checkpoint or .log of __cluster_metadata."
     options.add_argument("--snapshot", "-s", required=True, type=Path, help=says)
     options.add_argument("command", nargs="*", help="The command to run.")

@@ -128,6 +128,13 @@ class Verbs(ArgumentParser):
         sys.exit(1)
 
 
+class Plain(Verbs):
+    """The options of a command in that manner which has no verbs. Its help ends with status 1."""
+
+    def exit(self, status: int = 1, message: str | None = None) -> NoReturn:
+        super().exit(status, message)
+
+
 def connect(chosen: Namespace) -> Connection:
     """The cluster that the options name."""
     file = chosen.command_config

@@ -3,14 +3,24 @@
 import sys
 import uuid
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from barnabas.cli.kafka.clients import client_settings, close, is_told, reach, tell_renamed
 from barnabas.cli.kafka.failing import reasons_to_stderr
-from barnabas.cli.kafka.options import Verbs
-from barnabas.cli.work.given import JAVA_PRODUCER, given
-from barnabas.cli.work.load import Latencies, Load, payloads, produce
+from barnabas.cli.kafka.options import Plain
+from barnabas.cli.kafka.stopping import until_stopped
+from barnabas.cli.work.given import JAVA_PRODUCER
+from barnabas.cli.work.load import (
+    Latencies,
+    Load,
+    letters,
+    numbers,
+    picked,
+    produce,
+    read_payloads,
+)
 from barnabas.cli.work.refused import Refused
 
 PURPOSE = (
@@ -20,47 +30,87 @@ PURPOSE = (
 )
 DEFAULT_TRANSACTION_MS = 3000
 
+_RENAMED = {"producer-props": "command-property", "producer.config": "command-config"}
+_TELL_WHERE = (
+    "bootstrap-server",
+    "command-property",
+    "producer-props",
+    "producer.config",
+    "command-config",
+)
+"""Any of these may say where the brokers are."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = _options().parse(arguments)
+    options = _options()
+    chosen = options.parse(arguments)
+    _check(options, chosen)
+    with reasons_to_stderr(), until_stopped():
+        return _run(chosen)
+
+
+def _check(options: Plain, chosen: Namespace) -> None:
+    tell_renamed(chosen, _RENAMED, options.error, "Option --{} has been deprecated")
+    if not any(is_told(chosen, each) for each in _TELL_WHERE):
+        *names, last = (f"--{each}" for each in _TELL_WHERE)
+        options.error(f"At least one of {', '.join(names)} or {last} must be specified.")
+    if chosen.record_size is not None and chosen.record_size <= 0:
+        options.error("--record-size should be greater than zero.")
+    if chosen.transaction_duration_ms is not None and chosen.transaction_duration_ms <= 0:
+        options.error("--transaction-duration-ms should be greater than zero.")
+    if chosen.warmup_records >= chosen.num_records > 0:
+        options.error(
+            "The value for --warmup-records must be strictly fewer than the number of records in"
+            " the test, --num-records."
+        )
+
+
+def _run(chosen: Namespace) -> int:
     from barnabas import Producer
 
-    for old, new in ("producer_props", "command-property"), ("producer_config", "command-config"):
-        if getattr(chosen, old):
-            name = "--producer-props" if old == "producer_props" else "--producer.config"
-            print(
-                f"Option {name} has been deprecated and will be removed in a future version. "
-                f"Use --{new} instead."
-            )
-    with reasons_to_stderr():
-        settings, transaction_ms = _settings(chosen)
-        load = Load(
-            chosen.topic,
-            chosen.num_records,
-            chosen.throughput,
-            transaction_ms,
-            chosen.warmup_records,
-            chosen.reporting_interval,
+    values = _values(chosen)
+    settings, transaction_ms = _settings(chosen)
+    load = Load(
+        chosen.topic,
+        chosen.num_records,
+        chosen.throughput,
+        transaction_ms,
+        chosen.warmup_records,
+        chosen.reporting_interval,
+    )
+    if load.warmup_records:
+        print(
+            f"Warmup first {load.warmup_records} records. Steady state results will print after"
+            " the complete test summary."
         )
-        values = payloads(chosen.record_size, chosen.payload_file, chosen.payload_delimiter)
-        producer = Producer(settings)
+    producer = Producer(settings)
+    try:
+        reach(producer)
         progress = produce(producer, load, values, _print_window)
-    if progress.steady is not None:
         print(_total(progress.whole))
-        print(_total(progress.steady).replace("records sent", "steady state records sent"))
-    else:
-        print(_total(progress.whole))
-    if chosen.print_metrics:
-        _print_metrics(producer.metrics())
-    producer.close()
+        if progress.steady is not None:
+            print(_total(progress.steady).replace("records sent", "steady state records sent"))
+        if chosen.print_metrics:
+            _print_metrics(producer.metrics())
+    finally:
+        close(producer)
     if progress.errors:
         print(f"{len(progress.errors)} records failed: {progress.errors[0].str()}", file=sys.stderr)
         return 1
     return 0
 
 
-def _options() -> Verbs:
-    options = Verbs("kafka-producer-perf-test", PURPOSE)
+def _values(chosen: Namespace) -> Iterator[bytes]:
+    if chosen.payload_file is not None:
+        print(f"Reading payloads from: {chosen.payload_file.absolute()}")
+        lines = read_payloads(chosen.payload_file, chosen.payload_delimiter)
+        print(f"Number of records read: {len(lines)}")
+        return picked(lines)
+    return numbers() if chosen.payload_monotonic else letters(chosen.record_size)
+
+
+def _options() -> Plain:
+    options = Plain("kafka-producer-perf-test", PURPOSE)
     option = options.add_argument
     option("--bootstrap-server", metavar="HOST:PORT,...", help="The brokers to connect to.")
     option("--topic", required=True, help="Produce records to this topic.")
@@ -92,7 +142,7 @@ def _options() -> Verbs:
         "--reporting-interval", type=int, default=5000, metavar="MS", help="Between progress lines."
     )
     payload = options.add_mutually_exclusive_group(required=True)
-    payload.add_argument("--record-size", type=_positive, help="Record size in bytes.")
+    payload.add_argument("--record-size", type=int, help="Record size in bytes.")
     payload.add_argument("--payload-file", type=Path, help="Lines of this file, picked at random.")
     payload.add_argument(
         "--payload-monotonic", action="store_true", help="Increasing numbers, as text."
@@ -101,16 +151,9 @@ def _options() -> Verbs:
     return options
 
 
-def _positive(text: str) -> int:
-    size = int(text)
-    if size <= 0:
-        raise ValueError
-    return size
-
-
 def _settings(chosen: Namespace) -> tuple[dict[str, Any], int | None]:
     """The producer's settings, and how long its transactions are."""
-    settings = given(
+    settings = client_settings(
         chosen.command_config or chosen.producer_config,
         [*chosen.producer_props, *chosen.command_property],
         {**JAVA_PRODUCER, "client.id": "perf-producer-client"},
@@ -118,12 +161,10 @@ def _settings(chosen: Namespace) -> tuple[dict[str, Any], int | None]:
     if chosen.bootstrap_server:
         settings["bootstrap.servers"] = chosen.bootstrap_server
     if not settings.get("bootstrap.servers"):
-        raise Refused("At least one of --bootstrap-server and bootstrap.servers must be given.")
+        raise Refused("No bootstrap.servers, neither as an option nor in the settings.")
     if chosen.transactional_id:
         settings["transactional.id"] = chosen.transactional_id
     duration_ms = chosen.transaction_duration_ms
-    if duration_ms is not None and duration_ms <= 0:
-        raise Refused("--transaction-duration-ms should be greater than zero")
     if duration_ms is not None and "transactional.id" not in settings:
         settings["transactional.id"] = f"performance-producer-{uuid.uuid4()}"
     if "transactional.id" in settings:

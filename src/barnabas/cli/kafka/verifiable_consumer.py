@@ -1,15 +1,16 @@
 """kafka-verifiable-consumer: consumes in a group, and a line of JSON for all that happens."""
 
-import signal
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from barnabas.cli.kafka.clients import client_settings, tell_renamed
 from barnabas.cli.kafka.failing import reasons_to_stderr
-from barnabas.cli.kafka.options import Verbs
+from barnabas.cli.kafka.options import Plain
+from barnabas.cli.kafka.stopping import until_stopped
 from barnabas.cli.work.events import emit
-from barnabas.cli.work.given import JAVA_CONSUMER, given
+from barnabas.cli.work.given import JAVA_CONSUMER
 
 PURPOSE = (
     "This tool consumes messages from a specific topic and emits consumer events (e.g. group"
@@ -20,13 +21,16 @@ _SLICE_S = 0.2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = _options().parse(arguments)
-    with reasons_to_stderr():
+    options = _options()
+    chosen = options.parse(arguments)
+    renamed = {"consumer.config": "command-config"}
+    tell_renamed(chosen, renamed, options.error, "Option --{} has been deprecated")
+    with reasons_to_stderr(), until_stopped():
         return _run(chosen)
 
 
-def _options() -> Verbs:
-    options = Verbs("verifiable-consumer", PURPOSE)
+def _options() -> Plain:
+    options = Plain("verifiable-consumer", PURPOSE)
     option = options.add_argument
     option("--topic", required=True, help="Consumes messages from this topic.")
     servers = "The brokers to connect to."
@@ -49,31 +53,22 @@ def _options() -> Verbs:
 def _run(chosen: Namespace) -> int:
     from barnabas import Consumer
 
-    consumer = Consumer(_settings(chosen))
-    is_stopping = False
-
-    def stop(*_: Any) -> None:
-        nonlocal is_stopping
-        is_stopping = True
-
-    for number in signal.SIGINT, signal.SIGTERM:
-        signal.signal(number, stop)
-
     def told(name: str) -> Any:
         return lambda _, places: emit(name, partitions=_places(places))
 
+    consumer = Consumer(_settings(chosen))
     emit("startup_complete")
-    consumer.subscribe(
-        [chosen.topic],
-        on_assign=told("partitions_assigned"),
-        on_revoke=told("partitions_revoked"),
-        on_lost=told("partitions_lost"),
-    )
-    left = chosen.max_messages
     try:
-        while not is_stopping and left != 0:
+        consumer.subscribe(
+            [chosen.topic],
+            on_assign=told("partitions_assigned"),
+            on_revoke=told("partitions_revoked"),
+            on_lost=told("partitions_lost"),
+        )
+        left = chosen.max_messages
+        while left != 0:
             most = _AT_ONCE if left < 0 else min(left, _AT_ONCE)
-            messages = [m for m in consumer.consume(most, _SLICE_S) if _is_record(m)]
+            messages = [m for m in consumer.consume(most, _SLICE_S) if m.error() is None]
             if messages:
                 _tell(messages, chosen)
                 left = left - len(messages) if left > 0 else left
@@ -102,15 +97,12 @@ def _settings(chosen: Namespace) -> dict[str, Any]:
         own |= _told("partition.assignment.strategy", chosen.assignment_strategy)
         own |= _told("session.timeout.ms", chosen.session_timeout)
     own |= _told("group.instance.id", chosen.group_instance_id)
-    return {**defaults, **own, **given(chosen.command_config or chosen.consumer_config, [])}
+    file = chosen.command_config or chosen.consumer_config
+    return client_settings(file, [], {**defaults, **own})
 
 
 def _told(name: str, value: str | None) -> dict[str, str]:
     return {} if value is None else {name: value}
-
-
-def _is_record(message: Any) -> bool:
-    return message.error() is None
 
 
 def _tell(messages: Sequence[Any], chosen: Namespace) -> None:

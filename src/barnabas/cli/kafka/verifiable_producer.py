@@ -1,17 +1,17 @@
 """kafka-verifiable-producer: numbers as records, and a line of JSON for each that is kept."""
 
-import signal
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from barnabas.cli.kafka.clients import client_settings, close, tell_renamed
 from barnabas.cli.kafka.failing import reasons_to_stderr
-from barnabas.cli.kafka.options import Verbs
+from barnabas.cli.kafka.options import Plain
+from barnabas.cli.kafka.stopping import until_stopped
 from barnabas.cli.work.events import emit
-from barnabas.cli.work.given import JAVA_PRODUCER, given
+from barnabas.cli.work.given import JAVA_PRODUCER
 
 PURPOSE = (
     "This tool produces increasing integers to the specified topic and prints JSON metadata to"
@@ -21,13 +21,16 @@ PURPOSE = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = _options().parse(arguments)
-    with reasons_to_stderr():
+    options = _options()
+    chosen = options.parse(arguments)
+    renamed = {"producer.config": "command-config"}
+    tell_renamed(chosen, renamed, options.error, "Option --{} has been deprecated")
+    with reasons_to_stderr(), until_stopped():
         return _run(chosen)
 
 
-def _options() -> Verbs:
-    options = Verbs("verifiable-producer", PURPOSE)
+def _options() -> Plain:
+    options = Plain("verifiable-producer", PURPOSE)
     option = options.add_argument
     option("--topic", required=True, help="Produce messages to this topic.")
     servers = "The brokers to connect to."
@@ -50,7 +53,6 @@ class _Run:
         self.chosen = chosen
         self.sent = 0
         self.acked = 0
-        self.is_stopping = False
 
     def delivered(self, error: Any, message: Any) -> None:
         key, value = _text(message.key()), _text(message.value())
@@ -60,7 +62,7 @@ class _Run:
                 "producer_send_success",
                 key=key,
                 value=value,
-                offset=message.offset(),
+                offset=-1 if message.offset() is None else message.offset(),
                 topic=message.topic(),
                 partition=message.partition(),
             )
@@ -90,39 +92,41 @@ class _Run:
 def _run(chosen: Namespace) -> int:
     from barnabas import Producer
 
-    file = chosen.command_config or chosen.producer_config
-    own = {"bootstrap.servers": chosen.bootstrap_server, "acks": chosen.acks, "retries": "0"}
-    defaults = {**JAVA_PRODUCER, "enable.idempotence": "false"}
-    producer = Producer({**defaults, **own, **given(file, [])})
+    producer = Producer(_settings(chosen))
     run = _Run(chosen)
-
-    def stop(*_: Any) -> None:
-        run.is_stopping = True
-
-    for number in signal.SIGINT, signal.SIGTERM:
-        signal.signal(number, stop)
     emit("startup_complete")
     began_s = time.monotonic()
-    while not run.is_stopping and (chosen.max_messages < 0 or run.sent < chosen.max_messages):
-        _send(producer, run, began_s)
-        if chosen.throughput > 0:
-            due_s = began_s + run.sent / chosen.throughput
-            while not run.is_stopping and (left_s := due_s - time.monotonic()) > 0:
-                producer.poll(min(left_s, 0.1))
-        producer.poll(0)
-    producer.flush()
-    seconds = max(time.monotonic() - began_s, 1e-9)
-    producer.close()
-    emit("shutdown_complete")
-    emit(
-        "tool_data",
-        sent=run.sent,
-        acked=run.acked,
-        target_throughput=int(chosen.throughput),
-        avg_throughput=run.acked / seconds,
-    )
-    sys.stdout.flush()
+    try:
+        while chosen.max_messages < 0 or run.sent < chosen.max_messages:
+            _send(producer, run, began_s)
+            if chosen.throughput > 0:
+                due_s = began_s + run.sent / chosen.throughput
+                while (left_s := due_s - time.monotonic()) > 0:
+                    producer.poll(left_s)
+            producer.poll(0)
+        producer.flush()
+    finally:
+        close(producer)
+        emit("shutdown_complete")
+        emit(
+            "tool_data",
+            sent=run.sent,
+            acked=run.acked,
+            target_throughput=int(chosen.throughput),
+            avg_throughput=run.acked / max(time.monotonic() - began_s, 1e-9),
+        )
     return 0
+
+
+def _settings(chosen: Namespace) -> dict[str, Any]:
+    own = {
+        "bootstrap.servers": chosen.bootstrap_server,
+        "acks": chosen.acks,
+        "retries": "0",
+        "enable.idempotence": "false",
+    }
+    file = chosen.command_config or chosen.producer_config
+    return client_settings(file, [], {**JAVA_PRODUCER, **own})
 
 
 def _send(producer: Any, run: _Run, began_s: float) -> None:

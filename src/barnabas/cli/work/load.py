@@ -5,7 +5,7 @@ import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, repeat
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,7 @@ class Progress:
 def produce(
     producer: Any,
     load: Load,
-    payloads: Iterator[bytes],
+    values: Iterator[bytes],
     report: Callable[[Latencies], None],
 ) -> Progress:
     """Produce it all, and wait until it is delivered."""
@@ -115,7 +115,7 @@ def produce(
         if load.transaction_ms is not None and not began_s:
             producer.begin_transaction()
             began_s = time.perf_counter()
-        value = next(payloads)
+        value = next(values)
         while True:
             try:
                 producer.produce(load.topic, value, on_delivery=progress.delivered)
@@ -135,31 +135,32 @@ def produce(
     return progress
 
 
-def payloads(size: int | None, file: Path | None, delimiter: str) -> Iterator[bytes]:
-    """What the records hold: letters of a size, lines of a file picked at random, or numbers."""
-    if file is not None:
-        return _picked(_lines(file, delimiter))
-    if size is None:
-        return (str(number).encode() for number in count())
-    letters = bytes(random.Random(0).choices(range(65, 91), k=size))
-    return iter(lambda: letters, None)
+def letters(size: int) -> Iterator[bytes]:
+    """The same capital letters each time."""
+    return repeat(bytes(random.Random(0).choices(range(65, 91), k=size)))
 
 
-def _lines(file: Path, delimiter: str) -> Sequence[bytes]:
-    try:
-        content = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"cannot read {file}: {error}") from None
-    lines = [line.encode() for line in content.split(delimiter) if line]
-    if not lines:
-        raise Refused(f"{file} is empty: there is nothing to send")
-    return lines
+def numbers() -> Iterator[bytes]:
+    return (str(number).encode() for number in count())
 
 
-def _picked(lines: Sequence[bytes]) -> Iterator[bytes]:
+def picked(lines: Sequence[bytes]) -> Iterator[bytes]:
+    """At random, the same ones in each run."""
     chance = random.Random(0)
     while True:
         yield chance.choice(lines)
+
+
+def read_payloads(file: Path, delimiter: str) -> Sequence[bytes]:
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise Refused(f"cannot read {file}: {error.strerror}") from None
+    if not content:
+        raise Refused(f"{file} is empty: there is nothing to send")
+    # As the shell has it, so that \\n is a new line.
+    between = delimiter.encode().decode("unicode_escape").encode()
+    return content.removesuffix(between).split(between)
 
 
 def _paced(per_second: float) -> Callable[[int], float] | None:

@@ -1,0 +1,92 @@
+"""The producers and consumers of these commands: how they are set up, and what they say meanwhile.
+
+Java's clients pass over settings that they do not know, and wait for brokers that are not there.
+So do these, and both is told on standard error.
+"""
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from barnabas.cli.work.given import given
+
+if TYPE_CHECKING:
+    from barnabas.client.errors import KafkaError
+
+_SERIALIZERS = frozenset(
+    f"{part}.{kind}" for part in ("key", "value") for kind in ("serializer", "deserializer")
+)
+"""Which these commands choose themselves, whatever a file says."""
+
+_REACH_S = 5
+_LAST_S = 5
+
+
+def client_settings(
+    file: Path | str | None, pairs: Iterable[str], defaults: Mapping[str, str]
+) -> dict[str, Any]:
+    """Of a client: the defaults, what the file says, and what the pairs say."""
+    from barnabas.client.settings.reading import worlds
+
+    settings = given(file, pairs, defaults)
+    unknown = [name for name in settings if not worlds(name)]
+    if unknown:
+        names = ", ".join(unknown)
+        told = f"WARN These configurations '[{names}]' were supplied but are not used yet."
+        print(told, file=sys.stderr)
+    known = {
+        name: value
+        for name, value in settings.items()
+        if name not in unknown and name not in _SERIALIZERS
+    }
+    return {**known, "error_cb": tell_once()}
+
+
+def reach(client: Any) -> None:
+    """Fail within seconds, with the address and the reason, where nobody is: there is nothing to
+    measure then.
+    """
+    client.list_topics(timeout=_REACH_S)
+
+
+def close(producer: Any) -> None:
+    """Close it, whatever interrupted it; what is on its way has a few seconds to arrive."""
+    producer.flush(_LAST_S)
+    producer.purge()
+    producer.close()
+
+
+def tell_once() -> "Callable[[KafkaError], None]":
+    """Tells each trouble on the way to the brokers, such as `localhost:9092: Connection refused`,
+    when it is met for the first time.
+    """
+    told: set[str] = set()
+
+    def tell(error: "KafkaError") -> None:
+        if error.name() != "_ALL_BROKERS_DOWN" and error.str() not in told:
+            told.add(error.str())
+            print(f"WARN {error.str()}", file=sys.stderr, flush=True)
+
+    return tell
+
+
+def tell_renamed(
+    chosen: Namespace, renamed: Mapping[str, str], refuse: Callable[[str], NoReturn], told: str
+) -> None:
+    """Which of the given options have another name by now; one of both names is enough.
+
+    `told` is how this command says it, as in "Option --{} has been deprecated".
+    """
+    for old, new in renamed.items():
+        if not is_told(chosen, old):
+            continue
+        if is_told(chosen, new):
+            refuse(f"Options --{new} and --{old} cannot be specified together.")
+        print(f"{told.format(old)} and will be removed in a future version. Use --{new} instead.")
+
+
+def is_told(chosen: Namespace, option: str) -> bool:
+    """Whether an option with a value, such as `producer.config`, was given."""
+    return bool(getattr(chosen, option.replace("-", "_").replace(".", "_")))

@@ -1,0 +1,41 @@
+"""How commands end that run until they are stopped: cleanly, with the status Unix has for it."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends what Ctrl-C ends."""
+
+
+@contextmanager
+def until_stopped() -> Iterator[None]:
+    """What is inside is interrupted by Ctrl-C, SIGTERM, or the end of whoever reads the output.
+
+    It closes what it opened, and then the command ends.
+    """
+
+    def terminate(*_: Any) -> NoReturn:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+        sys.stdout.flush()
+    except Terminated:
+        sys.exit(128 + signal.SIGTERM)
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
+    except BrokenPipeError:
+        _forget_the_output()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _forget_the_output() -> None:
+    """`| head -1` has seen enough; or else the interpreter would complain when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
