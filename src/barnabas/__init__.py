@@ -4,8 +4,9 @@ The clients have the surface of `confluent_kafka`: changing the import is the wh
 loaded when it is first used, so that importing the package costs next to nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from barnabas.lazy import loading
 
 if TYPE_CHECKING:
     from barnabas.client._message import Message
@@ -39,44 +40,46 @@ if TYPE_CHECKING:
     )
     from barnabas.deserializing_consumer import DeserializingConsumer
     from barnabas.serializing_producer import SerializingProducer
+else:
+    __getattr__ = loading(
+        __name__,
+        {
+            "barnabas.client._message": ("Message",),
+            "barnabas.client.admin.enums": (
+                "ConsumerGroupState",
+                "ConsumerGroupType",
+                "ElectionType",
+                "IsolationLevel",
+            ),
+            "barnabas.client.admin.model": (
+                "ConsumerGroupTopicPartitions",
+                "Node",
+                "TopicCollection",
+                "TopicPartitionInfo",
+                "Uuid",
+            ),
+            "barnabas.client.consumer": ("Consumer",),
+            "barnabas.client.errors": ("KafkaError", "KafkaException"),
+            "barnabas.client.producer": ("Producer",),
+            "barnabas.client.hashing": ("consistent", "fnv1a", "murmur2"),
+            "barnabas.client.values": (
+                "OFFSET_BEGINNING",
+                "OFFSET_END",
+                "OFFSET_INVALID",
+                "OFFSET_STORED",
+                "TIMESTAMP_CREATE_TIME",
+                "TIMESTAMP_LOG_APPEND_TIME",
+                "TIMESTAMP_NOT_AVAILABLE",
+                "ThrottleEvent",
+                "TopicPartition",
+            ),
+            "barnabas.deserializing_consumer": ("DeserializingConsumer",),
+            "barnabas.serializing_producer": ("SerializingProducer",),
+        },
+    )
 
 _VERSION = (0, 1, 0)
 __version__ = ".".join(map(str, _VERSION))
-
-_HOMES = {
-    "barnabas.client._message": ("Message",),
-    "barnabas.client.admin.enums": (
-        "ConsumerGroupState",
-        "ConsumerGroupType",
-        "ElectionType",
-        "IsolationLevel",
-    ),
-    "barnabas.client.admin.model": (
-        "ConsumerGroupTopicPartitions",
-        "Node",
-        "TopicCollection",
-        "TopicPartitionInfo",
-        "Uuid",
-    ),
-    "barnabas.client.consumer": ("Consumer",),
-    "barnabas.client.errors": ("KafkaError", "KafkaException"),
-    "barnabas.client.producer": ("Producer",),
-    "barnabas.client.hashing": ("consistent", "fnv1a", "murmur2"),
-    "barnabas.client.values": (
-        "OFFSET_BEGINNING",
-        "OFFSET_END",
-        "OFFSET_INVALID",
-        "OFFSET_STORED",
-        "TIMESTAMP_CREATE_TIME",
-        "TIMESTAMP_LOG_APPEND_TIME",
-        "TIMESTAMP_NOT_AVAILABLE",
-        "ThrottleEvent",
-        "TopicPartition",
-    ),
-    "barnabas.deserializing_consumer": ("DeserializingConsumer",),
-    "barnabas.serializing_producer": ("SerializingProducer",),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "OFFSET_BEGINNING",
@@ -121,14 +124,6 @@ def libversion() -> tuple[str, int]:
     """The version and its number, as `confluent_kafka` tells librdkafka's."""
     major, minor, patch = _VERSION
     return __version__, major << 24 | minor << 16 | patch << 8 | 0xFF
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(home), name)
-    return value
 
 
 def __dir__() -> list[str]:

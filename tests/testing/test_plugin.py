@@ -119,6 +119,7 @@ def test_who_does_not_use_it_pays_for_nothing_but_a_file() -> None:
     )
     assert {name for name in loaded.stdout.split() if name.startswith("barnabas")} == {
         "barnabas",
+        "barnabas.lazy",
         "barnabas.testing",
         "barnabas.testing.plugin",
     }

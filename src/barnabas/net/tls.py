@@ -5,7 +5,6 @@ import errno
 import os
 import socket
 import ssl
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -69,6 +68,8 @@ class Trust:
 
     def _load_own(self, context: ssl.SSLContext) -> None:
         """OpenSSL reads our certificate and key from files alone: texts are lent one."""
+        import tempfile  # takes long to load, and few connections need it
+
         with tempfile.TemporaryDirectory() as directory:
             certificate = _as_file(
                 directory, "certificate", self.certificate_file, self.certificate_pem

@@ -9,19 +9,20 @@ project that has Barnabas installed.
 
 from typing import TYPE_CHECKING
 
+from barnabas.lazy import loading
+
 if TYPE_CHECKING:
     from barnabas.testing.broker import Broker
     from barnabas.testing.cluster import Cluster
     from barnabas.testing.errors import BrokerError
+else:
+    __getattr__ = loading(
+        __name__,
+        {
+            "barnabas.testing.broker": ("Broker",),
+            "barnabas.testing.cluster": ("Cluster",),
+            "barnabas.testing.errors": ("BrokerError",),
+        },
+    )
 
 __all__ = ["Broker", "BrokerError", "Cluster"]
-
-_HOMES = {"Broker": "broker", "BrokerError": "errors", "Cluster": "cluster"}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

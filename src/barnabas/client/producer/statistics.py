@@ -4,8 +4,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 
+from barnabas import __version__
 from barnabas.client.producer._accumulator import Accumulator
 from barnabas.client.producer.dispatch import Dispatch, Outcome
 from barnabas.client.producer.sealing import compression_rate
@@ -146,7 +146,7 @@ class Statistics:
             rated("record-send", topic.records, group, tags)
             rated("record-retry", topic.retries, group, tags)
             rated("record-error", topic.errors, group, tags)
-        told[f"app-info:version:{own}"] = version("barnabas")
+        told[f"app-info:version:{own}"] = __version__
         told[f"app-info:start-time-ms:{own}"] = self._began_s * 1000
         told[f"kafka-metrics-count:count:{own}"] = float(len(told) + 1)
         return told

@@ -1,0 +1,38 @@
+"""Importing what is needed loads no more than that."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("statement", "unneeded"),
+    [
+        ("import barnabas, barnabas.testing, barnabas.aio", "asyncio barnabas.client"),
+        ("from barnabas import Producer", "barnabas.config.broker barnabas.client.consumer"),
+        ("from barnabas import Producer", "importlib.metadata pyarrow"),
+        ("from barnabas.aio import Consumer", "barnabas.client.admin.client pyarrow"),
+        ("from barnabas import TopicPartition, Uuid", "asyncio barnabas.net"),
+    ],
+)
+def test_what_is_not_used_is_not_loaded(statement: str, unneeded: str) -> None:
+    program = f"{statement}; import sys; print(*({{*{unneeded.split()}}} & {{*sys.modules}}))"
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert said.stdout.split() == []
+
+
+def test_a_name_is_the_same_wherever_it_is_offered() -> None:
+    import barnabas.aio
+    from barnabas.client.consumer import AioConsumer
+
+    assert barnabas.aio.Consumer is barnabas.aio.AIOConsumer is AioConsumer
+
+
+def test_what_is_not_offered_is_an_attribute_error() -> None:
+    import barnabas.config
+
+    with pytest.raises(AttributeError, match=r"'barnabas\.config' has no attribute 'Castle'"):
+        barnabas.config.Castle  # type: ignore[attr-defined]  # noqa: B018
