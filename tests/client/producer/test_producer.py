@@ -1,6 +1,7 @@
 """The plain producer against a broker in this process: what users of confluent_kafka rely on."""
 
 import json
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.producer import Producer
 from barnabas.client.producer._partitioners import murmur2
@@ -331,12 +333,14 @@ def test_rows_that_name_a_missing_partition_are_refused(make: Callable[..., Prod
 
 
 def test_ctrl_c_can_interrupt_a_poll(make: Callable[..., Producer]) -> None:
-    import signal
-
-    producer = make()
-    threading.Timer(0.1, lambda: signal.raise_signal(signal.SIGINT)).start()
+    producer, main = make(), threading.main_thread().ident
+    assert main is not None
+    # Raised anywhere else, it would not be looked at before the wait is over.
+    threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT)).start()
+    deadline = Deadline.after(20_000)
     with pytest.raises(KeyboardInterrupt):
         producer.poll(20)
+    assert not deadline.passed
 
 
 class TestTransactions:
