@@ -100,6 +100,7 @@ class Consumer(PlainTap):
                 return None
 
     def _wait(self, deadline_s: float | None) -> bool:
+        self._thread.require_here()
         self._core.is_waiting = True
         try:
             left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
@@ -274,7 +275,7 @@ class Consumer(PlainTap):
 
     def close(self) -> None:
         """Commit what auto commit has to, leave the group, hang up. A second time does nothing."""
-        if self._is_closed:
+        if self._is_closed or self._thread.is_left_behind:
             return
         try:
             self._run_serving(self._core.close())

@@ -1,6 +1,7 @@
 """`barnabas.Producer`: for code without a loop of its own, as `confluent_kafka.Producer` is."""
 
 import time
+import weakref
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -44,6 +45,7 @@ class Producer(Intake):
         settings = producer_settings(making.merged(conf, more))
         self._settings = settings
         self._bell = Bell()
+        self._wake = _Waking()
         self._accumulator = making.accumulator(settings, self._wake)
         super().__init__(
             self._accumulator,
@@ -53,12 +55,16 @@ class Producer(Intake):
         )
         self._outbox = Outbox(self._accumulator, self._bell.ring)
         self._is_closed = False
+        facade = Facade(self._outbox, _telling(settings, self._outbox), _refusing(self))
         self._thread = LoopThread.shared()
         try:
-            self._core = self._thread.run(self._start())
+            self._core = self._thread.run(_start(settings, self._accumulator, facade))
         except BaseException:
             self._thread.release()
             raise
+        self._wake.thread, self._wake.core = self._thread, self._core
+        self._end = weakref.finalize(self, _end, self._thread, self._core)
+        self._end.atexit = False  # its thread ends with the process anyway
 
     # Delivery
 
@@ -257,13 +263,14 @@ class Producer(Intake):
 
     def close(self, timeout: float = _FOREVER) -> bool:
         """Flush, and hang up. Nothing can be produced afterwards."""
-        if self._is_closed:
+        if self._is_closed or self._thread.is_left_behind:
             return True
         self.refuse(RuntimeError("Producer has been closed"))
         try:
             left = self.flush(timeout)
         finally:
             self._is_closed = True
+            self._end.detach()
             self._thread.run(self._core.close())
             self._thread.release()
         return left == 0
@@ -278,19 +285,6 @@ class Producer(Intake):
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    async def _start(self) -> ProducerCore:
-        facade = Facade(self._outbox, self._tell, self.refuse)
-        return ProducerCore(self._settings, self._accumulator, facade)
-
-    def _wake(self) -> None:
-        self._thread.call(self._core.step)
-
-    def _tell(self, error: KafkaError) -> None:
-        """News of the connections, for error_cb."""
-        callback = self._settings.error_cb
-        if callback is not None:
-            self._outbox.put(lambda: callback(error))
 
     def _in_time(self, attempt: Callable[[], object], timeout_ms: int | None = None) -> None:
         """Try until there is room, serving reports meanwhile; BufferError if the time is over."""
@@ -312,6 +306,7 @@ class Producer(Intake):
 
     def _wait(self, rings: int, deadline_s: float | None) -> bool:
         """Wait for the bell to ring once more; whether there was time left to."""
+        self._thread.require_here()
         if deadline_s is None:
             self._bell.wait(rings, None)
             return True
@@ -324,6 +319,56 @@ class Producer(Intake):
     def _require_open(self) -> None:
         if self._is_closed:
             raise RuntimeError("Producer has been closed")
+
+
+class _Waking:
+    """Has the core look at what is new."""
+
+    __slots__ = ("core", "thread")
+
+    core: ProducerCore
+    thread: LoopThread
+
+    def __call__(self) -> None:
+        self.thread.call(self.core.step)
+
+
+# Nothing on the loop holds the producer: one that nobody needs any more ends by itself.
+
+
+def _telling(settings: ProducerSettings, outbox: Outbox) -> Callable[[KafkaError], None]:
+    """What puts news of the connections where error_cb is called."""
+    callback = settings.error_cb
+
+    def tell(error: KafkaError) -> None:
+        if callback is not None:
+            outbox.put(lambda: callback(error))
+
+    return tell
+
+
+def _refusing(producer: Producer) -> Callable[[KafkaException | None], None]:
+    known = weakref.ref(producer)
+
+    def refuse(failure: KafkaException | None) -> None:
+        it = known()
+        if it is not None:
+            it.refuse(failure)
+
+    return refuse
+
+
+async def _start(
+    settings: ProducerSettings, accumulator: Accumulator, facade: Facade
+) -> ProducerCore:
+    return ProducerCore(settings, accumulator, facade)
+
+
+def _end(thread: LoopThread, core: ProducerCore) -> None:
+    """Does not wait: it may be the loop's own thread that finds that nobody needs the producer."""
+    if not thread.is_left_behind:
+        ended = thread.submit(core.close())
+        ended.add_done_callback(lambda _: thread.release())
 
 
 def _deadline(timeout: float | None) -> float | None:
