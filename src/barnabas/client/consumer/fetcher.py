@@ -324,7 +324,7 @@ class Fetcher:
                 return []  # the leader may have it
             return self._out_of_range(each, node_id)
         self._put_off(each, self._settings.retry_backoff_max_ms)
-        return self._tell(each, told_by_broker(code))
+        return self._tell(each, told_by_broker(told.error_code))
 
     def _out_of_range(self, each: Assigned, node_id: int) -> "list[_Fetched | Notice]":
         if each.start_over():
