@@ -12,6 +12,8 @@ COMMANDS = {
     "up": "Start a broker on this machine, or several.",
     "start": "Run a node from a server.properties file.",
     "storage": "Format and inspect the log directories of a node.",
+    "produce": "Send lines of standard input to a topic.",
+    "consume": "Print the records of topics.",
     "topics": "Make, list, describe, enlarge and remove topics.",
     "configs": "Show and change settings of topics, brokers, groups.",
     "groups": "Look at consumer groups, move their offsets.",
@@ -24,6 +26,8 @@ COMMANDS = {
     "reassign": "Move partitions to other brokers.",
     "log-dirs": "Show how much lies in the log directories.",
     "features": "Look at feature levels, raise and lower them.",
+    "perf": "Measure how fast records are taken and given back.",
+    "dump-log": "Print what the files of a partition hold.",
 }
 """Each is a module of this package that has a `command`."""
 

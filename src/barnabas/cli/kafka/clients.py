@@ -21,7 +21,6 @@ _SERIALIZERS = frozenset(
 """Which these commands choose themselves, whatever a file says."""
 
 _REACH_S = 5
-_LAST_S = 5
 
 
 def client_settings(
@@ -49,13 +48,6 @@ def reach(client: Any) -> None:
     measure then.
     """
     client.list_topics(timeout=_REACH_S)
-
-
-def close(producer: Any) -> None:
-    """Close it, whatever interrupted it; what is on its way has a few seconds to arrive."""
-    producer.flush(_LAST_S)
-    producer.purge()
-    producer.close()
 
 
 def tell_once() -> "Callable[[KafkaError], None]":
@@ -90,3 +82,12 @@ def tell_renamed(
 def is_told(chosen: Namespace, option: str) -> bool:
     """Whether an option with a value, such as `producer.config`, was given."""
     return bool(getattr(chosen, option.replace("-", "_").replace(".", "_")))
+
+
+def print_metrics(metrics: Mapping[str, float | str]) -> None:
+    """One line a metric, in columns."""
+    width = max(len("Metric Name"), *map(len, metrics))
+    print(f"\n{'Metric Name':<{width}}   {'Value'}")
+    for name, value in sorted(metrics.items()):
+        shown = value if isinstance(value, str) else f"{value:.3f}"
+        print(f"{name:<{width}} : {'NaN' if shown == 'nan' else shown}")

@@ -2,7 +2,6 @@
 
 import random
 import sys
-import time
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,20 +10,13 @@ from typing import Any, BinaryIO
 from barnabas.cli.kafka.clients import client_settings, tell_renamed
 from barnabas.cli.kafka.failing import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat
-from barnabas.cli.kafka.stopping import until_stopped
+from barnabas.cli.work.consuming import Late, Until, consume
 from barnabas.cli.work.given import JAVA_CONSUMER, given
 from barnabas.cli.work.lines import Printing, deserializer
 from barnabas.cli.work.refused import Refused
+from barnabas.cli.work.stopping import until_stopped
 
-_SLICE_S = 0.2
-"""How long a wait for records lasts before the clock is looked at."""
-
-_AT_ONCE = 500
 _ENDS = ("earliest", "latest")
-_IGNORED = {"UNKNOWN_TOPIC_OR_PART", "_PARTITION_EOF"}
-"""What a patient reader waits out."""
-
-
 _RENAMED = {
     "consumer-property": "command-property",
     "property": "formatter-property",
@@ -74,31 +66,18 @@ def _run(chosen: Namespace) -> int:
 
 
 def _print(consumer: Any, chosen: Namespace, printing: Printing) -> None:
-    seen, last_s = 0, time.monotonic()
+    seen = 0
     sys.stdout.flush()
     out = sys.stdout.buffer
     try:
-        while chosen.max_messages is None or seen < chosen.max_messages:
-            most = _AT_ONCE if chosen.max_messages is None else chosen.max_messages - seen
-            messages = consumer.consume(min(most, _AT_ONCE), _SLICE_S)
+        for messages in consume(consumer, Until(chosen.max_messages, chosen.timeout_ms)):
             for message in messages:
-                error = message.error()
-                if error is None:
-                    seen += _is_written(out, message, chosen, printing)
-                elif error.name() not in _IGNORED:
-                    raise Refused(error.str())
-            if messages:
-                last_s = time.monotonic()
-                out.flush()
-            elif _is_late(chosen.timeout_ms, last_s):
-                print(f"No record came within {chosen.timeout_ms} ms.", file=sys.stderr)
-                break
+                seen += _is_written(out, message, chosen, printing)
+            out.flush()
+    except Late:
+        print(f"No record came within {chosen.timeout_ms} ms.", file=sys.stderr)
     finally:
         print(f"Processed a total of {seen} messages", file=sys.stderr)
-
-
-def _is_late(timeout_ms: int | None, last_s: float) -> bool:
-    return timeout_ms is not None and (time.monotonic() - last_s) * 1000 >= timeout_ms
 
 
 def _is_written(out: BinaryIO, message: Any, chosen: Namespace, printing: Printing) -> bool:

@@ -2,16 +2,17 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.kafka.clients import client_settings, close, tell_renamed
+from barnabas.cli.kafka.clients import client_settings, tell_renamed
 from barnabas.cli.kafka.failing import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat
-from barnabas.cli.kafka.stopping import until_stopped
 from barnabas.cli.work.given import JAVA_PRODUCER, given
-from barnabas.cli.work.lines import Line, Reading
+from barnabas.cli.work.lines import Reading
+from barnabas.cli.work.producing import close, send, typed
+from barnabas.cli.work.stopping import until_stopped
 
 _SETTINGS = {
     "batch_size": ("batch.size", "16384", "The most bytes of a batch."),
@@ -63,39 +64,14 @@ def _run(chosen: Namespace) -> int:
             print(told, file=sys.stderr)
 
     try:
-        for record in reading.records(_typed()):
-            _send(producer, chosen.topic, record, delivered)
+        for record in reading.records(typed()):
+            send(producer, chosen.topic, record, delivered)
             if chosen.sync:
                 producer.flush()
         producer.flush()
     finally:
         close(producer)
     return 1 if lost else 0
-
-
-def _send(producer: Any, topic: str, record: Line, delivered: Callable[[Any, Any], None]) -> None:
-    key, value, headers = record
-    while True:
-        try:
-            producer.produce(topic, value, key, headers=headers, on_delivery=delivered)
-        except BufferError:
-            producer.poll(0.1)
-        else:
-            producer.poll(0)
-            return
-
-
-def _typed() -> Iterator[bytes]:
-    """Standard input, with a prompt where a person types it."""
-    lines = sys.stdin.buffer
-    if not sys.stdin.isatty():
-        yield from lines
-        return
-    while True:
-        print(">", end="", flush=True)
-        if not (line := lines.readline()):
-            return
-        yield line
 
 
 def _with_codec(arguments: Sequence[str]) -> list[str]:

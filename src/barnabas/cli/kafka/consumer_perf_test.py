@@ -1,57 +1,25 @@
 """kafka-consumer-perf-test: consume a number of records, and print how fast it went."""
 
 import random
-import time
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.kafka.clients import client_settings
+from barnabas.cli.kafka.clients import client_settings, print_metrics, reach
 from barnabas.cli.kafka.failing import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat
-from barnabas.cli.kafka.stopping import until_stopped
 from barnabas.cli.work.given import JAVA_CONSUMER
+from barnabas.cli.work.intake import MEBIBYTE, Intake, take_in
+from barnabas.cli.work.stopping import until_stopped
 
-_MEBIBYTE = 1 << 20
-_AT_ONCE = 10_000
 HEADER = (
     "data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, "
     "fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
 )
 
 _RENAMED = {"messages": "num-records", "consumer.config": "command-config"}
-
-
-@dataclass(slots=True)
-class Consumed:
-    """What came, and when the group was joined."""
-
-    began_s: float = field(default_factory=time.time)
-    ended_s: float = 0.0
-    records: int = 0
-    size_bytes: int = 0
-    joining_ms: float = 0.0
-
-    def cells(self, seconds: float, before: "Consumed | None" = None) -> list[str]:
-        """From `before` on, which took so many seconds."""
-        records = self.records - (before.records if before else 0)
-        mebibytes = (self.size_bytes - (before.size_bytes if before else 0)) / _MEBIBYTE
-        joining_ms = self.joining_ms - (before.joining_ms if before else 0)
-        fetch_s = max(seconds - joining_ms / 1000, 0.001)
-        seconds = max(seconds, 0.001)
-        return [
-            f"{self.size_bytes / _MEBIBYTE:.4f}",
-            f"{mebibytes / seconds:.4f}",
-            f"{self.records}",
-            f"{records / seconds:.4f}",
-            f"{joining_ms:.0f}",
-            f"{fetch_s * 1000:.0f}",
-            f"{mebibytes / fetch_s:.4f}",
-            f"{records / fetch_s:.4f}",
-        ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,20 +42,54 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(chosen: Namespace) -> int:
     from barnabas import Consumer
 
+    def report(intake: Intake, before: Intake) -> None:
+        if chosen.show_detailed_stats:
+            cells = _cells(intake, intake.since(before))
+            print(", ".join([_stamp(intake.ended_s), "0", *cells]), flush=True)
+
     consumer = Consumer(_settings(chosen))
-    if not chosen.hide_header:
-        first = "time, threadId" if chosen.show_detailed_stats else "start.time, end.time"
-        print(f"{first}, {HEADER}", flush=True)
-    consumed = _consume(consumer, chosen)
-    if not chosen.show_detailed_stats:
-        seconds = consumed.ended_s - consumed.began_s
-        stamps = [_stamp(consumed.began_s), _stamp(consumed.ended_s)]
-        print(", ".join([*stamps, *consumed.cells(seconds)]))
-    metrics = consumer.metrics() if chosen.print_metrics else {}
-    consumer.close()
-    for name, value in sorted(metrics.items()):
-        print(f"{name} : {value:.3f}")
+    try:
+        reach(consumer)
+        if not chosen.hide_header:
+            first = "time, threadId" if chosen.show_detailed_stats else "start.time, end.time"
+            print(f"{first}, {HEADER}", flush=True)
+        intake = take_in(
+            consumer,
+            f"^{chosen.include.lstrip('^')}" if chosen.include else chosen.topic,
+            chosen.num_records,
+            timeout_ms=chosen.timeout,
+            interval_ms=chosen.reporting_interval,
+            report=report,
+        )
+        if intake.is_late:
+            print(
+                "WARNING: Exiting before consuming the expected number of records: timeout"
+                f" ({chosen.timeout} ms) exceeded. You can use the --timeout option to increase"
+                " the timeout."
+            )
+        if not chosen.show_detailed_stats:
+            stamps = [_stamp(intake.began_s), _stamp(intake.ended_s)]
+            print(", ".join([*stamps, *_cells(intake, intake)]))
+        if chosen.print_metrics:
+            print_metrics(consumer.metrics())
+    finally:
+        consumer.close()
     return 0
+
+
+def _cells(whole: Intake, part: Intake) -> list[str]:
+    """How much there is of the whole, and how fast the part was."""
+    mebibytes = part.size_bytes / MEBIBYTE
+    return [
+        f"{whole.size_bytes / MEBIBYTE:.4f}",
+        f"{mebibytes / part.seconds:.4f}",
+        f"{whole.records}",
+        f"{part.records / part.seconds:.4f}",
+        f"{part.joining_ms:.0f}",
+        f"{part.fetching_s * 1000:.0f}",
+        f"{mebibytes / part.fetching_s:.4f}",
+        f"{part.records / part.fetching_s:.4f}",
+    ]
 
 
 def _options() -> Flat:
@@ -127,47 +129,6 @@ def _settings(chosen: Namespace) -> dict[str, Any]:
     }
     pairs = client_settings(chosen.command_config, chosen.command_property, JAVA_CONSUMER)
     return pairs | own
-
-
-def _consume(consumer: Any, chosen: Namespace) -> Consumed:
-    consumed = Consumed()
-    joining_s = time.time()
-
-    def joined(*_: Any) -> None:
-        consumed.joining_ms += (time.time() - joining_s) * 1000
-
-    def left(*_: Any) -> None:
-        nonlocal joining_s
-        joining_s = time.time()
-
-    topics = [f"^{chosen.include.lstrip('^')}"] if chosen.include else [chosen.topic]
-    consumer.subscribe(topics, on_assign=joined, on_revoke=left)
-    last_s = reported_s = consumed.began_s
-    before = Consumed(consumed.began_s)
-    while consumed.records < chosen.num_records:
-        messages = consumer.consume(min(_AT_ONCE, chosen.num_records - consumed.records), 0.1)
-        now_s = time.time()
-        for message in messages:
-            if message.error() is None:
-                consumed.size_bytes += len(message.value() or b"") + len(message.key() or b"")
-                consumed.records += 1
-                last_s = now_s
-        if (now_s - last_s) * 1000 > chosen.timeout:
-            print(
-                f"WARNING: Exiting before consuming the expected number of records: timeout"
-                f" ({chosen.timeout} ms) exceeded. You can use the --timeout option to increase"
-                f" the timeout."
-            )
-            break
-        if chosen.show_detailed_stats and (now_s - reported_s) * 1000 >= chosen.reporting_interval:
-            cells = consumed.cells(now_s - reported_s, before)
-            print(", ".join([_stamp(now_s), "0", *cells]), flush=True)
-            reported_s = now_s
-            before = Consumed(
-                now_s, 0.0, consumed.records, consumed.size_bytes, consumed.joining_ms
-            )
-    consumed.ended_s = time.time()
-    return consumed
 
 
 def _stamp(seconds: float) -> str:

@@ -1,20 +1,18 @@
 """kafka-e2e-latency: how long one record takes from a producer to a consumer."""
 
 import sys
-import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.kafka.clients import client_settings, close, reach
+from barnabas.cli.kafka.clients import client_settings, reach
 from barnabas.cli.kafka.failing import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat
-from barnabas.cli.kafka.stopping import until_stopped
 from barnabas.cli.work.given import JAVA_CONSUMER, JAVA_PRODUCER
-from barnabas.cli.work.refused import Refused
+from barnabas.cli.work.round_trips import TIMEOUT_S, Sent, both_ends, measure
+from barnabas.cli.work.stopping import until_stopped
 
-TIMEOUT_S = 60
 _REQUIRED = ("bootstrap-server", "topic", "num-records", "producer-acks", "record-size")
 
 
@@ -72,64 +70,47 @@ def _options() -> Flat:
 
 
 def _run(chosen: Namespace) -> int:
-    from barnabas import OFFSET_END, Consumer, Producer, TopicPartition
-    from barnabas.admin import AdminClient, NewTopic
-
     shared = {"bootstrap.servers": chosen.bootstrap_server}
     file = chosen.command_config
-    admin = AdminClient(client_settings(file, [], {}) | shared)
-    reach(admin)
-    if chosen.topic not in admin.list_topics(timeout=TIMEOUT_S).topics:
-        print(
-            f'Topic "{chosen.topic}" does not exist. Will create topic with 1 partition(s) and'
-            " replication factor = 1"
-        )
-        for created in admin.create_topics([NewTopic(chosen.topic, 1, 1)]).values():
-            created.result()
-    alone = {"group.id": f"test-group-{int(time.time() * 1000)}", "enable.auto.commit": "false"}
-    consumer = Consumer(
-        client_settings(file, [], JAVA_CONSUMER) | shared | alone | {"fetch.max.wait.ms": "0"}
+    _make_topic(client_settings(file, [], {}) | shared, chosen.topic)
+    header = "h" * chosen.record_header_key_size, b"x" * chosen.record_header_size
+    sent = Sent(
+        chosen.topic,
+        chosen.record_size,
+        b"k" * chosen.record_key_size or None,
+        (header,) * chosen.num_headers,
     )
-    acks = {"acks": chosen.producer_acks, "linger.ms": "0", "max.block.ms": str(2**31 - 1)}
-    producer = Producer(client_settings(file, [], JAVA_PRODUCER) | shared | acks)
-    try:
-        partitions = consumer.list_topics(chosen.topic).topics[chosen.topic].partitions
-        ends = [TopicPartition(chosen.topic, each, OFFSET_END) for each in partitions]
-        consumer.assign(ends)
-        for place in ends:  # where the end is has to be known before the first record is sent
-            _, high = consumer.get_watermark_offsets(place)
-            place.offset = high
-        consumer.assign(ends)
-        _measure(chosen, producer, consumer)
-    finally:
-        consumer.close()
-        close(producer)
-    return 0
-
-
-def _measure(chosen: Namespace, producer: Any, consumer: Any) -> None:
-    latencies_ns: list[int] = []
-    key = b"k" * chosen.record_key_size or None
-    name, content = "h" * chosen.record_header_key_size, b"x" * chosen.record_header_size
-    headers = [(name, content) for _ in range(chosen.num_headers)]
-    for number in range(chosen.num_records):
-        value = str(number).encode().ljust(chosen.record_size, b".")[: chosen.record_size]
-        began_ns = time.perf_counter_ns()
-        producer.produce(chosen.topic, value, key, headers=headers)
-        producer.flush()
-        message = consumer.poll(TIMEOUT_S)
-        took_ns = time.perf_counter_ns() - began_ns
-        if message is None:
-            raise Refused(f"poll() timed out before finding a result (timeout:[{TIMEOUT_S}s])")
-        if message.error() is not None:
-            raise Refused(message.error().str())
-        if message.value() != value:
-            raise Refused(f"The record read {message.value()!r} did not match the one sent")
-        latencies_ns.append(took_ns)
-        if number % 1000 == 0:
-            print(f"{number}\t{took_ns / 1e6}")
+    producing = client_settings(file, [], JAVA_PRODUCER) | shared | {"acks": chosen.producer_acks}
+    consuming = client_settings(file, [], JAVA_CONSUMER) | shared
+    with both_ends(producing, consuming, chosen.topic, _partitions) as ends:
+        latencies_ns = measure(ends, sent, chosen.num_records, _print_now_and_then)
     average_ms = sum(latencies_ns) / len(latencies_ns) / 1e6
     print(f"Avg latency: {average_ms:.4f} ms")
     ordered = sorted(latencies_ns)
     p50, p99, p999 = (int(ordered[int(len(ordered) * at)] / 1e6) for at in (0.5, 0.99, 0.999))
     print(f"Percentiles: 50th = {p50}, 99th = {p99}, 99.9th = {p999}")
+    return 0
+
+
+def _make_topic(settings: dict[str, Any], topic: str) -> None:
+    from barnabas.admin import AdminClient, NewTopic
+
+    admin = AdminClient(settings)
+    reach(admin)
+    if topic not in admin.list_topics(timeout=TIMEOUT_S).topics:
+        print(
+            f'Topic "{topic}" does not exist. Will create topic with 1 partition(s) and'
+            " replication factor = 1"
+        )
+        for created in admin.create_topics([NewTopic(topic, 1, 1)]).values():
+            created.result()
+
+
+def _partitions(consumer: Any, topic: str) -> Iterable[int]:
+    known: Iterable[int] = consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions
+    return known
+
+
+def _print_now_and_then(number: int, took_ns: int) -> None:
+    if number % 1000 == 0:
+        print(f"{number}\t{took_ns / 1e6}", flush=True)

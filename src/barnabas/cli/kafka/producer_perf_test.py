@@ -3,14 +3,13 @@
 import sys
 import uuid
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.kafka.clients import client_settings, close, is_told, reach, tell_renamed
+from barnabas.cli.kafka.clients import client_settings, is_told, print_metrics, reach, tell_renamed
 from barnabas.cli.kafka.failing import reasons_to_stderr
 from barnabas.cli.kafka.options import Plain
-from barnabas.cli.kafka.stopping import until_stopped
 from barnabas.cli.work.given import JAVA_PRODUCER
 from barnabas.cli.work.load import (
     Latencies,
@@ -21,7 +20,9 @@ from barnabas.cli.work.load import (
     produce,
     read_payloads,
 )
+from barnabas.cli.work.producing import close
 from barnabas.cli.work.refused import Refused
+from barnabas.cli.work.stopping import until_stopped
 
 PURPOSE = (
     "This tool is used to verify the producer performance. To enable transactions, name a"
@@ -91,7 +92,7 @@ def _run(chosen: Namespace) -> int:
         if progress.steady is not None:
             print(_total(progress.steady).replace("records sent", "steady state records sent"))
         if chosen.print_metrics:
-            _print_metrics(producer.metrics())
+            print_metrics(producer.metrics())
     finally:
         close(producer)
     if progress.errors:
@@ -189,12 +190,3 @@ def _total(whole: Latencies) -> str:
         f" {whole.average_ms:.2f} ms avg latency, {whole.max_ms:.2f} ms max latency,"
         f" {p50} ms 50th, {p95} ms 95th, {p99} ms 99th, {p999} ms 99.9th."
     )
-
-
-def _print_metrics(metrics: Mapping[str, float | str]) -> None:
-    """One line a metric, in columns."""
-    width = max(len("Metric Name"), *map(len, metrics))
-    print(f"\n{'Metric Name':<{width}}   {'Value'}")
-    for name, value in sorted(metrics.items()):
-        shown = value if isinstance(value, str) else f"{value:.3f}"
-        print(f"{name:<{width}} : {'NaN' if shown == 'nan' else shown}")

@@ -103,6 +103,16 @@ def remote_log_metadata(record: Record) -> tuple[str | None, str | None]:
     return None, _dumps(as_json(message, version))
 
 
+OF_TOPICS: dict[str, Decoder] = {
+    "__cluster_metadata": cluster_metadata,
+    "__consumer_offsets": offsets,
+    "__transaction_state": transactions,
+    "__share_group_state": share_state,
+    "__remote_log_metadata": remote_log_metadata,
+}
+"""The cluster's own topics."""
+
+
 _Types = dict[int, tuple[type[Message], type[Message]]]
 
 

@@ -1,0 +1,88 @@
+"""What the subcommands that move records have in common: where to, with which settings."""
+
+import functools
+import sys
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from barnabas.cli.asking import PATIENCE_S, Display
+from barnabas.cli.work.given import given
+from barnabas.cli.work.refused import Refused
+from barnabas.cli.work.stopping import until_stopped
+
+Advance = Callable[[int], None]
+"""Tells how much is done by now."""
+
+
+def streams(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the `settings` of its clients and a `display`; Ctrl-C ends it cleanly."""
+
+    @click.option(
+        "--bootstrap-server",
+        "-b",
+        "servers",
+        metavar="HOST:PORT,...",
+        default="localhost:9092",
+        show_default=True,
+        envvar="BARNABAS_BOOTSTRAP_SERVER",
+        help="Brokers to ask.",
+    )
+    @click.option(
+        "--command-config",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False),
+        help="Settings of the client: security, timeouts.",
+    )
+    @click.option(
+        "-X", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting of the client."
+    )
+    @click.option("--json", "as_json", is_flag=True, help="For programs: print JSON.")
+    @functools.wraps(command)
+    def streaming(
+        servers: str,
+        command_config: str | None,
+        pairs: tuple[str, ...],
+        as_json: bool,
+        **options: Any,
+    ) -> None:
+        defaults = {"bootstrap.servers": servers, "client.id": "barnabas-cli"}
+        settings = given(command_config, pairs, defaults)
+        with until_stopped():
+            command(settings=settings, display=Display(as_json), **options)
+
+    return streaming
+
+
+def reach(client: Any, topic: str | None = None) -> Collection[int]:
+    """The partitions of the topic; fails soon where nobody answers, or where there is no such."""
+    from barnabas.client.errors import KafkaError, KafkaException
+
+    known = client.list_topics(topic, timeout=PATIENCE_S)
+    if topic is None:
+        return ()
+    error = known.topics[topic].error
+    if error == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        raise Refused(f"There is no topic {topic}; `barnabas topics create {topic}` makes it.")
+    if error is not None:
+        raise KafkaException(error)
+    partitions: Collection[int] = known.topics[topic].partitions
+    return partitions
+
+
+@contextmanager
+def progress(of: str, total: int) -> Iterator[Advance]:
+    """A bar on the terminal while it takes long; nothing where there is none."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+    with bar:
+        task = bar.add_task(of, total=total)
+        yield lambda done: bar.update(task, completed=done)

@@ -1,0 +1,60 @@
+"""`barnabas dump-log`: files and folders, as lines or as JSON."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Barnabas
+
+from barnabas.cli.errors import Status
+from barnabas.metadata.frames import encode_record
+from barnabas.wire.messages.metadata_records import TopicRecord
+from barnabas.wire.records.build import Record, build_batch
+
+SEGMENT = "00000000000000000000.log"
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Path:
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    (folder / SEGMENT).write_bytes(build_batch([Record(0, 1_000, b"k", b"v", [("h", b"x")])]))
+    (folder / "leader-epoch-checkpoint").write_text("0\n0\n")
+    return folder
+
+
+def test_a_folder_is_told_file_by_file(barnabas: Barnabas, partition: Path) -> None:
+    lines = barnabas("dump-log", partition, "-r").output.splitlines()
+    assert lines[0] == f"Dumping {partition / SEGMENT}"
+    assert lines[-1].endswith("key: k payload: v")
+
+
+def test_programs_get_an_object_a_batch(barnabas: Barnabas, partition: Path) -> None:
+    row = json.loads(barnabas("dump-log", partition / SEGMENT, "--json").output)
+    assert (row["count"], row["codec"], row["is_valid"], "records" in row) == (
+        1,
+        "none",
+        True,
+        False,
+    )
+    row = json.loads(barnabas("dump-log", partition / SEGMENT, "-r", "--json").output)
+    assert row["records"] == [
+        {"offset": 0, "timestamp": 1_000, "key": "k", "value": "v", "headers": ["h"]}
+    ]
+
+
+def test_the_folders_name_tells_how_records_are_read(barnabas: Barnabas, tmp_path: Path) -> None:
+    folder = tmp_path / "__cluster_metadata-0"
+    folder.mkdir()
+    value = encode_record(TopicRecord(name="orders", topic_id=bytes(16)), 0)
+    (folder / SEGMENT).write_bytes(build_batch([Record(0, 1_000, None, value, [])]))
+    row = json.loads(barnabas("dump-log", folder, "-r", "--json").output)
+    assert row["records"][0]["value"]["type"] == "TOPIC_RECORD"
+    assert row["records"][0]["value"]["data"]["name"] == "orders"
+
+
+def test_what_is_no_segment_is_told(barnabas: Barnabas, tmp_path: Path) -> None:
+    file = tmp_path / "notes.log"
+    file.write_text("x")
+    assert barnabas("dump-log", file).exit_code == Status.REFUSED
+    assert barnabas("dump-log", tmp_path / "nothing").exit_code == Status.USAGE

@@ -1,0 +1,131 @@
+"""`barnabas produce`, `consume` and `perf`: records in, out and through, and exit codes."""
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.cli.kafka.conftest import produce
+
+from barnabas.cli.errors import Status
+from barnabas.cli.subcommands import barnabas
+from barnabas.testing import Broker
+
+NOBODY = "127.0.0.1:1"
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker() as broker:
+        broker.create_topic("numbers", 1)
+        produce(broker, "numbers", 5)
+        yield broker
+
+
+@pytest.fixture
+def call(broker: Broker) -> Any:
+    def call(*arguments: object, stdin: bytes | None = None, at: str | None = None) -> Result:
+        words = [*map(str, arguments), "-b", at or broker.bootstrap_servers]
+        result = CliRunner().invoke(barnabas, words, input=stdin)
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
+        return result
+
+    return call
+
+
+def test_lines_go_in_and_come_out(call: Any) -> None:
+    produced = call("produce", "lines", stdin=b"one\ntwo\n\xff\n")
+    assert (produced.exit_code, produced.stderr) == (0, "3 records produced to lines.\n")
+    assert call("consume", "lines", "--exit").stdout_bytes == b"one\ntwo\n\xff\n"
+
+
+def test_keys_headers_and_nothing(call: Any) -> None:
+    options = ("-k", ":", "-H", "from=test", "--null", "NIL", "--acks", "all", "-z", "lz4")
+    produced = call("produce", "keyed", *options, "--json", stdin=b"a:1\nb:NIL\n")
+    assert json.loads(produced.stdout) == {"topic": "keyed", "records": 2}
+    consumed = call("consume", "keyed", "-e", "--json")
+    first, second = map(json.loads, consumed.stdout.splitlines())
+    assert (first["key"], first["value"], first["headers"]) == ("a", "1", [["from", "test"]])
+    assert (second["key"], second["value"]) == ("b", None)
+
+
+def test_a_line_without_its_separator_is_refused(call: Any) -> None:
+    refused = call("produce", "keyed", "-k", ":", stdin=b"no key\n")
+    assert refused.exit_code == Status.REFUSED
+    assert "line number 1" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "printed"),
+    [
+        (("--from-beginning", "-n", "2"), "0\n1\n"),
+        (("-o", "3", "-e"), "3\n4\n"),
+        (("-o", "-2", "-e"), "3\n4\n"),
+        (("-o", "latest", "-e"), ""),
+        (("-p", "0", "-e", "--committed", "-f", r"%t-%p@%o=%v;"), None),
+        (("--timeout", "0.1"), ""),
+    ],
+)
+def test_where_reading_begins_and_ends(
+    call: Any, options: tuple[str, ...], printed: str | None
+) -> None:
+    consumed = call("consume", "numbers", *options)
+    expected = "".join(f"numbers-0@{n}={n};" for n in range(5)) if printed is None else printed
+    assert (consumed.exit_code, consumed.stdout) == (0, expected)
+
+
+def test_a_group_goes_on_where_it_was(call: Any) -> None:
+    first = call("consume", "numbers", "-g", "readers", "--from-beginning", "-n", "2")
+    rest = call("consume", "numbers", "-g", "readers", "--exit")
+    assert (first.stdout, rest.stdout) == ("0\n1\n", "2\n3\n4\n")
+
+
+def test_what_cannot_be_is_told_in_a_line(call: Any) -> None:
+    nowhere = call("consume", "nowhere", "-e")
+    assert nowhere.exit_code == Status.REFUSED
+    assert nowhere.stderr.startswith("Error: There is no topic nowhere;")
+    assert "no partition 9" in call("consume", "numbers", "-p", "9").stderr
+    assert "%x" in call("consume", "numbers", "-f", "%x").stderr
+    assert call("consume", "numbers", "-o", "soon").exit_code == Status.USAGE
+    assert call("consume", "numbers", "-g", "g", "-p", "0").exit_code == Status.USAGE
+    assert call("produce", "numbers", "-H", "novalue", stdin=b"").exit_code == Status.USAGE
+    assert "linger.msec" in call("produce", "numbers", "-X", "linger.msec=1", stdin=b"").stderr
+
+
+@pytest.mark.parametrize("command", [("produce",), ("consume",), ("perf", "produce")])
+def test_nobody_there_has_a_status_of_its_own(
+    call: Any, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.cli.streaming.PATIENCE_S", 0.2)
+    ended = call(*command, "numbers", at=NOBODY, stdin=b"")
+    assert ended.exit_code == Status.UNREACHABLE
+    assert NOBODY in ended.stderr
+
+
+def test_speeds_are_told(call: Any) -> None:
+    produced = json.loads(call("perf", "produce", "fast", "-n", "500", "-s", "10", "--json").stdout)
+    assert produced[0]["records"] == 500
+    consumed = json.loads(call("perf", "consume", "fast", "-n", "500", "--json").stdout)
+    assert consumed[0]["records"] == 500
+    waited = json.loads(call("perf", "latency", "fast", "-n", "5", "--json").stdout)
+    assert waited[0]["p50_ms"] > 0
+    late = call("perf", "consume", "fast", "-n", "506", "--timeout", "0.1")
+    assert late.exit_code == Status.REFUSED
+    assert late.stdout.split()[0] == "RECORDS"
+
+
+def test_a_bar_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    from barnabas.cli.streaming import progress
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for stream, is_drawn in (Terminal(), True), (io.StringIO(), False):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with progress("counting", 10) as advance:
+            advance(10)
+        assert ("counting" in stream.getvalue()) == is_drawn
