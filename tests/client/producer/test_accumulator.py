@@ -201,6 +201,28 @@ def test_bytes_are_bounded_as_well(rooms: Rooms) -> None:
     assert held.held_bytes == 0
 
 
+def test_encoded_batches_are_bounded_too_but_one_always_fits(rooms: Rooms) -> None:
+    held = accumulator(rooms, largest_records=10)
+    encoded = [rooms.Batch.encoded("t", 0, bytearray(100), 20, 0, 0, 0.0, None) for _ in range(2)]
+    held.append_encoded("t", 0, encoded[0])
+    with pytest.raises(BufferError):
+        held.append_encoded("t", 0, encoded[1])
+    held.let_go(encoded[0])
+    held.append_encoded("t", 0, encoded[1])
+    assert held.held_records == 20
+
+
+def test_who_found_no_room_is_told_when_a_quarter_is_free(rooms: Rooms) -> None:
+    held = accumulator(rooms, largest_records=8, batch_records=1)
+    intake = rooms.Intake(held)
+    for _ in range(8):
+        intake.produce("t", b"x")
+    batches = drained(held)
+    with pytest.raises(BufferError):
+        intake.produce("t", b"x")
+    assert [held.let_go(batch) for batch in batches] == [False, True] + 6 * [False]
+
+
 def test_produce_waits_for_room_where_it_was_told_how(rooms: Rooms) -> None:
     held = accumulator(rooms, largest_records=1)
 

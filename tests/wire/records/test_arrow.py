@@ -169,6 +169,13 @@ def test_rows_without_a_value_are_refused_by_name() -> None:
         from_arrow(pa.record_batch({"key": pa.array([b"a"])}))
 
 
+def test_a_column_that_points_out_of_its_content_is_refused() -> None:
+    offsets = pa.array([0, 2, 9], pa.int32()).buffers()[1]
+    broken = pa.Array.from_buffers(pa.binary(), 2, [None, offsets, pa.py_buffer(b"abcd")])
+    with pytest.raises(ValueError, match="row 1"):
+        from_arrow(pa.record_batch({"value": broken}))
+
+
 def test_a_header_name_that_is_not_text_is_replaced() -> None:
     batch = build_batch([Record(0, NOW_MS, None, None, [("ab", b"x")])])
     batch[batch.index(b"ab")] = 0xFF

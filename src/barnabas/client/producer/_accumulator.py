@@ -126,7 +126,10 @@ class Accumulator:
         """Take a whole batch in, behind what its partition has; BufferError if there is no room."""
         wakes: cython.bint
         with self.lock:
-            if self.records and self.size + batch.charged > self.largest_bytes:
+            if self.records and (
+                self.records >= self.largest_records
+                or self.size + batch.charged > self.largest_bytes
+            ):
                 self._refuse()
             topic: Topic = self.topics[name]
             queue: Queue = topic.queues[partition]
@@ -310,14 +313,20 @@ class Accumulator:
     def let_go(self, batch: Batch) -> bool:
         """It was delivered, or has failed, and that was reported if it had to be.
 
-        Whether somebody has found no room before.
+        Whether there is room again for somebody who has found none: he is not woken for each
+        batch that leaves, but when a quarter of the buffer is free.
         """
         with self.lock:
             self.records -= batch.count
             self.size -= batch.charged
-            was_pressed = self.is_pressed
+            if (
+                not self.is_pressed
+                or self.records > self.largest_records - self.largest_records // 4
+                or self.size > self.largest_bytes - self.largest_bytes // 4
+            ):
+                return False
             self.is_pressed = False
-        return was_pressed
+            return True
 
     def expired(self, before_s: cython.double) -> list[Batch]:
         """Take out every batch that was begun before a time; the open ones too."""

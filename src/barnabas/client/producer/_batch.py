@@ -55,15 +55,26 @@ class Batch:
 
     @staticmethod
     def encoded(
-        topic: str, partition: int, encoded: bytearray, count: int, now_s: float, callback: object
+        topic: str,
+        partition: int,
+        encoded: bytearray,
+        count: int,
+        base_timestamp: int,
+        max_timestamp: int,
+        now_s: float,
+        callback: object,
     ) -> Batch:
-        """One that was encoded elsewhere, whose rows are reported together: `callback(error)`."""
+        """Records that were encoded elsewhere and are reported together: `callback(error, count)`.
+
+        There is room for the header before them.
+        """
         batch: Batch = Batch(topic, partition, 0, now_s)
         batch.buffer = encoded
         batch.size = batch.charged = len(encoded)
         batch.count = count
         batch.largest = batch.size // max(1, count)
-        batch.is_closed = True
+        batch.base_timestamp = base_timestamp
+        batch.max_timestamp = max_timestamp
         if callback is not None:
             batch.messages.append(None)
             batch.callbacks.append(callback)

@@ -12,6 +12,8 @@ class Batch:
         partition: int,
         encoded: bytearray,
         count: int,
+        base_timestamp: int,
+        max_timestamp: int,
         now_s: float,
         callback: Callable[[KafkaError | None, int], object] | None,
     ) -> Batch: ...

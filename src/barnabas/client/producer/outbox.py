@@ -57,7 +57,7 @@ class Outbox:
             except BaseException:
                 self._entries.appendleft(entry)
                 raise
-            self._accumulator.let_go(entry)
+            self.let_go(entry)
 
 
 class Bell:

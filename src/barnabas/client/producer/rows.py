@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 from barnabas.client.producer._accumulator import Accumulator
 from barnabas.client.producer._batch import Batch
 from barnabas.client.producer._partitioners import BY_NAME, murmur2, spread
+from barnabas.client.producer.sealing import Seal
 from barnabas.client.settings import ProducerSettings
-from barnabas.wire.records.arrow import from_arrow
-from barnabas.wire.records.batch import read_header
-from barnabas.wire.records.compression import Codec
+from barnabas.wire.records.arrow import encode
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
@@ -36,28 +35,21 @@ class Rows:
         self._topic = topic
         self._partitions = accumulator.partition_count(topic)
         self._batch_bytes = min(settings.batch_size, settings.max_request_size)
-        self._codec = Codec[settings.compression.upper()]
-        self._level = settings.compression_level
+        self._seal = Seal.of(settings)
         self._hash = _hash(settings, topic, self._partitions)
 
     def batches(self, rows: pa.RecordBatch | pa.Table, on_rows: OnRows | None) -> Iterator[Batch]:
         """The batches to be appended, each when it is asked for."""
         for chunk in _chunks(rows):
             for partition, part in self._split(chunk):
-                for encoded in from_arrow(
-                    part,
-                    max_batch_bytes=self._batch_bytes,
-                    codec=self._codec,
-                    level=self._level,
-                    default_timestamp=int(time.time() * 1000),
-                ):
+                for encoded in encode(part, self._batch_bytes, int(time.time() * 1000)):
                     place = partition
                     if place < 0:
                         place = self._accumulator.next_sticky(self._topic)
-                    count = read_header(encoded).record_count
-                    yield Batch.encoded(
-                        self._topic, place, encoded, count, time.monotonic(), on_rows
-                    )
+                    batch = Batch.encoded(self._topic, place, *encoded, time.monotonic(), on_rows)
+                    if self._seal.codec:
+                        self._seal.put(batch)  # compressed here: the loop has enough to do
+                    yield batch
 
     def _split(self, rows: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows of each partition; -1 has those that may go anywhere."""

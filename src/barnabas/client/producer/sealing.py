@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from barnabas.client.producer._batch import Batch
+from barnabas.client.settings import ProducerSettings
 from barnabas.wire.records.batch import (
     HEADER_BYTES,
     LENGTH_END,
@@ -38,6 +39,14 @@ class Seal:
     codec: Codec = Codec.NONE
     level: int | None = None
     is_transactional: bool = False
+
+    @classmethod
+    def of(cls, settings: ProducerSettings) -> "Seal":
+        return cls(
+            Codec[settings.compression.upper()],
+            settings.compression_level,
+            settings.transactional_id is not None,
+        )
 
     def put(self, batch: Batch, identity: Identity = NOBODY, sequence: int = NO_SEQUENCE) -> None:
         """Close a batch, or give one that is closed another sequence."""

@@ -19,7 +19,6 @@ from barnabas.client.producer.verdicts import Verdict, verdict
 from barnabas.client.settings import ProducerSettings
 from barnabas.client.values import Partition
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.records.compression import Codec
 
 MAX_EPOCH = 0x7FFF
 _EXPIRY_CHECKS = 10
@@ -39,11 +38,7 @@ class Sender:
         self._delivery_timeout_s = settings.delivery_timeout_ms / 1000
         self._availability_timeout_s = settings.availability_timeout_ms / 1000
         self._backoff_ms = settings.retry_backoff_ms, settings.retry_backoff_max_ms
-        self._seal = Seal(
-            Codec[settings.compression.upper()],
-            settings.compression_level,
-            settings.transactional_id is not None,
-        )
+        self._seal = Seal.of(settings)
         self._lanes: dict[Partition, Lane] = {}
         self._held_up: set[Partition] = set()  # lanes with batches that are to go again
         self._in_flight: dict[int, set[Dispatch]] = {}

@@ -17,6 +17,7 @@ except ImportError:
     from barnabas.wire.records import _uncompiled as cython
 
 if cython.compiled:
+    from cython.cimports.cpython.bytearray import PyByteArray_FromStringAndSize
     from cython.cimports.libc.string import memcpy
 
     Room = cython.typedef(cython.pointer[cython.uchar])
@@ -40,7 +41,7 @@ def encode(records: object, base_offset: object, base_timestamp: Long, reserved:
         delta += 1
     if total > 0x7FFFFFFF:
         raise ValueError(f"A batch holds less than 2 GiB; these records take {total} bytes.")
-    encoded = bytearray(total)
+    encoded = _unwritten(total)
     data: Room = _room(encoded)
     position: Size = reserved
     delta = 0
@@ -125,9 +126,14 @@ def _put_cell(data: Room, position: Size, cell: object) -> Size:
 @cython.final
 @cython.cclass
 class Rows:
-    """The columns of an Arrow batch, to be written as records."""
+    """The columns of an Arrow batch, to be written as records while other threads run.
 
+    Without timestamps all rows have the same one; without header offsets none has headers.
+    """
+
+    count: Size
     timestamps: cython.const[cython.longlong][::1]
+    timestamp: Long
     keys: Cells
     values: Cells
     header_offsets: cython.const[cython.int][::1]
@@ -136,16 +142,22 @@ class Rows:
 
     def __init__(
         self,
+        count: Size,
         timestamps: cython.const[cython.longlong][::1],
+        timestamp: Long,
         keys: Cells,
         values: Cells,
         header_offsets: cython.const[cython.int][::1],
         header_keys: Cells,
         header_values: Cells,
     ) -> None:
-        if len(header_offsets) != len(timestamps) + 1:
+        if keys.count != count or values.count != count or len(timestamps) not in (0, count):
             raise ValueError("The columns are not of one length.")
+        if len(header_offsets) not in (0, count + 1) or header_keys.count != header_values.count:
+            raise ValueError("The columns are not of one length.")
+        self.count = count
         self.timestamps = timestamps
+        self.timestamp = timestamp
         self.keys = keys
         self.values = values
         self.header_offsets = header_offsets
@@ -158,19 +170,26 @@ class Rows:
         Returns their number, their bytes, and their first and latest timestamps.
         """
         row: Size
-        size: Long
+        size: Long = 0
         total: Long = 0
+        fitting: Size = 0
         self._check_range(first, 1)
-        base_timestamp: Long = self.timestamps[first]
+        base_timestamp: Long = self._timestamp(first)
         max_timestamp: Long = base_timestamp
-        for row in range(first, len(self.timestamps)):
-            size = self._body_size(row, first)
-            size += _varint_size(size)
-            if total + size > max_bytes and row > first:
-                return row - first, total, base_timestamp, max_timestamp
-            total += size
-            max_timestamp = max(max_timestamp, self.timestamps[row])
-        return len(self.timestamps) - first, total, base_timestamp, max_timestamp
+        with cython.nogil:
+            for row in range(first, self.count):
+                size = self._body_size(row, first)
+                if size < 0:
+                    break
+                size += _varint_size(size)
+                if total + size > max_bytes and row > first:
+                    break
+                total += size
+                fitting += 1
+                max_timestamp = max(max_timestamp, self._timestamp(row))
+        if size < 0:
+            raise ValueError(f"A cell of row {first + fitting} is not in its column's content.")
+        return fitting, total, base_timestamp, max_timestamp
 
     def encode(self, first: Size, count: Size, size: Long, reserved: Size) -> bytearray:
         """The rows as bytes, after `reserved` bytes for the batch header."""
@@ -178,47 +197,80 @@ class Rows:
         total: Long = reserved + size
         if total > 0x7FFFFFFF:
             raise ValueError(f"A batch holds less than 2 GiB; this one takes {total} bytes.")
-        encoded = bytearray(total)
+        encoded = _unwritten(total)
         data: Room = _room(encoded)
         position: Size = reserved
         row: Size
-        for row in range(first, first + count):
-            position = self._put(data, position, total, row, first)
+        with cython.nogil:
+            for row in range(first, first + count):
+                position = self._put(data, position, total, row, first)
+                if position < 0:
+                    break
+        if position != total:
+            raise ValueError("The rows have changed while they were encoded.")
         return encoded
 
     @cython.cfunc
     @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _timestamp(self, row: Size) -> Long:
+        return self.timestamps[row] if len(self.timestamps) > 0 else self.timestamp
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
     def _body_size(self, row: Size, first: Size) -> Long:
+        """The bytes of a record after its length; negative if a cell cannot be read."""
+        key_size: Long = self.keys.size(row)
+        value_size: Long = self.values.size(row)
+        if key_size < -1 or value_size < -1:
+            return -1
+        size: Long = (
+            1
+            + _varint_size(self._timestamp(row) - self._timestamp(first))
+            + _varint_size(row - first)
+            + _sized(key_size)
+            + _sized(value_size)
+        )
+        if len(self.header_offsets) == 0:
+            return size + 1
         header: Size
         start: Size = self.header_offsets[row]
         stop: Size = self.header_offsets[row + 1]
-        size: Long = (
-            1
-            + _varint_size(self.timestamps[row] - self.timestamps[first])
-            + _varint_size(row - first)
-            + _sized(self.keys.size(row))
-            + _sized(self.values.size(row))
-            + _varint_size(stop - start)
-        )
+        if start < 0 or stop < start or stop > self.header_keys.count:
+            return -1
+        size += _varint_size(stop - start)
         for header in range(start, stop):
-            size += _sized(self.header_keys.size(header))
-            size += _sized(self.header_values.size(header))
+            key_size = self.header_keys.size(header)
+            value_size = self.header_values.size(header)
+            if key_size < 0 or value_size < -1:
+                return -1
+            size += _sized(key_size) + _sized(value_size)
         return size
 
     @cython.cfunc
     @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
     def _put(self, data: Room, position: Size, end: Size, row: Size, first: Size) -> Size:
-        header: Size
-        start: Size = self.header_offsets[row]
-        stop: Size = self.header_offsets[row + 1]
+        """The position after the row; negative if it does not fit."""
         size: Long = self._body_size(row, first)
-        _check_room(position, end, size)
+        if size < 0 or position + _varint_size(size) + size > end:
+            return -1
         position = _put_varint(data, position, size)
         data[position] = 0
-        position = _put_varint(data, position + 1, self.timestamps[row] - self.timestamps[first])
+        position = _put_varint(data, position + 1, self._timestamp(row) - self._timestamp(first))
         position = _put_varint(data, position, row - first)
         position = self.keys.put(data, position, row)
         position = self.values.put(data, position, row)
+        if len(self.header_offsets) == 0:
+            data[position] = 0
+            return position + 1
+        header: Size
+        start: Size = self.header_offsets[row]
+        stop: Size = self.header_offsets[row + 1]
         position = _put_varint(data, position, stop - start)
         for header in range(start, stop):
             position = self.header_keys.put(data, position, header)
@@ -227,7 +279,7 @@ class Rows:
 
     @cython.cfunc
     def _check_range(self, first: Size, count: Size) -> object:
-        if first < 0 or count < 1 or count > len(self.timestamps) - first:
+        if first < 0 or count < 1 or count > self.count - first:
             raise IndexError(f"There are no {count} rows at {first}.")
 
 
@@ -236,7 +288,8 @@ class Rows:
 class Cells:
     """A column of nullable bytes in Arrow's three buffers: offsets, validity and content.
 
-    It is the `count` cells from `first` on; without bits of validity none is null.
+    It is the `count` cells from `first` on; without bits of validity none is null, without
+    offsets all are.
     """
 
     offsets: cython.const[cython.int][::1]
@@ -253,7 +306,7 @@ class Cells:
         first: Size,
         count: Size,
     ) -> None:
-        if first < 0 or count < 0 or count >= len(offsets) - first:
+        if first < 0 or count < 0 or (len(offsets) > 0 and count >= len(offsets) - first):
             raise ValueError("The column has fewer offsets than cells.")
         if len(validity) > 0 and first + count > len(validity) * 8:
             raise ValueError("The column has fewer bits of validity than cells.")
@@ -265,22 +318,25 @@ class Cells:
 
     @cython.cfunc
     @cython.inline
-    @cython.exceptval(-2)
+    @cython.nogil
+    @cython.exceptval(check=False)
     def size(self, row: Size) -> Long:
-        """The bytes of the cell; -1 is null."""
-        if row < 0 or row >= self.count:
-            raise IndexError("The columns are not of one length.")
+        """The bytes of the cell; -1 is null, -2 what is not in the content."""
+        if len(self.offsets) == 0:
+            return -1
         row += self.first
         if len(self.validity) > 0 and not self.validity[row >> 3] >> (row & 7) & 1:
             return -1
         start: Long = self.offsets[row]
         stop: Long = self.offsets[row + 1]
         if start < 0 or stop < start or stop > len(self.content):
-            raise ValueError(f"Cell {row} of the column is not in its content.")
+            return -2
         return stop - start
 
     @cython.cfunc
     @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
     def put(self, data: Room, position: Size, row: Size) -> Size:
         size: Long = self.size(row)
         position = _put_varint(data, position, size)
@@ -296,6 +352,7 @@ class Cells:
 
 @cython.cfunc
 @cython.inline
+@cython.nogil
 @cython.exceptval(check=False)
 def _sized(size: Long) -> Long:
     """The bytes of a cell with its length."""
@@ -304,6 +361,7 @@ def _sized(size: Long) -> Long:
 
 @cython.cfunc
 @cython.inline
+@cython.nogil
 @cython.exceptval(check=False)
 def _varint_size(value: Long) -> cython.int:
     zigzag: cython.ulonglong = (value << 1) ^ (value >> 63)
@@ -316,6 +374,7 @@ def _varint_size(value: Long) -> cython.int:
 
 @cython.cfunc
 @cython.inline
+@cython.nogil
 @cython.exceptval(check=False)
 def _put_varint(data: Room, position: Size, value: Long) -> Size:
     zigzag: cython.ulonglong = (value << 1) ^ (value >> 63)
@@ -333,6 +392,15 @@ def _check_room(position: Size, end: Size, size: Long) -> cython.int:
     if position + _varint_size(size) + size > end:
         raise ValueError("The records have grown while they were encoded.")
     return 0
+
+
+@cython.cfunc
+@cython.inline
+def _unwritten(size: Size) -> bytearray:
+    """Room of which every byte will be written: in C, to clear it first takes as long as that."""
+    if cython.compiled:
+        return PyByteArray_FromStringAndSize(cython.NULL, size)
+    return bytearray(size)
 
 
 @cython.cfunc

@@ -9,7 +9,9 @@ def encode(
 class Rows:
     def __init__(
         self,
+        count: int,
         timestamps: memoryview,
+        timestamp: int,
         keys: Cells,
         values: Cells,
         header_offsets: memoryview,

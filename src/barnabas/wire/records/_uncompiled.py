@@ -21,7 +21,21 @@ def cfunc(function: Decorated) -> Decorated:
     return function
 
 
-cclass = ccall = final = inline = no_gc = nogil = cfunc
+cclass = ccall = final = inline = no_gc = cfunc
+
+
+class _NoGil:
+    """Both a decorator and what stands behind `with`."""
+
+    def __call__(self, function: Decorated) -> Decorated:
+        return function
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_raised: object) -> None: ...
+
+
+nogil = _NoGil()
 
 
 def exceptval(*_value: int, check: bool = True) -> Callable[[Decorated], Decorated]:

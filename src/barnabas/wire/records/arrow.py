@@ -5,8 +5,8 @@ pyarrow comes with the extra `barnabas[arrow]`, and is imported on first use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from barnabas.wire.records import _encoding, _loops
 from barnabas.wire.records.batch import (
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MAX_BATCH_BYTES = 1024 * 1024
 
 _INT32_MAX = 0x7FFFFFFF
+_NOTHING = memoryview(b"")
 
 
 def schema() -> pa.Schema:
@@ -152,14 +153,9 @@ def from_arrow(
     The rows have a column `value`, and may have `key`, `timestamp` and `headers`. A batch is
     within the bound before it is compressed, unless a single record is beyond it.
     """
-    source = _source(rows, default_timestamp)
     batches: list[bytearray] = []
-    first = 0
-    while first < rows.num_rows:
-        count, size, base_timestamp, max_timestamp = source.fit(
-            first, max_batch_bytes - HEADER_BYTES
-        )
-        batch = source.encode(first, count, size, HEADER_BYTES)
+    for encoded in encode(rows, max_batch_bytes, default_timestamp):
+        batch, count, base_timestamp, max_timestamp = encoded
         header = BatchHeader(
             base_offset=0,
             length=len(batch) - LENGTH_END,
@@ -177,10 +173,33 @@ def from_arrow(
         )
         close_batch(batch, level, header)
         batches.append(batch)
-        first += count
         if base_sequence != NO_SEQUENCE:
             base_sequence = (base_sequence + count) & MAX_SEQUENCE
     return batches
+
+
+class Encoded(NamedTuple):
+    """The records of a batch, which is not closed: there is room before them for its header."""
+
+    batch: bytearray
+    record_count: int
+    base_timestamp: int
+    max_timestamp: int
+
+
+def encode(
+    rows: pa.RecordBatch, max_batch_bytes: int, default_timestamp: int = NO_TIMESTAMP
+) -> Iterator[Encoded]:
+    """The same rows, to be closed by whoever knows the rest of the headers."""
+    source = _source(rows, default_timestamp)
+    first = 0
+    while first < rows.num_rows:
+        count, size, base_timestamp, max_timestamp = source.fit(
+            first, max_batch_bytes - HEADER_BYTES
+        )
+        batch = source.encode(first, count, size, HEADER_BYTES)
+        yield Encoded(batch, count, base_timestamp, max_timestamp)
+        first += count
 
 
 class _Room:
@@ -226,29 +245,43 @@ def _readable(names: pa.Array) -> pa.Array:
 
 def _source(rows: pa.RecordBatch, default_timestamp: int) -> _encoding.Rows:
     """The buffers of the rows, in the types that `_encoding` reads."""
+    names = rows.schema.names
+    if "value" not in names:
+        raise ValueError(f"The rows have no column 'value'; they have {names}.")
+    count = rows.num_rows
+    timestamps = _view(None, "q")
+    if "timestamp" in names:
+        timestamps = _timestamps(rows.column("timestamp"), default_timestamp)
+    headers = _view(None, "i"), _nulls(0), _nulls(0)
+    if "headers" in names:
+        headers = _headers(rows.column("headers"))
+    return _encoding.Rows(
+        count,
+        timestamps,
+        default_timestamp,
+        _cells(rows.column("key")) if "key" in names else _nulls(count),
+        _cells(rows.column("value")),
+        *headers,
+    )
+
+
+def _timestamps(column: pa.Array, default: int) -> memoryview:
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("ms", column.type.tz), safe=False)
+    return _integers(column.cast(pa.int64()).fill_null(default), "q")
+
+
+def _headers(column: pa.Array) -> tuple[memoryview, _encoding.Cells, _encoding.Cells]:
+    """Where each row's headers begin and the last one's end, their keys, and their values."""
     import pyarrow as pa
     import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-    if "value" not in rows.schema.names:
-        raise ValueError(f"The rows have no column 'value'; they have {rows.schema.names}.")
-
-    def column(name: str) -> pa.Array:
-        if name in rows.schema.names:
-            return rows.column(name)
-        return pa.nulls(rows.num_rows, schema().field(name).type)
-
-    timestamps = column("timestamp")
-    if pa.types.is_timestamp(timestamps.type):
-        timestamps = timestamps.cast(pa.timestamp("ms", timestamps.type.tz), safe=False)
-    timestamps = timestamps.cast(pa.int64()).fill_null(default_timestamp)
-    headers = column("headers")
-    header_ends = pc.cumulative_sum(pc.list_value_length(headers).fill_null(0).cast(pa.int32()))
-    entries = headers.flatten()
-    return _encoding.Rows(
-        _integers(timestamps, "q"),
-        _cells(column("key")),
-        _cells(column("value")),
-        _integers(pa.concat_arrays([pa.array([0], pa.int32()), header_ends]), "i"),
+    ends = pc.cumulative_sum(pc.list_value_length(column).fill_null(0).cast(pa.int32()))
+    entries = column.flatten()
+    return (
+        _integers(pa.concat_arrays([pa.array([0], pa.int32()), ends]), "i"),
         _cells(pc.struct_field(entries, "key").fill_null("")),
         _cells(pc.struct_field(entries, "value")),
     )
@@ -261,11 +294,19 @@ def _integers(array: pa.Array, kind: str) -> memoryview:
 def _cells(array: pa.Array) -> _encoding.Cells:
     import pyarrow as pa
 
-    array = array.cast(pa.binary())
-    validity, offsets, content = array.buffers()
-    first = array.offset
+    if array.type != pa.binary():
+        array = array.cast(pa.binary())
     if len(array) == 0:  # then Arrow may leave out the one offset that there is
-        offsets, first = bytes(4), 0
+        return _nulls(0)
+    validity, offsets, content = array.buffers()
     return _encoding.Cells(
-        _view(offsets, "i"), _view(validity, "B"), _view(content, "B"), first, len(array)
+        _view(offsets, "i"),
+        _view(validity, "B"),
+        _view(content, "B"),
+        array.offset,
+        len(array),
     )
+
+
+def _nulls(count: int) -> _encoding.Cells:
+    return _encoding.Cells(_view(None, "i"), _NOTHING, _NOTHING, 0, count)
