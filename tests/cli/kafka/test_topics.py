@@ -72,7 +72,12 @@ def test_a_name_with_a_dot_is_warned_of(kafka: Command) -> None:
         (("--alter", "--topic", "t"), 'Missing required argument "[partitions]"'),
         (("--list", "--partitions", "3"), 'can\'t be used with option "[list]"'),
         (("--describe", "--if-not-exists"), 'can\'t be used with option "[describe]"'),
-        (("--create", "--topic", "t", "--partitions", "x"), "invalid int value"),
+        (
+            ("--create", "--topic", "t", "--partitions", "x"),
+            "Cannot parse argument 'x' of option partitions",
+        ),
+        (("--bogus", "--list"), "bogus is not a recognized option"),
+        (("--list", "--topic"), "Option topic requires an argument"),
     ],
 )
 def test_what_makes_no_sense_is_told_with_the_help(

@@ -5,6 +5,7 @@ there is and status 1; `--help` itself ends with status 1 as well. Those with ve
 (`kafka-features describe`) help on standard output, with status 0.
 """
 
+import re
 import sys
 from argparse import SUPPRESS, ArgumentParser, HelpFormatter, Namespace
 from collections.abc import Sequence
@@ -20,6 +21,15 @@ KAFKA_VERSION = "4.3.1"
 """Whose options and outputs these are."""
 
 VERSION = f"{KAFKA_VERSION} (Barnabas {__version__})"
+
+
+_JOPT_SIMPLE = (
+    (r"unrecognized arguments: -*([^ =]+)", "{} is not a recognized option"),
+    (r"argument --(\S+): invalid \S+ value: '(.*)'", "Cannot parse argument '{1}' of option {0}"),
+    (r"argument --(\S+): invalid choice: '(.*?)'", "Cannot parse argument '{1}' of option {0}"),
+    (r"argument --(\S+): expected one argument", "Option {} requires an argument"),
+)
+"""What is wrong with options, as argparse words it and as Kafka's commands do."""
 
 
 class Flat(ArgumentParser):
@@ -71,6 +81,9 @@ class Flat(ArgumentParser):
         sys.exit(1)
 
     def error(self, message: str) -> NoReturn:
+        for pattern, words in _JOPT_SIMPLE:
+            if match := re.match(pattern, message):
+                self.refuse(words.format(*match.groups()))
         self.refuse(message)
 
     def require(self, chosen: Namespace, *names: str) -> None:

@@ -1,0 +1,216 @@
+"""Our commands beside Kafka's own: the same arguments, the same broker, the same output and status.
+
+A JVM takes seconds to start, so each of Kafka's commands runs once for each line below.
+"""
+
+import io
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tests.conformance.brokers import PEERS, Broker
+from tests.conformance.clients.confluent import ConfluentClient
+
+from barnabas.cli.kafka import COMMANDS
+
+pytestmark = pytest.mark.peer
+
+TOPIC, GROUP = "beside", "beside-readers"
+
+
+class Said(NamedTuple):
+    status: int
+    lines: list[str]
+
+
+MASKS = (
+    (r"HighWatermark: +\d+", "HighWatermark"),
+    (r"Epoch: \d+", "Epoch"),
+    (r"usable: \d+", "usable"),
+    (r"\t\d+ *\t(\d+) *\t\d{13} *\t\d{13} *\t", r"\t\1\t"),
+    (r"\d{13}", "TIME"),
+    (r"TopicId: [\w-]{22}", "TopicId"),
+    (r'"size":\d+', '"size"'),
+    (r"(Group(IdNotFound|NotEmpty)Exception): .*", r"\1"),
+)
+"""What may differ from one moment to the next, or between two clients: ours speak later versions,
+in which a broker gives its reasons.
+"""
+
+
+def said(status: int, printed: str, topic: str) -> Said:
+    text = printed.replace(topic, "NAME")
+    for pattern, mask in MASKS:
+        text = re.sub(pattern, mask, text)
+    lines = [line for line in text.splitlines() if not line.startswith(("\tat ", "Caused by"))]
+    return Said(status, sorted(in_order(line.rstrip()) for line in lines))
+
+
+def in_order(line: str) -> str:
+    """Partitions in a line of JSON come in no order."""
+    return " ".join(sorted(re.split(r"[][{},]+", line))) if line[:2] == '{"' else line
+
+
+def theirs(name: str, *arguments: str, topic: str = TOPIC) -> Said:
+    done = subprocess.run(
+        [PEERS / "kafka", "tool", name, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    return said(done.returncode, done.stdout, topic)
+
+
+def ours(name: str, *arguments: str, topic: str = TOPIC) -> Said:
+    printed = io.StringIO()
+    main = import_module(f"barnabas.cli.kafka.{COMMANDS[f'kafka-{name}']}").main
+    with redirect_stdout(printed), redirect_stderr(io.StringIO()):
+        try:
+            status = main(list(arguments))
+        except SystemExit as end:
+            status = end.code
+    return said(int(status or 0), printed.getvalue(), topic)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where the JSON files are that commands read."""
+    folder = tmp_path_factory.mktemp("files")
+    partitions = [{"topic": TOPIC, "partition": 0}]
+    (folder / "elect.json").write_text(json.dumps({"partitions": partitions}))
+    deleted = [{**partitions[0], "offset": 2}]
+    (folder / "delete.json").write_text(json.dumps({"version": 1, "partitions": deleted}))
+    moved = [{**partitions[0], "replicas": [1]}]
+    (folder / "move.json").write_text(json.dumps({"version": 1, "partitions": moved}))
+    before = Path.cwd()
+    os.chdir(folder)
+    yield folder
+    os.chdir(before)
+
+
+@pytest.fixture(scope="module")
+def filled(target: Broker, files: Path) -> Broker:
+    """A broker with a topic, records and a group that has read some."""
+    client = ConfluentClient(target.bootstrap)
+    client.create_topic(TOPIC, partitions=2)
+    client.close()
+    server = ("--bootstrap-server", target.bootstrap)
+    lines = "".join(f"{number}\n" for number in range(10))
+    subprocess.run(
+        [PEERS / "kafka", "tool", "console-producer", *server, "--topic", TOPIC],
+        input=lines, text=True, check=True, capture_output=True, timeout=90,
+    )  # fmt: skip
+    reset = ("--reset-offsets", "--group", GROUP, "--topic", TOPIC, "--to-earliest", "--execute")
+    assert ours("consumer-groups", *server, *reset).status == 0
+    return target
+
+
+LOOKING = """
+topics --list
+topics --describe --topic beside
+topics --describe --topic nope
+topics --describe --under-replicated-partitions
+topics --delete --topic nope
+topics --list --partitions 3
+configs --describe --topic beside
+configs --describe --topic beside --all
+configs --describe --topic nope
+configs --describe --entity-type brokers
+configs --describe --broker 1 --all
+configs --describe --entity-type groups --entity-name beside-readers
+configs --alter --topic beside --add-config no.such=1
+configs --alter --broker-logger 1 --add-config no.such.logger=INFO
+consumer-groups --list
+consumer-groups --list --state --type
+consumer-groups --list --state tired
+consumer-groups --describe --group beside-readers
+consumer-groups --describe --group beside-readers --verbose
+consumer-groups --describe --group beside-readers --members --verbose
+consumer-groups --describe --group beside-readers --state --verbose
+consumer-groups --reset-offsets --group beside-readers --all-topics --shift-by 3 --dry-run
+consumer-groups --reset-offsets --group beside-readers --topic beside --to-latest --export --dry-run
+consumer-groups --reset-offsets --group beside-readers --topic nope --to-latest --dry-run
+consumer-groups --reset-offsets --group beside-readers --to-latest
+groups --list
+get-offsets --topic beside
+get-offsets --topic beside --time earliest
+get-offsets --topic-partitions beside:1- --time max-timestamp
+get-offsets --topic nope
+log-dirs --describe --topic-list beside
+log-dirs --describe --broker-list 9
+metadata-quorum describe --status
+metadata-quorum describe --replication
+metadata-quorum describe
+leader-election --election-type preferred --path-to-json-file elect.json
+leader-election --election-type unclean --topic beside --partition 9
+reassign-partitions --list
+reassign-partitions --execute --reassignment-json-file move.json --throttle 1000000
+reassign-partitions --verify --reassignment-json-file move.json
+reassign-partitions --cancel --reassignment-json-file move.json
+transactions list
+transactions find-hanging --topic beside
+transactions describe --transactional-id nope
+features describe
+features upgrade --feature group.version=1
+features downgrade --feature share.version=0 --dry-run
+features upgrade
+features version-mapping --release-version 4.0
+features feature-dependencies --feature eligible.leader.replicas.version=1
+broker-api-versions
+delete-records --offset-json-file delete.json
+delete-records --offset-json-file nope.json
+"""
+
+
+@pytest.mark.parametrize("command", LOOKING.strip().splitlines())
+def test_a_command_says_what_kafkas_own_says(filled: Broker, command: str) -> None:
+    name, *arguments = command.split()
+    server = ("--bootstrap-server", filled.bootstrap)
+    expected = theirs(name, *server, *arguments)
+    got = ours(name, *server, *arguments)
+    assert got == expected
+
+
+@pytest.mark.parametrize("verb", ["cluster-id", "list-endpoints"])
+def test_the_cluster_is_told_alike(filled: Broker, verb: str) -> None:
+    server = ("--bootstrap-server", filled.bootstrap)
+    assert ours("cluster", verb, *server) == theirs("cluster", verb, *server)
+
+
+CHANGING = """
+topics --create --topic {0} --partitions 2 --config retention.ms=60000
+topics --create --topic {0}
+topics --create --topic {0} --if-not-exists
+topics --alter --topic {0} --partitions 3
+topics --alter --topic {0} --partitions 1
+configs --alter --topic {0} --add-config cleanup.policy=[compact,delete],segment.ms=100000
+configs --describe --topic {0}
+configs --alter --entity-type topics --entity-name {0} --delete-config segment.ms,retention.ms
+configs --alter --group {0} --add-config consumer.session.timeout.ms=50000
+configs --describe --group {0}
+consumer-groups --reset-offsets --group {0} --topic {0} --to-earliest --execute
+consumer-groups --delete-offsets --group {0} --topic {0}:0
+consumer-groups --delete-offsets --group {0} --topic nope
+consumer-groups --delete --group {0}
+consumer-groups --delete --group {0}
+topics --delete --topic {0}
+"""
+
+
+@pytest.mark.timeout(400)
+def test_changes_are_made_and_told_alike(filled: Broker) -> None:
+    """The same story twice, each with a topic and a group of its own."""
+    server = ("--bootstrap-server", filled.bootstrap)
+    for command in CHANGING.strip().splitlines():
+        name, *arguments = command.format("story-a").split()
+        expected = theirs(name, *server, *arguments, topic="story-a")
+        name, *arguments = command.format("story-b").split()
+        assert ours(name, *server, *arguments, topic="story-b") == expected, command
