@@ -358,6 +358,20 @@ async def test_no_answer_in_time_is_told() -> None:
         assert code_of(caught) == KafkaError._TIMED_OUT
 
 
+@pytest.mark.parametrize("to", [None, 1])
+@on_a_loop
+async def test_who_has_no_time_to_ask_is_told_and_nobody_is_hung_up_on(to: int | None) -> None:
+    broker = ScriptedBroker(LIST)
+    async with a_cluster(broker) as cluster:
+        await cluster.ask(ListGroupsRequest(), to=1)
+        with pytest.raises(KafkaException) as caught:
+            await cluster.ask(ListGroupsRequest(), to, timeout_ms=0)
+        assert code_of(caught) == KafkaError._TIMED_OUT
+        await cluster.ask(ListGroupsRequest(), to=1)
+        assert len(broker.asked(ApiKey.LIST_GROUPS)) == 2
+        assert broker.connects == 1
+
+
 @on_a_loop
 async def test_an_api_that_the_broker_does_not_serve_is_told_at_once() -> None:
     async with a_cluster(ScriptedBroker()) as cluster:

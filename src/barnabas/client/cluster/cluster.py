@@ -85,7 +85,9 @@ class Cluster:
         A `purpose` has a connection of its own, if a node is named. `newest_version` caps the
         version that is spoken.
         """
-        deadline = Deadline.after(timeout_ms or self._settings.request_timeout_ms)
+        if timeout_ms is None:
+            timeout_ms = self._settings.request_timeout_ms
+        deadline = Deadline.after(timeout_ms)
         if to is None:
             _, response = await self._ask_anybody(request, deadline, newest_version)
             return response
@@ -96,7 +98,7 @@ class Cluster:
         if node is None:
             fail(KafkaError._UNKNOWN_BROKER, f"the cluster has no broker {to}")
         try:
-            return await node.ask(request, deadline.left_ms(), purpose, newest_version)
+            return await node.ask(request, _left_ms(deadline), purpose, newest_version)
         except OSError as failure:
             raise KafkaException(told_by_network(failure)) from None
 
@@ -220,10 +222,18 @@ class Cluster:
         while True:
             node = await self._nodes.anybody(deadline)
             try:
-                return node, await node.ask(request, deadline.left_ms(), "", newest_version)
+                return node, await node.ask(request, _left_ms(deadline), "", newest_version)
             except OSError as failure:
                 failures[str(node)] = failure
             await self._nodes.pause(failures, deadline)
+
+
+def _left_ms(deadline: Deadline) -> int:
+    """A node that is asked with no time left would be hung up on, and others with it."""
+    if deadline.passed:
+        late = KafkaError(KafkaError._TIMED_OUT, "no time was left to ask", retriable=True)
+        raise KafkaException(late)
+    return max(1, deadline.left_ms())
 
 
 def _question(topics: Iterable[str] | None, *, create: bool) -> MetadataRequest:
