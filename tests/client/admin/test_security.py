@@ -1,7 +1,6 @@
 """Access rules, SCRAM users and quotas: served by the real Kafka, refused in a word by Barnabas."""
 
 from collections.abc import Callable, Iterator
-from time import monotonic, sleep
 from typing import Any
 
 import confluent_kafka.admin
@@ -27,6 +26,7 @@ from barnabas.admin import (
     UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
+from barnabas.testing.fleet import wait_until
 
 EVERYTHING = AclBindingFilter("any", None, "any", None, None, "any", "any")
 PASSWORD = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 8192)
@@ -38,10 +38,7 @@ def a_rule(name: str) -> AclBinding:
 
 def soon(told: Callable[[], Any], expected: Any) -> None:
     """Brokers learn of what controllers decide a little later."""
-    deadline_s = monotonic() + 10
-    while (now := told()) != expected:
-        assert monotonic() < deadline_s, f"{now} is not {expected}"
-        sleep(0.02)
+    wait_until(lambda: told() == expected, f"{expected} is told", 10)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Several brokers: requests go to the right one, also when one of them dies."""
 
-from collections.abc import Callable, Iterator
-from time import monotonic, sleep
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,6 +13,7 @@ from barnabas.admin import (
     OffsetSpec,
 )
 from barnabas.testing import Cluster
+from barnabas.testing.fleet import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +28,13 @@ def admin(cluster: Cluster) -> Iterator[AdminClient]:
         yield admin
 
 
-def soon(holds: Callable[[], bool], what: str) -> None:
-    deadline_s = monotonic() + 20
-    while not holds():
-        assert monotonic() < deadline_s, f"never: {what}"
-        sleep(0.05)
+def create(cluster: Cluster, admin: AdminClient, topic: NewTopic) -> None:
+    """Returns when every broker has heard of it: anyone may be asked about it next."""
+    admin.create_topics([topic])[topic.topic].result(10)
+    wait_until(
+        lambda: all((topic.topic, 0) in cluster.view_from(each) for each in cluster.nodes),
+        f"every broker knows {topic.topic}",
+    )
 
 
 def replicas(admin: AdminClient, topic: str) -> list[list[int]]:
@@ -50,28 +52,29 @@ def test_every_broker_answers_for_itself(admin: AdminClient) -> None:
     assert sorted(node.id for node in spoken) == [0, 1, 2]
 
 
-def test_partitions_move_and_their_leaders_are_elected(admin: AdminClient, name: str) -> None:
-    new = NewTopic(name, replica_assignment=[[0], [1], [2]])
-    admin.create_topics([new])[name].result(10)
+def test_partitions_move_and_their_leaders_are_elected(
+    cluster: Cluster, admin: AdminClient, name: str
+) -> None:
+    create(cluster, admin, NewTopic(name, replica_assignment=[[0], [1], [2]]))
     moved = TopicPartition(name, 0)
     admin.alter_partition_reassignments({moved: [1, 2]})[moved].result(10)
-    soon(lambda: not admin.list_partition_reassignments().result(10), "the move is done")
-    soon(lambda: replicas(admin, name) == [[1, 2], [1], [2]], "partition 0 is on 1 and 2")
+    wait_until(lambda: not admin.list_partition_reassignments().result(10), "the move is done")
+    wait_until(lambda: replicas(admin, name) == [[1, 2], [1], [2]], "partition 0 is on 1 and 2")
     told = admin.elect_leaders(ElectionType.PREFERRED, [moved]).result(10)
     assert told[moved] in (None, KafkaError.ELECTION_NOT_NEEDED)
 
 
-def test_offsets_of_all_leaders_come_from_each_of_them(admin: AdminClient, name: str) -> None:
-    new = NewTopic(name, replica_assignment=[[0], [1], [2]])
-    admin.create_topics([new])[name].result(10)
+def test_offsets_of_all_leaders_come_from_each_of_them(
+    cluster: Cluster, admin: AdminClient, name: str
+) -> None:
+    create(cluster, admin, NewTopic(name, replica_assignment=[[0], [1], [2]]))
     asked = {TopicPartition(name, index): OffsetSpec.latest() for index in range(3)}
     found = admin.list_offsets(asked)
     assert [future.result(10).offset for future in found.values()] == [0, 0, 0]
 
 
 def test_a_dead_broker_is_worked_around(cluster: Cluster, admin: AdminClient, name: str) -> None:
-    new = NewTopic(name, replica_assignment=[[2, 0, 1], [0, 1, 2]])
-    admin.create_topics([new])[name].result(10)
+    create(cluster, admin, NewTopic(name, replica_assignment=[[2, 0, 1], [0, 1, 2]]))
     cluster.kill(2)
     asked = {TopicPartition(name, index): OffsetSpec.latest() for index in range(2)}
     found = admin.list_offsets(asked, request_timeout=30)
