@@ -1,7 +1,7 @@
 """What clients with serializers raise, beside `KafkaError` and `KafkaException` themselves."""
 
 from barnabas.client._message import Message
-from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.client.errors import KafkaError, KafkaException, error_in
 from barnabas.serialization import SerializationError
 
 __all__ = [
@@ -31,16 +31,11 @@ class _ClientError(KafkaException):
 
     @property
     def code(self) -> int:
-        return self._error.code()
+        return error_in(self).code()
 
     @property
     def name(self) -> str:
-        return self._error.name()
-
-    @property
-    def _error(self) -> KafkaError:
-        error: KafkaError = self.args[0]
-        return error
+        return error_in(self).name()
 
 
 class ConsumeError(_ClientError):

@@ -73,6 +73,12 @@ class KafkaException(Exception):  # noqa: N818 - confluent_kafka's name for it
     """Raised where a call fails; `args[0]` is the KafkaError."""
 
 
+def error_in(failure: KafkaException) -> KafkaError:
+    """What one of the clients' own exceptions carries."""
+    error: KafkaError = failure.args[0]
+    return error
+
+
 def fail(code: int, reason: str) -> NoReturn:
     """Raise what the client itself has found wrong."""
     raise KafkaException(KafkaError(code, reason))

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from barnabas import __version__
 from barnabas.net.formats import API_VERSIONS, OLDEST_API_VERSIONS, Format, Formats
 from barnabas.net.sasl import AuthenticationFailed, Exchange
 from barnabas.wire.apis import ApiKey
@@ -17,7 +18,9 @@ from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
 from barnabas.wire.schema import Message
 
-_SOFTWARE = ApiVersionsRequest(client_software_name="barnabas", client_software_version="1")
+ASK_VERSIONS = ApiVersionsRequest(
+    client_software_name="barnabas", client_software_version=__version__
+)
 
 
 @dataclass(slots=True, frozen=True)
@@ -38,9 +41,9 @@ Talk: TypeAlias = Generator[tuple[Message, Format], Any, Greeted]
 
 
 def greet(proof: Proof | None) -> Talk:
-    told = yield _SOFTWARE, API_VERSIONS
+    told = yield ASK_VERSIONS, API_VERSIONS
     if told.error_code == ErrorCode.UNSUPPORTED_VERSION:
-        told = yield _SOFTWARE, OLDEST_API_VERSIONS
+        told = yield ASK_VERSIONS, OLDEST_API_VERSIONS
     if told.error_code != ErrorCode.NONE:
         code = ErrorCode.of(told.error_code)
         raise ProtocolViolation(f"it answered ApiVersions with {code.name}")

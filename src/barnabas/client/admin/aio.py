@@ -28,7 +28,7 @@ from barnabas.client.admin.routes import Routes
 from barnabas.client.admin.scram import ScramCalls
 from barnabas.client.admin.topics import TopicCalls
 from barnabas.client.admin.transactions import TransactionCalls
-from barnabas.client.cluster import Cluster
+from barnabas.client.cluster.cluster import Cluster, ignore
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import AdminSettings, admin_settings
 
@@ -68,7 +68,7 @@ class AioAdminClient(
         settings = conf if isinstance(conf, AdminSettings) else admin_settings(dict(conf))
         self._cluster = Cluster(
             settings,
-            told or settings.error_cb or _ignore,
+            told or settings.error_cb or ignore,
             controllers=settings.bootstrap_controllers,
         )
         super().__init__(Routes(self._cluster, settings))
@@ -91,7 +91,3 @@ class AioAdminClient(
         trace: TracebackType | None,
     ) -> None:
         await self.close()
-
-
-def _ignore(_: KafkaError) -> None:
-    """Nobody wants to hear of it."""

@@ -5,19 +5,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from barnabas.client.admin.calls import UNSET, Calls, Results, raise_failure
-from barnabas.client.admin.enums import AclOperation, as_enum
-from barnabas.client.admin.model import Node, operations_of
+from barnabas.client.admin.enums import AclOperation
+from barnabas.client.admin.model import Node, as_operations, operations_of
 from barnabas.client.admin.routes import one_by_one
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, told_by_broker
-from barnabas.wire.messages.api_versions import ApiVersion, ApiVersionsRequest
-from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
+from barnabas.net.greeting import ASK_VERSIONS
+from barnabas.wire.messages.api_versions import ApiVersion
+from barnabas.wire.messages.describe_cluster import (
+    BROKERS,
+    CONTROLLERS,
+    DescribeClusterRequest,
+)
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
-
-_SOFTWARE = ApiVersionsRequest(client_software_name="barnabas", client_software_version="1")
-
-_BROKERS = 1
-_CONTROLLERS = 2
 
 
 @dataclass(slots=True, eq=False)
@@ -31,8 +31,7 @@ class DescribeClusterResult:
     fenced: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        operations = self.authorized_operations or ()
-        self.authorized_operations = [as_enum(each, AclOperation) for each in operations] or None
+        self.authorized_operations = as_operations(self.authorized_operations)
 
 
 class ClusterCalls(Calls):
@@ -52,7 +51,7 @@ class ClusterCalls(Calls):
         return self._describe_cluster(request, self._deadline(request_timeout))
 
     def _endpoint_type(self) -> int:
-        return _CONTROLLERS if self._routes.has_controllers else _BROKERS
+        return CONTROLLERS if self._routes.has_controllers else BROKERS
 
     async def _describe_cluster(
         self, request: DescribeClusterRequest, deadline: Deadline
@@ -79,7 +78,7 @@ class ClusterCalls(Calls):
         cluster = await self._describe_cluster(request, deadline)
 
         async def spoken(node: int | None, _: Node) -> list[ApiVersion] | KafkaError:
-            told = await self._routes.ask(_SOFTWARE, node, deadline=deadline)
+            told = await self._routes.ask(ASK_VERSIONS, node, deadline=deadline)
             if told.error_code:
                 return told_by_broker(told.error_code)
             versions: list[ApiVersion] = told.api_keys

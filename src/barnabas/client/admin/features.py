@@ -8,10 +8,8 @@ from typing import Any
 from barnabas.client.admin.calls import UNSET, Calls, Results, outcome_of, raise_failure
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
-from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.net.greeting import ASK_VERSIONS
 from barnabas.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
-
-_SOFTWARE = ApiVersionsRequest(client_software_name="barnabas", client_software_version="1")
 
 
 class UpgradeType(Enum):
@@ -53,7 +51,7 @@ class FeatureCalls(Calls):
         return self._describe_features(node_id, self._deadline(request_timeout))
 
     async def _describe_features(self, node_id: int | None, deadline: Deadline) -> FeatureMetadata:
-        told = await self._routes.ask(_SOFTWARE, node_id, deadline=deadline)
+        told = await self._routes.ask(ASK_VERSIONS, node_id, deadline=deadline)
         raise_failure(told.error_code)
         epoch = told.finalized_features_epoch
         return FeatureMetadata(

@@ -83,7 +83,7 @@ class GroupMetadataCalls(Calls):
         return self._list_groups(group, waiting(timeout))
 
     async def _list_groups(self, group: str | None, deadline: Deadline) -> list[GroupMetadata]:
-        told = await self._routes.cluster.describe([], timeout_ms=max(1, deadline.left_ms()))
+        told = await self._routes.cluster.describe([], timeout_ms=deadline.left_ms())
         brokers = [
             BrokerMetadata(broker.node_id, broker.host, broker.port, broker.rack)
             for broker in told.brokers

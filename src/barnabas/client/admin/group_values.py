@@ -5,7 +5,7 @@ from enum import Enum
 from struct import Struct
 
 from barnabas.client.admin.enums import AclOperation, ConsumerGroupState, ConsumerGroupType, as_enum
-from barnabas.client.admin.model import Node, operations_of
+from barnabas.client.admin.model import Node, as_operations, operations_of
 from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
 from barnabas.client.values import TopicPartition
 from barnabas.wire.errors import ErrorCode, ProtocolViolation
@@ -99,8 +99,7 @@ class ConsumerGroupDescription:
     target_assignment_epoch: int | None = None
 
     def __post_init__(self) -> None:
-        operations = self.authorized_operations or ()
-        self.authorized_operations = [as_enum(each, AclOperation) for each in operations] or None
+        self.authorized_operations = as_operations(self.authorized_operations)
         if self.state is not None:
             self.state = as_enum(self.state, ConsumerGroupState)
         self.type = as_enum(self.type, ConsumerGroupType)

@@ -25,7 +25,7 @@ from barnabas.client.admin.group_values import (
 )
 from barnabas.client.admin.model import Node
 from barnabas.client.cluster import Coordinator, Deadline
-from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
+from barnabas.client.errors import KafkaError, KafkaException, error_in, told_by_broker
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
@@ -105,11 +105,13 @@ class GroupCalls(Calls):
     async def _describe_consumer_groups(
         self, group_ids: list[str], with_operations: bool, deadline: Deadline
     ) -> Results[str, ConsumerGroupDescription]:
+        nodes = await self._routes.nodes(deadline)
+
         async def exchange(
             node: int | None, asked: list[str]
         ) -> Mapping[str, ConsumerGroupDescription | KafkaError]:
             assert node is not None, "groups have coordinators"
-            coordinator = self._node(node)
+            coordinator = nodes.get(node) or Node(node, "", -1)
             described = await self._consumer_groups(coordinator, asked, with_operations, deadline)
             others = [group_id for group_id in asked if group_id not in described]
             if others:
@@ -135,7 +137,7 @@ class GroupCalls(Calls):
         try:
             response = await self._routes.ask(request, coordinator.id, deadline=deadline)
         except KafkaException as failure:
-            if failure.args[0].code() != KafkaError._UNSUPPORTED_FEATURE:
+            if error_in(failure).code() != KafkaError._UNSUPPORTED_FEATURE:
                 raise
             return {}
         return {
@@ -143,12 +145,6 @@ class GroupCalls(Calls):
             for group in response.groups
             if group.error_code not in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION)
         }
-
-    def _node(self, node_id: int) -> Node:
-        broker = self._routes.cluster.metadata.brokers.get(node_id)
-        if broker is None:
-            return Node(node_id, "", -1)
-        return Node(node_id, broker.host, broker.port, broker.rack)
 
     def delete_consumer_groups(
         self, group_ids: list[str], *, request_timeout: float = UNSET

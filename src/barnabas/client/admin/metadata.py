@@ -7,10 +7,10 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from barnabas.client.admin.calls import UNSET, Calls
+from barnabas.client.admin.calls import UNSET, Calls, outcome_of
 from barnabas.client.admin.model import Uuid
 from barnabas.client.cluster import Deadline
-from barnabas.client.errors import KafkaError, told_by_broker
+from barnabas.client.errors import KafkaError
 from barnabas.wire import uuid
 from barnabas.wire.messages.metadata import MetadataResponse, MetadataResponseTopic
 
@@ -93,7 +93,7 @@ class MetadataCalls(Calls):
     async def _list_topics(self, topic: str | None, deadline: Deadline) -> ClusterMetadata:
         topics = None if topic is None else [topic]
         told, node_id, address = await self._routes.cluster.describe_and_who(
-            topics, timeout_ms=max(1, deadline.left_ms())
+            topics, timeout_ms=deadline.left_ms()
         )
         return cluster_metadata(told, node_id, address)
 
@@ -102,7 +102,7 @@ class MetadataCalls(Calls):
         return self._cluster_id(waiting(timeout))
 
     async def _cluster_id(self, deadline: Deadline) -> str | None:
-        told = await self._routes.cluster.describe([], timeout_ms=max(1, deadline.left_ms()))
+        told = await self._routes.cluster.describe([], timeout_ms=deadline.left_ms())
         return told.cluster_id
 
 
@@ -132,12 +132,12 @@ def _topic(topic: MetadataResponseTopic) -> TopicMetadata:
             partition.leader_id,
             partition.replica_nodes,
             partition.isr_nodes,
-            told_by_broker(partition.error_code) if partition.error_code else None,
+            outcome_of(partition.error_code),
         )
         for partition in sorted(topic.partitions, key=lambda each: each.partition_index)
     }
-    error = told_by_broker(topic.error_code) if topic.error_code else None
     topic_id = Uuid.from_bytes(topic.topic_id or uuid.ZERO)
+    error = outcome_of(topic.error_code)
     return TopicMetadata(topic.name, partitions, error, topic_id, topic.is_internal)
 
 

@@ -1,9 +1,10 @@
 """Values that several admin calls share, and that `confluent_kafka` has at its top level."""
 
 import base64
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from barnabas.client.admin.enums import AclOperation
+from barnabas.client.admin.enums import AclOperation, as_enum
 from barnabas.client.values import TopicPartition
 
 _NO_OPERATIONS = -(2**31)
@@ -98,6 +99,13 @@ class Uuid:
         return base64.b64encode(bytes(self)).rstrip(b"=").decode()
 
     __repr__ = __str__
+
+
+def as_operations(
+    given: Iterable[AclOperation | str | int] | None,
+) -> list[AclOperation] | None:
+    """Operations by their numbers or names, as those who build descriptions of their own do."""
+    return [as_enum(each, AclOperation) for each in given or ()] or None
 
 
 def operations_of(bits: int) -> list[AclOperation] | None:

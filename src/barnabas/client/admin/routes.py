@@ -9,8 +9,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from typing import Any, TypeVar
 
+from barnabas.client.admin.model import Node
 from barnabas.client.cluster import Backoff, Cluster, Coordinator, Deadline
-from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
+from barnabas.client.errors import KafkaError, KafkaException, error_in, told_by_broker
 from barnabas.client.settings import AdminSettings
 from barnabas.client.values import Partition
 from barnabas.wire.apis import api
@@ -79,11 +80,11 @@ class Routes:
             return await self.cluster.ask(
                 request,
                 self._active_controller() if to is None else to,
-                timeout_ms=max(1, deadline.left_ms()),
+                timeout_ms=deadline.left_ms(),
                 newest_version=newest_version,
             )
         except KafkaException as failure:
-            error: KafkaError = failure.args[0]
+            error = error_in(failure)
             if error.code() != ErrorCode.UNSUPPORTED_VERSION:
                 raise
             name = api(request.API_KEY).name
@@ -97,8 +98,16 @@ class Routes:
 
     async def brokers(self, deadline: Deadline) -> list[int]:
         """The ids of all brokers there are now."""
-        told = await self.cluster.describe([], timeout_ms=max(1, deadline.left_ms()))
+        told = await self.cluster.describe([], timeout_ms=deadline.left_ms())
         return sorted(broker.node_id for broker in told.brokers)
+
+    async def nodes(self, deadline: Deadline) -> dict[int, Node]:
+        """The brokers there are now, and where they listen."""
+        told = await self.cluster.describe([], timeout_ms=max(1, deadline.left_ms()))
+        return {
+            broker.node_id: Node(broker.node_id, broker.host, broker.port, broker.rack)
+            for broker in told.brokers
+        }
 
     async def by_controller(
         self, items: Iterable[K], exchange: Exchange[K, V], deadline: Deadline
@@ -164,7 +173,7 @@ class Routes:
             try:
                 return await exchange(node, items)
             except KafkaException as failure:
-                return dict.fromkeys(items, failure.args[0])
+                return dict.fromkeys(items, error_in(failure))
 
         outcomes: dict[K, V | KafkaError] = {}
         for told in await asyncio.gather(*(one(*each) for each in nodes.items())):
@@ -201,7 +210,7 @@ class Routes:
     ) -> tuple[dict[int | None, list[Partition]], dict[Partition, V | KafkaError]]:
         """Partitions by their leaders, and the errors of those that have none."""
         names = dict.fromkeys(topic for topic, _ in partitions)
-        told = await self.cluster.describe(names, timeout_ms=max(1, deadline.left_ms()))
+        told = await self.cluster.describe(names, timeout_ms=deadline.left_ms())
         topics = {topic.name: topic for topic in told.topics}
         of_partition = {
             (topic.name, partition.partition_index): partition.leader_id
@@ -260,8 +269,7 @@ def one_by_one(
             try:
                 return await ask(node, item)
             except KafkaException as failure:
-                error: KafkaError = failure.args[0]
-                return error
+                return error_in(failure)
 
     async def exchange(node: int | None, items: list[K]) -> Mapping[K, V | KafkaError]:
         outcomes = await asyncio.gather(*(one(node, item) for item in items))

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from barnabas.client.admin.calls import UNSET, Calls, Results, outcome_of, require_list
-from barnabas.client.admin.enums import AclOperation, as_enum
+from barnabas.client.admin.enums import AclOperation
 from barnabas.client.admin.model import (
     Node,
     TopicCollection,
     TopicPartitionInfo,
     Uuid,
+    as_operations,
     operations_of,
 )
 from barnabas.client.cluster import Deadline
-from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
+from barnabas.client.errors import KafkaError, KafkaException, error_in, told_by_broker
 from barnabas.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -86,8 +87,7 @@ class TopicDescription:
     authorized_operations: list[AclOperation] | None = None
 
     def __post_init__(self) -> None:
-        operations = self.authorized_operations or ()
-        self.authorized_operations = [as_enum(each, AclOperation) for each in operations] or None
+        self.authorized_operations = as_operations(self.authorized_operations)
 
 
 class TopicCalls(Calls):
@@ -170,22 +170,15 @@ class TopicCalls(Calls):
     ) -> Results[str, TopicDescription]:
         if not names:
             return Results({})
-        nodes = await self._nodes(deadline)
+        nodes = await self._routes.nodes(deadline)
         try:
             told: Iterable[_Told] = await self._page_through(sorted(set(names)), deadline)
         except KafkaException as failure:
-            if failure.args[0].code() != KafkaError._UNSUPPORTED_FEATURE:
+            if error_in(failure).code() != KafkaError._UNSUPPORTED_FEATURE:
                 raise
             told = await self._ask_for_metadata(names, with_operations, deadline)
         described = {topic.name: _described(topic, nodes, with_operations) for topic in told}
         return Results({name: described[name] for name in names})
-
-    async def _nodes(self, deadline: Deadline) -> dict[int, Node]:
-        told = await self._routes.cluster.describe([], timeout_ms=max(1, deadline.left_ms()))
-        return {
-            broker.node_id: Node(broker.node_id, broker.host, broker.port, broker.rack)
-            for broker in told.brokers
-        }
 
     async def _page_through(
         self, names: list[str], deadline: Deadline

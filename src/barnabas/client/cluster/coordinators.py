@@ -8,7 +8,7 @@ from typing import Any
 from barnabas.client.cluster.metadata import BrokerInfo
 from barnabas.client.cluster.nodes import Nodes
 from barnabas.client.cluster.patience import Backoff, Deadline
-from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
+from barnabas.client.errors import KafkaError, KafkaException, error_in, told_by_broker
 from barnabas.client.settings import ConnectionSettings
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -84,7 +84,7 @@ class Coordinators:
                     newest_version=newest_version,
                 )
             except KafkaException as failure:
-                if failure.args[0].code() in _LOST:
+                if error_in(failure).code() in _LOST:
                     self.forget(kind, key)
                 raise
             code = error_of(response)
@@ -103,7 +103,7 @@ class Coordinators:
         try:
             response = await self._ask(several, timeout_ms=timeout_ms)
         except KafkaException as failure:
-            if failure.args[0].code() != ErrorCode.UNSUPPORTED_VERSION:
+            if error_in(failure).code() != ErrorCode.UNSUPPORTED_VERSION:
                 raise
             one = FindCoordinatorRequest(key_type=kind, key=key)
             response = await self._ask(one, timeout_ms=timeout_ms)
@@ -121,7 +121,7 @@ class Coordinators:
             try:
                 return await attempt()
             except KafkaException as failure:
-                error: KafkaError = failure.args[0]
+                error = error_in(failure)
                 if error.code() not in _PASSING and error.code() not in _LOST:
                     raise
             pause_ms = backoff.next_ms()

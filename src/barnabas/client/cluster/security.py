@@ -4,13 +4,13 @@ import asyncio
 
 from barnabas.client.errors import KafkaError, fail
 from barnabas.client.settings import ConnectionSettings, Security
-from barnabas.net.sasl import MECHANISMS, Sasl
+from barnabas.net.sasl import Sasl
 from barnabas.net.terms import Terms, buffers_for
 from barnabas.net.tls import Tls, Trust
 
 
 def terms_of(settings: ConnectionSettings) -> Terms:
-    """KafkaException if a certificate cannot be read or a mechanism is not spoken."""
+    """KafkaException if a certificate cannot be read."""
     security = settings.security
     return Terms(
         loop=asyncio.get_running_loop(),
@@ -47,9 +47,6 @@ def _tls(security: Security) -> Tls:
 
 
 def _sasl(security: Security) -> Sasl:
-    if security.mechanism not in MECHANISMS:
-        known = ", ".join(MECHANISMS)
-        fail(KafkaError._INVALID_ARG, f"sasl.mechanism {security.mechanism}: there are {known}")
     fetch = security.oauth_cb
     return Sasl(
         security.mechanism,

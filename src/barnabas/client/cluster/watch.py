@@ -17,15 +17,13 @@ from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
 from barnabas.client.settings import ConnectionSettings
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_cluster import (
+    CONTROLLERS,
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 log = logging.getLogger(__name__)
-
-_CONTROLLERS = 2
-"""The endpoint type that asks for controllers, not brokers."""
 
 Ask = Callable[..., Coroutine[Any, Any, Any]]
 
@@ -169,7 +167,7 @@ class ControllerWatch(Watch):
     """Keeps known who the controllers are: they tell of no topics (KIP-919)."""
 
     async def _question(self) -> Metadata:
-        request = DescribeClusterRequest(endpoint_type=_CONTROLLERS)
+        request = DescribeClusterRequest(endpoint_type=CONTROLLERS)
         response: DescribeClusterResponse = await self._ask(request)
         self._check(response.error_code, response.error_message)
         controllers = {

@@ -11,13 +11,13 @@ from barnabas.client.producer.sender import Sender
 from barnabas.client.producer.transaction import Phase, Transaction
 from barnabas.client.settings import ProducerSettings
 from barnabas.client.values import ConsumerGroupMetadata, Partition, TopicPartition
+from barnabas.net.greeting import ASK_VERSIONS
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
-from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.end_txn import EndTxnRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.txn_offset_commit import (
@@ -65,10 +65,7 @@ class Transactions:
     async def init(self, deadline: Deadline) -> None:
         """Get an id; whatever an earlier producer of this transactional.id left open is aborted."""
         self._it.require("init_transactions")
-        told = await self._core.cluster.ask(
-            ApiVersionsRequest(client_software_name="barnabas", client_software_version="1"),
-            timeout_ms=max(1, deadline.left_ms()),
-        )
+        told = await self._core.cluster.ask(ASK_VERSIONS, timeout_ms=deadline.left_ms())
         levels = {each.name: each.max_version_level for each in told.finalized_features}
         self._it.is_joined_by_writing = levels.get(FEATURE, 0) >= 2
         await self._identify(NOBODY, deadline)

@@ -13,8 +13,7 @@ from typing import Any
 from barnabas.client.errors import KafkaError, fail
 from barnabas.client.settings import tokens
 from barnabas.client.settings.resolved import Security
-
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+from barnabas.net.sasl import MECHANISMS
 
 
 def resolve(

@@ -8,14 +8,12 @@ from barnabas.server.authorized_operations import CLUSTER_OPERATIONS
 from barnabas.server.call import Call
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_cluster import (
+    BROKERS,
+    CONTROLLERS,
     DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-
-BROKERS = 1
-CONTROLLERS = 2
-
 
 _OF = {BROKERS: "a broker", CONTROLLERS: "a controller"}
 

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from barnabas.wire.schema import Message, Struct, field, int8, int16, int32, string
 
+BROKERS, CONTROLLERS = 1, 2
+"""Endpoint types: who is described, and who may be asked for it."""
+
 
 class DescribeClusterRequest(
     Message, api_key=60, versions="0-2", flexible="0+", listeners="broker controller"
