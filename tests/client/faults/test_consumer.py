@@ -5,7 +5,7 @@ import time
 import pytest
 from tests.client.faults.storm import HURRIED
 
-from barnabas import Consumer, Message, Producer
+from barnabas import Consumer, Message, Producer, TopicPartition
 from barnabas.testing import Broker
 
 DEADLINE_S = 20.0
@@ -59,3 +59,29 @@ def test_offsets_of_an_open_transaction_are_waited_for(broker: Broker) -> None:
         message = first(consumer)
         assert message.error() is None
         assert message.value() == b"1"
+
+
+def test_what_is_held_back_of_a_paused_partition_does_not_stop_the_others(broker: Broker) -> None:
+    broker.create_topic("paused", 2)
+    with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
+        for _ in range(100):
+            producer.produce("paused", bytes(10_000), partition=0)
+    # With room for hardly more than one fetch, which the first partition takes.
+    bounds = {"queued.max.messages.kbytes": 100, "max.partition.fetch.bytes": 100_000}
+    with a_consumer(broker, "paused", **bounds) as consumer:
+        consumer.assign([TopicPartition("paused", 0, 0), TopicPartition("paused", 1, 0)])
+        assert first(consumer).partition() == 0
+        fetches = -1
+        while fetches != broker.requests["Fetch"]:
+            fetches = broker.requests["Fetch"]
+            time.sleep(0.05)
+        consumer.pause([TopicPartition("paused", 0)])
+        with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
+            for value in b"1", b"2", b"3":
+                producer.produce("paused", value, partition=1)
+                producer.flush()
+                message = first(consumer)
+                assert (message.partition(), message.value()) == (1, value)
+        consumer.resume([TopicPartition("paused", 0)])
+        offsets = [first(consumer).offset() for _ in range(99)]
+        assert offsets == list(range(1, 100))
