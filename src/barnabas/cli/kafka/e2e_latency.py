@@ -38,10 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _named(words: list[str]) -> list[str]:
     """The five or six bare words of old, as options."""
     if len(words) not in (5, 6):
-        sys.exit(
+        print(
             "Invalid number of arguments. Expected 5 or 6 positional arguments, but got"
-            f" {len(words)}. Usage: {' '.join(_REQUIRED)} [optional] command-config"
+            f" {len(words)}. Usage: {' '.join(_REQUIRED)} [optional] command-config",
+            file=sys.stderr,
         )
+        sys.exit(1)
     names = [f"--{name}" for name in (*_REQUIRED, "command-config")]
     print(
         "WARNING: Positional argument usage is deprecated and will be removed in Apache Kafka 5.0."
