@@ -61,6 +61,13 @@ def test_a_group_that_is_not_there_is_dead(admin: AdminClient, name: str) -> Non
     assert (described.state, described.members) == (ConsumerGroupState.DEAD, [])
 
 
+def test_the_first_that_is_asked_of_a_group_tells_where_its_coordinator_is(
+    admin: AdminClient, broker: Broker, name: str
+) -> None:
+    coordinator = admin.describe_consumer_groups([name])[name].result(10).coordinator
+    assert f"{coordinator.host}:{coordinator.port}" == broker.bootstrap_servers
+
+
 def test_list_groups_has_members_as_they_are(
     admin: AdminClient, broker: Broker, topic: str
 ) -> None:

@@ -83,10 +83,9 @@ class GroupMetadataCalls(Calls):
         return self._list_groups(group, waiting(timeout))
 
     async def _list_groups(self, group: str | None, deadline: Deadline) -> list[GroupMetadata]:
-        told = await self._routes.cluster.describe([], timeout_ms=deadline.left_ms())
+        nodes = await self._routes.nodes(deadline)
         brokers = [
-            BrokerMetadata(broker.node_id, broker.host, broker.port, broker.rack)
-            for broker in told.brokers
+            BrokerMetadata(node.id, node.host, node.port, node.rack) for node in nodes.values()
         ]
         found = await asyncio.gather(
             *(self._groups_of(broker, group, deadline) for broker in brokers)

@@ -98,12 +98,11 @@ class Routes:
 
     async def brokers(self, deadline: Deadline) -> list[int]:
         """The ids of all brokers there are now."""
-        told = await self.cluster.describe([], timeout_ms=deadline.left_ms())
-        return sorted(broker.node_id for broker in told.brokers)
+        return sorted(await self.nodes(deadline))
 
     async def nodes(self, deadline: Deadline) -> dict[int, Node]:
         """The brokers there are now, and where they listen."""
-        told = await self.cluster.describe([], timeout_ms=max(1, deadline.left_ms()))
+        told = await self.cluster.describe([], timeout_ms=deadline.left_ms())
         return {
             broker.node_id: Node(broker.node_id, broker.host, broker.port, broker.rack)
             for broker in told.brokers
