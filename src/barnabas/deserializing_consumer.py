@@ -5,7 +5,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from barnabas.client._message import Message
 from barnabas.client.consumer import Consumer
-from barnabas.client.serializing import Serdes
+from barnabas.client.serializing import Serdes, applied
 from barnabas.error import ConsumeError, KeyDeserializationError, ValueDeserializationError
 from barnabas.serialization import MessageField, SerializationContext
 
@@ -18,12 +18,9 @@ class DeserializingConsumer(Consumer, Generic[K, V]):
 
     def __init__(self, conf: Mapping[str, Any]) -> None:
         self._serdes, rest = Serdes.take(conf, "deserializer")
-        try:
+        with self._serdes.closed_on_error():
             super().__init__(rest)
             self._serdes.connect(self.cluster_id)
-        except BaseException:
-            self._serdes.close()
-            raise
 
     def poll(self, timeout: float = -1) -> Message | None:
         """A message whose key() and value() are objects; ConsumeError instead of error()."""
@@ -46,18 +43,20 @@ class DeserializingConsumer(Consumer, Generic[K, V]):
 
     def _deserialized(self, message: Message) -> Message:
         context = SerializationContext(message.topic() or "", MessageField.KEY, message.headers())
-        key, value = message.key(), message.value()
-        if self._serdes.key is not None:
-            try:
-                key = self._serdes.key(key, context)
-            except Exception as problem:
-                raise KeyDeserializationError(problem, message) from problem
+        key = applied(
+            self._serdes.key,
+            message.key(),
+            context,
+            lambda problem: KeyDeserializationError(problem, message),
+        )
         context.field = MessageField.VALUE
-        if self._serdes.value is not None:
-            try:
-                value = self._serdes.value(value, context)
-            except Exception as problem:
-                raise ValueDeserializationError(problem, message) from problem
+        value = applied(
+            self._serdes.value,
+            message.value(),
+            context,
+            lambda problem: ValueDeserializationError(problem, message),
+        )
+        # Both or neither: whoever catches the exception has the bytes as they came.
         message.set_key(key)
         message.set_value(value)
         return message

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from barnabas.client.producer import Producer
-from barnabas.client.serializing import Serdes
+from barnabas.client.serializing import Serdes, applied
 from barnabas.error import KeySerializationError, ValueSerializationError
 from barnabas.serialization import MessageField, SerializationContext
 
@@ -17,12 +17,9 @@ class SerializingProducer(Producer, Generic[K, V]):
 
     def __init__(self, conf: Mapping[str, Any]) -> None:
         self._serdes, rest = Serdes.take(conf, "serializer")
-        try:
+        with self._serdes.closed_on_error():
             super().__init__(rest)
             self._serdes.connect(self.cluster_id)
-        except BaseException:
-            self._serdes.close()
-            raise
 
     def produce(  # type: ignore[override]
         self,
@@ -42,20 +39,10 @@ class SerializingProducer(Producer, Generic[K, V]):
             raise RuntimeError("Producer has been closed")
         if not isinstance(topic, str):
             raise TypeError(f"topic must be str, not {type(topic).__name__}")
-        key_bytes: Any = key
-        value_bytes: Any = value
         context = SerializationContext(topic, MessageField.KEY, headers)
-        if self._serdes.key is not None:
-            try:
-                key_bytes = self._serdes.key(key, context)
-            except Exception as problem:
-                raise KeySerializationError(problem) from problem
+        key_bytes = applied(self._serdes.key, key, context, KeySerializationError)
         context.field = MessageField.VALUE
-        if self._serdes.value is not None:
-            try:
-                value_bytes = self._serdes.value(value, context)
-            except Exception as problem:
-                raise ValueSerializationError(problem) from problem
+        value_bytes = applied(self._serdes.value, value, context, ValueSerializationError)
         super().produce(
             topic,
             value_bytes,

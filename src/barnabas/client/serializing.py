@@ -27,7 +27,7 @@ class Serdes:
         serdes = cls(left.pop(f"key.{kind}", None), left.pop(f"value.{kind}", None), [])
         builders = {field: left.pop(f"{field}.{kind}.builder", None) for field in ("key", "value")}
         whole = dict(left)
-        with _closing_on_error(serdes):
+        with serdes.closed_on_error():
             for field, builder in builders.items():
                 if builder is None:
                     continue
@@ -40,6 +40,15 @@ class Serdes:
                 serdes.owned.append(built)
                 left = {name: value for name, value in left.items() if name in unused}
         return serdes, left
+
+    @contextlib.contextmanager
+    def closed_on_error(self) -> Iterator[None]:
+        """While the client is being made: if that fails, nobody else will close them."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def connect(self, cluster_id: Callable[[], Any]) -> None:
         """Tell those who want to know how to learn the cluster's id."""
@@ -58,13 +67,16 @@ class Serdes:
                     stack.callback(close)
 
 
-@contextlib.contextmanager
-def _closing_on_error(serdes: Serdes) -> Iterator[None]:
+def applied(
+    serde: Serde | None, it: Any, context: Any, failed: Callable[[Exception], Exception]
+) -> Any:
+    """What a serializer makes of it, or itself if there is none; `failed` names what it raises."""
+    if serde is None:
+        return it
     try:
-        yield
-    except BaseException:
-        serdes.close()
-        raise
+        return serde(it, context)
+    except Exception as problem:
+        raise failed(problem) from problem
 
 
 def _built(builder: Any, conf: dict[str, Any], name: str) -> tuple[Any, dict[str, Any]]:

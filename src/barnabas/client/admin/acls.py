@@ -180,19 +180,7 @@ class AclCalls(Calls):
         self, request: DescribeAclsRequest, deadline: Deadline
     ) -> list[AclBinding]:
         response = await self._routes.ask_controller(request, deadline)
-        return [
-            AclBinding(
-                resource.resource_type,
-                resource.resource_name,
-                resource.pattern_type,
-                acl.principal,
-                acl.host,
-                acl.operation,
-                acl.permission_type,
-            )
-            for resource in response.resources
-            for acl in resource.acls
-        ]
+        return [_told(resource, acl) for resource in response.resources for acl in resource.acls]
 
     def delete_acls(
         self, acl_binding_filters: list[AclBindingFilter], *, request_timeout: float = UNSET
@@ -233,19 +221,20 @@ class AclCalls(Calls):
 def _deleted(told: DeleteAclsFilterResult) -> list[AclBinding] | KafkaError:
     if told.error_code:
         return told_by_broker(told.error_code, told.error_message)
-    return [
-        AclBinding(
-            acl.resource_type,
-            acl.resource_name,
-            acl.pattern_type,
-            acl.principal,
-            acl.host,
-            acl.operation,
-            acl.permission_type,
-        )
-        for acl in told.matching_acls
-        if not acl.error_code
-    ]
+    return [_told(acl, acl) for acl in told.matching_acls if not acl.error_code]
+
+
+def _told(resource: Any, acl: Any) -> AclBinding:
+    """A rule in an answer: some have the resource apart from those of its rules."""
+    return AclBinding(
+        resource.resource_type,
+        resource.resource_name,
+        resource.pattern_type,
+        acl.principal,
+        acl.host,
+        acl.operation,
+        acl.permission_type,
+    )
 
 
 def _require_different(name: str, acls: list[Any], kind: type) -> None:
