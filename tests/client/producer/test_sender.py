@@ -198,6 +198,20 @@ def test_a_batch_that_moved_waits_for_metadata() -> None:
     assert (again.node_id, sent(again)) == (1, {0: [1]})
 
 
+def test_a_new_leader_is_sent_to_without_a_pause() -> None:
+    world = established(nodes=2, retry_backoff_ms=10_000, retry_backoff_max_ms=10_000)
+    world.produce(1)
+    (dispatch,) = world.step()
+    world.sender.failed(dispatch, TRANSPORT, world.now_s)
+    world.learn()
+    assert world.step() == []
+    world.leaders[0] = 1
+    world.learn()
+    (again,) = world.step()
+    assert again.node_id == 1
+    assert sent(again) == {0: [1]}
+
+
 def test_new_batches_wait_until_the_old_leader_has_answered() -> None:
     world = established(nodes=2)
     world.produce(*range(1, 6))

@@ -82,6 +82,10 @@ class Sender:
             known = metadata.leader(*place)
             if known is None or known.leader_epoch >= epoch:
                 del self._hints[place]
+        for place in self._held_up:
+            lane, known = self._lanes[place], metadata.leader(*place)
+            if known is not None and known.leader >= 0 and known.leader != lane.node_id:
+                lane.resume_s = 0.0  # the pause was for the one that failed
 
     # Sending
 
