@@ -69,6 +69,42 @@ def test_a_producer_that_nobody_needs_ends_by_itself(broker: Broker) -> None:
     wait_until(lambda: not client_threads(), "its thread stays")
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("polls", [0, 1, 5])
+def test_a_consumer_that_nobody_needs_leaves_its_group(
+    broker: Broker, protocol: str, polls: int
+) -> None:
+    topic = f"dropped-{protocol}-{polls}"
+    broker.create_topic(topic)
+    with Producer(settings(broker)) as producer:
+        producer.produce(topic, b"1")
+        producer.produce(topic, b"2")
+
+    def a_consumer() -> Consumer:
+        names = {"group.id": topic, "group.protocol": protocol, "auto.offset.reset": "earliest"}
+        consumer = Consumer(settings(broker), **names)
+        consumer.subscribe([topic], on_assign=lambda *_: None)
+        return consumer
+
+    consumer = a_consumer()
+    before = broker.requests
+    seen = sum(consumer.poll(0.2) is not None for _ in range(polls))
+    if not polls:  # it is assigned something, which nobody asks for
+        joined = {"SyncGroup", "ConsumerGroupHeartbeat"}
+        wait_until(lambda: bool(joined & (broker.requests - before).keys()), "it does not join")
+    known = weakref.ref(consumer)
+    del consumer
+    gc.collect()
+    assert known() is None
+    wait_until(lambda: not client_threads(), "its thread stays")
+    with Producer(settings(broker)) as producer:
+        producer.produce(topic, b"3")
+    with a_consumer() as another:
+        message = another.poll(DEADLINE_S)
+        assert message is not None
+        assert message.value() == (b"3" if seen == 2 else b"%d" % (seen + 1))
+
+
 def test_a_child_process_has_clients_of_its_own(broker: Broker) -> None:
     printed = run(
         """

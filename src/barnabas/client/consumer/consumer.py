@@ -5,6 +5,7 @@ it and waited for; only messages come another way, through the inbox (see `_curs
 """
 
 import time
+import weakref
 from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -35,15 +36,19 @@ class Consumer(PlainTap):
     def __init__(self, *conf: Any, **more: Any) -> None:
         super().__init__()
         self._settings = arguments.settings_of(conf, more)
-        self._inbox = PlainInbox(self)
+        # Nothing on the loop holds it: a consumer that nobody needs any more ends by itself.
+        me = weakref.proxy(self)
+        self._inbox = PlainInbox(me)
         self._callbacks: dict[Change, OnRebalance | None] = {}
         self._is_closed = False
         self._thread = LoopThread.shared()
         try:
-            self._core = self._thread.run(_make(self._settings, self, self._inbox))
+            self._core = self._thread.run(_make(self._settings, me, self._inbox))
         except BaseException:
             self._thread.release()
             raise
+        self._end = weakref.finalize(self, _end, self._thread, self._core)
+        self._end.atexit = False  # its thread ends with the process anyway
 
     # Messages: `poll` is inherited.
 
@@ -162,14 +167,14 @@ class Consumer(PlainTap):
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Read these partitions and nothing else, each from its offset or the committed one."""
         core = self._open_core()
-        self._thread.run(core.assign(arguments.topic_partitions(partitions)))
+        self._thread.run(core.assign(arguments.distinct(partitions)))
 
     def unassign(self) -> None:
         self._thread.run(self._open_core().unassign())
 
     def incremental_assign(self, partitions: list[TopicPartition]) -> None:
         core = self._open_core()
-        self._call(core.incremental_assign, arguments.topic_partitions(partitions))
+        self._call(core.incremental_assign, arguments.distinct(partitions))
 
     def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
         core = self._open_core()
@@ -280,9 +285,11 @@ class Consumer(PlainTap):
         try:
             self._run_serving(self._core.close())
         finally:
+            self._end.detach()
             self._is_closed = True
             self.is_disturbed = True  # whatever is called next finds it closed
             self.cursor = None
+            self._inbox.end()
             self._thread.release()
 
     def __enter__(self) -> Self:
@@ -331,6 +338,13 @@ class Consumer(PlainTap):
 
 async def _make(settings: Any, tap: PlainTap, inbox: PlainInbox) -> Core:
     return Core(settings, tap, inbox)
+
+
+def _end(thread: LoopThread, core: Core) -> None:
+    """Does not wait: it may be the loop's own thread that finds that nobody needs the consumer."""
+    if not thread.is_left_behind:
+        ended = thread.submit(core.abandon())
+        ended.add_done_callback(lambda _: thread.release())
 
 
 def _deadline_s(timeout: float) -> float | None:

@@ -67,6 +67,7 @@ class Core:
         self.is_waiting = False  # the user waits in poll
         self._polls_seen = 0
         self._is_subscribed = False
+        self._is_abandoned = False
         inbox.room_made = self._room_made
         self.cluster.listen(self._metadata_changed)
         self._watch: asyncio.TimerHandle | None = None
@@ -89,6 +90,14 @@ class Core:
             self._positions.close()
             self._fetcher.close()
             await self.cluster.close()
+
+    async def abandon(self) -> None:
+        """The same when there is no user any more, who could be asked about it."""
+        self._is_abandoned = True
+        for event in self._inbox.unserved():
+            if isinstance(event, Rebalance):
+                await self.end_rebalance(event)
+        await self.close()
 
     # What is subscribed and assigned
 
@@ -225,6 +234,9 @@ class Core:
             change, tuple(sorted(partitions)), incremental, self._loop.create_future()
         )
         self._statistics.rebalances += 1
+        if self._is_abandoned:
+            await self._apply(rebalance)
+            return
         self._inbox.put_event(rebalance)
         await rebalance.done
 
@@ -315,8 +327,12 @@ class Core:
         """Tell the group now and then that the user still polls: each poll would cost too much."""
         if self.group is None:
             return
-        if self.is_waiting or self._tap.polls != self._polls_seen:
-            self._polls_seen = self._tap.polls
+        try:
+            polls = self._tap.polls
+        except ReferenceError:  # the user has dropped his consumer
+            return
+        if self.is_waiting or polls != self._polls_seen:
+            self._polls_seen = polls
             self.group.polled()
         pause_s = min(1.0, self.settings.max_poll_interval_ms / 1000 / _LOOKS_PER_POLL_INTERVAL)
         self._watch = self._loop.call_later(pause_s, self._look_at_user)

@@ -9,6 +9,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,8 +50,14 @@ class Inbox:
     def put_event(self, event: object) -> None:
         """Something that goes before all messages."""
         self._events.append(event)
-        self._tap.is_disturbed = True
+        with suppress(ReferenceError):  # the user has dropped his consumer
+            self._tap.is_disturbed = True
         self.wake()
+
+    def unserved(self) -> list[Any]:
+        """The events that nobody will come for."""
+        events, self._events = self._events, deque()
+        return list(events)
 
     def unpark(self, progress: Progress) -> None:
         """The partition flows again: what was set aside goes before the rest."""
@@ -156,11 +163,20 @@ class PlainInbox(Inbox):
     def __init__(self, tap: Tap) -> None:
         super().__init__(tap)
         self._changed = threading.Condition()
+        self._is_over = False
 
     def wait(self, timeout_s: float | None) -> bool:
-        """Until something is there, or the time is over: then False."""
+        """Until something is there or nothing will be any more, or the time is over: then False."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._fetched or self._events, timeout_s)  # type: ignore[return-value]
+            return self._changed.wait_for(self._is_worth_a_look, timeout_s)
+
+    def end(self) -> None:
+        """Nothing will come any more: another thread may wait for it."""
+        self._is_over = True
+        self.wake()
+
+    def _is_worth_a_look(self) -> bool:
+        return bool(self._fetched or self._events) or self._is_over
 
     def wait_event(self, timeout_s: float | None) -> None:
         """Until an event is there, somebody calls `wake`, or the time is over."""
