@@ -1,6 +1,9 @@
 """Peers on loopback sockets: a real network to ask, and one that says whatever a test wants."""
 
 import asyncio
+import base64
+import hashlib
+import hmac
 import socket
 from collections.abc import Mapping
 from struct import Struct
@@ -10,6 +13,7 @@ from tests.server.harness import Server
 
 from barnabas.net import SocketPeers
 from barnabas.net.peer import SocketPeer
+from barnabas.net.sasl import Exchange
 from barnabas.server.call import Call
 from barnabas.server.handlers import Handler
 from barnabas.wire.apis import ApiKey, api
@@ -125,3 +129,20 @@ class Stranger:
             assert more, "the other end hung up"
             received += more
         return received
+
+
+def scram_broker(digest: str, password: str, iterations: int = 4096) -> Exchange:
+    """The other side, which yields what the broker answers: for tests of whole connections."""
+    first = (yield b"").decode().removeprefix("n,,")
+    nonce = first.partition("r=")[2] + "broker"
+    challenge = f"r={nonce},s={base64.b64encode(b'salt').decode()},i={iterations}"
+    last, _, proof = (yield challenge.encode()).decode().rpartition(",p=")
+    signed = ",".join((first, challenge, last)).encode()
+    salted = hashlib.pbkdf2_hmac(digest, password.encode(), b"salt", iterations)
+    client_key = hmac.digest(salted, b"Client Key", digest)
+    signature = hmac.digest(hashlib.new(digest, client_key).digest(), signed, digest)
+    expected = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+    if base64.b64decode(proof) != expected:
+        yield b"e=invalid-proof"
+    server_key = hmac.digest(salted, b"Server Key", digest)
+    yield b"v=" + base64.b64encode(hmac.digest(server_key, signed, digest))

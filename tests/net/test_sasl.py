@@ -1,12 +1,10 @@
 """Each mechanism says what its RFC has it say, and believes only whoever knows the password."""
 
 import asyncio
-import base64
-import hashlib
-import hmac
 import time
 
 import pytest
+from tests.net.harness import scram_broker
 
 from barnabas.net.sasl import (
     AuthenticationFailed,
@@ -155,23 +153,6 @@ def test_a_changed_password_counts_from_the_next_connection_on() -> None:
 def test_a_mechanism_that_is_not_spoken_is_told() -> None:
     with pytest.raises(AuthenticationFailed, match=r"GSSAPI.*PLAIN"):
         asyncio.run(Sasl("GSSAPI").exchange())
-
-
-def scram_broker(digest: str, password: str, iterations: int = 4096) -> Exchange:
-    """The other side, which yields what the broker answers: for tests of whole connections."""
-    first = (yield b"").decode().removeprefix("n,,")
-    nonce = first.partition("r=")[2] + "broker"
-    challenge = f"r={nonce},s={base64.b64encode(b'salt').decode()},i={iterations}"
-    last, _, proof = (yield challenge.encode()).decode().rpartition(",p=")
-    signed = ",".join((first, challenge, last)).encode()
-    salted = hashlib.pbkdf2_hmac(digest, password.encode(), b"salt", iterations)
-    client_key = hmac.digest(salted, b"Client Key", digest)
-    signature = hmac.digest(hashlib.new(digest, client_key).digest(), signed, digest)
-    expected = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
-    if base64.b64decode(proof) != expected:
-        yield b"e=invalid-proof"
-    server_key = hmac.digest(salted, b"Server Key", digest)
-    yield b"v=" + base64.b64encode(hmac.digest(server_key, signed, digest))
 
 
 @pytest.mark.parametrize("digest", ["sha256", "sha512"])

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.client.cluster.test_cluster import a_cluster, code_of, soon, until
+from tests.client.cluster.harness import a_cluster, code_of, soon, until
 from tests.client.scripted import HangUp, ScriptedBroker
 from tests.server.harness import on_a_loop
 

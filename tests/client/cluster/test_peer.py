@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.client.cluster.test_security import CA, CERTIFICATES, OURS
+from tests.client.cluster.harness import CA, CERTIFICATES, OURS
 from tests.conformance.brokers import PeerBroker, peer, peer_is_here
 from tests.server.harness import on_a_loop
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.cluster.test_cluster import code_of, until
+from tests.client.cluster.harness import CA, CERTIFICATES, OURS, code_of, until
 from tests.client.scripted import ScriptedBroker
-from tests.net.test_sasl import scram_broker
+from tests.net.harness import scram_broker
 from tests.server.harness import on_a_loop
 
 from barnabas.client.cluster import Cluster
@@ -31,10 +31,6 @@ from barnabas.wire.messages.sasl_authenticate import (
     SaslAuthenticateResponse,
 )
 from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-
-CERTIFICATES = Path(__file__).parents[2] / "net" / "certificates"
-CA = str(CERTIFICATES / "ca.pem")
-OURS = str(CERTIFICATES / "client.pem")
 
 Answers = dict[ApiKey, Callable[[Any], Any]]
 LIST: Answers = {ApiKey.LIST_GROUPS: lambda _: ListGroupsResponse()}

@@ -1,0 +1,49 @@
+"""A cluster of scripted brokers, the client that is tested on it, and what its tests wait for."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.client.scripted import ScriptedBroker, metadata_of, settings_of
+
+from barnabas.client.cluster import Cluster, Deadline
+from barnabas.client.errors import KafkaError, KafkaException, error_in
+from barnabas.wire.apis import ApiKey
+
+CERTIFICATES = Path(__file__).parents[2] / "net" / "certificates"
+CA = str(CERTIFICATES / "ca.pem")
+OURS = str(CERTIFICATES / "client.pem")
+
+
+@asynccontextmanager
+async def a_cluster(
+    *brokers: ScriptedBroker, told: list[KafkaError] | None = None, **settings: Any
+) -> AsyncIterator[Cluster]:
+    """A client of these, which know of each other."""
+    for broker in brokers:
+        broker.answers[ApiKey.METADATA] = lambda request: metadata_of(brokers, request)
+        await broker.start()
+    hear = (lambda _: None) if told is None else told.append
+    cluster = Cluster(settings_of(brokers, **settings), hear)
+    try:
+        yield cluster
+    finally:
+        await cluster.close()
+        for broker in brokers:
+            await broker.stop()
+
+
+def soon() -> Deadline:
+    return Deadline.after(4_000)
+
+
+async def until(condition: Any) -> None:
+    while not condition():
+        await asyncio.sleep(0.001)
+
+
+def code_of(caught: pytest.ExceptionInfo[KafkaException]) -> int:
+    return error_in(caught.value).code()

@@ -1,0 +1,157 @@
+"""What a client wants to know of topics it learns at once, and hears of when it changes."""
+
+import asyncio
+
+import pytest
+from tests.client.cluster.harness import a_cluster, code_of, soon, until
+from tests.client.scripted import (
+    ScriptedBroker,
+    a_partition,
+    metadata_of,
+)
+from tests.server.harness import on_a_loop
+
+from barnabas.client.cluster import Deadline
+from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.wire.apis import ApiKey
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.list_groups import ListGroupsResponse
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
+
+LIST = {ApiKey.LIST_GROUPS: lambda _: ListGroupsResponse()}
+
+
+@on_a_loop
+async def test_a_wanted_topic_becomes_known() -> None:
+    async with a_cluster(ScriptedBroker(topics={"orders": 2})) as cluster:
+        assert cluster.metadata.topics == {}
+        topic = await cluster.topic("orders", deadline=soon())
+        assert [each.leader for each in topic.partitions] == [1, 1]
+        assert cluster.metadata.cluster_id == "castle"
+
+
+@on_a_loop
+async def test_all_topics_wanted_in_one_turn_are_asked_for_at_once() -> None:
+    broker = ScriptedBroker(topics={"a": 1, "b": 1, "c": 1})
+    async with a_cluster(broker) as cluster:
+        cluster.want(["a"])
+        cluster.want(["b", "c"])
+        await until(lambda: len(cluster.metadata.topics) == 3)
+        assert [len(each.topics) for each in broker.asked(ApiKey.METADATA)] == [3]
+
+
+@on_a_loop
+async def test_a_topic_wanted_while_an_answer_is_awaited_is_asked_for_after_it() -> None:
+    broker = ScriptedBroker(topics={"a": 1, "b": 1})
+    async with a_cluster(broker) as cluster:
+        gate = asyncio.Event()
+
+        async def late(request: MetadataRequest) -> MetadataResponse:
+            await gate.wait()
+            return metadata_of([broker], request)
+
+        broker.answers[ApiKey.METADATA] = late
+        cluster.want(["a"])
+        await until(lambda: broker.asked(ApiKey.METADATA))
+        cluster.want(["b"])
+        gate.set()
+        await until(lambda: len(cluster.metadata.topics) == 2)
+
+
+@on_a_loop
+async def test_a_topic_that_does_not_exist_yet_is_waited_for() -> None:
+    broker = ScriptedBroker()
+    async with a_cluster(broker) as cluster:
+        waiting = asyncio.ensure_future(cluster.topic("orders", deadline=soon()))
+        await until(lambda: len(broker.asked(ApiKey.METADATA)) > 2)
+        broker.topics["orders"] = 1
+        assert len((await waiting).partitions) == 1
+
+
+@on_a_loop
+async def test_a_topic_that_never_comes_is_reported_after_the_deadline() -> None:
+    async with a_cluster(ScriptedBroker()) as cluster:
+        with pytest.raises(KafkaException, match="orders") as caught:
+            await cluster.topic("orders", deadline=Deadline.after(50))
+        assert code_of(caught) == KafkaError.UNKNOWN_TOPIC_OR_PART
+        assert cluster.metadata.topics["orders"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@on_a_loop
+async def test_an_error_that_does_not_pass_is_reported_at_once() -> None:
+    broker = ScriptedBroker()
+    async with a_cluster(broker) as cluster:
+
+        def refuse(request: MetadataRequest) -> MetadataResponse:
+            response = metadata_of([broker], request)
+            response.topics[0].error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            return response
+
+        broker.answers[ApiKey.METADATA] = refuse
+        with pytest.raises(KafkaException) as caught:
+            await cluster.topic("orders", deadline=soon())
+        assert code_of(caught) == KafkaError.TOPIC_AUTHORIZATION_FAILED
+
+
+@on_a_loop
+async def test_a_partition_without_a_leader_is_asked_about_until_it_has_one() -> None:
+    broker = ScriptedBroker(topics={"orders": 1})
+    async with a_cluster(broker) as cluster:
+
+        def leaderless(request: MetadataRequest) -> MetadataResponse:
+            response = metadata_of([broker], request)
+            if len(broker.asked(ApiKey.METADATA)) < 3:
+                response.topics[0].partitions = [a_partition(0, -1)]
+            return response
+
+        broker.answers[ApiKey.METADATA] = leaderless
+        cluster.want(["orders"])
+        known = cluster
+        await until(lambda: (p := known.metadata.leader("orders", 0)) and p.leader == 1)
+
+
+@on_a_loop
+async def test_a_refresh_asks_again_and_tells_the_listeners() -> None:
+    broker = ScriptedBroker(topics={"orders": 1})
+    async with a_cluster(broker) as cluster:
+        heard: list[int] = []
+        cluster.listen(lambda metadata: heard.append(len(metadata.topics["orders"].partitions)))
+        await cluster.topic("orders", deadline=soon())
+        broker.topics["orders"] = 2
+        cluster.refresh()
+        cluster.refresh()
+        await until(lambda: len(heard) == 2)
+        assert heard == [1, 2]
+        assert len(broker.asked(ApiKey.METADATA)) == 2
+
+
+@on_a_loop
+async def test_what_is_known_is_asked_for_again_when_it_has_come_of_age() -> None:
+    broker = ScriptedBroker(topics={"orders": 1})
+    async with a_cluster(broker, metadata_max_age_ms=10) as cluster:
+        cluster.want(["orders"])
+        await until(lambda: len(broker.asked(ApiKey.METADATA)) > 3)
+
+
+@on_a_loop
+async def test_whoever_wants_all_topics_gets_those_that_come_later_too() -> None:
+    broker = ScriptedBroker(topics={"a": 1})
+    async with a_cluster(broker, metadata_max_age_ms=10) as cluster:
+        cluster.want_all()
+        await until(lambda: set(cluster.metadata.topics) == {"a"})
+        broker.topics["b"] = 1
+        await until(lambda: set(cluster.metadata.topics) == {"a", "b"})
+
+
+@on_a_loop
+async def test_a_description_is_of_the_moment_and_not_kept() -> None:
+    broker = ScriptedBroker(topics={"a": 1, "b": 2})
+    async with a_cluster(broker) as cluster:
+        everything = await cluster.describe(None, timeout_ms=1_000)
+        assert [each.name for each in everything.topics] == ["a", "b"]
+        one = await cluster.describe(["b"], timeout_ms=1_000)
+        assert len(one.topics[0].partitions) == 2
+        assert not broker.asked(ApiKey.METADATA)[1].allow_auto_topic_creation
+        assert cluster.metadata.topics == {}
+        _, _, address = await cluster.describe_and_who(None, timeout_ms=1_000)
+        assert address == f"127.0.0.1:{broker.port}"
