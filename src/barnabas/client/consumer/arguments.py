@@ -28,6 +28,14 @@ def topic_partitions(given: object) -> list[TopicPartition]:
     return [topic_partition(each) for each in given]
 
 
+def distinct(given: object) -> list[TopicPartition]:
+    """Partitions to be assigned."""
+    places = topic_partitions(given)
+    if len(set(places)) < len(places):
+        fail(KafkaError._INVALID_ARG, "a partition is named more than once")
+    return places
+
+
 def topic_partition(given: object) -> TopicPartition:
     if not isinstance(given, TopicPartition):
         raise TypeError("expected barnabas.TopicPartition")
