@@ -31,6 +31,7 @@ def test_statistics_tell_what_was_read_and_what_is_left(
             "bootstrap.servers": servers,
             "group.id": f"group-{orders}",
             "auto.offset.reset": "earliest",
+            "auto.commit.interval.ms": 100,  # the lag is behind what is committed
             "statistics.interval.ms": 100,
             "stats_cb": lambda text: seen.append(json.loads(text)),
         }
