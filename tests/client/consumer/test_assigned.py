@@ -125,3 +125,18 @@ def test_what_is_given_up_delivers_nothing() -> None:
     each.give_up()
     assert each.progress.live == -1
     assert not each.may_be_fetched(0.0)
+
+
+def test_seeking_forgets_the_position_and_not_what_is_to_be_committed() -> None:
+    each = Assigned("t", 0, Reset("earliest"))
+    each.begin(0)
+    each.progress.position = 6
+    each.begin(2)
+    assert each.delivered() is None
+    consumed = each.consumed()
+    assert consumed is not None
+    assert consumed.offset == 6
+    each.progress.position = 3
+    consumed = each.consumed()
+    assert consumed is not None
+    assert consumed.offset == 3

@@ -190,7 +190,8 @@ async def test_the_bound_on_bytes_is_for_all_partitions_together(scene: Scene) -
 async def test_what_is_set_aside_of_a_paused_partition_is_not_in_the_way(scene: Scene) -> None:
     scene.inbox.room_made = scene.fetcher.plan
     scene.fetcher.plan()
-    scene.brokers.answer(records(0, 0))
+    nothing = PartitionData(partition_index=1, high_watermark=0, last_stable_offset=0)
+    scene.brokers.answer(records(0, 0), nothing)
     scene.assignment["t", 0].pause()
     assert scene.inbox.next() is None
     _, _, request, _ = scene.brokers.asked[-1]
@@ -281,6 +282,34 @@ async def test_the_end_is_told_once_each_time_it_is_reached(scene: Scene) -> Non
     found = list(iter(scene.inbox.next, None))
     assert [each.error() for each in found] == [None, None, None, KafkaError._PARTITION_EOF]
     assert found[-1].offset() == 3
+
+
+@stepped({0: 1}, enable_partition_eof=True)
+async def test_the_end_is_told_where_a_session_has_nothing_new_to_tell(scene: Scene) -> None:
+    scene.fetcher.plan()
+    at_end = PartitionData(partition_index=0, high_watermark=0, last_stable_offset=0)
+    scene.brokers.answer(at_end)
+    scene.brokers.answer()
+    assert scene.errors() == [KafkaError._PARTITION_EOF]
+    scene.assignment["t", 0].begin(0)
+    scene.brokers.answer()  # to what was asked before
+    scene.brokers.answer()
+    assert scene.errors() == [KafkaError._PARTITION_EOF]
+
+
+@stepped({0: 1})
+async def test_a_partition_assigned_anew_is_told_of_in_full(scene: Scene) -> None:
+    scene.fetcher.plan()
+    at_end = PartitionData(partition_index=0, high_watermark=0, last_stable_offset=0)
+    scene.brokers.answer(at_end)
+    again = Assigned("t", 0, Reset("earliest"))
+    again.begin(0)
+    scene.assignment["t", 0] = again
+    scene.brokers.answer()
+    request = scene.brokers.asked[-1][2]
+    assert (request.session_id, request.session_epoch) == (9, 0)
+    scene.brokers.answer(at_end)
+    assert again.high_watermark == 0
 
 
 @stepped({0: 1})

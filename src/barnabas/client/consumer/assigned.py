@@ -19,6 +19,7 @@ from barnabas.client.values import (
     OFFSET_BEGINNING,
     OFFSET_END,
     OFFSET_INVALID,
+    OFFSET_STORED,
     Partition,
     TopicPartition,
 )
@@ -42,6 +43,7 @@ class Assigned:
 
     __slots__ = (
         "asked_version",
+        "before",
         "committed_offset",
         "eof_offset",
         "fetch_epoch",
@@ -96,6 +98,7 @@ class Assigned:
         self.eof_offset = OFFSET_INVALID  # the end that the user was told of
         self.told_code = 0  # the error that the user was told of
         self.unknown_since_s: float | None = None  # no broker knows it
+        self.before: TopicPartition | None = None  # what was read until it was sought elsewhere
         self.stored: TopicPartition | None = None  # by the user himself
         self.committed_offset = OFFSET_INVALID
 
@@ -104,7 +107,9 @@ class Assigned:
     def begin(self, offset: int, epoch: int = -1) -> None:
         """Read from there on, and deliver nothing that was fetched before."""
         self._renew()
-        self.requested_offset = offset
+        self.before = self.consumed()
+        self.progress.position = OFFSET_INVALID
+        self.requested_offset = OFFSET_STORED if offset == OFFSET_INVALID else offset
         self.told_code = 0
         if offset >= 0:
             self._begin_at(offset, epoch)
@@ -170,6 +175,11 @@ class Assigned:
             and now_s >= self.retry_at_s
         )
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether no fetch has told anything of it yet."""
+        return self.high_watermark < 0
+
     # What came
 
     def advance(self, next_offset: int, epoch: int, records: int, size_bytes: int) -> None:
@@ -193,12 +203,16 @@ class Assigned:
     # What the user has read
 
     def delivered(self) -> TopicPartition | None:
-        """The offset after the last message that was delivered."""
+        """The offset after the last message that came since it was assigned or sought."""
         if self.progress.position < 0:
             return None
         topic, partition = self.key
         epoch = self.progress.epoch if self.progress.epoch >= 0 else None
         return TopicPartition(topic, partition, self.progress.position, leader_epoch=epoch)
+
+    def consumed(self) -> TopicPartition | None:
+        """What there is to commit: seeking alone changes nothing about that."""
+        return self.delivered() or self.before
 
     @property
     def lag(self) -> int:

@@ -69,7 +69,7 @@ class Commits:
 
     def stored(self, each: Assigned) -> TopicPartition | None:
         """What a commit without arguments commits of a partition."""
-        return each.delivered() if self._settings.enable_auto_offset_store else each.stored
+        return each.consumed() if self._settings.enable_auto_offset_store else each.stored
 
     # Committing
 

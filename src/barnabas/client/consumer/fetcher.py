@@ -7,7 +7,7 @@ last one brought is looked at, so that the line is never idle while there is roo
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 from barnabas.client._message import Message
 from barnabas.client.cluster import Backoff, Cluster
@@ -154,6 +154,8 @@ class Fetcher:
         lane = next((lane for lane in lanes if not lane.is_busy), None)
         if lane is None:
             return
+        if any(each.is_fresh and lane.session.has_said(each.key) for each in partitions):
+            lane.session.begin_anew()  # it was told to whom they belonged before
         wanted = {each.key: self._want(each) for each in partitions}
         request = lane.session.request(wanted)
         self._fill_in(request)
@@ -218,10 +220,13 @@ class Fetcher:
             self._pause(lane, outcome.throttle_time_ms)
             self._throttled(node_id, outcome.throttle_time_ms)
         fetched: list[tuple[Assigned, _Fetched | Notice]] = []
-        for key, told in lane.session.partitions(outcome):
+        told = dict(lane.session.partitions(outcome))
+        for key, said in told.items():
             each = self._assignment.get(key)
             if each is not None and asked.get(key) == each.progress.version:
-                fetched.extend((each, one) for one in self._look_at(each, told, node_id))
+                fetched.extend((each, one) for one in self._look_at(each, said, node_id))
+        if self._settings.enable_partition_eof:
+            fetched += self._ends_passed_over(asked, told, node_id)
         self.plan()
         if fetched:
             self._inbox.put(
@@ -229,7 +234,7 @@ class Fetcher:
             )
 
     def _unanswered(self, node_id: int, lane: "_Lane", asked: Mapping[Partition, int]) -> None:
-        lane.session.lost()
+        lane.session.begin_anew()
         self._pause(lane, lane.backoff.next_ms())
         for key in asked:
             each = self._assignment.get(key)
@@ -291,6 +296,18 @@ class Fetcher:
             self._isolation != 0,
             self._settings.check_crcs,
         )
+
+    def _ends_passed_over(
+        self, asked: Mapping[Partition, int], told: Container[Partition], node_id: int
+    ) -> list[tuple[Assigned, Notice]]:
+        """Of those that a session has nothing new of: they are at their ends."""
+        unchanged = (self._assignment.get(key) for key in asked if key not in told)
+        return [
+            (each, notice)
+            for each in unchanged
+            if each is not None and asked[each.key] == each.progress.version
+            for notice in self._end_reached(each, node_id)
+        ]
 
     def _end_reached(self, each: Assigned, node_id: int) -> list[Notice]:
         end = each.last_stable_offset if self._isolation else each.high_watermark

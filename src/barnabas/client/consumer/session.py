@@ -80,10 +80,13 @@ class FetchSession:
     def answered(self, response: FetchResponse) -> bool:
         """Whether the answer tells of partitions: else the session begins anew."""
         if response.error_code != ErrorCode.NONE:
-            self.lost()
+            self.begin_anew()
+            if response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
+                self._id = 0
             return False
         if response.session_id == 0:
-            self.lost()  # the broker has no room for it: everything is said every time
+            self._id = 0  # the broker has no room for it: everything is said every time
+            self.begin_anew()
         elif self._epoch == NEW_EPOCH or response.session_id != self._id:
             self._id = response.session_id
             self._epoch = 1
@@ -91,10 +94,13 @@ class FetchSession:
             self._epoch = 1 if self._epoch == _LAST_EPOCH else self._epoch + 1
         return True
 
-    def lost(self) -> None:
-        """Whether the broker has seen the last request is not known."""
-        self._id = 0
+    def begin_anew(self) -> None:
+        """Say everything next, in a session instead of this one, which the broker may drop."""
         self._epoch = NEW_EPOCH
+
+    def has_said(self, partition: Partition) -> bool:
+        """Whether the broker tells of this partition only what has changed."""
+        return self._epoch != NEW_EPOCH and partition in self._sent
 
     def partitions(self, response: FetchResponse) -> Iterator[tuple[Partition, PartitionData]]:
         """What an answer tells of partitions that were asked for."""
