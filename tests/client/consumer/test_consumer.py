@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -426,3 +427,41 @@ def test_a_broker_that_does_not_answer_is_told_by_error_cb(make: MakeConsumer) -
         assert time.monotonic() < deadline_s
         assert consumer.poll(0.1) is None
     assert "127.0.0.1:1" in told[0].str()
+
+
+def test_a_topic_that_does_not_exist_has_no_offsets(topic: str, make: MakeConsumer) -> None:
+    consumer = make()
+    unknown = TopicPartition(f"{topic}-of-nobody", 0, 0)
+    with pytest.raises(KafkaException, match="_UNKNOWN_PARTITION"):
+        consumer.get_watermark_offsets(unknown)
+    with pytest.raises(KafkaException, match="_UNKNOWN_PARTITION"):
+        consumer.offsets_for_times([unknown])
+    known, missing = consumer.offsets_for_times([TopicPartition(topic, 0, 0), unknown])
+    assert (known.error, missing.error) == (None, KafkaError._UNKNOWN_PARTITION)
+
+
+def test_a_commit_raises_if_one_of_its_partitions_is_refused(
+    topic: str, make: MakeConsumer
+) -> None:
+    consumer = make()
+    offsets = [TopicPartition(topic, 0, 1), TopicPartition(topic, 9, 1)]
+    with pytest.raises(KafkaException, match="UNKNOWN_TOPIC_OR_PART"):
+        consumer.commit(offsets=offsets, asynchronous=False)
+
+
+def test_a_partition_is_assigned_once(topic: str, make: MakeConsumer) -> None:
+    consumer = make()
+    for assign in (consumer.assign, consumer.incremental_assign):
+        with pytest.raises(KafkaException, match="_INVALID_ARG"):
+            assign([TopicPartition(topic, 0), TopicPartition(topic, 0)])
+
+
+def test_closing_ends_a_poll_in_another_thread(topic: str, make: MakeConsumer) -> None:
+    consumer = make()
+    consumer.subscribe([topic])
+    with ThreadPoolExecutor() as threads:
+        polling = threads.submit(consumer.poll)
+        consumer.poll(0.1)
+        consumer.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            polling.result(10)

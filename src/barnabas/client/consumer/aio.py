@@ -167,13 +167,13 @@ class AioConsumer(AioTap):
 
     async def assign(self, partitions: list[TopicPartition]) -> None:
         """Read these partitions and nothing else, each from its offset or the committed one."""
-        await self._open_core().assign(arguments.topic_partitions(partitions))
+        await self._open_core().assign(arguments.distinct(partitions))
 
     async def unassign(self) -> None:
         await self._open_core().unassign()
 
     async def incremental_assign(self, partitions: list[TopicPartition]) -> None:
-        self._open_core().incremental_assign(arguments.topic_partitions(partitions))
+        self._open_core().incremental_assign(arguments.distinct(partitions))
 
     async def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
         await self._open_core().incremental_unassign(arguments.topic_partitions(partitions))
@@ -269,6 +269,10 @@ class AioConsumer(AioTap):
     async def set_sasl_credentials(self, username: str, password: str) -> None:
         """For the connections that are made from now on."""
         self._open_core().cluster.set_sasl_credentials(username, password)
+
+    def metrics(self) -> Metrics:
+        """Figures under the names that Java's consumer has for them: "group:name:{tags}"."""
+        return self._open_core().metrics()
 
     # The end
 

@@ -276,6 +276,10 @@ class Consumer(PlainTap):
         """For the connections that are made from now on."""
         self._call(self._open_core().cluster.set_sasl_credentials, username, password)
 
+    def metrics(self) -> Metrics:
+        """Figures under the names that Java's consumer has for them: "group:name:{tags}"."""
+        return self._call(self._open_core().metrics)
+
     # The end
 
     def close(self) -> None:

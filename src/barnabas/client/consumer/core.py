@@ -15,6 +15,7 @@ from barnabas.client.consumer.events import Change, Rebalance
 from barnabas.client.consumer.fetcher import Fetcher
 from barnabas.client.consumer.group import Group
 from barnabas.client.consumer.inbox import Inbox
+from barnabas.client.consumer.metrics import ConsumerMetrics
 from barnabas.client.consumer.news import News
 from barnabas.client.consumer.offsets import Offsets
 from barnabas.client.consumer.positions import Positions
@@ -22,6 +23,7 @@ from barnabas.client.consumer.queries import Queries
 from barnabas.client.consumer.reset import Reset
 from barnabas.client.consumer.statistics import Statistics
 from barnabas.client.errors import KafkaError, KafkaException, fail
+from barnabas.client.metrics import Metrics
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import ConsumerGroupMetadata, Partition, TopicPartition
 from barnabas.wire.errors import ErrorCode
@@ -75,6 +77,7 @@ class Core:
         self._statistics = Statistics(
             settings, self.cluster, self.assignment, self.commits, self._news
         )
+        self._metrics = ConsumerMetrics(settings, self.cluster, self.assignment)
 
     async def close(self) -> None:
         """Commit what auto commit has to, give back what is assigned, leave, hang up."""
@@ -98,6 +101,9 @@ class Core:
             if isinstance(event, Rebalance):
                 await self.end_rebalance(event)
         await self.close()
+
+    def metrics(self) -> Metrics:
+        return self._metrics.metrics(self._statistics.rebalances)
 
     # What is subscribed and assigned
 
@@ -160,7 +166,8 @@ class Core:
         if removed and not are_lost:
             await self.commits.commit_automatically(removed)
         for each in removed:
-            self.assignment.pop(each.key, None)
+            if self.assignment.pop(each.key, None) is not None:
+                self._metrics.dropped(each)
             self._inbox.discard(each.progress)
         self._fetcher.plan()
 
@@ -280,9 +287,9 @@ class Core:
             self.commits.commit_soon(places)
             return None
         committed = await self.commits.commit(places, self.settings.default_api_timeout_ms)
-        errors = [each.error for each in committed if each.error is not None]
-        if errors and len(errors) == len(committed):
-            raise KafkaException(errors[0])
+        error = next((each.error for each in committed if each.error is not None), None)
+        if error is not None:
+            raise KafkaException(error)
         return committed
 
     # The cluster and the group

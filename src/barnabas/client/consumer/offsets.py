@@ -5,6 +5,7 @@ over; what a partition's answer is then is its error.
 """
 
 import asyncio
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from barnabas.wire.messages.offset_for_leader_epoch import (
 from barnabas.wire.schema import Message
 
 READ_COMMITTED = 1
+ATTEMPTS_AT_UNKNOWN = 5
+"""A new topic may not be known everywhere yet; one that was deleted never will be again."""
 _CONSUMER = -1
 
 
@@ -123,9 +126,9 @@ class Offsets:
         left = set(wanted)
         topics = {topic for topic, _ in left}
         self._cluster.want(topics)
-        while left:
+        for attempt in itertools.count(1):
             found |= await self._ask_once(left, request, answers, deadline)
-            left = {each for each in left if _may_pass(found[each])}
+            left = {each for each in left if _may_pass(found[each], attempt)}
             pause_ms = backoff.next_ms()
             if not left or deadline.left_ms() <= pause_ms:
                 break
@@ -182,5 +185,8 @@ def _outcome(code: int, found: Found) -> Found | KafkaError:
     return told_by_broker(code) if code else found
 
 
-def _may_pass(outcome: Found | KafkaError) -> bool:
-    return isinstance(outcome, KafkaError) and outcome.retriable()
+def _may_pass(outcome: Found | KafkaError, attempt: int) -> bool:
+    if not isinstance(outcome, KafkaError):
+        return False
+    is_unknown = outcome == KafkaError.UNKNOWN_TOPIC_OR_PART
+    return outcome.retriable() and not (is_unknown and attempt >= ATTEMPTS_AT_UNKNOWN)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from barnabas.client.cluster import Cluster, Deadline
 from barnabas.client.consumer.assigned import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Assigned
 from barnabas.client.consumer.group import Group
-from barnabas.client.consumer.offsets import Found, Offsets
+from barnabas.client.consumer.offsets import Answers, Found, Offsets
 from barnabas.client.errors import KafkaError, KafkaException, fail
 from barnabas.client.values import OFFSET_END, OFFSET_INVALID, Partition, TopicPartition
+from barnabas.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from barnabas.client.admin.metadata import ClusterMetadata
@@ -74,8 +75,8 @@ class Queries:
         key = (place.topic, place.partition)
         deadline = Deadline.after(timeout_ms)
         low, high = await asyncio.gather(
-            self._offsets.by_time({key: EARLIEST_TIMESTAMP}, deadline),
-            self._offsets.by_time({key: LATEST_TIMESTAMP}, deadline),
+            self._by_time({key: EARLIEST_TIMESTAMP}, deadline),
+            self._by_time({key: LATEST_TIMESTAMP}, deadline),
         )
         return _offset(low[key]), _offset(high[key])
 
@@ -84,7 +85,7 @@ class Queries:
     ) -> list[TopicPartition]:
         """For each the first offset at or after the time that stands in place of its offset."""
         wanted = {(each.topic, each.partition): each.offset for each in partitions}
-        found = await self._offsets.by_time(wanted, Deadline.after(timeout_ms))
+        found = await self._by_time(wanted, Deadline.after(timeout_ms))
         answers = []
         for each in partitions:
             outcome = found[each.topic, each.partition]
@@ -98,6 +99,24 @@ class Queries:
         if answers and all(each.error is not None for each in answers):
             raise KafkaException(answers[0].error)
         return answers
+
+    async def _by_time(self, wanted: Mapping[Partition, int], deadline: Deadline) -> Answers:
+        """As the leaders tell; topics that do not exist are not waited for."""
+        missing = await self._missing({topic for topic, _ in wanted}, deadline)
+        known = {key: time for key, time in wanted.items() if key[0] not in missing}
+        found = await self._offsets.by_time(known, deadline) if known else {}
+        for topic, index in wanted.keys() - known.keys():
+            reason = f"{topic} [{index}]: there is no such topic"
+            found[topic, index] = KafkaError(KafkaError._UNKNOWN_PARTITION, reason)
+        return found
+
+    async def _missing(self, topics: set[str], deadline: Deadline) -> set[str]:
+        unheard_of = topics - self._cluster.metadata.topics.keys()
+        if not unheard_of:
+            return set()
+        told = await self._cluster.describe(unheard_of, timeout_ms=deadline.left_ms())
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return {each.name for each in told.topics if each.name and each.error_code == unknown}
 
     async def list_topics(self, topic: str | None, timeout_ms: int) -> "ClusterMetadata":
         from barnabas.client.admin.metadata import cluster_metadata
