@@ -170,9 +170,9 @@ def test_rows_without_a_value_are_refused_by_name() -> None:
 
 
 def test_a_column_that_points_out_of_its_content_is_refused() -> None:
-    offsets = pa.array([0, 2, 9], pa.int32()).buffers()[1]
+    offsets = pa.array([0, 9, 4], pa.int32()).buffers()[1]
     broken = pa.Array.from_buffers(pa.binary(), 2, [None, offsets, pa.py_buffer(b"abcd")])
-    with pytest.raises(ValueError, match="row 1"):
+    with pytest.raises(ValueError, match="row 0"):
         from_arrow(pa.record_batch({"value": broken}))
 
 

@@ -1,5 +1,6 @@
 """Fetched batches to Arrow, across partitions, without an object per record."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.client._message import Message
@@ -57,11 +58,9 @@ class Gathering:
         import pyarrow as pa
 
         read = runs_to_arrow(self._runs, self._sizes)
-        topics = [pa.repeat(pa.scalar(topic, pa.string()), rows) for topic, _, rows in self._places]
-        indexes = [pa.repeat(pa.scalar(index, pa.int32()), rows) for _, index, rows in self._places]
         columns = {
-            "topic": pa.concat_arrays(topics) if topics else pa.array([], pa.string()),
-            "partition": pa.concat_arrays(indexes) if indexes else pa.array([], pa.int32()),
+            "topic": _repeated(pa.string(), [(name, rows) for name, _, rows in self._places]),
+            "partition": _repeated(pa.int32(), [(index, rows) for _, index, rows in self._places]),
         }
         for name in ("offset", "timestamp", "key", "value", "headers"):
             columns[name] = read.column(name)
@@ -69,6 +68,7 @@ class Gathering:
 
     def _read(self, cursor: Cursor) -> None:
         rows_before = self.rows
+        topic, partition = cursor.progress.topic, cursor.progress.partition
         try:
             while not self.is_full:
                 run = cursor.take_run(self._max_rows - self.rows)
@@ -81,9 +81,10 @@ class Gathering:
                 self.is_full = self.rows >= self._max_rows or self._size_bytes >= MAX_BYTES
         finally:
             if self.rows > rows_before:
-                progress = cursor.progress
-                place = (progress.topic, progress.partition, self.rows - rows_before)
-                self._places.append(place)
+                rows = self.rows - rows_before
+                if self._places and self._places[-1][:2] == (topic, partition):
+                    rows += self._places.pop()[2]
+                self._places.append((topic, partition, rows))
 
     def _fail(self, notice: Notice) -> None:
         error = notice.message.error()
@@ -93,3 +94,11 @@ class Gathering:
             raise KafkaException(error)
         self._inbox.put_back(notice)
         self.is_full = True
+
+
+def _repeated(kind: "pa.DataType", parts: Sequence[tuple[object, int]]) -> "pa.Array":
+    """Each value so many times."""
+    import pyarrow as pa
+
+    repeated = [pa.repeat(pa.scalar(value, kind), count) for value, count in parts]
+    return pa.concat_arrays(repeated) if repeated else pa.nulls(0, kind)

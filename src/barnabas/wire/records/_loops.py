@@ -305,26 +305,28 @@ def measure(
     header_key_bytes: Long = 0
     header_value_bytes: Long = 0
     at: Size
-    index: cython.int
     span: Span
     cell: Varint
-    for index in range(count):
-        span = _span(data, position, end)
-        if not _is_whole(span, 0, 0):
-            raise _malformed(index, count)
-        position = span.end
-        key_bytes += max(span.key_size, 0)
-        value_bytes += max(span.value_size, 0)
-        headers += span.header_count
-        at = span.headers_at
-        for _ in range(span.header_count):
-            cell = _varint(data, at, position, 32)
-            header_key_bytes += cell.value
-            cell = _varint(data, _after(cell, position), position, 32)
-            header_value_bytes += max(cell.value, 0)
-            at = _after(cell, position)
-    if position != end:
-        raise _malformed(count, count)
+    whole: cython.int = 0
+    with cython.nogil:
+        while whole < count:
+            span = _span(data, position, end)
+            if not _is_whole(span, 0, 0):
+                break
+            whole += 1
+            position = span.end
+            key_bytes += max(span.key_size, 0)
+            value_bytes += max(span.value_size, 0)
+            headers += span.header_count
+            at = span.headers_at
+            for _ in range(span.header_count):
+                cell = _varint(data, at, position, 32)
+                header_key_bytes += cell.value
+                cell = _varint(data, _after(cell, position), position, 32)
+                header_value_bytes += max(cell.value, 0)
+                at = _after(cell, position)
+    if whole < count or position != end:
+        raise _malformed(whole, count)
     return key_bytes, value_bytes, headers, header_key_bytes, header_value_bytes
 
 
@@ -380,32 +382,39 @@ class Columns:
         timestamp: Long = append_time if stamped else 0
         at: Size
         row: Size = self.count
-        index: cython.int
         span: Span
         cell: Varint
         if count > len(self.offsets) - row:
             raise ValueError("The columns have no room for the batch.")
-        for index in range(count):
-            span = _span(data, position, end)
-            if not _is_whole(span, base_offset, base_timestamp):
-                raise _malformed(index, count)
-            position = span.end
-            self.offsets[row] = base_offset + span.offset_delta
-            self.timestamps[row] = timestamp if stamped else base_timestamp + span.timestamp_delta
-            self.keys.append(data, span.key_at, span.key_size)
-            self.values.append(data, span.value_at, span.value_size)
-            at = span.headers_at
-            for _ in range(span.header_count):
-                cell = _varint(data, at, position, 32)
-                self.header_keys.append(data, cell.end, cell.value)
-                cell = _varint(data, _after(cell, position), position, 32)
-                self.header_values.append(data, cell.end, cell.value)
-                at = _after(cell, position)
-            row += 1
-            self.header_offsets[row] = self.header_values.count
+        fits: cython.bint = True
+        whole: cython.int = 0
+        with cython.nogil:
+            while whole < count:
+                span = _span(data, position, end)
+                if not fits or not _is_whole(span, base_offset, base_timestamp):
+                    break
+                whole += 1
+                position = span.end
+                self.offsets[row] = base_offset + span.offset_delta
+                self.timestamps[row] = (
+                    timestamp if stamped else base_timestamp + span.timestamp_delta
+                )
+                fits &= self.keys.append(data, span.key_at, span.key_size)
+                fits &= self.values.append(data, span.value_at, span.value_size)
+                at = span.headers_at
+                for _ in range(span.header_count):
+                    cell = _varint(data, at, position, 32)
+                    fits &= self.header_keys.append(data, cell.end, cell.value)
+                    cell = _varint(data, _after(cell, position), position, 32)
+                    fits &= self.header_values.append(data, cell.end, cell.value)
+                    at = _after(cell, position)
+                row += 1
+                self.header_offsets[row] = self.header_values.count
+        if not fits:
+            raise ValueError("A column has no room for another cell.")
         self.count = row
-        if position != end:
-            raise _malformed(count, count)
+        if whole < count or position != end:
+            raise _malformed(whole, count)
 
 
 @cython.final
@@ -435,22 +444,25 @@ class Cells:
 
     @cython.cfunc
     @cython.inline
-    def append(self, data: Data, at: Size, size: Long) -> cython.int:
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def append(self, data: Data, at: Size, size: Long) -> cython.bint:
+        """Whether there was room for it."""
         row: Size = self.count
         start: Size = self.offsets[row]
         if row + 1 >= len(self.offsets) or size > len(self.content) - start:
-            raise ValueError("The column has no room for another cell.")
+            return False
         self.count = row + 1
         if size < 0:
             self.offsets[row + 1] = start
             self.validity[row >> 3] &= ~(1 << (row & 7))
-            return 0
+            return True
         self.offsets[row + 1] = start + size
         if cython.compiled:
             memcpy(cython.address(self.content[start]), cython.address(data[at]), size)
         else:
             self.content[start : start + size] = data[at : at + size]
-        return 0
+        return True
 
 
 @cython.cfunc
@@ -480,6 +492,7 @@ def _bytes(data: Data, start: Size, size: Long) -> object:
 
 @cython.cfunc
 @cython.inline
+@cython.nogil
 @cython.exceptval(check=False)
 def _is_whole(span: Span, base_offset: Long, base_timestamp: Long) -> cython.bint:
     """Whether it is a record; in a stored batch its offset may leave a gap, after compaction."""
@@ -492,6 +505,7 @@ def _is_whole(span: Span, base_offset: Long, base_timestamp: Long) -> cython.bin
 
 @cython.cfunc
 @cython.inline
+@cython.nogil
 @cython.exceptval(check=False)
 def _span(data: Data, position: Size, limit: Size) -> Span:
     """Where the fields of the record at `position` are, all of them before `limit`."""
@@ -521,6 +535,7 @@ def _span(data: Data, position: Size, limit: Size) -> Span:
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _after_headers(data: Data, position: Size, end: Size, count: Long) -> Size:
     """The position after so many headers, or -1; no more are tried than there are bytes for."""
@@ -537,6 +552,7 @@ def _after_headers(data: Data, position: Size, end: Size, count: Long) -> Size:
 
 @cython.cfunc
 @cython.inline
+@cython.nogil
 @cython.exceptval(check=False)
 def _after(size: Varint, end: Size) -> Size:
     """The position after so many bytes, or -1 if they are not there; null has none."""
@@ -547,6 +563,7 @@ def _after(size: Varint, end: Size) -> Size:
 
 @cython.cfunc
 @cython.inline
+@cython.nogil
 @cython.exceptval(check=False)
 def _varint(data: Data, position: Size, end: Size, bits: cython.int) -> Varint:
     """The zigzag integer at `position`, which may be anywhere: outside, there is none."""
@@ -563,6 +580,7 @@ def _varint(data: Data, position: Size, end: Size, bits: cython.int) -> Varint:
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _long_varint(data: Data, position: Size, end: Size, bits: cython.int) -> Varint:
     zigzag: cython.ulonglong = 0
@@ -594,6 +612,7 @@ def _integer(data: Data, position: Size, size: cython.int) -> Long:
 
 @cython.cfunc
 @cython.inline
+@cython.nogil
 @cython.exceptval(check=False)
 def _overflows(base: Long, delta: Long) -> cython.bint:
     """Whether their sum is beyond an int64."""

@@ -235,6 +235,8 @@ def _readable(names: pa.Array) -> pa.Array:
     """Header names are text: what is not UTF-8 is replaced, as Java does."""
     import pyarrow as pa
 
+    if not len(names):
+        return names
     try:
         names.validate(full=True)
     except pa.ArrowInvalid:
@@ -281,7 +283,7 @@ def _headers(column: pa.Array) -> tuple[memoryview, _encoding.Cells, _encoding.C
     ends = pc.cumulative_sum(pc.list_value_length(column).fill_null(0).cast(pa.int32()))
     entries = column.flatten()
     return (
-        _integers(pa.concat_arrays([pa.array([0], pa.int32()), ends]), "i"),
+        _integers(pa.concat_arrays([pa.repeat(pa.scalar(0, pa.int32()), 1), ends]), "i"),
         _cells(pc.struct_field(entries, "key").fill_null("")),
         _cells(pc.struct_field(entries, "value")),
     )
