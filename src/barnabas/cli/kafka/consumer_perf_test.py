@@ -119,6 +119,7 @@ def _options() -> Flat:
 
 
 def _settings(chosen: Namespace) -> dict[str, Any]:
+    defaults = {**JAVA_CONSUMER, "client.id": "perf-consumer-client"}
     own = {
         "bootstrap.servers": chosen.bootstrap_server,
         "group.id": chosen.group,
@@ -127,7 +128,7 @@ def _settings(chosen: Namespace) -> dict[str, Any]:
         "auto.offset.reset": "latest" if chosen.from_latest else "earliest",
         "check.crcs": "false",
     }
-    pairs = client_settings(chosen.command_config, chosen.command_property, JAVA_CONSUMER)
+    pairs = client_settings(chosen.command_config, chosen.command_property, defaults)
     return pairs | own
 
 

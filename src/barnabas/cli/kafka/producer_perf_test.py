@@ -47,11 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = options.parse(arguments)
     _check(options, chosen)
     with reasons_to_stderr(), until_stopped():
-        return _run(chosen)
+        return _run(options, chosen)
 
 
 def _check(options: Plain, chosen: Namespace) -> None:
-    tell_renamed(chosen, _RENAMED, options.error, "Option --{} has been deprecated")
     if not any(is_told(chosen, each) for each in _TELL_WHERE):
         *names, last = (f"--{each}" for each in _TELL_WHERE)
         options.error(f"At least one of {', '.join(names)} or {last} must be specified.")
@@ -66,10 +65,11 @@ def _check(options: Plain, chosen: Namespace) -> None:
         )
 
 
-def _run(chosen: Namespace) -> int:
+def _run(options: Plain, chosen: Namespace) -> int:
     from barnabas import Producer
 
     values = _values(chosen)
+    tell_renamed(chosen, _RENAMED, options.error, "Option --{} has been deprecated")
     settings, transaction_ms = _settings(chosen)
     load = Load(
         chosen.topic,
