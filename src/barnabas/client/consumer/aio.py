@@ -21,6 +21,7 @@ from barnabas.client.consumer._tap import AioTap
 from barnabas.client.consumer.core import Core
 from barnabas.client.consumer.events import Call, Change, Rebalance
 from barnabas.client.consumer.inbox import AioInbox
+from barnabas.client.metrics import Metrics
 from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
 
 if TYPE_CHECKING:

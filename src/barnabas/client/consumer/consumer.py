@@ -17,6 +17,7 @@ from barnabas.client.consumer.core import Core
 from barnabas.client.consumer.events import Call, Change, Rebalance
 from barnabas.client.consumer.inbox import PlainInbox
 from barnabas.client.loop_thread import LoopThread
+from barnabas.client.metrics import Metrics
 from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 from barnabas.client._message import Message
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
+from barnabas.client.metrics import Metrics
 from barnabas.client.producer import making
 from barnabas.client.producer._intake import Delivery, Intake
 from barnabas.client.producer.core import Facade, ProducerCore
 from barnabas.client.producer.outbox import OnDelivery, Outbox
-from barnabas.client.producer.statistics import Metrics
 from barnabas.client.settings import producer_settings
 from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
 

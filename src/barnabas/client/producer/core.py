@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from barnabas.client.cluster import Backoff, Cluster, Deadline, Metadata, TopicInfo, told_by_network
 from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
+from barnabas.client.metrics import Metrics
 from barnabas.client.producer import produce
 from barnabas.client.producer._accumulator import Accumulator
 from barnabas.client.producer.dispatch import Dispatch, Outcome
@@ -14,7 +15,7 @@ from barnabas.client.producer.librdkafka_statistics import statistics_json
 from barnabas.client.producer.outbox import Outbox
 from barnabas.client.producer.sealing import Identity
 from barnabas.client.producer.sender import Sender
-from barnabas.client.producer.statistics import Metrics, Statistics
+from barnabas.client.producer.statistics import Statistics
 from barnabas.client.producer.transaction import Transaction
 from barnabas.client.producer.transactions import OLD_PRODUCE, Transactions
 from barnabas.client.settings import ProducerSettings

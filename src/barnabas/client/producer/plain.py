@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.loop_thread import LoopThread
+from barnabas.client.metrics import Metrics
 from barnabas.client.producer import making
 from barnabas.client.producer._accumulator import Accumulator
 from barnabas.client.producer._intake import Intake
 from barnabas.client.producer.core import Facade, ProducerCore
 from barnabas.client.producer.outbox import Bell, OnDelivery, Outbox
-from barnabas.client.producer.statistics import Metrics
 from barnabas.client.settings import ProducerSettings, producer_settings
 from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
 

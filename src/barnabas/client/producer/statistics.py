@@ -2,21 +2,17 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from barnabas import __version__
+from barnabas.client.metrics import Metrics, Sheet, Totals, put_network
 from barnabas.client.producer._accumulator import Accumulator
 from barnabas.client.producer.dispatch import Dispatch, Outcome
 from barnabas.client.producer.sealing import compression_rate
 from barnabas.client.producer.sender import Sender
-from barnabas.client.producer.windows import Window
 from barnabas.client.settings import ProducerSettings
 from barnabas.client.values import Partition
+from barnabas.client.windows import Window
 from barnabas.net.counters import Counters
-
-Metrics = dict[str, float | str]
-"""By "group:name:{tag=value,...}", as kafka-producer-perf-test prints them."""
 
 
 @dataclass(slots=True)
@@ -49,7 +45,7 @@ class Statistics:
         self._latencies: defaultdict[int, Window] = defaultdict(Window)
         self._request_sizes: defaultdict[int, Window] = defaultdict(Window)
         self.delivered: defaultdict[Partition, Delivered] = defaultdict(Delivered)
-        self._network: dict[str, tuple[Window, float]] = {}
+        self._network = Totals()
 
     def sent(self, dispatch: Dispatch, now_s: float) -> None:
         windows = self._windows
@@ -112,83 +108,31 @@ class Statistics:
         buffer_bytes: int,
     ) -> Metrics:
         now_s = time.monotonic()
-        told: Metrics = {}
-        own = f"{{client-id={self._client_id}}}"
-
-        def put(name: str, value: float, group: str = "producer-metrics", tags: str = own) -> None:
-            told[f"{group}:{name}:{tags}"] = value
-
-        def rated(name: str, window: Window, group: str, tags: str) -> None:
-            put(f"{name}-rate", window.rate(now_s), group, tags)
-            put(f"{name}-total", window.total, group, tags)
-
+        sheet = Sheet(self._client_id, "producer-metrics", now_s)
         windows = self._windows
         for name in ("batch-size", "record-queue-time", "request-latency", "produce-throttle-time"):
-            put(f"{name}-avg", windows[name].average(now_s))
-            put(f"{name}-max", windows[name].largest(now_s))
-        put("record-size-avg", windows["record-size"].average(now_s))
-        put("record-size-max", windows["record-size-max"].largest(now_s))
-        put("compression-rate-avg", windows["compression-rate"].average(now_s))
-        put("records-per-request-avg", windows["records-per-request"].average(now_s))
+            sheet.put_spread(name, windows[name])
+        sheet.put("record-size-avg", windows["record-size"].average(now_s))
+        sheet.put("record-size-max", windows["record-size-max"].largest(now_s))
+        sheet.put("compression-rate-avg", windows["compression-rate"].average(now_s))
+        sheet.put("records-per-request-avg", windows["records-per-request"].average(now_s))
         for name in ("record-send", "record-retry", "record-error", "buffer-exhausted"):
-            rated(name, windows[name], "producer-metrics", own)
-        put("bufferpool-wait-ratio", windows["bufferpool-wait"].rate(now_s))
-        put("bufferpool-wait-time-ns-total", windows["bufferpool-wait"].total * 1e9)
-        put("buffer-total-bytes", buffer_bytes)
-        put("buffer-available-bytes", max(0, buffer_bytes - accumulator.held_bytes))
-        put("requests-in-flight", sender.under_way)
-        self._put_network(put, connections, now_s)
-        for topic_name, topic in self._topics.items():
-            tags = f"{{client-id={self._client_id}, topic={topic_name}}}"
+            sheet.put_rated(name, windows[name])
+        sheet.put("bufferpool-wait-ratio", windows["bufferpool-wait"].rate(now_s))
+        sheet.put("bufferpool-wait-time-ns-total", windows["bufferpool-wait"].total * 1e9)
+        sheet.put("buffer-total-bytes", buffer_bytes)
+        sheet.put("buffer-available-bytes", max(0, buffer_bytes - accumulator.held_bytes))
+        sheet.put("requests-in-flight", sender.under_way)
+        put_network(sheet, self._network, connections, "producer-node-metrics", now_s)
+        for node_id, _ in connections.values():
+            node, group = f"node-{node_id}", "producer-node-metrics"
+            sheet.put_spread("request-latency", self._latencies[node_id], group, node_id=node)
+            sheet.put_spread("request-size", self._request_sizes[node_id], group, node_id=node)
+        for name, topic in self._topics.items():
             group = "producer-topic-metrics"
-            put("compression-rate", topic.compression.average(now_s), group, tags)
-            rated("byte", topic.bytes, group, tags)
-            rated("record-send", topic.records, group, tags)
-            rated("record-retry", topic.retries, group, tags)
-            rated("record-error", topic.errors, group, tags)
-        told[f"app-info:version:{own}"] = __version__
-        told[f"app-info:start-time-ms:{own}"] = self._began_s * 1000
-        told[f"kafka-metrics-count:count:{own}"] = float(len(told) + 1)
-        return told
-
-    def _put_network(
-        self, put: Callable[..., None], connections: dict[str, tuple[int, Counters]], now_s: float
-    ) -> None:
-        totals: defaultdict[str, float] = defaultdict(float)
-        for node_id, counters in connections.values():
-            tags = f"{{client-id={self._client_id}, node-id=node-{node_id}}}"
-            group = "producer-node-metrics"
-            for name, value in _network(counters).items():
-                totals[name] += value
-                put(f"{name}-total", value, group, tags)
-                put(f"{name}-rate", self._rate(f"{name} {node_id}", value, now_s), group, tags)
-            latencies = self._latencies[node_id]
-            put("request-latency-avg", latencies.average(now_s), group, tags)
-            put("request-latency-max", latencies.largest(now_s), group, tags)
-            sizes = self._request_sizes[node_id]
-            put("request-size-avg", sizes.average(now_s), group, tags)
-            put("request-size-max", sizes.largest(now_s), group, tags)
-            totals["connections"] += counters.connections
-            totals["connection-creation"] += counters.connects
-            totals["connection-close"] += counters.disconnects
-        put("connection-count", totals.pop("connections", 0.0))
-        totals["network-io"] = totals["request"] + totals["response"]
-        for name, value in totals.items():
-            put(f"{name}-total", value)
-            put(f"{name}-rate", self._rate(name, value, now_s))
-
-    def _rate(self, name: str, total: float, now_s: float) -> float:
-        """Of a total that others count: what was added since the last look is of now."""
-        window, before = self._network.get(name, (Window(), 0.0))
-        window.record(total - before, now_s)
-        self._network[name] = window, total
-        return window.rate(now_s)
-
-
-def _network(counters: Counters) -> dict[str, float]:
-    return {
-        "outgoing-byte": counters.bytes_out,
-        "incoming-byte": counters.bytes_in,
-        "request": counters.requests,
-        "response": counters.responses,
-    }
+            sheet.put("compression-rate", topic.compression.average(now_s), group, topic=name)
+            sheet.put_rated("byte", topic.bytes, group, topic=name)
+            sheet.put_rated("record-send", topic.records, group, topic=name)
+            sheet.put_rated("record-retry", topic.retries, group, topic=name)
+            sheet.put_rated("record-error", topic.errors, group, topic=name)
+        return sheet.finish(self._began_s)
