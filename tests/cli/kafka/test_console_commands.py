@@ -1,6 +1,7 @@
 """kafka-console-producer and kafka-console-consumer: lines in, lines out."""
 
 import io
+import json
 import signal
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.kafka.conftest import Command, Said, produce
+from tests.cli.kafka.conftest import Command, Said, commit, produce
 
 from barnabas.testing import Broker
 
@@ -100,6 +101,19 @@ def test_a_group_goes_on_where_it_was(kafka: Command, broker: Broker) -> None:
     options = ("--topic", "shared", "--group", "readers", "--from-beginning", "--max-messages", 2)
     assert kafka("kafka-console-consumer", *options).out == "0\n1\n"
     assert kafka("kafka-console-consumer", *options).out == "2\n3\n"
+
+
+def test_the_clusters_own_topics_are_json(kafka: Command, broker: Broker) -> None:
+    broker.create_topic("committed", 1)
+    commit(broker, "committers", {("committed", 0): 3})
+    options = ("--topic", "__consumer_offsets", *FROM_THE_START, "--timeout-ms", 500)
+    formatter = ("--formatter", "org.apache.kafka.tools.consumer.OffsetsMessageFormatter")
+    rows = [
+        json.loads(line) for line in kafka("kafka-console-consumer", *options, *formatter).lines
+    ]
+    (row,) = (row for row in rows if row["key"]["data"]["group"] == "committers")
+    assert row["key"]["data"] == {"group": "committers", "topic": "committed", "partition": 0}
+    assert row["value"]["data"]["offset"] == 3
 
 
 def test_topics_by_pattern(kafka: Command, broker: Broker) -> None:

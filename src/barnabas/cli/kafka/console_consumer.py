@@ -1,11 +1,12 @@
 """kafka-console-consumer: records of a topic as lines of standard output."""
 
 import random
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from barnabas.cli.kafka.clients import client_settings, tell_renamed
 from barnabas.cli.kafka.failing import reasons_to_stderr
@@ -15,6 +16,9 @@ from barnabas.cli.work.given import JAVA_CONSUMER, given
 from barnabas.cli.work.lines import Printing, deserializer
 from barnabas.cli.work.refused import Refused
 from barnabas.cli.work.stopping import until_stopped
+
+if TYPE_CHECKING:
+    from barnabas.cli.work.internal_topics import Formatter
 
 _ENDS = ("earliest", "latest")
 _RENAMED = {
@@ -65,7 +69,7 @@ def _run(chosen: Namespace) -> int:
     return 0
 
 
-def _print(consumer: Any, chosen: Namespace, printing: Printing) -> None:
+def _print(consumer: Any, chosen: Namespace, printing: "Printing | Formatter") -> None:
     seen = 0
     sys.stdout.flush()
     out = sys.stdout.buffer
@@ -80,7 +84,9 @@ def _print(consumer: Any, chosen: Namespace, printing: Printing) -> None:
         print(f"Processed a total of {seen} messages", file=sys.stderr)
 
 
-def _is_written(out: BinaryIO, message: Any, chosen: Namespace, printing: Printing) -> bool:
+def _is_written(
+    out: BinaryIO, message: Any, chosen: Namespace, printing: "Printing | Formatter"
+) -> bool:
     try:
         out.write(printing.line(message))
     except Refused as unreadable:
@@ -134,7 +140,8 @@ def _options() -> Flat:
     options.value("--formatter-property", "name=value", formatter, action="append", default=[])
     options.value("--property", "name=value", old, action="append", default=[])
     options.value("--formatter-config", "file", "A file of such properties.", type=Path)
-    options.value("--formatter", "class", "DefaultMessageFormatter or NoOpMessageFormatter.")
+    classes = "DefaultMessageFormatter, NoOpMessageFormatter, or one for the cluster's own topics."
+    options.value("--formatter", "class", classes)
     for part in "key", "value":
         options.value(f"--{part}-deserializer", "class", f"How {part}s are read.")
     options.flag("--enable-systest-events", "Accepted, and of no effect.")
@@ -171,12 +178,17 @@ def _settings(chosen: Namespace) -> dict[str, Any]:
     return settings
 
 
-def _printing(chosen: Namespace) -> Printing:
-    formatter = (chosen.formatter or "DefaultMessageFormatter").rpartition(".")[2]
+def _printing(chosen: Namespace) -> "Printing | Formatter":
+    formatter = re.split(r"[.$]", chosen.formatter or "DefaultMessageFormatter")[-1]
     if formatter == "NoOpMessageFormatter":
         return Printing(value=False, line_separator="")
     if formatter not in ("DefaultMessageFormatter", "LoggingMessageFormatter"):
-        raise Refused(f"There is no formatter {chosen.formatter} here; see --formatter-property.")
+        from barnabas.cli.work.internal_topics import FORMATTERS
+
+        if formatter not in FORMATTERS:
+            known = "DefaultMessageFormatter", "NoOpMessageFormatter", *FORMATTERS
+            raise Refused(f"There is no formatter {formatter} here; there are {', '.join(known)}.")
+        return FORMATTERS[formatter]
     properties = given(chosen.formatter_config, [*chosen.property, *chosen.formatter_property])
     for part in "key", "value":
         if name := getattr(chosen, f"{part}_deserializer"):

@@ -77,12 +77,12 @@ def cluster_metadata(record: Record) -> tuple[str | None, str | None]:
 
 def offsets(record: Record) -> tuple[str | None, str | None]:
     """`__consumer_offsets`: members' subscriptions and assignments are messages of their own."""
-    return _coordinated(record, _group_types())
+    return _coordinated(record, group_types())
 
 
 def transactions(record: Record) -> tuple[str | None, str | None]:
     """`__transaction_state`."""
-    return _coordinated(record, _transaction_types())
+    return _coordinated(record, transaction_types())
 
 
 def share_state(record: Record) -> tuple[str | None, str | None]:
@@ -113,10 +113,10 @@ OF_TOPICS: dict[str, Decoder] = {
 """The cluster's own topics."""
 
 
-_Types = dict[int, tuple[type[Message], type[Message]]]
+Types = dict[int, tuple[type[Message], type[Message]]]
 
 
-def _coordinated(record: Record, types: _Types) -> tuple[str | None, str | None]:
+def _coordinated(record: Record, types: Types) -> tuple[str | None, str | None]:
     """A typed key, and a value of some version or a tombstone."""
     if record.key is None or len(record.key) < _INT16.size:
         return None, None
@@ -162,29 +162,29 @@ def _embedded(kind: type[Message], content: bytes) -> Any:
 
 
 @cache
-def _group_types() -> _Types:
+def group_types() -> Types:
     from barnabas.wire.messages import group_records, share_group_records, streams_group_records
 
     return _pairs((group_records, share_group_records, streams_group_records))
 
 
 @cache
-def _transaction_types() -> _Types:
+def transaction_types() -> Types:
     from barnabas.wire.messages import transaction_records
 
     return _pairs((transaction_records,))
 
 
 @cache
-def _share_types() -> _Types:
+def _share_types() -> Types:
     from barnabas.wire.messages import share_records
 
     return _pairs((share_records,))
 
 
-def _pairs(modules: Iterable[ModuleType]) -> _Types:
+def _pairs(modules: Iterable[ModuleType]) -> Types:
     """Keys and values that belong together, by the number before a key."""
-    pairs: _Types = {}
+    pairs: Types = {}
     for module in modules:
         declared = vars(module)
         for name, key in declared.items():
