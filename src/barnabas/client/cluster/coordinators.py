@@ -6,15 +6,13 @@ from enum import IntEnum
 from typing import Any
 
 from barnabas.client.cluster.metadata import BrokerInfo
-from barnabas.client.cluster.nodes import Nodes
+from barnabas.client.cluster.nodes import Ask, Nodes
 from barnabas.client.cluster.patience import Backoff, Deadline
 from barnabas.client.errors import KafkaError, KafkaException, error_in, told_by_broker
 from barnabas.client.settings import ConnectionSettings
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from barnabas.wire.schema import Message
-
-Ask = Callable[..., Coroutine[Any, Any, Any]]
 
 _MOVED = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 _PASSING = _MOVED | {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
@@ -117,13 +115,16 @@ class Coordinators:
     ) -> Any:
         """Try again, at growing distances, what fails in a way that passes."""
         backoff = Backoff(self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms)
+        error: KafkaError | None = None
         while True:
             try:
                 return await attempt()
             except KafkaException as failure:
-                error = error_in(failure)
-                if error.code() not in _PASSING and error.code() not in _LOST:
+                latest = error_in(failure)
+                if latest.code() not in _PASSING and latest.code() not in _LOST:
                     raise
+                if error is None or not deadline.passed:
+                    error = latest  # later ones say no more than that the time was over
             pause_ms = backoff.next_ms()
             if deadline.left_ms() <= pause_ms:
                 late = f"timed out; the last failure was: {error.str()}"

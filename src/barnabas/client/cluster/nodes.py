@@ -6,7 +6,7 @@ A node is known by its address. Those to begin with have no id: who lives there 
 import asyncio
 import errno
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,9 @@ from barnabas.net.counters import Counters
 from barnabas.net.peer import SocketPeer
 from barnabas.wire.peer import Answered
 from barnabas.wire.schema import Message
+
+Ask = Callable[..., Coroutine[Any, Any, Any]]
+"""`Cluster.ask`, for those who ask through it on its behalf."""
 
 _PATIENCE_MS = 1_000
 """How long one address may take to connect before the next is tried beside it."""

@@ -7,11 +7,10 @@ age.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from barnabas.client.cluster.metadata import BrokerInfo, Metadata
-from barnabas.client.cluster.nodes import Nodes
+from barnabas.client.cluster.nodes import Ask, Nodes
 from barnabas.client.cluster.patience import Backoff, Deadline
 from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
 from barnabas.client.settings import ConnectionSettings
@@ -24,8 +23,6 @@ from barnabas.wire.messages.describe_cluster import (
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 log = logging.getLogger(__name__)
-
-Ask = Callable[..., Coroutine[Any, Any, Any]]
 
 
 class Watch:
