@@ -3,6 +3,7 @@
 from typing import Any
 
 from barnabas.client.cluster import Cluster
+from barnabas.net.counters import Counters
 from barnabas.wire.apis import ApiKey, api
 
 
@@ -26,11 +27,7 @@ def of_brokers(cluster: Cluster) -> dict[str, dict[str, Any]]:
             "rxbytes": counters.bytes_in,
             "connects": counters.connects,
             "disconnects": counters.disconnects,
-            "rtt": {
-                "avg": round(counters.latency_s * 1e6 / max(1, counters.responses)),
-                "max": round(counters.latency_max_s * 1e6),
-                "cnt": counters.responses,
-            },
+            "rtt": _latency(counters),
             "throttle": {"avg": counters.throttle_ms, "cnt": counters.throttled},
             "req": {api(ApiKey(key)).name: n for key, n in counters.requests_by_api.items()},
         }
@@ -47,4 +44,17 @@ def of_traffic(brokers: dict[str, dict[str, Any]]) -> dict[str, int]:
             ("rx", "rx"),
             ("rx_bytes", "rxbytes"),
         )
+    }
+
+
+def _latency(counters: Counters) -> dict[str, int]:
+    """In microseconds; of the percentiles what is known without a histogram."""
+    average = round(counters.latency_s * 1e6 / max(1, counters.responses))
+    largest = round(counters.latency_max_s * 1e6)
+    return {
+        "avg": average,
+        "p50": average,
+        "p99": largest,
+        "max": largest,
+        "cnt": counters.responses,
     }

@@ -5,13 +5,12 @@ import math
 import time
 from typing import Any
 
+from barnabas.client.broker_statistics import of_brokers, of_traffic
 from barnabas.client.cluster import Cluster, TopicInfo
 from barnabas.client.producer._accumulator import Accumulator
 from barnabas.client.producer.sender import Sender
 from barnabas.client.producer.statistics import Statistics
 from barnabas.client.settings import ProducerSettings
-from barnabas.net.counters import Counters
-from barnabas.wire.apis import ApiKey, api
 
 
 def statistics_json(
@@ -23,28 +22,7 @@ def statistics_json(
     began_s: float,
 ) -> str:
     now_s = time.time()
-    brokers: dict[str, dict[str, Any]] = {}
-    for address, (node_id, counters) in cluster.counters.items():
-        name = f"{address}/{node_id if node_id >= 0 else 'bootstrap'}"
-        brokers[name] = {
-            "name": name,
-            "nodeid": node_id,
-            "nodename": address,
-            "source": "learned" if node_id >= 0 else "configured",
-            "state": "UP" if counters.connections else "DOWN",
-            "outbuf_cnt": 0,
-            "waitresp_cnt": counters.unanswered,
-            "tx": counters.requests,
-            "txbytes": counters.bytes_out,
-            "req_timeouts": counters.timeouts,
-            "rx": counters.responses,
-            "rxbytes": counters.bytes_in,
-            "connects": counters.connects,
-            "disconnects": counters.disconnects,
-            "rtt": _latency(counters),
-            "throttle": {"avg": counters.throttle_ms, "cnt": counters.throttled},
-            "req": {api(ApiKey(key)).name: n for key, n in counters.requests_by_api.items()},
-        }
+    brokers = of_brokers(cluster)
     known = cluster.metadata.topics
     told: dict[str, Any] = {
         "name": f"{settings.client_id}#producer-1",
@@ -60,10 +38,7 @@ def statistics_json(
         "metadata_cache_cnt": len(known),
         "txmsgs": sum(each.records for each in figures.delivered.values()),
         "txmsg_bytes": sum(each.bytes for each in figures.delivered.values()),
-        "tx": sum(each["tx"] for each in brokers.values()),
-        "tx_bytes": sum(each["txbytes"] for each in brokers.values()),
-        "rx": sum(each["rx"] for each in brokers.values()),
-        "rx_bytes": sum(each["rxbytes"] for each in brokers.values()),
+        **of_traffic(brokers),
         "brokers": brokers,
         "topics": {name: _topic(topic, figures) for name, topic in known.items()},
         "eos": {
@@ -72,19 +47,6 @@ def statistics_json(
         },
     }
     return json.dumps(told)
-
-
-def _latency(counters: Counters) -> dict[str, int]:
-    """In microseconds."""
-    average = round(counters.latency_s * 1e6 / max(1, counters.responses))
-    largest = round(counters.latency_max_s * 1e6)
-    return {
-        "avg": average,
-        "p50": average,
-        "p99": largest,
-        "max": largest,
-        "cnt": counters.responses,
-    }
 
 
 def _topic(topic: TopicInfo, figures: Statistics) -> dict[str, Any]:
