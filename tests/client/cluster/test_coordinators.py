@@ -111,6 +111,21 @@ async def test_an_error_that_is_not_about_the_coordinator_is_the_callers() -> No
 
 
 @on_a_loop
+async def test_who_does_not_say_where_it_is_is_asked_again() -> None:
+    broker = ScriptedBroker(beating())
+    asked: list[Any] = []
+
+    def silent_at_first(request: Any) -> Any:
+        asked.append(request)
+        return broker._coordinator(request) if len(asked) > 2 else None
+
+    async with a_cluster(broker, request_timeout_ms=50) as cluster:
+        broker.answers[ApiKey.FIND_COORDINATOR] = silent_at_first
+        assert (await beat(cluster, Deadline.after(10_000))).error_code == 0
+        assert len(asked) == 3
+
+
+@on_a_loop
 async def test_after_the_deadline_it_is_told_what_was_last_wrong() -> None:
     broker = ScriptedBroker(beating(0, *[ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 1000))
     async with a_cluster(broker) as cluster:

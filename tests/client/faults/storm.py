@@ -67,10 +67,9 @@ class Storm:
         seed: int,
         apis: Mapping[str, tuple[str, ...]],
         *,
-        often: float = 0.3,
         troubles: int = 8,
     ) -> None:
-        self.seed = seed
+        often = random.Random(seed).choice((0.1, 0.3, 0.6))
         for name, errors in apis.items():
             befalls = _Befalling(random.Random(f"{seed} {name}"), often, troubles)
             faults = broker.faults

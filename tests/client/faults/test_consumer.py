@@ -52,7 +52,7 @@ def test_offsets_of_an_open_transaction_are_waited_for(broker: Broker) -> None:
     broker.create_topic("unstable")
     put(broker, "unstable", b"1")
     with (
-        broker.faults.fail("OffsetFetch", "UNSTABLE_OFFSET_COMMIT", times=60),
+        broker.faults.fail("OffsetFetch", "UNSTABLE_OFFSET_COMMIT", times=20),
         a_consumer(broker, "unstable") as consumer,
     ):
         consumer.subscribe(["unstable"])

@@ -28,7 +28,7 @@ def test_transactions_are_whole_or_not_at_all(broker: Broker, seed: int) -> None
     dice = random.Random(seed)
     topic = f"transacted-{seed}"
     broker.create_topic(topic, PARTITIONS)
-    Storm(broker, seed, TRANSACTING, often=0.2, troubles=6)
+    Storm(broker, seed, TRANSACTING, troubles=6)
     producer = a_producer(broker, topic)
     insist(producer.init_transactions, DEADLINE_S)
     group = ConsumerGroupMetadata(topic)

@@ -19,6 +19,7 @@ _PASSING = _MOVED | {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 _LOST = frozenset(
     {
         KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
         KafkaError._TIMED_OUT,
         KafkaError._RESOLVE,
         KafkaError._UNKNOWN_BROKER,
@@ -97,7 +98,7 @@ class Coordinators:
     async def _find(self, kind: Coordinator, key: str, deadline: Deadline) -> int:
         # Up to version 3 a request has one key and no list of them, from 4 on the list alone.
         several = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
-        timeout_ms = deadline.left_ms()
+        timeout_ms = min(deadline.left_ms(), self._settings.request_timeout_ms)
         try:
             response = await self._ask(several, timeout_ms=timeout_ms)
         except KafkaException as failure:
