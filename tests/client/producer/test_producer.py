@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 
 from barnabas.client.cluster import Deadline
+from barnabas.client.consumer import Consumer
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.producer import Producer
 from barnabas.client.producer._partitioners import murmur2
-from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
+from barnabas.client.values import OFFSET_INVALID, ConsumerGroupMetadata, TopicPartition
 from barnabas.testing import Broker
 
 
@@ -423,3 +424,31 @@ def test_records_outlive_a_restart_of_the_broker_once_each_and_in_order() -> Non
     assert {error for error, _ in told} == {None}
     assert [message.value() for _, message in told] == [b"%d" % i for i in range(3000)]
     assert [message.offset() for _, message in told] == list(range(3000))
+
+
+def test_a_wait_is_a_number_of_seconds(make: Callable[..., Producer]) -> None:
+    producer = make()
+    for wait in (producer.poll, producer.flush):
+        with pytest.raises(TypeError):
+            wait(None)  # type: ignore[arg-type]
+
+
+def test_a_partition_that_was_not_read_has_no_offset_in_a_transaction(
+    broker: Broker, make: Callable[..., Producer]
+) -> None:
+    group = ConsumerGroupMetadata("readers of something")
+    producer = make(transactional_id="reads little")
+    producer.init_transactions(10)
+    for offset in (3, OFFSET_INVALID):
+        producer.begin_transaction()
+        producer.send_offsets_to_transaction([TopicPartition("t", 0, offset)], group, 10)
+        producer.commit_transaction(10)
+    settings = {"bootstrap.servers": broker.bootstrap_servers, "group.id": group.group_id}
+    with Consumer(settings) as consumer:
+        assert consumer.committed([TopicPartition("t", 0)], 10)[0].offset == 3
+
+
+def test_offsets_are_sent_for_a_group(make: Callable[..., Producer]) -> None:
+    producer = make(transactional_id="for nobody")
+    with pytest.raises(TypeError, match="ConsumerGroupMetadata"):
+        producer.send_offsets_to_transaction([], None)  # type: ignore[arg-type]

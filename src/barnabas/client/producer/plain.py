@@ -371,5 +371,7 @@ def _end(thread: LoopThread, core: ProducerCore) -> None:
         ended.add_done_callback(lambda _: thread.release())
 
 
-def _deadline(timeout: float | None) -> float | None:
-    return None if timeout is None or timeout < 0 else time.monotonic() + timeout
+def _deadline(timeout: float) -> float | None:
+    if not isinstance(timeout, int | float):
+        raise TypeError(f"must be real number, not {type(timeout).__name__}")
+    return None if timeout < 0 else time.monotonic() + timeout

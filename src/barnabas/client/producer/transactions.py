@@ -77,8 +77,11 @@ class Transactions:
     async def send_offsets(
         self, offsets: Sequence[TopicPartition], group: ConsumerGroupMetadata, deadline: Deadline
     ) -> None:
-        """Make a group's offsets part of the transaction."""
+        """Make a group's offsets part of the transaction; where nothing was read there is none."""
+        if not isinstance(group, ConsumerGroupMetadata):
+            raise TypeError(f"expected ConsumerGroupMetadata, not {type(group).__name__}")
         self._it.require("send_offsets_to_transaction")
+        offsets = [each for each in offsets if each.offset >= 0]
         if not offsets:
             return
         identity = self._core.sender.identity
