@@ -465,3 +465,16 @@ def test_closing_ends_a_poll_in_another_thread(topic: str, make: MakeConsumer) -
         consumer.close()
         with pytest.raises(RuntimeError, match="closed"):
             polling.result(10)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "wrong"), [("range", "incremental_assign"), ("cooperative-sticky", "assign")]
+)
+def test_a_callback_takes_partitions_as_the_group_gives_them(
+    topic: str, make: MakeConsumer, strategy: str, wrong: str
+) -> None:
+    consumer = make(partition_assignment_strategy=strategy)
+    consumer.subscribe([topic], on_assign=lambda it, partitions: getattr(it, wrong)(partitions))
+    with pytest.raises(KafkaException, match="_STATE"):
+        consumer.poll(30)
+    assert len(consumer.assignment()) == 2, "it is assigned what it has not taken itself"

@@ -125,6 +125,7 @@ class Core:
 
     async def assign(self, partitions: Sequence[TopicPartition]) -> None:
         """Read these and nothing else."""
+        self._require_suits(Change.ASSIGNED, incremental=False)
         kept = {(each.topic, each.partition) for each in partitions}
         await self.remove([key for key in self.assignment if key not in kept])
         self._applied()
@@ -133,11 +134,13 @@ class Core:
         self._start()
 
     async def unassign(self) -> None:
+        self._require_suits(Change.REVOKED, incremental=False)
         await self.remove(list(self.assignment))
         self._applied()
 
     def incremental_assign(self, partitions: Sequence[TopicPartition]) -> None:
         """Read these besides."""
+        self._require_suits(Change.ASSIGNED, incremental=True)
         for each in partitions:
             if (each.topic, each.partition) in self.assignment:
                 named = f"{each.topic} [{each.partition}]"
@@ -148,6 +151,7 @@ class Core:
         self._start()
 
     async def incremental_unassign(self, partitions: Sequence[TopicPartition]) -> None:
+        self._require_suits(Change.REVOKED, incremental=True)
         for each in partitions:
             if (each.topic, each.partition) not in self.assignment:
                 fail(
@@ -211,6 +215,14 @@ class Core:
         self._positions.settle()
         self._fetcher.plan()
         self.commits.start()
+
+    def _require_suits(self, change: Change, *, incremental: bool) -> None:
+        """A callback that is given all partitions, or some, has to take them as such."""
+        asked = self.rebalance
+        if asked is not None and asked.change is change and asked.is_incremental != incremental:
+            calls = "incremental_assign() and incremental_unassign()"
+            calls = calls if asked.is_incremental else "assign() and unassign()"
+            fail(KafkaError._STATE, f"the group rebalances by {calls}")
 
     def _applied(self) -> None:
         if self.rebalance is not None:

@@ -69,6 +69,10 @@ class Queries:
             fail(KafkaError._UNKNOWN_GROUP, "committed() needs a group.id")
         keys = [(each.topic, each.partition) for each in partitions]
         found = await self._group.committed(keys, deadline=Deadline.after(timeout_ms))
+        for each in found.values():
+            if each.error is not None and each.error.retriable():
+                reason = f"{each.topic} [{each.partition}]: {each.error.str()}"
+                fail(KafkaError._TIMED_OUT, f"committed() was not answered in time: {reason}")
         return [found[key] for key in keys]
 
     async def watermarks(self, place: TopicPartition, timeout_ms: int) -> tuple[int, int]:
