@@ -326,7 +326,6 @@ def test_a_wrong_value_says_name_value_and_what_is_allowed(
         {"acks": "all", "request.required.acks": 1},
         {"bootstrap.servers": "a:1", "metadata.broker.list": "b:1"},
         {"buffer.memory": 1024, "queue.buffering.max.kbytes": 2},
-        {"sasl.password": "one", "sasl.jaas.config": 'x.PlainLoginModule required password="two";'},
         {"linger.ms": 5, "default.topic.config": {"queue.buffering.max.ms": 6}},
     ],
 )

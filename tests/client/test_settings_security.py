@@ -91,7 +91,7 @@ def test_javas_pem_texts() -> None:
 def test_a_binary_store_is_an_error_that_says_how_to_convert_it(
     store: str, kind: dict[str, str], commands: tuple[str, ...]
 ) -> None:
-    conf = {f"ssl.{store}.location": "store.bin"}
+    conf = {"security.protocol": "SSL", f"ssl.{store}.location": "store.bin"}
     conf |= {f"ssl.{store}.{name}": value for name, value in kind.items()}
     with pytest.raises(KafkaException) as raised:
         security(conf)
@@ -120,7 +120,35 @@ def test_a_jaas_line_has_user_and_password(line: str) -> None:
 
 def test_a_jaas_line_of_another_kind_says_what_is_understood() -> None:
     with pytest.raises(KafkaException, match="PlainLoginModule or ScramLoginModule"):
-        security({"sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;"})
+        security(
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;",
+            }
+        )
+
+
+def test_two_passwords_are_an_error_that_names_both_settings() -> None:
+    with pytest.raises(KafkaException, match=r'"sasl.password" and "sasl.jaas.config"'):
+        security(
+            {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.password": "one",
+                "sasl.jaas.config": f'{PLAIN} required password="two";',
+            }
+        )
+
+
+def test_stores_and_logins_that_the_protocol_does_not_use_are_not_looked_at() -> None:
+    told = security(
+        {
+            "security.protocol": "PLAINTEXT",
+            "ssl.truststore.location": "truststore.jks",
+            "ssl.keystore.location": "keystore.jks",
+            "sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;",
+        }
+    )
+    assert (told.ca_location, told.certificate_location, told.username) == (None, None, None)
 
 
 @pytest.mark.parametrize(

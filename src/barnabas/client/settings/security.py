@@ -19,9 +19,15 @@ from barnabas.net.sasl import MECHANISMS
 def resolve(
     given: Mapping[str, Any], fields: Mapping[str, Any], told: Mapping[str, Any]
 ) -> Security:
-    """`fields` are those that names told one by one; `given` has Java's stores as well."""
+    """`fields` are those that names told one by one; `given` has Java's stores as well.
+
+    What a protocol does not use is not looked at, as in Java: files are often shared.
+    """
     own = dict(fields)
-    for field, value in (*_truststore(given), *_keystore(given), *_login(given)):
+    protocol = own.get("protocol", Security().protocol)
+    stores = (*_truststore(given), *_keystore(given)) if protocol.endswith("SSL") else ()
+    login = _login(given) if protocol.startswith("SASL_") else ()
+    for field, value in (*stores, *login):
         if own.setdefault(field, value) != value:
             fail(KafkaError._INVALID_ARG, _TOLD_TWICE[field])
     own["oauth_cb"] = told.get("oauth_cb") or _tokens(given)
