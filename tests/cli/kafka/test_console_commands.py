@@ -90,9 +90,7 @@ def test_settings_of_java_alone_are_passed_over(typed: Typed, tmp_path: Path) ->
     )
     said = typed(b"x\n", "--topic", "plain", "--command-config", file)
     assert said.status == 0
-    assert said.err == (
-        "WARN These configurations '[schema.registry.url]' were supplied but are not used yet.\n"
-    )
+    assert said.err == ('WARN No such configuration property: "schema.registry.url"\n')
 
 
 def test_a_group_goes_on_where_it_was(kafka: Command, broker: Broker) -> None:

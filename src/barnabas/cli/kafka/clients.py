@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from barnabas.cli.kafka.unknown_settings import pass_over_unknown
 from barnabas.cli.work.given import given
 
 if TYPE_CHECKING:
@@ -27,19 +28,8 @@ def client_settings(
     file: Path | str | None, pairs: Iterable[str], defaults: Mapping[str, str]
 ) -> dict[str, Any]:
     """Of a client: the defaults, what the file says, and what the pairs say."""
-    from barnabas.client.settings.reading import worlds
-
-    settings = given(file, pairs, defaults)
-    unknown = [name for name in settings if not worlds(name)]
-    if unknown:
-        names = ", ".join(unknown)
-        told = f"WARN These configurations '[{names}]' were supplied but are not used yet."
-        print(told, file=sys.stderr)
-    known = {
-        name: value
-        for name, value in settings.items()
-        if name not in unknown and name not in _SERIALIZERS
-    }
+    settings = pass_over_unknown(given(file, pairs, defaults))
+    known = {name: value for name, value in settings.items() if name not in _SERIALIZERS}
     return {**known, "error_cb": tell_once()}
 
 

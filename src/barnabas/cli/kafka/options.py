@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from barnabas import __version__
+from barnabas.cli.kafka.unknown_settings import pass_over_unknown
 from barnabas.cli.work.connection import Connection, read_properties
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def connect(chosen: Namespace) -> Connection:
     return Connection(
         servers=chosen.bootstrap_server,
         controllers=getattr(chosen, "bootstrap_controller", None),
-        settings=read_properties(file) if file else {},
+        settings=pass_over_unknown(read_properties(file)) if file else {},
     )
 
 
