@@ -17,7 +17,10 @@ except ImportError:
 
 if cython.compiled:
     from cython.cimports.barnabas.client._message import Message
+    from cython.cimports.barnabas.client._ready import Ready
     from cython.cimports.barnabas.client.consumer._cursor import Cursor
+else:
+    from barnabas.client._ready import Ready
 
 COMPILED: bool = cython.compiled
 
@@ -106,24 +109,3 @@ class AioTap(Tap):
 
     def _next(self) -> object:
         raise NotImplementedError
-
-
-@cython.final
-@cython.freelist(8)
-@cython.cclass
-class Ready:
-    """An awaitable that gives what is there already."""
-
-    result: object
-
-    def __init__(self, result: object) -> None:
-        self.result = result
-
-    def __await__(self) -> object:
-        return self
-
-    def __iter__(self) -> object:
-        return self
-
-    def __next__(self) -> object:
-        raise StopIteration(self.result)

@@ -1,5 +1,5 @@
 from collections.abc import Awaitable
-from typing import Any, Self
+from typing import Self
 
 from barnabas.client._message import Message
 from barnabas.client.consumer._cursor import Cursor
@@ -23,6 +23,3 @@ class AioTap(Tap):
     def __anext__(self) -> Awaitable[Message]: ...
     def _poll(self, timeout: float) -> Awaitable[Message | None]: ...
     def _next(self) -> Awaitable[Message]: ...
-
-class Ready:
-    def __init__(self, result: Any) -> None: ...

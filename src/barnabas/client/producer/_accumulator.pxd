@@ -14,6 +14,7 @@ cdef class Accumulator:
     cdef list unknown  # topics with waiting records that the loop has not heard of
     cdef Py_ssize_t records  # produced and not yet let go: delivered, and reported if wanted
     cdef Py_ssize_t size
+    cdef Py_ssize_t waiting  # records of topics that are not known
     cdef Py_ssize_t largest_records
     cdef Py_ssize_t largest_bytes
     cdef Py_ssize_t largest_record

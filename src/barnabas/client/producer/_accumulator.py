@@ -62,7 +62,7 @@ class Accumulator:
         self.wake = wake
         self.topics = {}
         self.busy = []
-        self.records = self.size = 0
+        self.records = self.size = self.waiting = 0
         self.largest_records = largest_records
         self.largest_bytes = largest_bytes
         self.largest_record = largest_record
@@ -186,6 +186,7 @@ class Accumulator:
             topic.waiting_bytes += body
             self.records += 1
             self.size += body
+            self.waiting += 1
             return self._ring(len(topic.waiting) == 1)
         queue: Queue
         if partition >= 0:
@@ -459,6 +460,7 @@ class Accumulator:
     @cython.cfunc
     def _forget_waiting(self, topic: Topic) -> cython.int:
         self.records -= len(topic.waiting)
+        self.waiting -= len(topic.waiting)
         self.size -= topic.waiting_bytes
         topic.waiting = []
         topic.waiting_bytes = 0

@@ -22,10 +22,8 @@ except ImportError:
 
 if cython.compiled:
     from cython.cimports.barnabas.client._message import Message, make
-    from cython.cimports.barnabas.client.producer._accumulator import Accumulator
 else:
     from barnabas.client._message import Message, make
-    from barnabas.client.producer._accumulator import Accumulator
 
 COMPILED: bool = cython.compiled
 
@@ -34,13 +32,7 @@ _CREATE_TIME = cython.declare(cython.Py_ssize_t, 1)
 
 @cython.cclass
 class Intake:
-    """Takes records in, until it is closed."""
-
-    accumulator: Accumulator
-    on_delivery: object  # for records that bring no callback
-    intercept: object
-    make_room: object
-    refusal: object
+    """Takes records in, until it is closed. The fields are in `_intake.pxd`."""
 
     def __init__(
         self,
@@ -72,10 +64,24 @@ class Intake:
         `on_delivery` (or `callback`) is called with an error or None and the Message, inside a
         later `poll` or `flush`. BufferError: too much is waiting already; poll and try again.
         """
-        if self.refusal is not None:
-            raise self.refusal
         if callback is None:
             callback = on_delivery if on_delivery is not None else self.on_delivery
+        self.take(topic, value, key, partition, callback, timestamp, headers)
+
+    @cython.cfunc
+    def take(
+        self,
+        topic: object,
+        value: object,
+        key: object,
+        partition: cython.int,
+        callback: object,
+        timestamp: cython.longlong,
+        headers: object,
+    ) -> object:
+        """One record goes to its batch, or to wait for its topic to be known."""
+        if self.refusal is not None:
+            raise self.refusal
         if self.intercept is not None:
             topic, value, key, partition, timestamp, headers, callback = self.intercept(
                 topic, value, key, partition, timestamp, headers, callback
@@ -103,7 +109,7 @@ class Intake:
                 raise
             self.make_room(
                 partial(
-                    self.accumulator.append,
+                    self._append,
                     topic,
                     partition,
                     known,
@@ -128,6 +134,21 @@ class Intake:
                     KafkaError._UNKNOWN_PARTITION, f"Topic {topic} has no partition {partition}."
                 )
             ) from None
+        return None
+
+    def _append(
+        self,
+        topic: object,
+        partition: cython.int,
+        key: object,
+        value: object,
+        timestamp: cython.longlong,
+        headers: object,
+        callback: object,
+        message: object,
+    ) -> None:
+        """What `make_room` attempts."""
+        self.accumulator.append(topic, partition, key, value, timestamp, headers, callback, message)
 
     def check(self) -> None:
         """Raise what `produce` would raise now before it looks at a record."""
@@ -137,33 +158,6 @@ class Intake:
     def refuse(self, failure: object) -> None:
         """Raise this instead of taking records, from now on; None takes them again."""
         self.refusal = failure
-
-
-# Without the collector, which would look at each of a hundred thousand: the future that it holds
-# does not refer back to it.
-@cython.no_gc
-@cython.freelist(512)
-@cython.cclass
-class Delivery:
-    """A delivery report that settles a future, and then calls back if that is wanted."""
-
-    future: object
-    callback: object
-
-    def __init__(self, future: object, callback: object) -> None:
-        self.future = future
-        self.callback = callback
-
-    def __call__(self, error: object, message: object) -> None:
-        if not self.future.done():
-            if error is None:
-                self.future.set_result(message)
-            else:
-                self.future.set_exception(KafkaException(error))
-                if self.callback is not None:
-                    self.future.exception()  # it is told: nobody has to ask for it
-        if self.callback is not None:
-            self.callback(error, message)
 
 
 @cython.cfunc

@@ -1,9 +1,6 @@
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from barnabas.client._message import Message
-from barnabas.client.errors import KafkaError
 from barnabas.client.producer._accumulator import Accumulator
 from barnabas.client.producer.outbox import OnDelivery
 
@@ -33,7 +30,3 @@ class Intake:
     ) -> None: ...
     def check(self) -> None: ...
     def refuse(self, failure: BaseException | None) -> None: ...
-
-class Delivery:
-    def __init__(self, future: asyncio.Future[Message], callback: OnDelivery | None) -> None: ...
-    def __call__(self, error: KafkaError | None, message: Message) -> None: ...

@@ -7,14 +7,13 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from barnabas.client._message import Message
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
 from barnabas.client.metrics import Metrics
 from barnabas.client.producer import making
-from barnabas.client.producer._intake import Delivery, Intake
+from barnabas.client.producer._delivery import AioIntake, Delivery
 from barnabas.client.producer.core import Facade, ProducerCore
-from barnabas.client.producer.outbox import OnDelivery, Outbox
+from barnabas.client.producer.outbox import Outbox
 from barnabas.client.settings import producer_settings
 from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
 
@@ -28,7 +27,7 @@ _FOREVER = -1
 _FOREVER_MS = 10**9
 
 
-class AioProducer:
+class AioProducer(AioIntake):
     """Made on a running loop, which it stays on.
 
     async with AioProducer({"bootstrap.servers": "localhost:9092"}) as producer:
@@ -43,46 +42,19 @@ class AioProducer:
         self._settings = settings
         self._loop = asyncio.get_running_loop()
         self._accumulator = making.accumulator(settings, self._wake)
-        self._intake = Intake(self._accumulator, None, making.interception(settings))
-        self._on_delivery = _called(settings.on_delivery)
+        super().__init__(
+            self._loop,
+            self._accumulator,
+            None if settings.on_delivery is None else self._called(settings.on_delivery),
+            making.interception(settings),
+        )
         self._outbox = Outbox(self._accumulator, self._ring)
         self._is_serving = False
-        self._is_due = False  # batches are ready
+        self._started: set[asyncio.Task[Any]] = set()  # of callbacks
         self._changed = asyncio.Event()  # something was delivered
         self._is_closed = False
-        facade = Facade(self._outbox, self._tell, self._intake.refuse)
+        facade = Facade(self._outbox, self._tell, self.refuse)
         self._core = ProducerCore(settings, self._accumulator, facade)
-
-    async def produce(
-        self,
-        topic: str,
-        value: str | bytes | None = None,
-        key: str | bytes | None = None,
-        partition: int = -1,
-        callback: OnDelivery | None = None,
-        on_delivery: OnDelivery | None = None,
-        timestamp: int = 0,
-        headers: Any = None,
-    ) -> "asyncio.Future[Message]":
-        """Send a record, some time soon. Waits only for room in the buffer.
-
-        The future is the delivery: the Message, or KafkaException. It need not be awaited if
-        there is a callback.
-        """
-        delivery = self._loop.create_future()
-        callback = callback or on_delivery
-        callback = _called(callback) if callback is not None else self._on_delivery
-        settle = Delivery(delivery, callback)
-        try:
-            self._intake.produce(topic, value, key, partition, settle, None, timestamp, headers)
-        except BufferError:
-            attempt = partial(
-                self._intake.produce, topic, value, key, partition, settle, None, timestamp, headers
-            )
-            await self._in_time(attempt, self._settings.max_block_ms)
-        if self._is_due:
-            await asyncio.sleep(0)  # whoever only produces has to let it be sent, too
-        return delivery
 
     async def produce_arrow(
         self, topic: str, rows: "pa.RecordBatch | pa.Table", on_delivery: "OnRows | None" = None
@@ -91,12 +63,14 @@ class AioProducer:
         from barnabas.client.producer.rows import Rows
 
         self._require_open()
-        self._intake.check()
+        self.check()
         if not self._accumulator.partition_count(topic):
             deadline = Deadline.after(min(self._settings.delivery_timeout_ms, 60_000))
             await self._core.known(topic, deadline)
         encoder = Rows(self._settings, self._accumulator, topic)
-        for batch in encoder.batches(rows, _called(on_delivery)):
+        for batch in encoder.batches(
+            rows, None if on_delivery is None else self._called(on_delivery)
+        ):
             attempt = partial(self._accumulator.append_encoded, topic, batch.place[1], batch)
             await self._in_time(attempt, self._settings.delivery_timeout_ms)
             await asyncio.sleep(0)  # encoding takes its time, and others want theirs
@@ -208,7 +182,7 @@ class AioProducer:
         """Flush, and hang up. Nothing can be produced afterwards."""
         if self._is_closed:
             return True
-        self._intake.refuse(RuntimeError("Producer has been closed"))
+        self.refuse(RuntimeError("Producer has been closed"))
         try:
             left = await self.flush(timeout)
         finally:
@@ -227,12 +201,20 @@ class AioProducer:
     ) -> None:
         await self.close()
 
+    async def _wait_for_room(self, delivery: Delivery, *record: Any) -> Delivery:
+        await self._in_time(partial(self.retry, delivery, *record), self._settings.max_block_ms)
+        return delivery
+
+    async def _give_way(self, delivery: Delivery) -> Delivery:
+        await asyncio.sleep(0)
+        return delivery
+
     def _wake(self) -> None:
-        self._is_due = True
+        self.is_due = True
         self._loop.call_soon(self._step)
 
     def _step(self) -> None:
-        self._is_due = False
+        self.is_due = False
         self._core.step()
 
     def _ring(self) -> None:
@@ -253,9 +235,8 @@ class AioProducer:
         self._changed.set()
 
     def _tell(self, error: KafkaError) -> None:
-        callback = _called(self._settings.error_cb)
-        if callback is not None:
-            self._outbox.put(lambda: callback(error))
+        if self._settings.error_cb is not None:
+            self._outbox.put(partial(self._called(self._settings.error_cb), error))
 
     async def _in_time(self, attempt: Callable[[], object], timeout_ms: int | None) -> None:
         """Try until there is room; BufferError if the time is over. None waits for ever."""
@@ -274,23 +255,21 @@ class AioProducer:
             except TimeoutError:
                 continue
 
+    def _called(self, callback: Callable[..., Any]) -> Callable[..., Any]:
+        """A callback that may be a coroutine function, as one to be called."""
+        if not inspect.iscoroutinefunction(callback):
+            return callback
+
+        def start(*arguments: Any) -> None:
+            task = self._loop.create_task(callback(*arguments))
+            self._started.add(task)
+            task.add_done_callback(self._started.discard)
+
+        return start
+
     def _require_open(self) -> None:
         if self._is_closed:
             raise RuntimeError("Producer has been closed")
-
-
-def _called(callback: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    """A callback that may be a coroutine function, as one to be called."""
-    if callback is None or not inspect.iscoroutinefunction(callback):
-        return callback
-    tasks: set[asyncio.Task[Any]] = set()
-
-    def start(*arguments: Any) -> None:
-        task = asyncio.get_running_loop().create_task(callback(*arguments))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-
-    return start
 
 
 def _deadline(timeout: float) -> Deadline:
