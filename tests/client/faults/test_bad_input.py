@@ -1,0 +1,141 @@
+"""What a person is told who has given a client something wrong."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from barnabas import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    SerializingProducer,
+    TopicPartition,
+)
+from barnabas.error import ValueSerializationError
+from barnabas.testing import Broker
+
+NOBODY = "127.0.0.1:1"
+
+
+def delivered(broker: Broker, topic: str, value: bytes, **more: Any) -> tuple[str, str]:
+    """The name and the words of the error that a record's delivery ends with."""
+    told: list[KafkaError | None] = []
+
+    def report(error: KafkaError | None, _: Message) -> None:
+        told.append(error)
+
+    names = {"bootstrap.servers": broker.bootstrap_servers, "message.timeout.ms": 9_000}
+    with Producer(names) as producer:
+        producer.produce(topic, value, on_delivery=report, **more)
+        assert producer.flush(10) == 0
+    (error,) = told
+    assert error is not None
+    return error.name(), error.str()
+
+
+def polled(broker: Broker, place: TopicPartition) -> KafkaError:
+    names = {"group.id": "g", "auto.offset.reset": "error"}
+    with Consumer({"bootstrap.servers": broker.bootstrap_servers, **names}) as consumer:
+        consumer.assign([place])
+        message = consumer.poll(10)
+    assert message is not None
+    error = message.error()
+    assert error is not None
+    return error
+
+
+@pytest.mark.parametrize("client", [Producer, Consumer])
+def test_an_address_where_nobody_listens_is_named_with_the_reason(client: Any) -> None:
+    it = client({"bootstrap.servers": NOBODY, "group.id": "g"})
+    with pytest.raises(KafkaException, match=f"{NOBODY}: Connection refused"):
+        it.list_topics(timeout=0.3)
+    it.close()
+
+
+def test_error_cb_hears_who_is_down_and_that_everybody_is() -> None:
+    told: list[KafkaError] = []
+    producer = Producer({"bootstrap.servers": NOBODY}, error_cb=told.append)
+    producer.produce("t", b"x")
+    while len(told) < 2:
+        assert producer.poll(10)
+    assert told[0] == KafkaError._TRANSPORT
+    assert f"{NOBODY}: Connection refused" in told[0].str()
+    assert told[1] == KafkaError._ALL_BROKERS_DOWN
+    producer.close(0)
+
+
+def test_records_that_cannot_be_delivered_say_why(broker: Broker) -> None:
+    broker.create_topic("narrow", 2, {"max.message.bytes": 5_000})
+    assert delivered(broker, "narrow", b"x", partition=7) == (
+        "_UNKNOWN_PARTITION",
+        "narrow has no such partition",
+    )
+    name, words = delivered(broker, "narrow", bytes(20_000))
+    assert name == "MSG_SIZE_TOO_LARGE"
+    assert "5000" in words
+    assert delivered(broker, "no/name", b"x")[0] == "TOPIC_EXCEPTION"
+
+
+def test_a_record_that_is_larger_than_a_request_is_refused_at_once(broker: Broker) -> None:
+    with (
+        Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer,
+        pytest.raises(KafkaException, match=r"2000000 bytes .* message.max.bytes") as caught,
+    ):
+        producer.produce("t", bytes(2_000_000))
+    assert caught.value.args[0] == KafkaError.MSG_SIZE_TOO_LARGE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("t", 5), "not int"),
+        ((None, b""), "NoneType"),
+        (("t", b"", 1.5), "not float"),
+        (("t", b"", None, "first"), "int"),
+    ],
+)
+def test_arguments_of_the_wrong_type_are_named(arguments: tuple[Any, ...], words: str) -> None:
+    producer = Producer({"bootstrap.servers": NOBODY})
+    with pytest.raises(TypeError, match=words):
+        producer.produce(*arguments)
+    assert len(producer) == 0
+    producer.close(0)
+
+
+def test_a_serializer_that_raises_sends_nothing() -> None:
+    def fails(value: object, _: object) -> bytes:
+        raise ValueError(f"{value} is no order")
+
+    producer = SerializingProducer({"bootstrap.servers": NOBODY, "value.serializer": fails})
+    with pytest.raises(ValueSerializationError, match="7 is no order"):
+        producer.produce("t", value=7)
+    assert len(producer) == 0
+
+
+def test_an_offset_that_is_not_there_is_told_if_nothing_else_is_to_be_read(broker: Broker) -> None:
+    broker.create_topic("short-one")
+    error = polled(broker, TopicPartition("short-one", 0, 1000))
+    assert error == KafkaError._AUTO_OFFSET_RESET
+    assert "offset 1000" in error.str()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda consumer: consumer.subscribe("t"), "list of topic"),
+        (lambda consumer: consumer.subscribe(["^("]), "regular expression"),
+        (lambda consumer: consumer.assign(["t"]), "TopicPartition"),
+        (lambda consumer: consumer.seek(TopicPartition("t", 0, 3)), "not assigned"),
+        (lambda consumer: consumer.commit(asynchronous=False), "no offset"),
+    ],
+    ids=["subscribe", "pattern", "assign", "seek", "commit"],
+)
+def test_calls_that_make_no_sense_say_so(call: Callable[[Consumer], object], words: str) -> None:
+    with (
+        Consumer({"bootstrap.servers": NOBODY, "group.id": "g"}) as consumer,
+        pytest.raises((TypeError, KafkaException), match=words),
+    ):
+        call(consumer)
