@@ -219,6 +219,35 @@ async def test_a_hint_of_the_new_leader_is_followed_before_metadata_tells(scene:
 
 
 @stepped({0: 1})
+async def test_a_hint_that_tells_nothing_new_is_no_reason_to_ask_again_at_once(
+    scene: Scene,
+) -> None:
+    scene.fetcher.plan()
+    hint = LeaderIdAndEpoch(leader_id=1, leader_epoch=5)
+    scene.brokers.answer(failed(0, ErrorCode.NOT_LEADER_OR_FOLLOWER, current_leader=hint))
+    assert scene.brokers.asked == []
+    await until(lambda: scene.brokers.asked)
+
+
+@stepped(dict.fromkeys(range(100), 1))
+async def test_many_that_wait_are_planned_for_together(scene: Scene) -> None:
+    plans = 0
+    plan = scene.fetcher.plan
+
+    def count() -> None:
+        nonlocal plans
+        plans += 1
+        plan()
+
+    scene.fetcher.plan = count  # type: ignore[method-assign]
+    count()
+    refused = [failed(index, ErrorCode.NOT_LEADER_OR_FOLLOWER) for index in range(100)]
+    scene.brokers.answer(*refused)
+    await until(lambda: len(scene.brokers.asked) == 1)
+    assert plans < 10
+
+
+@stepped({0: 1})
 async def test_without_a_hint_metadata_is_asked_for_and_the_fetch_tried_again(scene: Scene) -> None:
     scene.fetcher.plan()
     scene.brokers.answer(failed(0, ErrorCode.NOT_LEADER_OR_FOLLOWER))
@@ -282,6 +311,7 @@ async def test_the_end_is_told_once_each_time_it_is_reached(scene: Scene) -> Non
     found = list(iter(scene.inbox.next, None))
     assert [each.error() for each in found] == [None, None, None, KafkaError._PARTITION_EOF]
     assert found[-1].offset() == 3
+    assert found[-1], "a message that is false is taken for none"
 
 
 @stepped({0: 1}, enable_partition_eof=True)

@@ -296,6 +296,7 @@ class Cursor:
             progress.topic,
             progress.partition,
             max(self.batch_end_offset - 1, 0),
+            value=str(error).encode(),
             error=KafkaError(KafkaError._BAD_MSG, str(error)),
         )
 

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.client._message import Message
 from barnabas.client.consumer._cursor import Cursor
 from barnabas.client.consumer._tap import Tap
-from barnabas.client.consumer.inbox import Inbox, Notice
+from barnabas.client.consumer.inbox import Inbox, Notice, message_of
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.wire.errors import KafkaError as WireError
 from barnabas.wire.records.arrow import Sizes, measure, runs_to_arrow
@@ -46,7 +45,7 @@ class Gathering:
                         return
             except WireError as error:
                 broken = KafkaError(KafkaError._BAD_MSG, str(error))
-                self._fail(Notice(Message(error=broken)))
+                self._fail(Notice(message_of(broken)))
             notice = self._inbox.advance()
             if notice is not None:
                 self._fail(notice)

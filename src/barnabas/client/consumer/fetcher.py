@@ -7,13 +7,13 @@ last one brought is looked at, so that the line is never idle while there is roo
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Container, Mapping
 
-from barnabas.client._message import Message
 from barnabas.client.cluster import Backoff, Cluster
 from barnabas.client.consumer._cursor import Cursor, scan
 from barnabas.client.consumer.assigned import Assigned
-from barnabas.client.consumer.inbox import Inbox, Notice
+from barnabas.client.consumer.inbox import Inbox, Notice, message_of
 from barnabas.client.consumer.session import FetchSession, Want
 from barnabas.client.errors import KafkaError, told_by_broker
 from barnabas.client.settings import ConsumerSettings
@@ -27,6 +27,8 @@ LANES = ("fetch", "fetch-2", "fetch-3")
 
 SMALL_BYTES = 64 << 10
 """What is smaller is copied, rather than keep the memory of a whole answer for it."""
+
+_TICK_S = 0.001
 
 _ELSEWHERE = {
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -72,6 +74,7 @@ class Fetcher:
         self._isolation = int(settings.isolation_level == "read_committed")
         self._lanes: dict[int, list[_Lane]] = {}
         self._queued_bytes = 0
+        self._timer: asyncio.TimerHandle | None = None  # the next plan for want of another reason
         self._is_closed = False
 
     def plan(self) -> None:
@@ -83,8 +86,11 @@ class Fetcher:
         inbox = self._inbox
         ready: dict[int, list[Assigned]] = {}
         inbox.wants_room = False
+        again_s = math.inf
         for each in self._assignment.values():
             if not each.may_be_fetched(now_s):
+                if now_s < each.retry_at_s < again_s:
+                    again_s = each.retry_at_s
                 continue
             if not self._has_room(each):
                 inbox.wants_room = True
@@ -94,12 +100,16 @@ class Fetcher:
                 ready.setdefault(node_id, []).append(each)
         for node_id, partitions in ready.items():
             self._fetch(node_id, partitions, now_s)
+        if again_s < math.inf:
+            self._plan_at(again_s)
         if inbox.wants_room and inbox.finished:  # in between the user has made some
             self._loop.call_soon(self.plan)
 
     def close(self) -> None:
         """Fetch no more; brokers are told that the sessions are over."""
         self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
         for node_id, lanes in self._lanes.items():
             for lane in lanes:
                 last = lane.session.end()
@@ -149,7 +159,9 @@ class Fetcher:
         lanes = self._lanes.get(node_id)
         if lanes is None:
             lanes = self._lanes[node_id] = [_Lane(purpose, self._settings) for purpose in LANES]
-        if any(now_s < lane.retry_at_s for lane in lanes):
+        retry_at_s = max(lane.retry_at_s for lane in lanes)
+        if now_s < retry_at_s:
+            self._plan_at(retry_at_s)
             return
         lane = next((lane for lane in lanes if not lane.is_busy), None)
         if lane is None:
@@ -251,7 +263,16 @@ class Fetcher:
         self._plan_at(each.retry_at_s)
 
     def _plan_at(self, when_s: float) -> None:
-        self._loop.call_at(when_s + 0.001, self.plan)
+        """Plan then, or sooner if that is due anyway: each plan sees to the next."""
+        if self._timer is not None:
+            if self._timer.when() <= when_s + _TICK_S:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when_s + _TICK_S, self._plan_in_time)
+
+    def _plan_in_time(self) -> None:
+        self._timer = None
+        self.plan()
 
     def _look_at(
         self, each: Assigned, told: PartitionData, node_id: int
@@ -314,13 +335,12 @@ class Fetcher:
         if each.fetch_offset < end or each.eof_offset == each.fetch_offset:
             return []
         each.eof_offset = each.fetch_offset
-        topic, partition = each.key
         reached = (
             f"Fetch from broker {node_id} reached end of partition at offset "
             f"{each.fetch_offset} (HighwaterMark {each.high_watermark})"
         )
         error = KafkaError(KafkaError._PARTITION_EOF, reached)
-        message = Message(topic, partition, each.fetch_offset, error=error)
+        message = message_of(error, *each.key, each.fetch_offset)
         return [Notice(message, each.progress, each.progress.version)]
 
     def _failed(
@@ -330,7 +350,8 @@ class Fetcher:
         each.replica = None
         if code in _ELSEWHERE:
             hint = told.current_leader
-            if hint.leader_id >= 0 and hint.leader_epoch >= 0:
+            leader = self._cluster.metadata.leader(*each.key)
+            if hint.leader_id >= 0 and (leader is None or hint.leader_epoch > leader.leader_epoch):
                 each.hint = (hint.leader_id, hint.leader_epoch)
             else:
                 self._put_off(each, self._settings.retry_backoff_ms)

@@ -16,6 +16,7 @@ from typing import Any
 from barnabas.client._message import Message
 from barnabas.client.consumer._cursor import Cursor, Progress
 from barnabas.client.consumer._tap import Tap
+from barnabas.client.errors import KafkaError
 
 
 @dataclass(slots=True, frozen=True)
@@ -25,6 +26,16 @@ class Notice:
     message: Message
     progress: Progress | None = None
     version: int = 0
+
+
+def message_of(
+    error: KafkaError,
+    topic: str | None = None,
+    partition: int | None = None,
+    offset: int | None = None,
+) -> Message:
+    """What poll gives for an error. Its words are the value: an empty message would be false."""
+    return Message(topic, partition, offset, value=error.str().encode(), error=error)
 
 
 class Inbox:

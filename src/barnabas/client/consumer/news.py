@@ -4,10 +4,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from barnabas.client._message import Message
 from barnabas.client.consumer.assigned import Assigned
 from barnabas.client.consumer.events import Call
-from barnabas.client.consumer.inbox import Inbox, Notice
+from barnabas.client.consumer.inbox import Inbox, Notice, message_of
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import ThrottleEvent
@@ -42,7 +41,7 @@ class News:
 
     def tell(self, error: KafkaError) -> None:
         """An error that is of no partition comes out of poll."""
-        self._inbox.put([Notice(Message(error=error))])
+        self._inbox.put([Notice(message_of(error))])
 
     def tell_of(self, each: Assigned, error: KafkaError) -> None:
         """An error of one partition comes out of poll, unless the user knows it."""
@@ -65,7 +64,7 @@ class News:
         if each.told_code == error.code():
             return None
         each.told_code = error.code()
-        message = Message(*each.key, max(each.fetch_offset, -1), error=error)
+        message = message_of(error, *each.key, max(each.fetch_offset, -1))
         return Notice(message, each.progress, each.progress.version)
 
     def of_connections(self, error: KafkaError) -> None:
