@@ -41,6 +41,7 @@ conformance: .venv/.installed peers
 
 bench: .venv/.installed peers
 	PEERS=$(abspath $(PEERS)) $(BIN)/python -m bench
+	PEERS=$(abspath $(PEERS)) $(BIN)/python -m bench.libraries
 
 .PHONY: peers
 peers:
