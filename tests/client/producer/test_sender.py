@@ -186,6 +186,17 @@ def test_the_leader_that_a_former_one_names_is_sent_to_at_once() -> None:
     assert again.node_id == 1
 
 
+def test_a_leader_that_refuses_and_names_itself_is_given_a_pause() -> None:
+    world = established(nodes=2)
+    world.produce(1)
+    (dispatch,) = world.step()
+    world.answer(dispatch, ErrorCode.NOT_LEADER_OR_FOLLOWER, leader=(dispatch.node_id, 0))
+    assert world.sender.is_stale
+    assert world.step() == []
+    (again,) = world.step(2.0)
+    assert sent(again) == {0: [1]}
+
+
 def test_a_batch_that_moved_waits_for_metadata() -> None:
     world = established(nodes=2)
     world.produce(1)

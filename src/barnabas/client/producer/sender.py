@@ -304,9 +304,10 @@ class Sender:
                 lane.is_established = True
                 self._finish(outbound, None, answer.base_offset, answer.append_time_ms)
             case Verdict.MOVED:
-                if answer.leader is None:
+                has_moved = self._leader(lane.place) != lane.node_id
+                if not has_moved:
                     self.is_stale = True
-                self._retry(lane, outbound, error, now_s, at_once=answer.leader is not None)
+                self._retry(lane, outbound, error, now_s, at_once=has_moved)
             case Verdict.UNSURE:
                 outbound.may_be_appended = True
                 self._retry(lane, outbound, error, now_s)
