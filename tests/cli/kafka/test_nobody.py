@@ -16,7 +16,7 @@ def test_nobody_answering_is_told_with_address_and_reason(run: Command, tmp_path
 
 def test_an_unknown_setting_of_the_client_is_told(run: Command, tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
-    file.write_text("requst.timeout.ms=300\n")
+    file.write_text("requst.timeout.ms=300\ndefault.api.timeout.ms=300\n")
     said = run("kafka-cluster", "cluster-id", "-b", "127.0.0.1:1", "-c", file)
     assert (said.status, "requst.timeout.ms" in said.err) == (1, True)
 
