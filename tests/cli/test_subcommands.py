@@ -144,3 +144,21 @@ def test_nobody_answering_is_a_status_of_its_own(barnabas: Barnabas) -> None:
     result = barnabas("topics", "list", "-b", "127.0.0.1:1")
     assert result.exit_code == Status.UNREACHABLE
     assert "127.0.0.1:1: Connection refused" in result.output
+
+
+@pytest.mark.parametrize(
+    "arguments", [("topics", "describe"), ("offsets",), ("configs", "describe", "topics")]
+)
+def test_a_topic_that_is_not_there_is_named_with_the_nearest(
+    asked: Barnabas, arguments: tuple[str, ...]
+) -> None:
+    result = asked(*arguments, "ordres")
+    assert result.exit_code == Status.REFUSED
+    assert result.output == "Error: there is no topic ordres: did you mean orders?\n"
+    assert "nope: see barnabas topics list" in asked(*arguments, "nope").output
+
+
+def test_a_command_that_is_not_there_is_told_with_the_nearest(barnabas: Barnabas) -> None:
+    result = barnabas("topic", "list")
+    assert result.exit_code == Status.USAGE
+    assert "No such command 'topic'. Did you mean 'topics'?" in result.output

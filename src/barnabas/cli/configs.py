@@ -30,10 +30,13 @@ def describe(
 ) -> None:
     """Show the settings of one of a KIND, or of all."""
     from barnabas.cli.work.configs import Kind, names_of, settings_of, source_of
+    from barnabas.cli.work.topics import require_topics
     from barnabas.client.admin import AioAdminClient
 
     async def ask(admin: AioAdminClient) -> list[tuple[object, ...]]:
         chosen = Kind(kind)
+        if name and chosen is Kind.TOPICS:
+            await require_topics(admin, [name])
         wanted = [""] if of_all_brokers else [name] if name else await names_of(admin, chosen)
         return [
             (

@@ -15,11 +15,12 @@ def command(
 ) -> None:
     """Show the first and the next offset of partitions, of all topics if none is named."""
     from barnabas.cli.work.offsets import offsets_at, partitions_of
-    from barnabas.cli.work.topics import topic_names
+    from barnabas.cli.work.topics import require_topics, topic_names
     from barnabas.client.admin import AioAdminClient
     from barnabas.client.admin.offsets import OffsetSpec
 
     async def ask(admin: AioAdminClient) -> list[tuple[object, ...]]:
+        await require_topics(admin, topics)
         names = topics or await topic_names(admin, internal=False)
         partitions = await partitions_of(admin, names)
         if timestamp_ms is not None:

@@ -1,5 +1,6 @@
 """`barnabas` and its subcommands. What one needs is imported when it is called."""
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -44,6 +45,14 @@ class LazyGroup(click.Group):
         module = cmd_name.replace("-", "_")
         command: click.Command = import_module(f"barnabas.cli.{module}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        near = get_close_matches(args[0], COMMANDS, n=1)
+        if near and near[0] != args[0] and not ctx.resilient_parsing:
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{near[0]}'?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -75,10 +75,11 @@ def describe(
     connection: Connection, display: Display, names: tuple[str, ...], troubled: bool
 ) -> None:
     """Show the partitions of topics, of all if none is named."""
-    from barnabas.cli.work.topics import Topic, describe_topics, topic_names
+    from barnabas.cli.work.topics import Topic, describe_topics, require_topics, topic_names
     from barnabas.client.admin import AioAdminClient
 
     async def ask(admin: AioAdminClient) -> list[Topic]:
+        await require_topics(admin, names)
         return await describe_topics(admin, names or await topic_names(admin))
 
     rows = [

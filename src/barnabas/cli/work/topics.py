@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from barnabas.cli.work.connection import TIMEOUT_S
 from barnabas.cli.work.refused import Refused
@@ -90,6 +91,16 @@ async def topic_names(
     return sorted(
         name for name in told.topics if matches(name) and (internal or name not in INTERNAL)
     )
+
+
+async def require_topics(admin: AioAdminClient, names: Collection[str]) -> None:
+    """Refused, with the names, where some are not there."""
+    there = await topic_names(admin)
+    for name in names:
+        if name not in there:
+            near = get_close_matches(name, there, n=1)
+            hint = f"did you mean {near[0]}?" if near else "see barnabas topics list"
+            raise Refused(f"there is no topic {name}: {hint}")
 
 
 async def create_topic(admin: AioAdminClient, wanted: Wanted, *, dry_run: bool = False) -> None:
