@@ -53,7 +53,7 @@ class FirstUse:
 
 async def _create(names: Sequence[str], broker: "Broker") -> dict[str, str]:
     request = CreateTopicsRequest(
-        topics=[new_topic(name, broker.settings.__getitem__) for name in names],
+        topics=[new_topic(name, broker.resolver.broker) for name in names],
         timeout_ms=PATIENCE_MS,
     )
     try:

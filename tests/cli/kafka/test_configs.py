@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.cli.kafka.conftest import Command
+from tests.cli.kafka.conftest import Command, produce
 
 from barnabas.testing import Broker
 
@@ -13,7 +13,7 @@ def topic(broker: Broker) -> None:
     broker.create_topic("orders")
 
 
-def test_the_commands_of_the_books_run_as_they_are(kafka: Command) -> None:
+def test_the_commands_of_the_books_run_as_they_are(kafka: Command, broker: Broker) -> None:
     said = kafka("kafka-configs", "--alter", "--entity-type", "topics", "--entity-name", "orders",
                  "--add-config", "retention.ms=259200000")  # fmt: skip
     assert (said.status, said.out) == (0, "Completed updating config for topic orders.\n")
@@ -25,6 +25,8 @@ def test_the_commands_of_the_books_run_as_they_are(kafka: Command) -> None:
     )
     kafka("kafka-topics", "--create", "--topic", "dozen")
     assert len(kafka("kafka-topics", "--describe", "--topic", "dozen").lines) == 13
+    produce(broker, "dozen-on-first-use", 1)
+    assert len(kafka("kafka-topics", "--describe", "--topic", "dozen-on-first-use").lines) == 13
 
 
 def test_lists_are_held_together_by_brackets_and_settings_deleted(kafka: Command) -> None:
