@@ -197,6 +197,16 @@ def test_whoever_reads_may_have_seen_enough(broker: Broker) -> None:
     assert b"Traceback" not in process.stderr.read()
 
 
+def test_whoever_has_seen_enough_of_a_quiet_topic_is_not_waited_for(broker: Broker) -> None:
+    broker.create_topic("quiet", 1)
+    produce(broker, "quiet", 1)
+    process = _start(broker, "quiet")
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"0\n"
+    process.stdout.close()
+    assert process.wait(30) == 0
+
+
 def _start(broker: Broker, topic: str) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", "barnabas.cli.kafka", "kafka-console-consumer"]
     command += ["--bootstrap-server", broker.bootstrap_servers, "--topic", topic]

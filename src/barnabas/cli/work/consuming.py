@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from barnabas.cli.work.refused import Refused
+from barnabas.cli.work.stopping import end_with_the_reader
 
 _SLICE_S = 0.2
 """How long a wait for records lasts before the clock is looked at."""
@@ -29,7 +30,10 @@ class Until:
 
 
 def consume(consumer: Any, until: Until) -> Iterator[list[Any]]:
-    """Messages as they come, some at a time. Raises Late, and Refused for what goes wrong."""
+    """Messages as they come, some at a time.
+
+    Raises Late, Refused for what goes wrong, and BrokenPipeError where nobody reads the output.
+    """
     seen, last_s = 0, time.monotonic()
     ended: set[tuple[str, int]] = set()
     while until.records is None or seen < until.records:
@@ -39,6 +43,8 @@ def consume(consumer: Any, until: Until) -> Iterator[list[Any]]:
             yield messages
             seen += len(messages)
             last_s = time.monotonic()
+        else:
+            end_with_the_reader()
         if until.at_end and ended and ended >= _assigned(consumer):
             return
         if until.timeout_ms is not None and _ms_since(last_s) >= until.timeout_ms:

@@ -1,6 +1,7 @@
 """How commands end that run until they are stopped: cleanly, with the status Unix has for it."""
 
 import os
+import select
 import signal
 import sys
 from collections.abc import Iterator
@@ -34,6 +35,21 @@ def until_stopped() -> Iterator[None]:
         _forget_the_output()
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def end_with_the_reader() -> None:
+    """Raise BrokenPipeError where nobody reads the output any more.
+
+    Writing would raise it as well; but who waits for records on a quiet topic writes nothing.
+    """
+    try:
+        output = sys.stdout.fileno()
+    except OSError:  # not a file, so there is no reader to lose
+        return
+    poll = select.poll()
+    poll.register(output, 0)
+    if any(events & select.POLLERR for _, events in poll.poll(0)):
+        raise BrokenPipeError
 
 
 def _forget_the_output() -> None:
