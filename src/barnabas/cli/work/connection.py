@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.cli.work.refused import Refused
+from barnabas.cli.work.stopping import until_stopped
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -29,10 +30,15 @@ class Connection:
     """How long to wait for somebody to answer, when nobody does."""
 
     def ask(self, work: "Callable[[AioAdminClient], Awaitable[T]]") -> T:
-        """Run `work` with a client of its own, and say what it says."""
+        """Run `work` with a client of its own, and say what it says.
+
+        Ctrl-C ends the command, and so does the end of whoever reads what `work` prints.
+        """
         import asyncio
 
-        return asyncio.run(self._run(work))
+        with until_stopped():
+            return asyncio.run(self._run(work))
+        sys.exit(0)
 
     async def _run(self, work: "Callable[[AioAdminClient], Awaitable[T]]") -> T:
         import asyncio

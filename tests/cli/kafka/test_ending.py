@@ -1,0 +1,37 @@
+"""Admin commands that are not let finish: no traceback, and the status Unix has for it."""
+
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from barnabas.testing import Broker
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_wait_for_an_answer(number: signal.Signals, status: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(30)
+        process = _start("kafka-topics", f"127.0.0.1:{server.getsockname()[1]}", "--list")
+        connection, _ = server.accept()
+        process.send_signal(number)
+        _, told = process.communicate(timeout=30)
+        connection.close()
+    assert (process.returncode, told) == (status, b"")
+
+
+def test_whoever_reads_may_have_seen_enough(broker: Broker) -> None:
+    process = _start("kafka-configs", broker.bootstrap_servers, "--describe", "--broker", "1",
+                     "--all")  # fmt: skip
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    assert process.wait(30) == 0
+
+
+def _start(name: str, servers: str, *arguments: str) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "barnabas.cli.kafka", name, "--bootstrap-server", servers]
+    return subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
