@@ -145,6 +145,19 @@ def test_no_more_than_five_requests_are_under_way_to_a_node() -> None:
     assert len(world.step()) == 1
 
 
+def test_batches_are_reported_in_their_order_whatever_order_they_end_in() -> None:
+    world = established()
+    world.produce(*range(1, 11))
+    first, second = world.step()
+    world.sender.failed(first, TRANSPORT, world.now_s)
+    world.answer(second)
+    assert world.outcomes() == []
+    (again,) = world.step(later_s=2)
+    assert sent(again) == {0: [1, 2, 3, 4, 5]}
+    world.answer(again)
+    assert world.outcomes() == [([1, 2, 3, 4, 5], None), ([6, 7, 8, 9, 10], None)]
+
+
 def test_until_the_leader_knows_the_producer_one_batch_is_under_way() -> None:
     world = World()
     world.produce(*range(20))

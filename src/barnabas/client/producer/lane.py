@@ -8,11 +8,16 @@ from bisect import insort
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from barnabas.client.producer._batch import Batch
 from barnabas.client.producer.sealing import NOBODY, Identity, Seal
 from barnabas.client.values import Partition
 from barnabas.wire.records.batch import MAX_SEQUENCE, NO_SEQUENCE
+
+if TYPE_CHECKING:
+    from barnabas.client.producer.dispatch import Outcome
 
 MAX_UNDER_WAY = 5
 """Of one partition: brokers remember so many batches to know duplicates by."""
@@ -51,6 +56,7 @@ class Lane:
     has_gap: bool = False  # what was given up may be missing: no new sequence can follow it
     is_refused: bool = False  # the broker misses what comes before: nothing of this is appended
     blocked_since_s: float | None = None  # it has batches that its leader takes no more of
+    ended: list[tuple[int, "Outcome"]] = field(default_factory=list)  # and not yet to be reported
 
     @property
     def is_idle(self) -> bool:
@@ -105,6 +111,18 @@ class Lane:
         self.has_gap = self.is_refused = self.is_established = False
         for outbound in self.waiting:
             self.enter(outbound, identity, seal)
+
+    def park(self, outbound: Outbound, outcome: "Outcome") -> None:
+        """It is over, but what came before it may not be."""
+        self.ended.append((outbound.number, outcome))
+
+    def reportable(self) -> list["Outcome"]:
+        """Of those that are over: the ones with nothing before them that is not."""
+        open_ = [each.number for each in self.unresolved() if not each.is_reported]
+        first = min(open_, default=self.next_number)
+        ready = sorted((each for each in self.ended if each[0] < first), key=itemgetter(0))
+        self.ended = [each for each in self.ended if each[0] >= first]
+        return [outcome for _, outcome in ready]
 
     def put_back(self, outbound: Outbound) -> None:
         """To be sent again, in its order."""

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from barnabas.client.cluster import Backoff, Metadata
 from barnabas.client.errors import KafkaError, told_by_broker
 from barnabas.client.producer._accumulator import Accumulator
-from barnabas.client.producer._batch import Batch
 from barnabas.client.producer._queues import Queue
 from barnabas.client.producer.dispatch import Answer, Dispatch, Gate, Outcome
 from barnabas.client.producer.lane import Lane, Outbound
@@ -290,8 +289,9 @@ class Sender:
         """With acks=0 sending is all there is."""
         self._land(dispatch)
         for place, outbound in dispatch.batches.items():
-            self._lanes[place].under_way.remove(outbound)
-            self._finish(outbound, None)
+            lane = self._lanes[place]
+            lane.under_way.remove(outbound)
+            self._finish(lane, outbound)
 
     def _land(self, dispatch: Dispatch) -> None:
         self._in_flight[dispatch.node_id].discard(dispatch)
@@ -302,7 +302,7 @@ class Sender:
             case Verdict.APPENDED:
                 lane.failures = 0
                 lane.is_established = True
-                self._finish(outbound, None, answer.base_offset, answer.append_time_ms)
+                self._finish(lane, outbound, answer.base_offset, answer.append_time_ms)
             case Verdict.MOVED:
                 has_moved = self._leader(lane.place) != lane.node_id
                 if not has_moved:
@@ -381,15 +381,15 @@ class Sender:
             lane.waiting.clear()
 
     def purge(self, queued: KafkaError | None, in_flight: KafkaError | None) -> None:
-        """Give up what is not yet sent, and report what is under way as given up."""
-        if queued is not None:
-            for batch in self._accumulator.purge():
-                self.finished.append(Outcome(batch, queued))
+        """Report what is under way as given up, and give up what is not yet sent."""
         if in_flight is not None:
             self.expire_all(in_flight)
             for lane in self._lanes.values():
                 for outbound in lane.under_way:
                     self._give_up(lane, outbound, in_flight)
+        if queued is not None:
+            for batch in self._accumulator.purge():
+                self.finished.append(Outcome(batch, queued))
 
     def _expire(self, now_s: float) -> None:
         self._next_expiry_s = now_s + min(1.0, self._delivery_timeout_s / _EXPIRY_CHECKS)
@@ -399,7 +399,9 @@ class Sender:
             f"not delivered within delivery.timeout.ms ({self._delivery_timeout_s:g} s)",
         )
         for batch in self._accumulator.expired(before_s):
-            self._report(batch, late)
+            if self._gate is not None:
+                self._gate.refused(late)
+            self.finished.append(Outcome(batch, late))
         for lane in self._lanes.values():
             for outbound in list(lane.unresolved()):
                 if outbound.batch.created_s < before_s and not outbound.is_reported:
@@ -413,30 +415,29 @@ class Sender:
         if self._is_idempotent:
             lane.has_gap = True
             self._held_up.add(lane.place)
-        self._report(outbound.batch, error)
-
-    def _report(self, batch: Batch, error: KafkaError) -> None:
         if self._gate is not None:
             self._gate.refused(error)
-        self.finished.append(Outcome(batch, error))
+        self._close(lane, outbound, Outcome(outbound.batch, error))
+
+    def _close(self, lane: Lane, outbound: Outbound, outcome: Outcome) -> None:
+        """Batches of a partition are reported in their order, whatever order they end in."""
+        lane.park(outbound, outcome)
+        self.finished += lane.reportable()
 
     def _finish(
-        self,
-        outbound: Outbound,
-        error: KafkaError | None,
-        base_offset: int = -1,
-        append_time_ms: int = -1,
+        self, lane: Lane, outbound: Outbound, base_offset: int = -1, append_time_ms: int = -1
     ) -> None:
         if not outbound.is_reported:
             outbound.is_reported = True
-            self.finished.append(Outcome(outbound.batch, error, base_offset, append_time_ms))
+            outcome = Outcome(outbound.batch, None, base_offset, append_time_ms)
+            self._close(lane, outbound, outcome)
 
     def abandon(self, error: KafkaError) -> None:
         """Nothing more can be sent by this producer."""
         self.fatal = error
+        self.expire_all(error)
         for batch in self._accumulator.purge():
             self.finished.append(Outcome(batch, error))
-        self.expire_all(error)
 
 
 def _can_be_split(outbound: Outbound) -> bool:
