@@ -36,4 +36,4 @@ def marked() -> list[str]:
     return [str(path) for path in files if path.read_text().startswith(MARK)]
 
 
-setup(ext_modules=extensions())
+setup(ext_modules=extensions(), options={"build_ext": {"parallel": os.cpu_count()}})
