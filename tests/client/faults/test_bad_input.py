@@ -67,6 +67,16 @@ def test_error_cb_hears_who_is_down_and_that_everybody_is() -> None:
     producer.close(0)
 
 
+@pytest.mark.parametrize("client", [Producer, Consumer])
+def test_without_error_cb_the_log_says_that_nobody_answers(client: Any, caplog: Any) -> None:
+    it = client({"bootstrap.servers": NOBODY, "group.id": "g", "client.id": "mine"})
+    with pytest.raises(KafkaException):
+        it.list_topics(timeout=0.3)
+    it.close()
+    (said,) = [each for each in caplog.records if each.name == "barnabas.client"]
+    assert said.getMessage() == f"mine: 1/1 brokers are down: {NOBODY}: Connection refused"
+
+
 def test_records_that_cannot_be_delivered_say_why(broker: Broker) -> None:
     broker.create_topic("narrow", 2, {"max.message.bytes": 5_000})
     assert delivered(broker, "narrow", b"x", partition=7) == (

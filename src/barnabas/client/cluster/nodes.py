@@ -134,11 +134,12 @@ class Nodes:
 
     def failed(self, failure: OSError) -> None:
         """Called by a node that has not failed before."""
-        self._told(told_by_network(failure))
+        error = told_by_network(failure)
+        self._told(error)
         asked = list(self._known.values()) or self._bootstrap
         if not self._are_all_down and all(node.is_down for node in asked):
             self._are_all_down = True
-            reason = f"{len(asked)}/{len(asked)} brokers are down"
+            reason = f"{len(asked)}/{len(asked)} brokers are down: {error.str()}"
             self._told(KafkaError(KafkaError._ALL_BROKERS_DOWN, reason))
 
     def _meet(self, host: str, port: int) -> "Node":

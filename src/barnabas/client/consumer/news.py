@@ -9,6 +9,7 @@ from barnabas.client.consumer.events import Call
 from barnabas.client.consumer.inbox import Inbox, Notice, message_of
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
+from barnabas.client.unheard import log_unheard
 from barnabas.client.values import ThrottleEvent
 from barnabas.wire.errors import ErrorCode
 
@@ -71,6 +72,8 @@ class News:
         """For error_cb."""
         if self._settings.error_cb is not None:
             self.call(self._settings.error_cb, error)
+        else:
+            log_unheard(self._settings, error)
 
     def throttled(self, broker_name: str, node_id: int, throttle_ms: int) -> None:
         """For throttle_cb."""

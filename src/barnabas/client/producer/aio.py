@@ -15,6 +15,7 @@ from barnabas.client.producer._delivery import AioIntake, Delivery
 from barnabas.client.producer.core import Facade, ProducerCore
 from barnabas.client.producer.outbox import Outbox
 from barnabas.client.settings import producer_settings
+from barnabas.client.unheard import log_unheard
 from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
 
 if TYPE_CHECKING:
@@ -237,6 +238,8 @@ class AioProducer(AioIntake):
     def _tell(self, error: KafkaError) -> None:
         if self._settings.error_cb is not None:
             self._outbox.put(partial(self._called(self._settings.error_cb), error))
+        else:
+            log_unheard(self._settings, error)
 
     async def _in_time(self, attempt: Callable[[], object], timeout_ms: int | None) -> None:
         """Try until there is room; BufferError if the time is over. None waits for ever."""

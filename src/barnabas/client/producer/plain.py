@@ -16,6 +16,7 @@ from barnabas.client.producer._intake import Intake
 from barnabas.client.producer.core import Facade, ProducerCore
 from barnabas.client.producer.outbox import Bell, OnDelivery, Outbox
 from barnabas.client.settings import ProducerSettings, producer_settings
+from barnabas.client.unheard import log_unheard
 from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
 
 if TYPE_CHECKING:
@@ -343,6 +344,8 @@ def _telling(settings: ProducerSettings, outbox: Outbox) -> Callable[[KafkaError
     def tell(error: KafkaError) -> None:
         if callback is not None:
             outbox.put(lambda: callback(error))
+        else:
+            log_unheard(settings, error)
 
     return tell
 
