@@ -41,7 +41,7 @@ class ConnectionSettings:
     """What every client needs to reach a cluster."""
 
     bootstrap_servers: tuple[Endpoint, ...] = ()
-    client_id: str = "rdkafka"
+    client_id: str = "barnabas"
     request_timeout_ms: int = 30_000  # Java's; librdkafka's socket.timeout.ms has 60 s
     connect_timeout_ms: int = 30_000
     connections_max_idle_ms: int = 0  # 0: never closed for that
