@@ -1,6 +1,7 @@
 """A broker in the process of the test: real, apart from every other, and gone in the end."""
 
 import asyncio
+import logging
 import socket
 from pathlib import Path
 
@@ -119,3 +120,11 @@ def test_one_that_does_not_run_says_so() -> None:
         Broker().create_topic("orders")
     with Broker() as broker, pytest.raises(BrokerError, match="runs already"):
         broker.start()
+
+
+def test_loggers_are_as_they_were_when_the_last_broker_is_gone() -> None:
+    logger = logging.getLogger("barnabas.node")
+    before = logger.level
+    with Broker(), Broker():
+        assert logger.getEffectiveLevel() >= logging.WARNING
+    assert logger.level == before

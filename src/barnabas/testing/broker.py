@@ -98,7 +98,6 @@ class Broker:
         """Serve. BrokerError says why it cannot."""
         if self._running is not None:
             raise BrokerError(f"The broker on {self.bootstrap_servers} runs already.")
-        _keep_quiet()
         try:
             self._running = self._run_at(self._port) if self._port else self._run_somewhere()
         except (ConfigError, NodeError) as error:
@@ -208,6 +207,7 @@ class _Running:
             target=self._loop.run_forever, name="barnabas-broker", daemon=True
         )
         self._thread.start()
+        _QUIET.begin()
         surroundings = Surroundings(
             clock=clock.time_ms, files=faults.disk.files, network=self._network
         )
@@ -246,11 +246,32 @@ class _Running:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+        _QUIET.end()
 
 
-def _keep_quiet() -> None:
-    """A test wants to hear of trouble; and of more only if it has said so."""
-    for room in _ROOMS:
-        logger = logging.getLogger(f"barnabas.{room}")
-        if logger.level == logging.NOTSET:
-            logger.setLevel(logging.WARNING)
+class _Quiet:
+    """As long as there are brokers, their rooms log trouble alone, unless the test wants more."""
+
+    def __init__(self) -> None:
+        self._brokers = 0
+        self._hushed: list[logging.Logger] = []
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        with self._lock:
+            self._brokers += 1
+            for logger in (logging.getLogger(f"barnabas.{room}") for room in _ROOMS):
+                if logger.level == logging.NOTSET:
+                    logger.setLevel(logging.WARNING)
+                    self._hushed.append(logger)
+
+    def end(self) -> None:
+        with self._lock:
+            self._brokers -= 1
+            if self._brokers == 0:
+                for logger in self._hushed:
+                    logger.setLevel(logging.NOTSET)
+                self._hushed.clear()
+
+
+_QUIET = _Quiet()

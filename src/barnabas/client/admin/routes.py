@@ -34,6 +34,7 @@ _LOST = frozenset({KafkaError._TRANSPORT, KafkaError._TIMED_OUT})
 _CONTROLLER_MOVES = frozenset(
     {
         ErrorCode.NOT_CONTROLLER,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.THROTTLING_QUOTA_EXCEEDED,
         ErrorCode.BROKER_NOT_AVAILABLE,
@@ -76,10 +77,13 @@ class Routes:
         newest_version: int | None = None,
     ) -> Any:
         """One request, one answer; an API that is not served is _UNSUPPORTED_FEATURE."""
+        if to is None and self.has_controllers:
+            # Brokers pass on to it what they are asked, controllers do not.
+            to = await self.cluster.active_controller(deadline)
         try:
             return await self.cluster.ask(
                 request,
-                self._active_controller() if to is None else to,
+                to,
                 timeout_ms=deadline.left_ms(),
                 newest_version=newest_version,
             )
@@ -90,11 +94,6 @@ class Routes:
             name = api(request.API_KEY).name
             unserved = f"{name} is not served as it was asked: {error.str()}"
             raise KafkaException(KafkaError(KafkaError._UNSUPPORTED_FEATURE, unserved)) from None
-
-    def _active_controller(self) -> int | None:
-        """Brokers pass on to it what they are asked, controllers do not; None if any will do."""
-        controller_id = self.cluster.metadata.controller_id
-        return controller_id if self.has_controllers and controller_id >= 0 else None
 
     async def brokers(self, deadline: Deadline) -> list[int]:
         """The ids of all brokers there are now."""

@@ -168,6 +168,12 @@ class Cluster:
         """Keep every topic known."""
         self._watch.want_all()
 
+    async def active_controller(self, deadline: Deadline) -> int | None:
+        """Which of the controllers decides; None if nobody says so before the deadline."""
+        if self.metadata.controller_id < 0:
+            await self._watch.answered(deadline)
+        return self.metadata.controller_id if self.metadata.controller_id >= 0 else None
+
     def refresh(self) -> None:
         """Something proved wrong: ask for metadata again soon."""
         self._watch.refresh()
