@@ -25,7 +25,7 @@ def moved(partitions: int, leaderless: int) -> Delta:
 def test_the_active_controller_tells_each_change_of_a_broker_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="barnabas.node.chronicle")
     chronicle = Chronicle(lambda: True)
     chronicle.follow(moved(0, 0), image_with(fenced=True))
     chronicle.follow(moved(0, 0), image_with())
@@ -45,7 +45,7 @@ def test_the_active_controller_tells_each_change_of_a_broker_once(
 
 
 def test_other_controllers_say_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="barnabas.node.chronicle")
     is_active = False
     chronicle = Chronicle(lambda: is_active)
     chronicle.follow(moved(1, 1), image_with(fenced=True))

@@ -146,7 +146,9 @@ def test_a_process_ends_whatever_its_clients_are_doing(broker: Broker, servers: 
         from barnabas.admin import AdminClient
         admin = AdminClient(S)
         producer = Producer(S, on_delivery=lambda *_: None, error_cb=lambda _: None)
-        consumer = Consumer(S, **{"group.id": "ends", "auto.offset.reset": "earliest"})
+        consumer = Consumer(
+            S, error_cb=lambda _: None, **{"group.id": "ends", "auto.offset.reset": "earliest"}
+        )
         consumer.subscribe(["ended"])
         producer.produce("ended", b"1")
         consumer.poll(0.1)

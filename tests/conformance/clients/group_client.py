@@ -179,12 +179,15 @@ class Crew:
     def work_until(self, condition: Callable[[], object], what: str) -> None:
         """Poll everyone in turn until the condition holds; no partition may have two owners."""
 
+        shared: set[Place] = set()
+
         def polled() -> object:
+            nonlocal shared
             for member in self.members:
                 self.taken += [(member, each) for each in member.poll()]
-            if shared := self._owned_twice():
-                # Some libraries rebalance while we look: who passed it on no longer has it.
-                assert not shared & self._owned_twice(), f"two members have {shared}"
+            # Some libraries rebalance while we look: who passed it on learns it at its next poll.
+            before, shared = shared, self._owned_twice()
+            assert not before & shared, f"two members have {before & shared}"
             return condition()
 
         wait_until(polled, what, DEADLINE_S, step_s=0)
