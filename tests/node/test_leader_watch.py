@@ -95,7 +95,7 @@ def test_a_node_that_was_led_goes_on_among_strangers() -> None:
 
 
 def test_a_failure_is_told_once_as_long_as_it_lasts(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", logger="barnabas.node.leader_watch")
+    caplog.set_level("INFO", logger="barnabas.raft.contacts")
     contacts = Contacts()
     refused = OSError(111, "here:1: Connection refused")
     contacts.failed(HERE, refused)
