@@ -1,67 +1,31 @@
-"""Our own client against Barnabas, and against the real Kafka with `-m peer`."""
+"""Our own client against Barnabas, and against the real Kafka with `-m peer`.
 
+It goes through all that confluent-kafka goes through, with nothing but the import changed.
+"""
+
+from tests.conformance import test_confluent_kafka as theirs
 from tests.conformance.clients.ours import BarnabasClient, BarnabasGroups, BarnabasTransactions
-from tests.conformance.scenarios.group_offsets import (
-    GroupChangeScenarios,
-    GroupListScenarios,
-    OffsetScenarios,
-)
-from tests.conformance.scenarios.groups import (
-    FencingScenarios,
-    MigrationScenarios,
-    PatternScenarios,
-    ServerPatternScenarios,
-    SharingScenarios,
-    StaticMemberScenarios,
-    UnreleasedScenarios,
-)
-from tests.conformance.scenarios.records import RecordScenarios
-from tests.conformance.scenarios.settings import (
-    ChangeScenarios,
-    ReplaceScenarios,
-    SettingScenarios,
-)
-from tests.conformance.scenarios.topics import (
-    DescribeScenarios,
-    ListOffsetsScenarios,
-    TopicScenarios,
-)
-from tests.conformance.scenarios.transactions import (
-    MembershipTransactionScenarios,
-    OffsetTransactionScenarios,
-    TransactionScenarios,
-)
 
 
-class TestRecords(RecordScenarios):
+class TestRecords(theirs.TestRecords):
     library = BarnabasClient
 
 
-class TestTopics(TopicScenarios, DescribeScenarios, ListOffsetsScenarios):
+class TestTopics(theirs.TestTopics):
     library = BarnabasClient
 
 
-class TestSettings(SettingScenarios, ReplaceScenarios, ChangeScenarios):
+class TestSettings(theirs.TestSettings):
     library = BarnabasClient
 
 
-class TestGroups(
-    SharingScenarios,
-    PatternScenarios,
-    ServerPatternScenarios,
-    StaticMemberScenarios,
-    FencingScenarios,
-    UnreleasedScenarios,
-    MigrationScenarios,
-):
+class TestGroups(theirs.TestGroups):
     library = BarnabasGroups
 
 
-class TestOffsets(OffsetScenarios, GroupListScenarios, GroupChangeScenarios):
+class TestOffsets(theirs.TestOffsets):
     library = BarnabasGroups
 
 
-class TestTransactions(
-    TransactionScenarios, OffsetTransactionScenarios, MembershipTransactionScenarios
-):
+class TestTransactions(theirs.TestTransactions):
     library = BarnabasTransactions
