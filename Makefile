@@ -17,7 +17,7 @@ run: .venv/.installed
 	$(BIN)/barnabas up --port $(PORT) --dir $(DATA)
 
 test: .venv/.installed
-	$(BIN)/python -m pytest -m "not peer"
+	$(BIN)/python -m pytest -m "not peer" --numprocesses 2 --dist loadfile
 
 # Three nodes under faults for minutes; the seed decides what happens.
 SEED ?= 1

@@ -1,0 +1,1 @@
+"""The schema registry, with Confluent's REST API, and what speaks to one."""

@@ -1,0 +1,63 @@
+"""What the registry asks of a schema language, whichever it is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+from typing import Protocol
+
+
+class SchemaType(StrEnum):
+    AVRO = "AVRO"
+    JSON = "JSON"
+    PROTOBUF = "PROTOBUF"
+
+
+class SchemaError(ValueError):
+    """The text is not a schema of its type; says where and why."""
+
+
+@dataclass(slots=True, frozen=True)
+class Incompatibility:
+    """One reason why a reader cannot read what was written."""
+
+    error_type: str
+    description: str
+    additional: str = ""
+
+
+class ParsedSchema(Protocol):
+    @property
+    def text(self) -> str:
+        """As it is stored and given out."""
+        ...
+
+    @property
+    def normalized(self) -> str:
+        """The same for all texts that mean the same."""
+        ...
+
+    @property
+    def name(self) -> str | None:
+        """Of the record, message or document at its top."""
+        ...
+
+    def cannot_read(self, written: "ParsedSchema") -> list[Incompatibility]:
+        """Why data of `written` cannot be read with this schema; nothing where it can."""
+        ...
+
+
+_HOMES = {
+    SchemaType.AVRO: "barnabas.registry.formats.avro",
+    SchemaType.JSON: "barnabas.registry.formats.json_schema",
+    SchemaType.PROTOBUF: "barnabas.registry.formats.protobuf",
+}
+
+
+def parse(kind: SchemaType, text: str, references: Mapping[str, str]) -> ParsedSchema:
+    """Read a schema; `references` has the texts it refers to, and theirs, by the names they use.
+
+    SchemaError where it cannot be.
+    """
+    parsed: ParsedSchema = import_module(_HOMES[kind]).parse(text, references)
+    return parsed

@@ -1,0 +1,1 @@
+"""A client of a schema registry, as `confluent_kafka.schema_registry` has it."""

@@ -1,0 +1,1 @@
+"""Writing topics: exactly once, by transactions that the driver decides about."""
