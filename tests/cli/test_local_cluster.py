@@ -69,7 +69,7 @@ def test_quorum_describe_asks_brokers_or_controllers(up: Up, barnabas: Barnabas)
     (controllers,) = re.findall(r"controller.quorum.bootstrap.servers=(.*)", settings)
     for whom in ("-b", up.bootstrap), ("-C", controllers):
         said = barnabas("quorum", "describe", *whom)
-        assert said.exit_code == 0
+        assert said.exit_code == 0, said.output
         assert "Voters: 3   needed: 2   silent: none" in said.output
         table = rows(said.output)
         assert sorted(table) == ["1", "2", "3"]
