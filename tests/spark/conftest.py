@@ -1,0 +1,69 @@
+"""One Spark session and one broker for all tests of pipelines in this process."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from barnabas.testing import Broker
+
+QUIET = """
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %p %c{1}: %m%n%ex
+"""
+
+PROMPT = {
+    "group.consumer.assignment.interval.ms": 0,
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": 100,
+}
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[Broker]:
+    """In this process; tests share it and use topics of their own."""
+    with Broker(PROMPT) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """On this machine with two cores; whoever starts a query stops it."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java 17 or 21 on the PATH")
+    directory = tmp_path_factory.mktemp("spark")
+    log_settings = directory / "log4j2.properties"
+    log_settings.write_text(QUIET)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        session = _session(directory, log_settings)
+        yield session
+        session.stop()
+
+
+def _session(directory: Path, log_settings: Path) -> SparkSession:
+    settings = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": f"-Dlog4j.configurationFile={log_settings}",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+        "spark.local.dir": str(directory / "local"),
+    }
+    builder = SparkSession.builder.master("local[2]").appName("barnabas tests")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
