@@ -19,11 +19,18 @@ class SchemaError(ValueError):
 
 @dataclass(slots=True, frozen=True)
 class Incompatibility:
-    """One reason why a reader cannot read what was written."""
+    """One reason why a reader cannot read what was written.
+
+    The description calls the two `{reader}` and `{writer}`: only who asks knows which is new.
+    """
 
     error_type: str
     description: str
     additional: str = ""
+
+    def described(self, reader: str, writer: str) -> str:
+        """The description with what the two are called there ("new" and "old", say)."""
+        return self.description.replace("{reader}", reader).replace("{writer}", writer)
 
 
 class ParsedSchema(Protocol):
