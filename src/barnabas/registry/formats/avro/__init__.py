@@ -1,0 +1,44 @@
+"""Avro schemas: read strictly, written as other registries write them, compared by resolution."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from barnabas.registry.formats import Incompatibility, ParsedSchema
+from barnabas.registry.formats.avro import defaults, resolution, writing
+from barnabas.registry.formats.avro.model import AvroType, Record
+from barnabas.registry.formats.avro.reading import Reader
+
+
+def parse(text: str, references: Mapping[str, str]) -> "AvroSchema":
+    """Defaults of referenced schemas are not checked again: they were registered as they are."""
+    reader = Reader(references)
+    reader.read_references()
+    referenced = frozenset(reader.named)
+    schema = reader.read(text)
+    defaults.check(schema)
+    return AvroSchema(schema, referenced)
+
+
+@dataclass(frozen=True, eq=False)
+class AvroSchema:
+    schema: AvroType
+    referenced: frozenset[str]
+    """Names that the schema's references define: its text says them and no more."""
+
+    @cached_property
+    def text(self) -> str:
+        return writing.text(self.schema, self.referenced, normalize=False)
+
+    @cached_property
+    def normalized(self) -> str:
+        return writing.text(self.schema, self.referenced, normalize=True)
+
+    @property
+    def name(self) -> str | None:
+        return self.schema.name.full if isinstance(self.schema, Record) else None
+
+    def cannot_read(self, written: ParsedSchema) -> list[Incompatibility]:
+        if not isinstance(written, AvroSchema):
+            return [Incompatibility("TYPE_MISMATCH", "The {writer} schema is not of type AVRO")]
+        return resolution.incompatibilities(self.schema, written.schema)
