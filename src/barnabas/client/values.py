@@ -2,6 +2,7 @@
 
 import functools
 import operator
+from dataclasses import dataclass
 
 from barnabas.client.errors import KafkaError
 
@@ -62,6 +63,15 @@ class TopicPartition:
             f"TopicPartition{{topic={self.topic},partition={self.partition},offset={self.offset},"
             f"leader_epoch={self.leader_epoch},error={self.error}}}"
         )
+
+
+@dataclass(slots=True, frozen=True)
+class PreparedTransaction:
+    """A transaction whose records are all written: whoever has this may commit or abort it."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
 
 
 class ConsumerGroupMetadata:

@@ -19,6 +19,7 @@ from barnabas.client.admin.log_dirs import LogDirCalls
 from barnabas.client.admin.metadata import MetadataCalls
 from barnabas.client.admin.offsets import OffsetCalls
 from barnabas.client.admin.partitions import PartitionCalls
+from barnabas.client.admin.prepared import PreparedCalls
 from barnabas.client.admin.producers import ProducerCalls
 from barnabas.client.admin.quorum import QuorumCalls
 from barnabas.client.admin.quotas import QuotaCalls
@@ -48,6 +49,7 @@ class AioAdminClient(
     ReassignmentCalls,
     LogDirCalls,
     TransactionCalls,
+    PreparedCalls,
     ProducerCalls,
     FeatureCalls,
     QuorumCalls,

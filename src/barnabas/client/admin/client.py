@@ -49,7 +49,7 @@ from barnabas.client.admin.transactions import (
     TransactionListing,
 )
 from barnabas.client.errors import KafkaError
-from barnabas.client.values import TopicPartition
+from barnabas.client.values import PreparedTransaction, TopicPartition
 from barnabas.wire.messages.api_versions import ApiVersion
 
 K = TypeVar("K")
@@ -260,6 +260,12 @@ class AdminClient(PlainClient):
     ) -> "dict[str, Future[FencedProducer]]":
         call = self._core.fence_producers(transactional_ids, **kwargs)
         return self._each(transactional_ids, call)
+
+    def complete_transactions(
+        self, prepared: list[PreparedTransaction], committed: bool, **kwargs: Any
+    ) -> "dict[PreparedTransaction, Future[None]]":
+        call = self._core.complete_transactions(prepared, committed, **kwargs)
+        return self._each(prepared, call)
 
     # Features and the quorum
 

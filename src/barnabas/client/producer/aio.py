@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
@@ -16,13 +16,15 @@ from barnabas.client.producer.core import Facade, ProducerCore
 from barnabas.client.producer.outbox import Outbox
 from barnabas.client.settings import producer_settings
 from barnabas.client.unheard import log_unheard
-from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
+from barnabas.client.values import ConsumerGroupMetadata, PreparedTransaction, TopicPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
     from barnabas.client.admin.metadata import ClusterMetadata
     from barnabas.client.producer.rows import OnRows
+
+T = TypeVar("T")
 
 _FOREVER = -1
 _FOREVER_MS = 10**9
@@ -142,9 +144,19 @@ class AioProducer(AioIntake):
     async def abort_transaction(self, timeout: float = _FOREVER) -> None:
         await self._transact(self._core.transactions.abort(_deadline(timeout)))
 
-    async def _transact(self, call: Coroutine[Any, Any, None]) -> None:
+    async def prepare_transaction(self, timeout: float = _FOREVER) -> PreparedTransaction:
+        """Have all records written and leave the transaction open: see `Producer`."""
+        return await self._transact(self._core.transactions.prepare(_deadline(timeout)))
+
+    async def complete_transaction(
+        self, decided: PreparedTransaction, timeout: float = _FOREVER
+    ) -> None:
+        """Commit what was prepared if it is what was decided on; else abort it."""
+        await self._transact(self._core.transactions.complete(decided, _deadline(timeout)))
+
+    async def _transact(self, call: Coroutine[Any, Any, T]) -> T:
         try:
-            await call
+            return await call
         finally:
             self._core.admit()
 

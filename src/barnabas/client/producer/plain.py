@@ -17,7 +17,7 @@ from barnabas.client.producer.core import Facade, ProducerCore
 from barnabas.client.producer.outbox import Bell, OnDelivery, Outbox
 from barnabas.client.settings import ProducerSettings, producer_settings
 from barnabas.client.unheard import log_unheard
-from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
+from barnabas.client.values import ConsumerGroupMetadata, PreparedTransaction, TopicPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
@@ -214,18 +214,30 @@ class Producer(Intake):
         self._transact(lambda deadline: self._core.transactions.abort(deadline), timeout)
         self._outbox.serve()
 
-    def _transact(
-        self, call: Callable[[Deadline], Coroutine[Any, Any, None]], timeout: float
-    ) -> None:
+    def prepare_transaction(self, timeout: float = _FOREVER) -> PreparedTransaction:
+        """Flush, and leave the transaction open: `complete_transaction` ends it, or whoever is
+        given what this returns (`AdminClient.complete_transactions`). After they have,
+        `init_transactions` makes the producer ready for another.
+        """
+        self.flush(timeout)
+        return self._transact(lambda deadline: self._core.transactions.prepare(deadline), timeout)
+
+    def complete_transaction(self, decided: PreparedTransaction, timeout: float = _FOREVER) -> None:
+        """Commit what was prepared if it is what was decided on; else abort it."""
+        self._transact(
+            lambda deadline: self._core.transactions.complete(decided, deadline), timeout
+        )
+
+    def _transact(self, call: Callable[[Deadline], Coroutine[Any, Any, T]], timeout: float) -> T:
         self._require_open()
 
-        async def run() -> None:
+        async def run() -> T:
             try:
-                await call(Deadline.after(_FOREVER_MS if timeout < 0 else timeout * 1000))
+                return await call(Deadline.after(_FOREVER_MS if timeout < 0 else timeout * 1000))
             finally:
                 self._core.admit()
 
-        self._thread.run(run())
+        return self._thread.run(run())
 
     # The cluster
 

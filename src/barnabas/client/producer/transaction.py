@@ -1,16 +1,22 @@
 """The state of a transactional producer. No I/O: `transactions.py` speaks to the coordinators.
 
     call or event     from                              to
-    init              NEW                               READY
+    init              NEW, PREPARED                     READY
     begin             READY                             OPEN
     commit            OPEN, COMMITTING                  COMMITTING, then READY
     abort             OPEN, BROKEN, ABORTING            ABORTING, then READY
-    a batch fails     OPEN, COMMITTING                  BROKEN: only aborting helps
+    prepare           OPEN, PREPARING                   PREPARING, then PREPARED
+    complete          PREPARED                          READY
+    a batch fails     OPEN, COMMITTING, PREPARING       BROKEN: only aborting helps
     fenced            any                               DEAD
 
 There are two flows. In the old one a partition joins the transaction by a request of its own
 before the first batch is sent; in the new one (transaction.version 2, KIP-890) by that batch,
 and every end of a transaction brings another epoch.
+
+A prepared transaction (KIP-939's word) has all its records written and is still open: it is ended
+by `complete`, or by somebody else who was told of it. `init` leaves it to them, and aborts it if
+they have not ended it.
 """
 
 from enum import Enum, auto
@@ -26,20 +32,24 @@ class Phase(Enum):
     OPEN = auto()
     COMMITTING = auto()
     ABORTING = auto()
+    PREPARING = auto()
+    PREPARED = auto()
     BROKEN = auto()
     DEAD = auto()
 
 
 _ALLOWED: dict[str, frozenset[Phase]] = {
-    "init_transactions": frozenset({Phase.NEW}),
+    "init_transactions": frozenset({Phase.NEW, Phase.PREPARED}),
     "begin_transaction": frozenset({Phase.READY}),
     "send_offsets_to_transaction": frozenset({Phase.OPEN}),
     "commit_transaction": frozenset({Phase.OPEN, Phase.COMMITTING}),
     "abort_transaction": frozenset({Phase.OPEN, Phase.BROKEN, Phase.ABORTING}),
+    "prepare_transaction": frozenset({Phase.OPEN, Phase.PREPARING}),
+    "complete_transaction": frozenset({Phase.PREPARED}),
     "produce": frozenset({Phase.OPEN}),
 }
 
-_SENDING = frozenset({Phase.OPEN, Phase.COMMITTING})
+_SENDING = frozenset({Phase.OPEN, Phase.COMMITTING, Phase.PREPARING})
 
 FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 _FATAL = FENCED | {
@@ -93,7 +103,7 @@ class Transaction:
         self.phase = Phase.OPEN
 
     def end(self) -> None:
-        """Committed or aborted."""
+        """Committed or aborted, or none of this producer's any more."""
         self.phase = Phase.READY
         self.error = None
         self.joined.clear()

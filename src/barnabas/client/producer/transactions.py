@@ -10,7 +10,12 @@ from barnabas.client.producer.sealing import NOBODY, Identity
 from barnabas.client.producer.sender import Sender
 from barnabas.client.producer.transaction import Phase, Transaction
 from barnabas.client.settings import ProducerSettings
-from barnabas.client.values import ConsumerGroupMetadata, Partition, TopicPartition
+from barnabas.client.values import (
+    ConsumerGroupMetadata,
+    Partition,
+    PreparedTransaction,
+    TopicPartition,
+)
 from barnabas.net.greeting import ASK_VERSIONS
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -28,12 +33,14 @@ from barnabas.wire.messages.txn_offset_commit import (
 from barnabas.wire.schema import Message
 
 FEATURE = "transaction.version"
+JOINED_BY_WRITING = 2
+"""From this level of the feature on there is the new flow."""
 _CONCURRENT_PAUSE_S = 0.02
 """The last transaction is being completed; that takes a broker a moment."""
 
 # The newest versions of the old flow: later ones mean the new one.
 OLD_PRODUCE = 11
-_OLD_END = 4
+OLD_END = 4
 _OLD_OFFSETS = 4
 _OFFSETS_BY_NAME = 5
 _JOIN_BY_CLIENTS = 3
@@ -67,9 +74,9 @@ class Transactions:
         self._it.require("init_transactions")
         told = await self._core.cluster.ask(ASK_VERSIONS, timeout_ms=deadline.left_ms())
         levels = {each.name: each.max_version_level for each in told.finalized_features}
-        self._it.is_joined_by_writing = levels.get(FEATURE, 0) >= 2
+        self._it.is_joined_by_writing = levels.get(FEATURE, 0) >= JOINED_BY_WRITING
         await self._identify(NOBODY, deadline)
-        self._it.phase = Phase.READY
+        self._it.end()
 
     def begin(self) -> None:
         self._it.begin()
@@ -139,6 +146,26 @@ class Transactions:
             await self._identify(sender.identity, deadline)
         self._it.end()
 
+    async def prepare(self, deadline: Deadline) -> PreparedTransaction:
+        """Have every record written, and leave the transaction open for who will end it."""
+        self._it.require("prepare_transaction")
+        self._it.phase = Phase.PREPARING
+        await self._drain(deadline)
+        if self._it.error is not None:
+            raise KafkaException(self._it.error)
+        self._it.phase = Phase.PREPARED
+        return self._prepared()
+
+    async def complete(self, decided: PreparedTransaction, deadline: Deadline) -> None:
+        """Commit what was prepared if it is what was decided on; else abort it."""
+        self._it.require("complete_transaction")
+        await self._end(decided == self._prepared(), deadline)
+        self._it.end()
+
+    def _prepared(self) -> PreparedTransaction:
+        identity = self._core.sender.identity
+        return PreparedTransaction(self._id, identity.producer_id, identity.epoch)
+
     def join(self) -> None:
         """In the old flow: tell the coordinator of partitions that the sender has waiting."""
         if self._it.to_join and self._joining is None:
@@ -169,14 +196,18 @@ class Transactions:
                     committed=committed,
                 ),
                 deadline,
-                newest=None if self._it.is_joined_by_writing else _OLD_END,
+                newest=None if self._it.is_joined_by_writing else OLD_END,
             )
             if told.producer_id >= 0 and self._it.is_joined_by_writing:
                 self._core.sender.identify(Identity(told.producer_id, told.producer_epoch))
 
     async def _join(self) -> None:
         try:
-            while self._it.to_join and self._it.phase in (Phase.OPEN, Phase.COMMITTING):
+            while self._it.to_join and self._it.phase in (
+                Phase.OPEN,
+                Phase.COMMITTING,
+                Phase.PREPARING,
+            ):
                 places = set(self._it.to_join)
                 identity = self._core.sender.identity
                 await self._ask(

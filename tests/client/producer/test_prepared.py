@@ -1,0 +1,121 @@
+"""Transactions that are written in one place and ended in another, in both of Kafka's flows."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from barnabas import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from barnabas.admin import AdminClient, FeatureUpdate, NewTopic, UpgradeType
+from barnabas.client.values import PreparedTransaction
+from barnabas.testing import Broker
+
+TOPIC = "prepared"
+
+
+@pytest.fixture(scope="module", params=["new flow", "old flow"])
+def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+    with Broker() as running, AdminClient({"bootstrap.servers": running.bootstrap_servers}) as it:
+        if request.param == "old flow":
+            older = FeatureUpdate(1, UpgradeType.SAFE_DOWNGRADE)
+            it.update_features({"transaction.version": older})["transaction.version"].result(10)
+        it.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(10)
+        yield running
+
+
+@pytest.fixture
+def admin(broker: Broker) -> Iterator[AdminClient]:
+    with AdminClient({"bootstrap.servers": broker.bootstrap_servers}) as client:
+        yield client
+
+
+@pytest.fixture
+def producer(broker: Broker, request: pytest.FixtureRequest) -> Iterator[Producer]:
+    conf = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": request.node.name}
+    with Producer(conf) as it:
+        it.init_transactions(10)
+        yield it
+
+
+def prepared(producer: Producer, value: str) -> PreparedTransaction:
+    producer.begin_transaction()
+    producer.produce(TOPIC, value)
+    return producer.prepare_transaction(10)
+
+
+def committed(broker: Broker) -> list[str]:
+    """All values that count, in their order; nothing is left open."""
+    conf = {"bootstrap.servers": broker.bootstrap_servers, "group.id": "reader"}
+    with Consumer(conf | {"isolation.level": "read_committed", "enable.partition.eof": True}) as it:
+        it.assign([TopicPartition(TOPIC, 0, 0)])
+        values: list[str] = []
+        while (message := it.poll(10)) is not None:
+            if message.error():
+                return values
+            values.append(message.value().decode())
+    raise AssertionError("the end was not reached")
+
+
+def test_what_one_prepares_another_commits_as_often_as_it_likes(
+    broker: Broker, admin: AdminClient, producer: Producer
+) -> None:
+    it = prepared(producer, "first")
+    assert "first" not in committed(broker)
+    for _ in range(3):
+        admin.complete_transactions([it], True)[it].result(10)
+    assert committed(broker)[-1] == "first"
+
+
+def test_a_producer_goes_on_after_another_has_ended_what_it_prepared(
+    broker: Broker, admin: AdminClient, producer: Producer
+) -> None:
+    for value in ("a", "b", "c"):
+        it = prepared(producer, value)
+        with pytest.raises(KafkaException):
+            producer.produce(TOPIC, "too late")
+        admin.complete_transactions([it], True)[it].result(10)
+        producer.init_transactions(10)
+    assert committed(broker)[-3:] == ["a", "b", "c"]
+
+
+def test_what_was_aborted_cannot_be_committed(
+    broker: Broker, admin: AdminClient, producer: Producer
+) -> None:
+    it = prepared(producer, "never")
+    for _ in range(2):
+        admin.complete_transactions([it], False)[it].result(10)
+    error = admin.complete_transactions([it], True)[it].exception(10).args[0]
+    assert error == KafkaError.INVALID_TXN_STATE
+    assert it.transactional_id in error.str()
+    assert "never" not in committed(broker)
+
+
+def test_a_new_producer_of_the_id_ends_what_was_prepared_for_good(
+    broker: Broker, admin: AdminClient, producer: Producer
+) -> None:
+    it = prepared(producer, "lost")
+    admin.fence_producers([it.transactional_id])[it.transactional_id].result(10)
+    error = admin.complete_transactions([it], True)[it].exception(10).args[0]
+    assert error == KafkaError.INVALID_TXN_STATE
+    admin.complete_transactions([it], False)[it].result(10)
+    assert "lost" not in committed(broker)
+
+
+def test_an_id_that_nobody_knows_cannot_be_committed(
+    admin: AdminClient,
+) -> None:
+    nobody = PreparedTransaction("nobody", 12345, 0)
+    assert admin.complete_transactions([nobody], True)[nobody].exception(10) is not None
+    assert admin.complete_transactions([nobody], False)[nobody].result(10) is None
+
+
+def test_the_producer_completes_what_it_prepared_by_what_was_decided(
+    broker: Broker, producer: Producer
+) -> None:
+    it = prepared(producer, "decided")
+    producer.complete_transaction(it, 10)
+    other = prepared(producer, "not decided")
+    producer.complete_transaction(replace(other, epoch=other.epoch + 1), 10)
+    values = committed(broker)
+    assert "decided" in values
+    assert "not decided" not in values
