@@ -1,0 +1,37 @@
+"""JSON Schema, drafts 4 to 2020-12: checked by their meta-schemas, compared keyword by keyword."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from barnabas.registry.formats import Incompatibility, ParsedSchema, json_text
+from barnabas.registry.formats.json_schema import documents
+
+
+def parse(text: str, references: Mapping[str, str]) -> "JsonSchema":
+    root = documents.read(text, references)
+    return JsonSchema(json_text.read(text), root)
+
+
+@dataclass(frozen=True, eq=False)
+class JsonSchema:
+    document: object
+    root: documents.Place
+
+    @cached_property
+    def text(self) -> str:
+        return json_text.write(self.document)
+
+    @cached_property
+    def normalized(self) -> str:
+        return json_text.write(json_text.ordered(self.document))
+
+    @property
+    def name(self) -> str | None:
+        title = self.document.get("title") if isinstance(self.document, Mapping) else None
+        return title if isinstance(title, str) else None
+
+    def cannot_read(self, written: ParsedSchema) -> list[Incompatibility]:
+        if not isinstance(written, JsonSchema):
+            return [Incompatibility("TYPE_CHANGED", "The {writer} schema is not of type JSON")]
+        return []
