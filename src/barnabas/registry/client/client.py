@@ -23,7 +23,7 @@ class SchemaRegistryClient(RegistryAdministration):
         settings = ClientSettings.read(conf)
         self._http = RegistryHttp(settings)
         capacity = settings.cache_capacity
-        self._by_id: SubjectCache[RegisteredSchema] = SubjectCache(capacity)
+        self._by_id: SubjectCache[Schema] = SubjectCache(capacity)
         self._registered: SubjectCache[RegisteredSchema] = SubjectCache(capacity)
         self._found: SubjectCache[RegisteredSchema] = SubjectCache(capacity)
         self._versions: SubjectCache[RegisteredSchema] = SubjectCache(capacity)
@@ -178,30 +178,20 @@ class SchemaRegistryClient(RegistryAdministration):
         reference_format: str | None = None,
     ) -> Schema:
         """The schema under an id; `subject_name` says in which context the id is meant."""
-        return self.get_schema_full_response(schema_id, subject_name, fmt, reference_format).schema
-
-    def get_schema_full_response(
-        self,
-        schema_id: int,
-        subject_name: str | None = None,
-        fmt: str | None = None,
-        reference_format: str | None = None,
-    ) -> RegisteredSchema:
-        """As get_schema, with all that the registry tells of it."""
         key = subject_name, schema_id, fmt, reference_format
         known = self._by_id.get(*key)
         if known is not None:
             return known
         query = _known(subject=subject_name, format=fmt, reference_format=reference_format)
         answer = self._http.request("GET", f"schemas/ids/{schema_id}", query)
-        return self._by_id.put(RegisteredSchema.from_dict({"id": schema_id} | answer), *key)
+        return self._by_id.put(Schema.from_dict(answer), *key)
 
     def get_schema_by_guid(self, guid: str, fmt: str | None = None) -> Schema:
         known = self._by_id.get(None, guid, fmt)
-        if known is None:
-            answer = self._http.request("GET", f"schemas/guids/{guid}", _known(format=fmt))
-            known = self._by_id.put(RegisteredSchema.from_dict(answer), None, guid, fmt)
-        return known.schema
+        if known is not None:
+            return known
+        answer = self._http.request("GET", f"schemas/guids/{guid}", _known(format=fmt))
+        return self._by_id.put(Schema.from_dict(answer), None, guid, fmt)
 
     def get_schema_types(self) -> list[str]:
         types: list[str] = self._http.request("GET", "schemas/types")
@@ -260,7 +250,7 @@ class SchemaRegistryClient(RegistryAdministration):
             cache.clear()
 
     @property
-    def _caches(self) -> tuple[SubjectCache[RegisteredSchema], ...]:
+    def _caches(self) -> tuple[SubjectCache[Any], ...]:
         return self._by_id, self._registered, self._found, self._versions, self._latest
 
     def _forget(self, subject: str) -> None:

@@ -3,7 +3,7 @@
 The serializers here run no rules; they refuse a schema that has some which they would have to run.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
@@ -67,11 +67,6 @@ class RuleSet(JsonForm):
     domain_rules: list[Rule] | None = None
     encoding_rules: list[Rule] | None = None
     enable_at: str | None = None
-
-    def active(self, *modes: RuleMode) -> Iterator[Rule]:
-        """Those that are to be run in one of these modes."""
-        for rules in (self.migration_rules, self.domain_rules, self.encoding_rules):
-            yield from (rule for rule in rules or () if rule.mode in modes and not rule.disabled)
 
     def __hash__(self) -> int:
         kinds = (self.migration_rules, self.domain_rules, self.encoding_rules)

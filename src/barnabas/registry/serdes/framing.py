@@ -1,0 +1,200 @@
+"""Which schema a payload was written with: before the payload, or in a header.
+
+    0x00, four bytes of the schema's id, big-endian, payload
+    0x01, sixteen bytes of the schema's guid, payload        (in a header: without the payload)
+
+Protobuf has the message's place in its file between the two: how many indexes, then the indexes
+from the outermost message inwards, as zigzag varints. The first message of a file, [0], is one
+zero byte.
+"""
+
+import io
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from barnabas.serialization import MessageField, SerializationContext, SerializationError
+
+_ID = 0
+_GUID = 1
+_DEEPEST = 1000
+"""No message is nested deeper: so many indexes are not indexes."""
+_HEADERS = {MessageField.KEY: "__key_schema_id"}
+_VALUE_HEADER = "__value_schema_id"
+
+
+class SchemaId:
+    """A schema's id, its guid, or both; for Protobuf also which of its messages is meant."""
+
+    __slots__ = ("guid", "id", "message_indexes", "schema_type")
+
+    def __init__(
+        self,
+        schema_type: str,
+        schema_id: int | None = None,
+        guid: str | None = None,
+        message_indexes: Sequence[int] | None = None,
+    ) -> None:
+        self.schema_type = schema_type
+        self.id = schema_id
+        self.guid = None if guid is None else UUID(guid)
+        self.message_indexes = message_indexes
+
+    def from_bytes(self, payload: io.BytesIO) -> io.BytesIO:
+        """Read them from the beginning of it; what is left is the payload."""
+        frame = read_frame(payload.read(), self.schema_type == "PROTOBUF")
+        if isinstance(frame.schema, UUID):
+            self.guid = frame.schema
+        else:
+            self.id = frame.schema
+        self.message_indexes = frame.message_indexes
+        return io.BytesIO(frame.payload)
+
+    def id_to_bytes(self) -> bytes:
+        if self.id is None:
+            raise SerializationError("the schema has no id")
+        return bytes((_ID,)) + self.id.to_bytes(4, "big") + self._indexes()
+
+    def guid_to_bytes(self) -> bytes:
+        if self.guid is None:
+            raise SerializationError(
+                f"the registry gave no guid for schema {self.id}: it is too old for ids in headers"
+            )
+        return bytes((_GUID,)) + self.guid.bytes + self._indexes()
+
+    def _indexes(self) -> bytes:
+        indexes = self.message_indexes
+        if indexes is None:
+            return b""
+        if list(indexes) == [0]:
+            return b"\0"
+        return b"".join(map(_varint, (len(indexes), *indexes)))
+
+
+class Frame(NamedTuple):
+    schema: int | UUID
+    message_indexes: tuple[int, ...] | None
+    payload: bytes
+
+
+def read_frame(framed: bytes, with_indexes: bool) -> Frame:
+    """SerializationError where the bytes are not framed."""
+    if len(framed) < 5:
+        raise SerializationError(
+            f"{len(framed)} bytes are too few for a schema's id: "
+            "they were not written with a schema registry's serializer"
+        )
+    schema: int | UUID
+    if framed[0] == _ID:
+        schema, at = int.from_bytes(framed[1:5], "big"), 5
+    elif framed[0] == _GUID and len(framed) >= 17:
+        schema, at = UUID(bytes=framed[1:17]), 17
+    else:
+        raise SerializationError(
+            f"they begin with 0x{framed[0]:02x}, not with the magic byte 0x00: "
+            "they were not written with a schema registry's serializer"
+        )
+    if not with_indexes:
+        return Frame(schema, None, framed[at:])
+    indexes, at = _read_indexes(framed, at)
+    return Frame(schema, indexes, framed[at:])
+
+
+def header_frame(
+    payload: bytes, ctx: SerializationContext | None, with_indexes: bool
+) -> Frame | None:
+    """The frame that a header has; None where none has."""
+    headers = None if ctx is None else ctx.headers
+    if ctx is None or not headers:
+        return None
+    wanted = _HEADERS.get(ctx.field, _VALUE_HEADER)
+    for name, value in headers.items() if isinstance(headers, dict) else headers:
+        if name == wanted:
+            return read_frame(bytes(value), with_indexes)._replace(payload=payload)
+    return None
+
+
+def prefix_schema_id_serializer(
+    payload: bytes, ctx: SerializationContext | None, schema_id: Any
+) -> bytes:
+    """Put the schema's id before the payload."""
+    framed: bytes = schema_id.id_to_bytes() + payload
+    return framed
+
+
+def header_schema_id_serializer(
+    payload: bytes, ctx: SerializationContext | None, schema_id: Any
+) -> bytes:
+    """Put the schema's guid in a header, and leave the payload as it is."""
+    if ctx is None or ctx.headers is None:
+        raise SerializationError(
+            "header_schema_id_serializer needs headers to add to: produce with headers=[]"
+        )
+    name = _HEADERS.get(ctx.field, _VALUE_HEADER)
+    if isinstance(ctx.headers, list):
+        ctx.headers.append((name, schema_id.guid_to_bytes()))
+    elif isinstance(ctx.headers, dict):
+        ctx.headers[name] = schema_id.guid_to_bytes()
+    else:
+        raise SerializationError(
+            f"headers must be a list or a dict, not {type(ctx.headers).__name__}"
+        )
+    return payload
+
+
+def prefix_schema_id_deserializer(
+    payload: bytes, ctx: SerializationContext | None, schema_id: Any
+) -> io.BytesIO:
+    """Take the schema's id from before the payload."""
+    left: io.BytesIO = schema_id.from_bytes(io.BytesIO(payload))
+    return left
+
+
+def dual_schema_id_deserializer(
+    payload: bytes, ctx: SerializationContext | None, schema_id: Any
+) -> io.BytesIO:
+    """Take the schema's guid from a header, or if none has it, its id from before the payload."""
+    frame = header_frame(payload, ctx, with_indexes=False)
+    if frame is None:
+        return prefix_schema_id_deserializer(payload, ctx, schema_id)
+    assert ctx is not None
+    wanted = _HEADERS.get(ctx.field, _VALUE_HEADER)
+    schema_id.from_bytes(io.BytesIO(dict(ctx.headers)[wanted]))
+    return io.BytesIO(payload)
+
+
+def _read_indexes(framed: bytes, at: int) -> tuple[tuple[int, ...], int]:
+    try:
+        count, at = _read_varint(framed, at)
+        if count == 0:
+            return (0,), at
+        if not 0 < count <= _DEEPEST:
+            raise SerializationError(f"{count} message indexes are not those of a message")
+        indexes = []
+        for _ in range(count):
+            index, at = _read_varint(framed, at)
+            indexes.append(index)
+    except IndexError:
+        raise SerializationError("the bytes end within the message indexes") from None
+    return tuple(indexes), at
+
+
+def _read_varint(framed: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = framed[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+        shift += 7
+
+
+def _varint(value: int) -> bytes:
+    value = value << 1 if value >= 0 else (-value << 1) - 1
+    written = bytearray()
+    while value > 0x7F:
+        written.append(value & 0x7F | 0x80)
+        value >>= 7
+    written.append(value)
+    return bytes(written)
