@@ -1,0 +1,101 @@
+"""What a request says: path, query and body, each of its type or refused."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from barnabas.registry import errors
+from barnabas.registry.instance import Instance
+from barnabas.registry.naming import normalized
+from barnabas.registry.state import State
+
+LARGEST_BODY_BYTES = 16 * 2**20
+_READ = (
+    "application/vnd.schemaregistry.v1+json",
+    "application/vnd.schemaregistry+json",
+    "application/json",
+    "application/octet-stream",
+)
+_LARGEST_NUMBER = 2**31 - 1
+
+
+def instance_of(request: Request) -> Instance:
+    instance: Instance = request.app.state.instance
+    return instance
+
+
+def state_of(request: Request) -> State:
+    return instance_of(request).state
+
+
+async def body_of(request: Request) -> Mapping[str, Any]:
+    """The object in it: 400 if it is no JSON, 413, 415 or 422 if it is nothing to be read."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind and kind not in _READ:
+        raise HTTPException(415)
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > LARGEST_BODY_BYTES:
+            raise HTTPException(413, f"A body may have at most {LARGEST_BODY_BYTES} bytes")
+    if not content.strip():
+        raise errors.RegistryError(422, "The request needs a body, and it is empty")
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise HTTPException(400, f"The body is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise HTTPException(400, "The body has to be a JSON object")
+    return document
+
+
+def subject_of(request: Request) -> str:
+    return normalized(request.path_params["subject"])
+
+
+def number_in_path(request: Request, name: str) -> int:
+    """404 if it is none: such a path leads nowhere."""
+    try:
+        return _number(request.path_params[name])
+    except ValueError:
+        raise HTTPException(404) from None
+
+
+def flag(request: Request, name: str) -> bool:
+    return request.query_params.get(name, "").lower() == "true"
+
+
+def number(request: Request, name: str, default: int) -> int:
+    text = request.query_params.get(name)
+    if not text:
+        return default
+    try:
+        return _number(text)
+    except ValueError:
+        raise HTTPException(404) from None
+
+
+def text_field(body: Mapping[str, Any], name: str) -> str | None:
+    value = body.get(name)
+    if value is not None and not isinstance(value, str):
+        raise HTTPException(400, f"{name}: a string is expected, not {value!r:.100}")
+    return value
+
+
+def number_field(body: Mapping[str, Any], name: str) -> int | None:
+    value = body.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > _LARGEST_NUMBER:
+        raise HTTPException(400, f"{name}: a whole number is expected, not {value!r:.100}")
+    return value
+
+
+def _number(text: str) -> int:
+    number = int(text)
+    if abs(number) > _LARGEST_NUMBER:
+        raise ValueError(text)
+    return number

@@ -1,0 +1,43 @@
+"""Whatever goes wrong is told as `{"error_code": ..., "message": ...}`."""
+
+import logging
+from http import HTTPStatus
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from barnabas.registry.api.answering import refused
+from barnabas.registry.documents import DocumentError
+from barnabas.registry.errors import RegistryError
+
+_log = logging.getLogger(__name__)
+
+
+async def _by_registry(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RegistryError)
+    return refused(error.status, error.error_code, error.message)
+
+
+async def _by_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    phrase = HTTPStatus(error.status_code).phrase
+    said = error.detail if error.detail != phrase else f"HTTP {error.status_code} {phrase}"
+    return refused(error.status_code, error.status_code, said)
+
+
+async def _by_form(request: Request, error: Exception) -> Response:
+    return refused(400, 400, str(error))
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return refused(500, 500, "Internal Server Error")
+
+
+HANDLERS = {
+    RegistryError: _by_registry,
+    HTTPException: _by_http,
+    DocumentError: _by_form,
+    Exception: _unexpected,
+}

@@ -1,0 +1,35 @@
+"""Which version of a subject a request means."""
+
+from barnabas.registry import errors
+from barnabas.registry.records import SchemaValue
+from barnabas.registry.state import State
+
+LATEST = -1
+
+
+def read_version(text: str) -> int:
+    """A number, or -1 for the latest; RegistryError 42202 for anything else."""
+    if text == "latest":
+        return LATEST
+    try:
+        version = int(text)
+    except ValueError:
+        raise errors.invalid_version(text) from None
+    if version != LATEST and not 1 <= version <= 2**31 - 1:
+        raise errors.invalid_version(text)
+    return version
+
+
+def require_version(
+    state: State, subject: str, version: int, *, deleted: bool = False
+) -> SchemaValue:
+    """RegistryError 40401 or 40402 if there is none."""
+    if version == LATEST:
+        found = state.latest(subject)
+    else:
+        found = state.version(subject, version, deleted=deleted)
+    if found is not None:
+        return found
+    if not state.has(subject, deleted=deleted):
+        raise errors.subject_not_found(subject)
+    raise errors.version_not_found(version)

@@ -1,0 +1,144 @@
+"""Register a schema under a subject: a new version, or the one that it is already."""
+
+from dataclasses import dataclass, replace
+
+from barnabas.registry import errors
+from barnabas.registry.commands import Decision
+from barnabas.registry.compatibility import reasons_against
+from barnabas.registry.documents import Definition
+from barnabas.registry.lookup import found_as, populated
+from barnabas.registry.naming import DEFAULT_CONTEXT, Subject
+from barnabas.registry.records import (
+    ContextKey,
+    ContextValue,
+    Mode,
+    Record,
+    SchemaKey,
+    SchemaValue,
+)
+from barnabas.registry.schemas import canonical, parsed
+from barnabas.registry.state import State
+
+LATEST = -1
+
+
+@dataclass(slots=True, frozen=True)
+class Register:
+    subject: str
+    definition: Definition
+    id: int | None = None  # given by who imports a schema
+    version: int | None = None  # one more than the latest; whichever in an import
+    normalize: bool = False
+    force: bool = False  # however incompatible it is
+
+
+def decide(request: Register, state: State) -> Decision[SchemaValue]:
+    subject = request.subject
+    config = state.config(subject)
+    mode = state.mode(subject)
+    _require_mode(request, mode)
+    normalize = (request.normalize or bool(config.normalize)) and not mode.takes_ids
+    previous = state.latest(subject)
+    definition = request.definition
+    if not mode.takes_ids:
+        if not definition.schema.strip():
+            definition = _with_text_of(previous, definition)
+        if existing := _registered(request, definition, state, normalize):
+            return Decision(existing)
+        definition = populated(definition, config, previous)
+    elif not definition.schema.strip():
+        raise errors.invalid_schema("Empty schema")
+    definition = canonical(state, subject, definition, normalize=normalize)
+    if existing := _registered(request, definition, state, normalize):
+        return Decision(existing)
+    if not mode.takes_ids and not request.force:
+        schema = parsed(state, subject, definition)
+        reasons = reasons_against(state, config, schema, definition, state.versions(subject))
+        if reasons:
+            raise errors.incompatible(subject, reasons)
+    value = SchemaValue(
+        subject, _version(request, state, mode), _id(request, definition, state), definition
+    )
+    return Decision(
+        value, (*_new_context(subject, state), *_superseded(value, state), Record(value.key, value))
+    )
+
+
+def _require_mode(request: Register, mode: Mode) -> None:
+    where = f"Subject {request.subject} in context {Subject.parse(request.subject).prefix}"
+    if mode.is_read_only:
+        raise errors.not_permitted(f"{where} is in read-only mode")
+    if request.id is not None and not mode.takes_ids:
+        raise errors.not_permitted(f"{where} is not in import mode")
+    if request.id is None and mode is not Mode.READWRITE:
+        raise errors.not_permitted(f"{where} is not in read-write mode")
+
+
+def _with_text_of(previous: SchemaValue | None, definition: Definition) -> Definition:
+    """Metadata alone was given: they are of the schema that is there."""
+    if previous is None:
+        raise errors.invalid_schema("Empty schema")
+    known = previous.definition
+    return replace(
+        definition,
+        schema=known.schema,
+        schema_type=known.schema_type,
+        references=known.references,
+    )
+
+
+def _registered(
+    request: Register, definition: Definition, state: State, normalize: bool
+) -> SchemaValue | None:
+    """The version that it is already, if it is one that is wanted."""
+    found = found_as(state, request.subject, definition, normalize=normalize)
+    if found is None or (request.id is not None and found.id != request.id):
+        return None
+    if request.version is None or request.version == found.version:
+        return found
+    is_latest = found == state.latest(request.subject)
+    return found if request.version == LATEST and is_latest else None
+
+
+def _version(request: Register, state: State, mode: Mode) -> int:
+    following = state.next_version(request.subject)
+    if request.version is None or request.version <= 0:
+        return following
+    if request.version != following and not mode.takes_ids:
+        raise errors.invalid_schema("Version is not one more than previous version")
+    return request.version
+
+
+def _id(request: Register, definition: Definition, state: State) -> int:
+    """The same schema has the same id under every subject of a context; a new one the next."""
+    context = state.context_of(request.subject)
+    if request.id is None:
+        known = state.same(request.subject, definition)
+        return context.max_id + 1 if known is None else known.id
+    there = context.by_id.get(request.id)
+    if there is not None and there.definition != definition:
+        where = Subject.parse(request.subject).prefix
+        raise errors.not_permitted(
+            f"Overwrite new schema with id {request.id} in context {where} is not permitted."
+        )
+    return request.id
+
+
+def _new_context(subject: str, state: State) -> tuple[Record, ...]:
+    name = Subject.parse(subject).context
+    if name == DEFAULT_CONTEXT or name in state.contexts:
+        return ()
+    return (Record(ContextKey(name), ContextValue(name)),)
+
+
+def _superseded(value: SchemaValue, state: State) -> tuple[Record, ...]:
+    """Softly deleted versions of the same schema go when it comes back as a new one."""
+    earlier = state.under(value.subject, value.definition)
+    return tuple(
+        Record(SchemaKey(value.subject, each.version))
+        for each in earlier
+        if each.deleted
+        and each.version < value.version
+        and each.id == value.id
+        and not state.referrers(each.key, deleted=True)
+    )

@@ -1,0 +1,135 @@
+"""What can be configured for a subject, a context or all: the compatibility level, and more.
+
+What is None is not said here, and asked of the next wider scope as a whole.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from typing import Any, Self
+
+from barnabas.registry.documents import DocumentError, Json, Metadata, RuleSet
+
+
+class CompatibilityLevel(StrEnum):
+    """Who has to be able to read what: a new schema the older data, older readers the new."""
+
+    NONE = "NONE"
+    BACKWARD = "BACKWARD"
+    BACKWARD_TRANSITIVE = "BACKWARD_TRANSITIVE"
+    FORWARD = "FORWARD"
+    FORWARD_TRANSITIVE = "FORWARD_TRANSITIVE"
+    FULL = "FULL"
+    FULL_TRANSITIVE = "FULL_TRANSITIVE"
+
+    @property
+    def is_transitive(self) -> bool:
+        """Whether with every earlier version, not with the latest alone."""
+        return self.endswith("_TRANSITIVE")
+
+    @property
+    def new_reads_old(self) -> bool:
+        return self.startswith(("BACKWARD", "FULL"))
+
+    @property
+    def old_reads_new(self) -> bool:
+        return self.startswith(("FORWARD", "FULL"))
+
+
+DEFAULT_LEVEL = CompatibilityLevel.BACKWARD
+
+
+@dataclass(slots=True, frozen=True)
+class Config:
+    """In the order that records have."""
+
+    alias: str | None = None
+    alias_for_deks: str | None = None
+    normalize: bool | None = None
+    validate_fields: bool | None = None
+    validate_new_schemas: bool | None = None
+    validate_rules: bool | None = None
+    compatibility_level: CompatibilityLevel | None = None
+    compatibility_policy: str | None = None
+    compatibility_group: str | None = None
+    default_metadata: Metadata | None = None
+    override_metadata: Metadata | None = None
+    default_rule_set: RuleSet | None = None
+    override_rule_set: RuleSet | None = None
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Self:
+        """Of a record, or of a request, which names the level `compatibility`."""
+        return cls(**_read_fields(document))
+
+    def changed(self, document: Mapping[str, Any]) -> Self:
+        """With what a request says; a null takes something away."""
+        return replace(self, **_read_fields(document))
+
+    def over(self, wider: "Config | None") -> "Config":
+        """With what a wider scope says where this one says nothing."""
+        if wider is None:
+            return self
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return replace(wider, **{name: value for name, value in own.items() if value is not None})
+
+    def json(self) -> Json:
+        said = {_JSON_NAMES[each.name]: getattr(self, each.name) for each in fields(self)}
+        return {
+            name: value.json() if isinstance(value, Metadata | RuleSet) else value
+            for name, value in said.items()
+            if value is not None
+        }
+
+
+_JSON_NAMES = {
+    "alias": "alias",
+    "alias_for_deks": "aliasForDeks",
+    "normalize": "normalize",
+    "validate_fields": "validateFields",
+    "validate_new_schemas": "validateNewSchemas",
+    "validate_rules": "validateRules",
+    "compatibility_level": "compatibilityLevel",
+    "compatibility_policy": "compatibilityPolicy",
+    "compatibility_group": "compatibilityGroup",
+    "default_metadata": "defaultMetadata",
+    "override_metadata": "overrideMetadata",
+    "default_rule_set": "defaultRuleSet",
+    "override_rule_set": "overrideRuleSet",
+}
+_FLAGS = {"normalize", "validate_fields", "validate_new_schemas", "validate_rules"}
+
+
+def _read_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+    given = dict(document)
+    if "compatibility" in given:
+        given["compatibilityLevel"] = given.pop("compatibility")
+    return {
+        name: _read_field(name, json_name, given[json_name])
+        for name, json_name in _JSON_NAMES.items()
+        if json_name in given
+    }
+
+
+def _read_field(name: str, json_name: str, value: object) -> Any:
+    if name == "compatibility_level":
+        return None if value is None else _level(value)
+    if name.endswith("_metadata"):
+        return Metadata.read(value)
+    if name.endswith("_rule_set"):
+        return RuleSet.read(value)
+    expected = bool if name in _FLAGS else str
+    if value is not None and not isinstance(value, expected):
+        raise DocumentError(f"{json_name}: a {expected.__name__} is expected, not {value!r}")
+    return value
+
+
+class UnknownLevelError(DocumentError):
+    """There is no such compatibility level."""
+
+
+def _level(value: object) -> CompatibilityLevel:
+    try:
+        return CompatibilityLevel(str(value).upper())
+    except ValueError:
+        raise UnknownLevelError(f"{value!r} is no compatibility level") from None

@@ -1,0 +1,173 @@
+"""`_schemas`: read from its beginning for ever, and written by one instance at a time.
+
+Writes are transactions of one transactional id that all instances share. Whoever takes over
+begins with it anew, which shuts out whoever wrote before, at the broker: a writer that was
+paused and does not know that it has been replaced can do no harm. Then it appends a NOOP; once
+that is read back, all that was ever written has been read.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+from barnabas.client._message import Message
+from barnabas.client.consumer.aio import AioConsumer
+from barnabas.client.errors import KafkaError, KafkaException, error_in
+from barnabas.client.producer.aio import AioProducer
+from barnabas.client.values import TopicPartition
+from barnabas.registry import errors
+from barnabas.registry.records import NoopKey, Record, UnreadableRecordError, read, write
+from barnabas.registry.settings import RegistrySettings
+from barnabas.registry.topic import prepare_topic
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+_PARTITION = 0
+_BATCH = 1000
+_OFFSET_BEGINNING = 0
+
+
+class SchemaLog:
+    """Gives every record to `apply`, in order."""
+
+    def __init__(self, settings: RegistrySettings, apply: Callable[[Record], None]) -> None:
+        self._settings = settings
+        self._apply = apply
+        self._timeout_s = settings.timeout_ms / 1000
+        self._read_up_to = -1  # the offset of the last record that was applied
+        self._progress = asyncio.Condition()
+        self._has_seen_the_end = asyncio.Event()
+        self._reading: asyncio.Task[None] | None = None
+        self._producer: AioProducer | None = None
+
+    async def start(self) -> None:
+        """Have the topic, and read what it holds."""
+        await prepare_topic(self._settings)
+        self._reading = asyncio.create_task(self._read())
+        await self._has_seen_the_end.wait()
+
+    async def take_over(self) -> None:
+        """Be the one who writes, knowing all that was written."""
+        await self.step_down()
+        conf = {
+            **self._settings.kafka,
+            "transactional.id": f"{self._settings.group_id}-{self._settings.topic}",
+            "transaction.timeout.ms": max(1000, self._settings.timeout_ms),
+            "delivery.timeout.ms": self._settings.timeout_ms,
+            "request.timeout.ms": self._settings.timeout_ms,
+            "linger.ms": 0,
+        }
+        self._producer = AioProducer(conf)
+        await self._in_time(self._producer.init_transactions(self._timeout_s))
+        await self._append([Record(NoopKey())])
+
+    @property
+    def is_taken_over(self) -> bool:
+        return self._producer is not None
+
+    async def append(self, records: Sequence[Record]) -> int:
+        """All of them or none; the last one's offset, once they are applied here."""
+        if self._producer is None:
+            await self.take_over()
+        return await self._append(records)
+
+    async def applied(self, offset: int) -> None:
+        """Return when what is at `offset` has been applied."""
+        async with self._progress:
+            await self._progress.wait_for(lambda: self._read_up_to >= offset)
+
+    async def step_down(self) -> None:
+        """Write no more."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            await producer.purge()
+            await producer.close(0)
+
+    async def stop(self) -> None:
+        await self.step_down()
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.gather(self._reading, return_exceptions=True)
+
+    async def _append(self, records: Sequence[Record]) -> int:
+        return await self._in_time(self._transaction(records))
+
+    async def _transaction(self, records: Sequence[Record]) -> int:
+        producer = self._producer
+        assert producer is not None
+        await producer.begin_transaction()
+        deliveries = []
+        for record in records:
+            key, value = write(record)
+            deliveries.append(
+                await producer.produce(
+                    self._settings.topic, value=value, key=key, partition=_PARTITION
+                )
+            )
+        await producer.flush(self._timeout_s)
+        messages = await asyncio.gather(*deliveries)
+        await producer.commit_transaction(self._timeout_s)
+        last = max(_offset(message) for message in messages)
+        await self.applied(last)
+        return last
+
+    async def _in_time(self, writing: Coroutine[Any, Any, T]) -> T:
+        """What fails leaves it open whether it was written: only a new beginning tells."""
+        try:
+            return await asyncio.wait_for(writing, self._timeout_s)
+        except TimeoutError:
+            await self.step_down()
+            raise errors.log_timed_out(
+                f"Write to {self._settings.topic} timed out after {self._timeout_s:g} s"
+            ) from None
+        except KafkaException as failure:
+            await self.step_down()
+            raise _told(self._settings.topic, error_in(failure)) from failure
+
+    async def _read(self) -> None:
+        conf = {
+            **self._settings.kafka,
+            "group.id": f"{self._settings.group_id}-readers",  # asked for, but never joined
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
+        async with AioConsumer(conf) as consumer:
+            place = TopicPartition(self._settings.topic, _PARTITION, _OFFSET_BEGINNING)
+            await consumer.assign([place])
+            while True:
+                first = await consumer.poll(-1)
+                for message in (first, *await consumer.consume(_BATCH, 0)):
+                    if message is not None:
+                        self._take(message)
+                async with self._progress:
+                    self._progress.notify_all()
+
+    def _take(self, message: Message) -> None:
+        error = message.error()
+        if error is not None and error.code() == KafkaError._PARTITION_EOF:
+            self._has_seen_the_end.set()
+        elif error is not None:
+            _log.warning("reading %s: %s", self._settings.topic, error.str())
+        else:
+            try:
+                _, timestamp_ms = message.timestamp()
+                self._apply(read(message.key(), message.value(), timestamp_ms))
+            except UnreadableRecordError as unreadable:
+                _log.warning("a record of %s is left out: %s", self._settings.topic, unreadable)
+            self._read_up_to = _offset(message)
+
+
+def _offset(message: Message) -> int:
+    offset = message.offset()
+    assert offset is not None
+    return offset
+
+
+def _told(topic: str, error: KafkaError) -> errors.RegistryError:
+    if error.code() in (KafkaError._TIMED_OUT, KafkaError._MSG_TIMED_OUT):
+        return errors.log_timed_out(f"Write to {topic} timed out: {error.str()}")
+    if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+        return errors.too_large("Register operation failed because schema is too large")
+    return errors.log_failed(f"Write to {topic} failed: {error.str()}")

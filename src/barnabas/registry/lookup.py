@@ -1,0 +1,66 @@
+"""Find the version of a subject that a schema is registered as."""
+
+from dataclasses import replace
+
+from barnabas.registry.config import Config
+from barnabas.registry.documents import Definition, Metadata, RuleSet
+from barnabas.registry.records import SchemaValue
+from barnabas.registry.schemas import canonical
+from barnabas.registry.state import State
+
+
+def looked_up(
+    state: State, subject: str, definition: Definition, *, normalize: bool, deleted: bool
+) -> SchemaValue | None:
+    """Exactly so, or with the metadata and rules that it would be given when it is registered."""
+    found = found_as(state, subject, definition, normalize=normalize, deleted=deleted)
+    if found is not None:
+        return found
+    full = populated(definition, state.config(subject), state.latest(subject))
+    if full == definition:
+        return None
+    return found_as(state, subject, full, normalize=normalize, deleted=deleted)
+
+
+def found_as(
+    state: State,
+    subject: str,
+    definition: Definition,
+    *,
+    normalize: bool,
+    deleted: bool = False,
+) -> SchemaValue | None:
+    """The newest version with this very definition."""
+    known = canonical(state, subject, definition, normalize=normalize)
+    versions = [each for each in state.under(subject, known) if deleted or not each.deleted]
+    return versions[-1] if versions else None
+
+
+def populated(definition: Definition, config: Config, previous: SchemaValue | None) -> Definition:
+    """With what the latest version says of itself, if this one does not; and the config's.
+
+    Defaults are weaker than what is said, overrides are stronger.
+    """
+    metadata, rules = definition.metadata, definition.rule_set
+    if previous is not None:
+        metadata = metadata or previous.definition.metadata
+        rules = rules or previous.definition.rule_set
+    return replace(
+        definition,
+        metadata=_layered_metadata(config.default_metadata, metadata, config.override_metadata),
+        rule_set=_layered_rules(config.default_rule_set, rules, config.override_rule_set),
+    )
+
+
+def _layered_metadata(*weakest_first: Metadata | None) -> Metadata | None:
+    merged: Metadata | None = None
+    for each in weakest_first:
+        merged = merged if each is None else each.over(merged)
+    return merged
+
+
+def _layered_rules(*weakest_first: RuleSet | None) -> RuleSet | None:
+    merged: RuleSet | None = None
+    for each in weakest_first:
+        merged = merged if each is None else each.over(merged)
+    return merged

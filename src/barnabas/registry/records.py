@@ -1,0 +1,292 @@
+"""The records of `_schemas`, byte for byte as Confluent's registry writes them.
+
+Keys are JSON objects that begin with their keytype; the order of fields matters, because the
+topic is compacted by these bytes. A key with no value is a tombstone. Empty fields are left out.
+
+SCHEMA (magic 1)    one version of a subject; a soft deletion is the same with deleted=true
+CONFIG, MODE        of a subject, of a context (subject ":.name:"), or of all (no subject)
+DELETE_SUBJECT      versions of a subject, up to one, are softly deleted
+CLEAR_SUBJECT       whatever the caches hold of a subject is void
+CONTEXT             a context that has been used
+NOOP                nothing: whoever reads it has read all that came before it
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from barnabas.registry.config import Config
+from barnabas.registry.documents import Definition, DocumentError, Metadata, Reference, RuleSet
+
+TENANT = "default"
+
+
+class Mode(StrEnum):
+    """What may be done with a subject."""
+
+    READWRITE = "READWRITE"
+    READONLY = "READONLY"
+    READONLY_OVERRIDE = "READONLY_OVERRIDE"
+    IMPORT = "IMPORT"
+    FORWARD = "FORWARD"
+
+    @property
+    def is_read_only(self) -> bool:
+        return self in (Mode.READONLY, Mode.READONLY_OVERRIDE)
+
+    @property
+    def takes_ids(self) -> bool:
+        """Whether who registers a schema says which id and version it has."""
+        return self in (Mode.IMPORT, Mode.FORWARD)
+
+
+@dataclass(slots=True, frozen=True)
+class SchemaKey:
+    subject: str
+    version: int
+
+    def __str__(self) -> str:
+        return f"{{magic=1,keytype=SCHEMA,subject={self.subject},version={self.version}}}"
+
+
+@dataclass(slots=True, frozen=True)
+class ConfigKey:
+    subject: str | None
+
+
+@dataclass(slots=True, frozen=True)
+class ModeKey:
+    subject: str | None
+
+
+@dataclass(slots=True, frozen=True)
+class DeleteSubjectKey:
+    subject: str
+
+
+@dataclass(slots=True, frozen=True)
+class ClearSubjectKey:
+    subject: str
+
+
+@dataclass(slots=True, frozen=True)
+class ContextKey:
+    context: str
+    tenant: str = TENANT
+
+
+@dataclass(slots=True, frozen=True)
+class NoopKey:
+    pass
+
+
+Key = SchemaKey | ConfigKey | ModeKey | DeleteSubjectKey | ClearSubjectKey | ContextKey | NoopKey
+
+
+@dataclass(slots=True, frozen=True)
+class SchemaValue:
+    """One version of a subject."""
+
+    subject: str
+    version: int
+    id: int
+    definition: Definition
+    deleted: bool = False
+    md5: str | None = None  # of what was there before Confluent's registry encrypted parts of it
+    timestamp_ms: int | None = None  # when it was appended: not written, but told by the log
+
+    @property
+    def key(self) -> SchemaKey:
+        return SchemaKey(self.subject, self.version)
+
+    def as_deleted(self) -> "SchemaValue":
+        return replace(self, deleted=True)
+
+
+@dataclass(slots=True, frozen=True)
+class ConfigValue:
+    subject: str | None
+    config: Config
+
+
+@dataclass(slots=True, frozen=True)
+class ModeValue:
+    subject: str | None
+    mode: Mode
+
+
+@dataclass(slots=True, frozen=True)
+class DeleteSubjectValue:
+    subject: str
+    version: int
+
+
+@dataclass(slots=True, frozen=True)
+class ClearSubjectValue:
+    subject: str
+
+
+@dataclass(slots=True, frozen=True)
+class ContextValue:
+    context: str
+    tenant: str = TENANT
+
+
+Value = (
+    SchemaValue | ConfigValue | ModeValue | DeleteSubjectValue | ClearSubjectValue | ContextValue
+)
+
+
+@dataclass(slots=True, frozen=True)
+class Record:
+    key: Key
+    value: Value | None = None
+
+
+class UnreadableRecordError(ValueError):
+    """It is not of this format, or of a kind that is not known here."""
+
+
+def write(record: Record) -> tuple[bytes, bytes | None]:
+    """The bytes of the key and of the value."""
+    value = None if record.value is None else _bytes(_value_fields(record.value))
+    return _bytes(_key_fields(record.key)), value
+
+
+def read(key: bytes | None, value: bytes | None, timestamp_ms: int | None = None) -> Record:
+    try:
+        fields = json.loads(key or b"null")
+        found = _read_key(fields)
+        if value is None or isinstance(found, NoopKey):
+            return Record(found)
+        return Record(found, _read_value(found, json.loads(value), timestamp_ms))
+    except (ValueError, KeyError, TypeError, DocumentError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise UnreadableRecordError(f"{(key or b'')[:200]!r}: {reason}") from None
+
+
+def _key_fields(key: Key) -> dict[str, Any]:
+    match key:
+        case SchemaKey(subject, version):
+            return {"keytype": "SCHEMA", "subject": subject, "version": version, "magic": 1}
+        case ConfigKey(subject):
+            return _about("CONFIG", subject)
+        case ModeKey(subject):
+            return _about("MODE", subject)
+        case DeleteSubjectKey(subject):
+            return _about("DELETE_SUBJECT", subject)
+        case ClearSubjectKey(subject):
+            return _about("CLEAR_SUBJECT", subject)
+        case ContextKey(context, tenant):
+            return {"keytype": "CONTEXT", "tenant": tenant, "context": context, "magic": 0}
+        case NoopKey():
+            return {"keytype": "NOOP", "magic": 0}
+
+
+def _about(keytype: str, subject: str | None) -> dict[str, Any]:
+    named = {} if not subject else {"subject": subject}
+    return {"keytype": keytype, **named, "magic": 0}
+
+
+def _value_fields(value: Value) -> dict[str, Any]:
+    match value:
+        case SchemaValue():
+            return _schema_fields(value)
+        case ConfigValue(subject, config):
+            return _named(subject) | config.json()
+        case ModeValue(subject, mode):
+            return _named(subject) | {"mode": mode.value}
+        case DeleteSubjectValue(subject, version):
+            return {"subject": subject, "version": version}
+        case ClearSubjectValue(subject):
+            return {"subject": subject}
+        case ContextValue(context, tenant):
+            return {"tenant": tenant, "context": context}
+
+
+def _named(subject: str | None) -> dict[str, Any]:
+    return {"subject": subject} if subject else {}
+
+
+def _schema_fields(value: SchemaValue) -> dict[str, Any]:
+    definition = value.definition
+    fields: dict[str, Any] = {
+        "subject": value.subject,
+        "version": value.version,
+        "id": value.id,
+        "md5": value.md5,
+        "schemaType": definition.schema_type,
+        "references": [each.json() for each in definition.references],
+        "metadata": definition.metadata and definition.metadata.json(),
+        "ruleSet": definition.rule_set and definition.rule_set.json(),
+        "schema": definition.schema,
+    }
+    # An object that says nothing is written, a missing one is not: Jackson's NON_EMPTY.
+    kept = {name: it for name, it in fields.items() if it is not None and it != []}
+    return {**kept, "deleted": value.deleted}
+
+
+def _read_key(fields: Mapping[str, Any]) -> Key:
+    keytype = fields["keytype"]
+    subject = fields.get("subject")
+    match keytype:
+        case "SCHEMA":
+            if fields.get("magic", 1) not in (0, 1):
+                raise ValueError(f"magic {fields['magic']} is not known")
+            return SchemaKey(fields["subject"], fields["version"])
+        case "CONFIG":
+            return ConfigKey(subject)
+        case "MODE":
+            return ModeKey(subject)
+        case "DELETE_SUBJECT":
+            return DeleteSubjectKey(fields["subject"])
+        case "CLEAR_SUBJECT":
+            return ClearSubjectKey(fields["subject"])
+        case "CONTEXT":
+            return ContextKey(fields["context"], fields.get("tenant", TENANT))
+        case "NOOP":
+            return NoopKey()
+    raise ValueError(f"keytype {keytype} is not known")
+
+
+def _read_value(key: Key, fields: Mapping[str, Any], timestamp_ms: int | None) -> Value:
+    match key:
+        case SchemaKey(subject, version):
+            return SchemaValue(
+                subject,
+                version,
+                fields["id"],
+                read_definition(fields),
+                deleted=fields.get("deleted", False),
+                md5=fields.get("md5"),
+                timestamp_ms=timestamp_ms,
+            )
+        case ConfigKey(subject):
+            return ConfigValue(subject, Config.read(fields))
+        case ModeKey(subject):
+            return ModeValue(subject, Mode(fields["mode"]))
+        case DeleteSubjectKey(subject):
+            return DeleteSubjectValue(subject, fields["version"])
+        case ClearSubjectKey(subject):
+            return ClearSubjectValue(subject)
+        case ContextKey(context, tenant):
+            return ContextValue(context, tenant)
+        case NoopKey():
+            raise ValueError("a NOOP has no value")
+
+
+def read_definition(fields: Mapping[str, Any]) -> Definition:
+    """What records and requests alike say of a schema."""
+    return Definition(
+        fields.get("schema") or "",
+        fields.get("schemaType") or "AVRO",
+        tuple(Reference.read(each) for each in fields.get("references") or ()),
+        Metadata.read(fields.get("metadata")),
+        RuleSet.read(fields.get("ruleSet")),
+    )
+
+
+def _bytes(fields: Mapping[str, Any]) -> bytes:
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()

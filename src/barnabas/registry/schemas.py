@@ -1,0 +1,82 @@
+"""Schemas as their languages see them: read once, with the texts that they refer to."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from barnabas.registry import errors
+from barnabas.registry.documents import Definition
+from barnabas.registry.formats import ParsedSchema, SchemaError, SchemaType, parse
+from barnabas.registry.naming import beside
+from barnabas.registry.records import SchemaValue
+from barnabas.registry.state import State
+
+CACHED_SCHEMAS = 1000
+
+
+def parsed(state: State, subject: str, definition: Definition) -> ParsedSchema:
+    """RegistryError 42201 if it is not a schema, or refers to what is not there."""
+    try:
+        kind = SchemaType(definition.schema_type)
+    except ValueError:
+        raise errors.invalid_schema(f"Invalid schema type {definition.schema_type}") from None
+    texts = tuple(sorted(texts_referred_to(state, subject, definition).items()))
+    try:
+        return _read(kind, definition.schema, texts)
+    except SchemaError as error:
+        raise errors.invalid_schema(
+            f"Invalid schema of type {kind.value}, details: {error}"
+        ) from error
+
+
+def parsed_version(state: State, value: SchemaValue) -> ParsedSchema:
+    return parsed(state, value.subject, value.definition)
+
+
+def canonical(state: State, subject: str, definition: Definition, *, normalize: bool) -> Definition:
+    """The definition as it is stored: its text and references in the one form they have."""
+    references = tuple(
+        each if each.version > 0 else replace(each, version=_latest(state, subject, each.subject))
+        for each in definition.references
+    )
+    definition = replace(definition, references=references)
+    schema = parsed(state, subject, definition)
+    if not normalize:
+        return replace(definition, schema=schema.text)
+    in_order = tuple(sorted(set(references), key=lambda each: (each.name, each.subject)))
+    return replace(definition, schema=schema.normalized, references=in_order)
+
+
+def texts_referred_to(state: State, subject: str, definition: Definition) -> Mapping[str, str]:
+    """What a schema refers to, and what that refers to, by the names they use."""
+    texts: dict[str, str] = {}
+    left = [(subject, definition)]
+    while left:
+        referrer, current = left.pop()
+        for each in current.references:
+            if each.name in texts:
+                continue
+            name = beside(referrer, each.subject)
+            found = state.version(name, each.version, deleted=True)
+            if found is None:
+                raise errors.invalid_schema(
+                    f"Invalid schema, details: No schema reference found for subject "
+                    f'"{each.subject}" and version {each.version}'
+                )
+            texts[each.name] = found.definition.schema
+            left.append((name, found.definition))
+    return texts
+
+
+def _latest(state: State, subject: str, referred: str) -> int:
+    found = state.latest(beside(subject, referred))
+    if found is None:
+        raise errors.invalid_schema(
+            f'Invalid schema, details: No schema reference found for subject "{referred}"'
+        )
+    return found.version
+
+
+@lru_cache(CACHED_SCHEMAS)
+def _read(kind: SchemaType, text: str, references: tuple[tuple[str, str], ...]) -> ParsedSchema:
+    return parse(kind, text, dict(references))

@@ -1,0 +1,245 @@
+"""What the records of `_schemas` say: subjects and their versions, ids, configs, modes.
+
+`apply` takes records in the order of the log and never fails: of a schema whose id has another
+schema already, the first one stays. Everything that is looked up is found by a key, and costs
+nothing to speak of with many subjects.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from barnabas.registry.config import DEFAULT_LEVEL, Config
+from barnabas.registry.documents import Definition
+from barnabas.registry.naming import DEFAULT_CONTEXT, GLOBAL_CONTEXT, Subject, beside
+from barnabas.registry.records import (
+    ClearSubjectValue,
+    ConfigKey,
+    ContextKey,
+    DeleteSubjectValue,
+    Mode,
+    ModeKey,
+    ModeValue,
+    Record,
+    SchemaKey,
+    SchemaValue,
+)
+from barnabas.registry.records import ConfigValue as ConfigRecord
+
+K = TypeVar("K")
+_log = logging.getLogger(__name__)
+_GLOBAL = f":{GLOBAL_CONTEXT}:"
+
+
+@dataclass(slots=True)
+class Registered:
+    """A schema of a context, and every version of a subject that it is."""
+
+    id: int
+    definition: Definition
+    places: dict[SchemaKey, None] = field(default_factory=dict)  # in the order of registration
+
+
+@dataclass(slots=True)
+class Context:
+    """The ids of one context."""
+
+    name: str
+    max_id: int = 0
+    by_id: dict[int, Registered] = field(default_factory=dict)
+    by_definition: dict[Definition, dict[int, Registered]] = field(default_factory=dict)
+    by_guid: dict[str, dict[int, Registered]] = field(default_factory=dict)
+
+
+class State:
+    """Who decides and who answers reads it; the log alone changes it."""
+
+    def __init__(self) -> None:
+        self.configs: dict[str | None, Config] = {}
+        self.modes: dict[str | None, Mode] = {}
+        self.contexts: dict[str, Context] = {DEFAULT_CONTEXT: Context(DEFAULT_CONTEXT)}
+        self._subjects: dict[str, dict[int, SchemaValue]] = {}
+        self._latest: dict[str, int] = {}  # the highest version, a deleted one too
+        self._referrers: dict[SchemaKey, dict[SchemaKey, None]] = {}
+
+    # Versions
+
+    def names(self) -> Iterable[str]:
+        """Every subject that has a version, be it a deleted one."""
+        return self._subjects.keys()
+
+    def versions(self, subject: str, *, deleted: bool = False) -> list[SchemaValue]:
+        """In ascending order; those that are softly deleted too if asked for."""
+        found = self._subjects.get(subject, {})
+        return [
+            found[version] for version in sorted(found) if deleted or not found[version].deleted
+        ]
+
+    def has(self, subject: str, *, deleted: bool = False) -> bool:
+        found = self._subjects.get(subject, {})
+        return any(deleted or not each.deleted for each in found.values())
+
+    def version(self, subject: str, version: int, *, deleted: bool = False) -> SchemaValue | None:
+        found = self._subjects.get(subject, {}).get(version)
+        return found if found is not None and (deleted or not found.deleted) else None
+
+    def latest(self, subject: str, *, deleted: bool = False) -> SchemaValue | None:
+        found = self._subjects.get(subject, {})
+        top = found.get(self._latest.get(subject, 0))
+        if top is not None and (deleted or not top.deleted):
+            return top
+        return next(reversed(self.versions(subject, deleted=deleted)), None)
+
+    def next_version(self, subject: str) -> int:
+        found = self._subjects.get(subject)
+        return self._latest[subject] + 1 if found else 1
+
+    # Ids
+
+    def context_of(self, subject: str) -> Context:
+        """The subject's; an empty one if nothing was registered there."""
+        name = Subject.parse(subject).context
+        return self.contexts.get(name) or Context(name)
+
+    def same(self, subject: str, definition: Definition) -> Registered | None:
+        """What is known under this definition in the subject's context."""
+        found = self.context_of(subject).by_definition.get(definition)
+        return None if not found else next(iter(found.values()))
+
+    def under(self, subject: str, definition: Definition) -> list[SchemaValue]:
+        """Versions of a subject with exactly this definition, the earliest first."""
+        found = self.context_of(subject).by_definition.get(definition, {})
+        keys = (key for each in found.values() for key in each.places if key.subject == subject)
+        return sorted(
+            (self._subjects[subject][key.version] for key in keys), key=lambda each: each.version
+        )
+
+    def referrers(self, key: SchemaKey, *, deleted: bool = False) -> list[SchemaValue]:
+        """Versions that refer to one."""
+        found = (
+            self._subjects[each.subject][each.version] for each in self._referrers.get(key, ())
+        )
+        return [each for each in found if deleted or not each.deleted]
+
+    # Scopes
+
+    def config(self, subject: str | None) -> Config:
+        """What holds for a subject: its own over everybody's, else its context's, else those."""
+        default = Config(compatibility_level=DEFAULT_LEVEL)
+        own = self.configs.get(subject)
+        if own is not None:
+            return own.over(self.configs.get(None)).over(default)
+        wider = (self.configs.get(scope) for scope in _scopes(subject))
+        return next((found.over(default) for found in wider if found is not None), default)
+
+    def mode(self, subject: str | None) -> Mode:
+        # An operator's stop for all goes over whatever a subject says.
+        if self.modes.get(None) is Mode.READONLY_OVERRIDE:
+            return Mode.READONLY_OVERRIDE
+        for scope in _scopes(subject):
+            if (found := self.modes.get(scope)) is not None:
+                return found
+        return Mode.READWRITE
+
+    # Replay
+
+    def apply(self, record: Record) -> None:
+        match record.key, record.value:
+            case SchemaKey() as key, SchemaValue() as value:
+                self._put(key, value)
+            case SchemaKey() as key, None:
+                self._remove(key)
+            case _, DeleteSubjectValue(subject, version):
+                for value in self.versions(subject):
+                    if value.version <= version:
+                        self._subjects[subject][value.version] = value.as_deleted()
+            case ConfigKey(subject), ConfigRecord(_, config):
+                self.configs[subject] = config
+            case ConfigKey(subject), None:
+                self.configs.pop(subject, None)
+            case ModeKey(subject), ModeValue(_, mode):
+                self.modes[subject] = mode
+            case ModeKey(subject), None:
+                self.modes.pop(subject, None)
+            case ContextKey(context), None:
+                self._forget(context)
+            case ContextKey(context), _:
+                self._context(context)
+            case _, ClearSubjectValue():
+                pass  # nothing is kept here besides what the records say
+
+    def _put(self, key: SchemaKey, value: SchemaValue) -> None:
+        context = self._context(Subject.parse(key.subject).context)
+        known = context.by_id.get(value.id)
+        if known is not None and known.definition != value.definition:
+            _log.error(
+                "version %d of subject %s is left out: its id %d is that of another schema",
+                key.version,
+                key.subject,
+                value.id,
+            )
+            return
+        self._remove(key)
+        context.max_id = max(context.max_id, value.id)
+        known = context.by_id.get(value.id)
+        if known is None:
+            known = context.by_id[value.id] = Registered(value.id, value.definition)
+        known.places[key] = None
+        context.by_definition.setdefault(value.definition, {})[value.id] = known
+        context.by_guid.setdefault(value.definition.guid, {})[value.id] = known
+        self._subjects.setdefault(key.subject, {})[key.version] = value
+        self._latest[key.subject] = max(key.version, self._latest.get(key.subject, 0))
+        for referred in _referred(value):
+            self._referrers.setdefault(referred, {})[key] = None
+
+    def _remove(self, key: SchemaKey) -> None:
+        versions = self._subjects.get(key.subject, {})
+        value = versions.pop(key.version, None)
+        if value is None:
+            return
+        if not versions:
+            del self._subjects[key.subject], self._latest[key.subject]
+        elif key.version == self._latest[key.subject]:
+            self._latest[key.subject] = max(versions)
+        for referred in _referred(value):
+            self._referrers[referred].pop(key, None)
+        context = self._context(Subject.parse(key.subject).context)
+        known = context.by_id[value.id]
+        del known.places[key]
+        if not known.places:
+            del context.by_id[value.id]
+            _drop(context.by_definition, value.definition, value.id)
+            _drop(context.by_guid, value.definition.guid, value.id)
+
+    def _context(self, name: str) -> Context:
+        found = self.contexts.get(name)
+        if found is None:
+            found = self.contexts[name] = Context(name)
+        return found
+
+    def _forget(self, name: str) -> None:
+        found = self.contexts.get(name)
+        if found is not None and not found.by_id and name != DEFAULT_CONTEXT:
+            del self.contexts[name]
+
+
+def _scopes(subject: str | None) -> Iterator[str | None]:
+    """Where to look for what holds for a subject, the narrowest first."""
+    if subject is not None:
+        yield subject
+        yield Subject.parse(subject).prefix or None
+    else:
+        yield None
+    yield _GLOBAL
+
+
+def _referred(value: SchemaValue) -> Iterator[SchemaKey]:
+    for each in value.definition.references:
+        yield SchemaKey(beside(value.subject, each.subject), each.version)
+
+
+def _drop(index: dict[K, dict[int, Registered]], key: K, id_: int) -> None:
+    index[key].pop(id_, None)
+    if not index[key]:
+        del index[key]

@@ -1,0 +1,77 @@
+"""The topic of schemas: made where there is none, and refused where it would lose them."""
+
+import asyncio
+import logging
+
+from barnabas.client.admin.aio import AioAdminClient
+from barnabas.client.admin.configs import ConfigResource
+from barnabas.client.admin.topics import NewTopic
+from barnabas.client.cluster import Deadline
+from barnabas.client.errors import KafkaError, KafkaException, error_in
+from barnabas.registry.settings import RegistrySettings
+
+_log = logging.getLogger(__name__)
+_PAUSE_S = 0.2
+
+
+class TopicError(Exception):
+    """The topic cannot hold schemas; says what has to be changed about it."""
+
+
+async def prepare_topic(settings: RegistrySettings) -> None:
+    """Have it, with one partition, compacted. TopicError where it cannot be."""
+    deadline = Deadline.after(settings.start_timeout_ms)
+    async with AioAdminClient(settings.kafka) as admin:
+        while True:
+            try:
+                await _create_or_verify(admin, settings)
+                return
+            except KafkaException as failure:
+                error = error_in(failure)
+                if not error.retriable() or deadline.passed:
+                    raise TopicError(
+                        f"Topic {settings.topic} could not be made ready: {error.str()}"
+                    ) from failure
+            await asyncio.sleep(_PAUSE_S)
+
+
+async def _create_or_verify(admin: AioAdminClient, settings: RegistrySettings) -> None:
+    cluster = await admin.list_topics(timeout=settings.timeout_ms / 1000)
+    topic = cluster.topics.get(settings.topic)
+    if topic is None:
+        copies = max(1, min(settings.replication_factor, len(cluster.brokers)))
+        new = NewTopic(settings.topic, 1, copies, config={"cleanup.policy": "compact"})
+        try:
+            (await admin.create_topics([new]))[settings.topic]
+            return
+        except KafkaException as failure:
+            if error_in(failure).code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+    await _verify(admin, settings)
+
+
+async def _verify(admin: AioAdminClient, settings: RegistrySettings) -> None:
+    cluster = await admin.list_topics(settings.topic, timeout=settings.timeout_ms / 1000)
+    partitions = len(cluster.topics[settings.topic].partitions)
+    if partitions > 1:
+        raise TopicError(
+            f"Topic {settings.topic} has {partitions} partitions, and schemas need exactly 1: "
+            "name another topic."
+        )
+    resource = ConfigResource(ConfigResource.Type.TOPIC, settings.topic)
+    configs = (await admin.describe_configs([resource]))[resource]
+    policy = configs["cleanup.policy"].value
+    if policy != "compact":
+        raise TopicError(
+            f"Topic {settings.topic} has cleanup.policy={policy} and would lose schemas by age: "
+            f"set it to compact (barnabas configs alter topic {settings.topic} "
+            "--set cleanup.policy=compact)."
+        )
+    for partition in cluster.topics[settings.topic].partitions.values():
+        if len(partition.replicas) < min(settings.replication_factor, len(cluster.brokers)):
+            _log.warning(
+                "topic %s has %d copies, fewer than the %d that are wanted",
+                settings.topic,
+                len(partition.replicas),
+                settings.replication_factor,
+            )
