@@ -1,0 +1,68 @@
+"""A read that ends: offsets and tasks are planned once, in the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from barnabas.spark.source.bounds import resolve
+from barnabas.spark.source.broker import Broker
+from barnabas.spark.source.connection import SourceError, connect
+from barnabas.spark.source.loss import Loss
+from barnabas.spark.source.offsets import Given, OffsetRange
+from barnabas.spark.source.options import SourceOptions
+from barnabas.spark.source.reading import Ranges, read
+from barnabas.spark.source.shaping import Shape
+from barnabas.spark.source.tasks import plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+
+class BatchReader(DataSourceReader):
+    def __init__(self, options: SourceOptions, shape: Shape) -> None:
+        self._options = options
+        self._shape = shape
+
+    def partitions(self) -> list[InputPartition]:
+        ranges = planned_ranges(self._options, Broker(connect(self._options.client)))
+        return [Ranges(task) for task in plan(ranges, self._options.sizing)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if partition.value is None:  # Spark's own, where there is nothing to read
+            return iter(())
+        loss = Loss(self._options.fail_on_data_loss, self._options.poll_timeout_ms)
+        return map(self._shape.apply, read(partition.value, self._options.client, loss))
+
+
+def planned_ranges(options: SourceOptions, broker: Broker) -> list[OffsetRange]:
+    """All that is to be read."""
+    partitions = broker.partitions(options.topics)
+    starts = resolve(
+        options.starting,
+        partitions,
+        broker.offsets,
+        named="startingOffsets",
+        is_late_latest=options.is_late_latest,
+    )
+    ends = resolve(
+        options.ending, partitions, broker.offsets, named="endingOffsets", is_late_latest=True
+    )
+    if isinstance(options.ending, Given):
+        _require_there(ends, broker.latest(partitions))
+    return [
+        OffsetRange(topic, partition, start, ends[topic, partition])
+        for (topic, partition), start in sorted(starts.items())
+    ]
+
+
+def _require_there(ends: dict[tuple[str, int], int], latest: dict[tuple[str, int], int]) -> None:
+    """What does not exist yet would be waited for in vain."""
+    for (topic, partition), end in sorted(ends.items()):
+        last = latest[topic, partition]
+        if end > last:
+            raise SourceError(
+                f"endingOffsets has {end} for {topic} [{partition}], which ends at offset {last}."
+            )

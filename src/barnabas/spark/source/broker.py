@@ -1,0 +1,195 @@
+"""What the driver asks of the cluster: partitions, their offsets, and to be told of news."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import Future
+
+from barnabas.client.admin.calls import Results
+from barnabas.client.admin.enums import IsolationLevel
+from barnabas.client.admin.group_offsets import GroupOffsetCalls
+from barnabas.client.admin.model import ConsumerGroupTopicPartitions
+from barnabas.client.admin.offsets import ListOffsetsResultInfo, OffsetCalls, OffsetSpec
+from barnabas.client.admin.routes import Routes
+from barnabas.client.errors import KafkaError, KafkaException, error_in, told_by_broker
+from barnabas.client.settings import AdminSettings
+from barnabas.client.values import TopicPartition
+from barnabas.spark.source.connection import Connection, SourceError
+from barnabas.spark.source.offsets import EARLIEST, LATEST, Offsets, Partition
+from barnabas.spark.source.options import Topics
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.wire.messages.metadata import MetadataResponse, MetadataResponseTopic
+
+log = logging.getLogger(__name__)
+
+_UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, KafkaError._UNKNOWN_PARTITION})
+
+
+class Broker:
+    """Answers about topics, at any number of partitions with a request or two to each broker."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._cluster = connection.cluster
+        self._settings = connection.settings
+        self._isolation = IsolationLevel(int(self._settings.isolation_level == "read_committed"))
+        settings = AdminSettings(default_api_timeout_ms=self._settings.default_api_timeout_ms)
+        self._offsets = OffsetCalls(Routes(self._cluster, settings))
+        self._groups = GroupOffsetCalls(Routes(self._cluster, settings))
+
+    def partitions(self, topics: Topics, may_be_gone: Collection[str] = ()) -> frozenset[Partition]:
+        """Those there are now. SourceError for a topic that is named and does not exist."""
+        if topics.partitions:
+            return topics.partitions
+        timeout_ms = self._settings.default_api_timeout_ms
+        told: MetadataResponse = self._connection.run(
+            self._cluster.describe(topics.names or None, timeout_ms=timeout_ms)
+        )
+        if topics.names:
+            return _partitions(told.topics, may_be_gone)
+        pattern = re.compile(topics.pattern)
+        matching = [
+            topic
+            for topic in told.topics
+            if topic.name and not topic.is_internal and pattern.fullmatch(topic.name)
+        ]
+        return _partitions(matching, {topic.name or "" for topic in matching})
+
+    def offsets(self, wanted: Mapping[Partition, int]) -> dict[Partition, int]:
+        """By time in ms, LATEST or EARLIEST; -1 where no record is as young as that.
+
+        Partitions that do not exist are left out.
+        """
+        found = {}
+        for each, outcome in self._list_offsets(wanted).items():
+            if not isinstance(outcome, KafkaError):
+                found[each] = outcome.offset
+            elif outcome.code() not in _UNKNOWN:
+                raise SourceError(f"{each[0]} [{each[1]}]: {outcome.str()}")
+        return found
+
+    def latest(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        return self.offsets(dict.fromkeys(partitions, LATEST))
+
+    def earliest(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        return self.offsets(dict.fromkeys(partitions, EARLIEST))
+
+    def wait_for_news(self, ends: Offsets, timeout_ms: int) -> None:
+        """Until there is a record at one of these offsets, or the time is over."""
+        self._connection.run(self._park(ends, timeout_ms))
+
+    def commit_soon(self, group_id: str, offsets: Offsets) -> "Future[None]":
+        """Have a group say that it has come this far; a line in the log where it may not."""
+        return self._connection.thread.submit(self._commit(group_id, offsets))
+
+    async def _commit(self, group_id: str, offsets: Offsets) -> None:
+        places = [TopicPartition(*each, offset) for each, offset in offsets.items()]
+        request = [ConsumerGroupTopicPartitions(group_id, places)]
+        try:
+            groups = await self._groups.alter_consumer_group_offsets(request)
+            committed = groups[group_id].topic_partitions or []
+        except KafkaException as failure:
+            log.warning(
+                "group %s: progress is not committed: %s", group_id, error_in(failure).str()
+            )
+            return
+        for place in committed:
+            if place.error is not None:
+                named = f"{place.topic} [{place.partition}]"
+                reason = place.error.str()
+                log.warning("group %s: %s is not committed: %s", group_id, named, reason)
+
+    def _list_offsets(
+        self, wanted: Mapping[Partition, int]
+    ) -> dict[Partition, ListOffsetsResultInfo | KafkaError]:
+        if not wanted:
+            return {}
+        asked = {TopicPartition(*each): OffsetSpec(time) for each, time in wanted.items()}
+        results: Results[TopicPartition, ListOffsetsResultInfo] = self._connection.run(
+            self._offsets.list_offsets(asked, isolation_level=self._isolation)
+        )
+        return {
+            (each.topic, each.partition): results.errors.get(each) or results[each]
+            for each in results
+        }
+
+    async def _park(self, ends: Offsets, timeout_ms: int) -> None:
+        """A fetch at the ends, which the brokers answer when there is something."""
+        names = {topic for topic, _ in ends}
+        told = await self._cluster.describe(names, timeout_ms=self._settings.default_api_timeout_ms)
+        by_leader = _fetches(told.topics, ends, timeout_ms, self._isolation)
+        parked = [
+            asyncio.ensure_future(
+                self._cluster.ask(
+                    request,
+                    leader,
+                    timeout_ms=timeout_ms + self._settings.request_timeout_ms,
+                    purpose="news",
+                )
+            )
+            for leader, request in by_leader.items()
+        ]
+        if not parked:
+            await asyncio.sleep(timeout_ms / 1000)
+            return
+        done, others = await asyncio.wait(parked, return_when=asyncio.FIRST_COMPLETED)
+        for each in others:
+            each.cancel()
+        for each in done:
+            each.exception()  # whatever it is, asking for offsets tells it better
+
+
+def _partitions(
+    topics: Iterable[MetadataResponseTopic], may_be_gone: Collection[str]
+) -> frozenset[Partition]:
+    found: set[Partition] = set()
+    for topic in topics:
+        if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            if topic.name in may_be_gone:
+                continue
+            raise SourceError(f"There is no topic {topic.name!r}: create it, or correct subscribe.")
+        if topic.error_code:
+            raise SourceError(f"{topic.name}: {told_by_broker(topic.error_code).str()}")
+        found.update((topic.name or "", each.partition_index) for each in topic.partitions)
+    return frozenset(found)
+
+
+def _fetches(
+    topics: Collection[MetadataResponseTopic],
+    ends: Offsets,
+    timeout_ms: int,
+    isolation: IsolationLevel,
+) -> dict[int, FetchRequest]:
+    """A request for each leader, for as few bytes as can be."""
+    requests: dict[int, FetchRequest] = {}
+    for topic in topics:
+        for each in topic.partitions:
+            offset = ends.get((topic.name or "", each.partition_index))
+            if offset is None or each.leader_id < 0:
+                continue
+            request = requests.setdefault(
+                each.leader_id,
+                FetchRequest(
+                    max_wait_ms=timeout_ms,
+                    min_bytes=1,
+                    max_bytes=1,
+                    isolation_level=isolation.value,
+                    session_epoch=-1,
+                    topics=[],
+                ),
+            )
+            if not request.topics or request.topics[-1].topic_id != topic.topic_id:
+                request.topics.append(
+                    FetchTopic(topic=topic.name or "", topic_id=topic.topic_id, partitions=[])
+                )
+            request.topics[-1].partitions.append(
+                FetchPartition(
+                    partition=each.partition_index,
+                    current_leader_epoch=each.leader_epoch,
+                    fetch_offset=offset,
+                    partition_max_bytes=1,
+                )
+            )
+    return requests

@@ -1,0 +1,82 @@
+"""Connections to clusters, one for each set of client settings, kept for the tasks that follow.
+
+Spark reuses the processes that its tasks run in: only the first task of each has to connect.
+"""
+
+from collections import OrderedDict
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
+
+from barnabas.client.cluster import Cluster
+from barnabas.client.errors import KafkaException, error_in
+from barnabas.client.loop_thread import LoopThread
+from barnabas.client.settings import ConsumerSettings, consumer_settings
+from barnabas.spark.naming import PASSED_ON, OptionError
+
+T = TypeVar("T")
+
+MOST_KEPT = 8
+"""Clusters that a process stays connected to."""
+
+
+class SourceError(RuntimeError):
+    """A topic cannot be read; one line says which, why, and what can be done."""
+
+
+class Connection:
+    """A cluster, reached through the loop of the clients' thread."""
+
+    def __init__(self, settings: ConsumerSettings) -> None:
+        self.settings = settings
+        self.thread = LoopThread.shared()
+        self.cluster = self.thread.run(_cluster(settings))
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Wait for what is asked of the cluster; SourceError if it fails."""
+        try:
+            return self.thread.run(coroutine)
+        except KafkaException as failure:
+            raise SourceError(self.reason(failure)) from None
+
+    def reason(self, failure: KafkaException) -> str:
+        """In one line, with the addresses that were tried."""
+        servers = ",".join(map(str, self.settings.bootstrap_servers))
+        return f"{error_in(failure).str()} (kafka.bootstrap.servers: {servers})"
+
+    def close(self) -> None:
+        if not self.thread.is_left_behind:
+            self.thread.run(self.cluster.close())
+            self.thread.release()
+
+
+_kept: OrderedDict[tuple[tuple[str, str], ...], Connection] = OrderedDict()
+
+
+def connect(client: Mapping[str, str]) -> Connection:
+    """The process's connection for these settings."""
+    key = tuple(sorted(client.items()))
+    kept = _kept.pop(key, None)
+    if kept is None or kept.thread.is_left_behind:
+        kept = Connection(_settings(client))
+    _kept[key] = kept
+    if len(_kept) > MOST_KEPT:
+        _, oldest = _kept.popitem(last=False)
+        oldest.close()
+    return kept
+
+
+def require_settings(client: Mapping[str, str]) -> None:
+    """OptionError if the client would not take them."""
+    _settings(client)
+
+
+def _settings(client: Mapping[str, str]) -> ConsumerSettings:
+    try:
+        return consumer_settings(client)
+    except KafkaException as failure:
+        reason = error_in(failure).str()
+        raise OptionError(f"An option that begins with {PASSED_ON} is wrong: {reason}") from None
+
+
+async def _cluster(settings: ConsumerSettings) -> Cluster:
+    return Cluster(settings)

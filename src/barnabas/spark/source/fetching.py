@@ -1,0 +1,315 @@
+"""Fetches the ranges of one task, ahead of whoever takes what was fetched.
+
+One request to each broker is under way at a time, for all of its partitions that are not read to
+the end of their ranges; the next one leaves as soon as the answer has come. What comes is handed
+over as it is: whoever takes it decompresses and decodes, in a thread of its own.
+"""
+
+import asyncio
+import queue
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from barnabas.client.cluster import Backoff, Deadline, TopicInfo
+from barnabas.client.consumer._cursor import scan
+from barnabas.client.consumer.offsets import Offsets
+from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
+from barnabas.spark.source.connection import Connection, SourceError
+from barnabas.spark.source.loss import Loss
+from barnabas.spark.source.offsets import EARLIEST, LATEST, OffsetRange, Partition
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+
+AHEAD_BYTES = 32 << 20
+"""What is fetched and not taken yet, at most, but for one answer."""
+
+FIRST_BYTES = 1 << 20
+"""Of a partition, before it is known how large its records are."""
+
+_ELSEWHERE = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+    }
+)
+"""Somebody else has the partition by now, or will have it soon."""
+
+
+@dataclass(slots=True, frozen=True)
+class Fetched:
+    """Whole batches of one partition, of which those are meant that are in the range."""
+
+    range: OffsetRange
+    batches: memoryview
+    from_offset: int
+    next_offset: int
+    record_count: int
+    aborted: list[tuple[int, int]]  # producer id and first offset, in order of the offsets
+
+
+class Fetching:
+    """An iterator of what was fetched; `close` ends it early."""
+
+    def __init__(self, connection: Connection, ranges: Sequence[OffsetRange], loss: Loss) -> None:
+        self._connection = connection
+        self._fetched: queue.SimpleQueue[Fetched | None] = queue.SimpleQueue()
+        self._engine = _Engine(connection, ranges, loss, self._fetched)
+        self._done: Future[None] = connection.thread.submit(self._engine.run())
+
+    def __iter__(self) -> Iterator[Fetched]:
+        while (fetched := self._fetched.get()) is not None:
+            yield fetched
+            self._connection.thread.call(self._engine.taken, len(fetched.batches))
+        try:
+            self._done.result()
+        except KafkaException as failure:
+            raise SourceError(self._connection.reason(failure)) from None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the next one would have to be waited for."""
+        return self._fetched.empty()
+
+    def close(self) -> None:
+        self._done.cancel()
+
+
+class _Position:
+    """How far one range was fetched."""
+
+    __slots__ = ("bytes_per_offset", "offset", "range")
+
+    def __init__(self, range: OffsetRange) -> None:  # noqa: A002 - what it is
+        self.range = range
+        self.offset = range.start
+        self.bytes_per_offset = 0.0
+
+    def wanted_bytes(self, most: int) -> int:
+        """About what is left, so that little is fetched in vain."""
+        if not self.bytes_per_offset:
+            return min(most, FIRST_BYTES)
+        left = (self.range.end - self.offset) * self.bytes_per_offset
+        return min(most, int(left * 1.1) + 1024)
+
+
+class _Engine:
+    """Lives on the loop."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        ranges: Sequence[OffsetRange],
+        loss: Loss,
+        fetched: "queue.SimpleQueue[Fetched | None]",
+    ) -> None:
+        self._cluster = connection.cluster
+        self._settings = connection.settings
+        self._isolation = int(self._settings.isolation_level == "read_committed")
+        self._loss = loss
+        self._fetched = fetched
+        self._ahead_bytes = 0
+        self._room = asyncio.Event()
+        self._left: dict[Partition, deque[_Position]] = {}
+        for each in ranges:
+            self._left.setdefault((each.topic, each.partition), deque()).append(_Position(each))
+        self._patience = Deadline.after(0)
+        self._progressed()
+
+    async def run(self) -> None:
+        """Until every range is read to its end; None follows the last that was fetched."""
+        backoff = Backoff(self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms)
+        try:
+            while self._left:
+                before = len(self._left), self._patience
+                homes = await self._homes()
+                await asyncio.gather(*(self._fetch_from(*each) for each in homes.items()))
+                if self._left and before == (len(self._left), self._patience):
+                    await asyncio.sleep(backoff.next_ms() / 1000)
+                else:
+                    backoff.reset()
+        finally:
+            self._fetched.put(None)
+
+    def taken(self, size_bytes: int) -> None:
+        """There is room for so much more."""
+        self._ahead_bytes -= size_bytes
+        if self._ahead_bytes < AHEAD_BYTES:
+            self._room.set()
+
+    def _progressed(self) -> None:
+        self._patience = Deadline.after(self._loss.patience_ms)
+
+    async def _homes(self) -> dict[int, list[Partition]]:
+        """Partitions by their leaders, as far as they have some."""
+        topics: dict[str, TopicInfo] = {}
+        for name in {topic for topic, _ in self._left}:
+            try:
+                topics[name] = await self._cluster.topic(name, deadline=self._patience)
+            except KafkaException as failure:
+                if failure.args[0].code() != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                    raise
+        homes: dict[int, list[Partition]] = {}
+        for key in list(self._left):
+            known = topics.get(key[0])
+            if known is None or key[1] >= len(known.partitions):
+                self._loss.tell(f"{key[0]} [{key[1]}] does not exist any more.")
+                del self._left[key]
+            elif known.partitions[key[1]].leader >= 0:
+                homes.setdefault(known.partitions[key[1]].leader, []).append(key)
+        if not homes and self._left:
+            self._require_patience(next(iter(self._left)), "it has no leader")
+            self._cluster.refresh()
+        return homes
+
+    async def _fetch_from(self, leader: int, partitions: list[Partition]) -> None:
+        """As long as the leader answers for them."""
+        wanted = dict.fromkeys(partitions)
+        while wanted:
+            while self._ahead_bytes >= AHEAD_BYTES:
+                self._room.clear()
+                await self._room.wait()
+            try:
+                response: FetchResponse = await self._cluster.ask(
+                    self._request(list(wanted)), leader, purpose="fetch"
+                )
+            except KafkaException as failure:
+                if not failure.args[0].retriable() or self._patience.passed:
+                    raise
+                self._cluster.refresh()
+                return
+            for key, said in self._answers(response):
+                if not await self._look_at(key, said):
+                    del wanted[key]
+
+    def _request(self, partitions: list[Partition]) -> FetchRequest:
+        topics: dict[str, FetchTopic] = {}
+        for name, index in partitions:
+            known = self._cluster.metadata.topics[name]
+            topic = topics.setdefault(
+                name, FetchTopic(topic=name, topic_id=known.topic_id, partitions=[])
+            )
+            position = self._left[name, index][0]
+            topic.partitions.append(
+                FetchPartition(
+                    partition=index,
+                    current_leader_epoch=known.partitions[index].leader_epoch,
+                    fetch_offset=position.offset,
+                    partition_max_bytes=position.wanted_bytes(
+                        self._settings.max_partition_fetch_bytes
+                    ),
+                )
+            )
+        return FetchRequest(
+            max_wait_ms=self._settings.fetch_max_wait_ms,
+            min_bytes=self._settings.fetch_min_bytes,
+            max_bytes=self._settings.fetch_max_bytes,
+            isolation_level=self._isolation,
+            session_epoch=-1,
+            topics=list(topics.values()),
+            rack_id=self._settings.client_rack,
+        )
+
+    def _answers(self, response: FetchResponse) -> Iterator[tuple[Partition, PartitionData]]:
+        if response.error_code:
+            raise KafkaException(told_by_broker(response.error_code))
+        names = self._cluster.metadata.names
+        for topic in response.responses:
+            name = topic.topic or names[topic.topic_id]
+            for each in topic.partitions:
+                yield (name, each.partition_index), each
+
+    async def _look_at(self, key: Partition, said: PartitionData) -> bool:
+        """Whether there is more to fetch of it from the same leader."""
+        code = ErrorCode.of(said.error_code)
+        if code in _ELSEWHERE:
+            self._require_patience(key, told_by_broker(code).str())
+            self._cluster.refresh()
+            return False
+        if code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            return await self._out_of_range(key)
+        if code is not ErrorCode.NONE:
+            raise SourceError(f"{key[0]} [{key[1]}]: {told_by_broker(code).str()}")
+        position = self._left[key][0]
+        if said.records:
+            self._hand_over(key, position, said)
+        else:
+            self._require_more(key, position, said)
+        return self._advance(key)
+
+    def _hand_over(self, key: Partition, position: _Position, said: PartitionData) -> None:
+        assert isinstance(said.records, memoryview)
+        size, next_offset, records, _ = scan(said.records)
+        if size == 0:
+            raise SourceError(
+                f"{key[0]} [{key[1]}]: what was fetched at offset {position.offset} is no record"
+                f" batch."
+            )
+        aborted = sorted(
+            ((one.producer_id, one.first_offset) for one in said.aborted_transactions or ()),
+            key=lambda one: one[1],
+        )
+        batches = said.records[:size]
+        self._fetched.put(
+            Fetched(position.range, batches, position.offset, next_offset, records, aborted)
+        )
+        self._ahead_bytes += size
+        position.bytes_per_offset = size / max(1, next_offset - position.offset)
+        position.offset = next_offset
+        self._progressed()
+
+    def _require_more(self, key: Partition, position: _Position, said: PartitionData) -> None:
+        """Nothing came: the log may end before the range does, for now or for good."""
+        end = said.last_stable_offset if self._isolation else said.high_watermark
+        if position.offset < end or not self._patience.passed:
+            return  # there was no room for it in the answer, or it may still come
+        self._loss.tell(
+            f"{key[0]} [{key[1]}] ends at offset {end}, before {position.range.end}, where the"
+            f" range to read ends."
+        )
+        position.offset = position.range.end
+
+    async def _out_of_range(self, key: Partition) -> bool:
+        """The log begins later, or ends sooner, than what was asked for."""
+        first, end = await asyncio.gather(self._edge(key, EARLIEST), self._edge(key, LATEST))
+        position = self._left[key][0]
+        position.offset = self._loss.goes_on_at(position.range, position.offset, first, end)
+        return self._advance(key)
+
+    async def _edge(self, key: Partition, which: int) -> int:
+        offsets = Offsets(self._cluster, self._settings)
+        outcome = (await offsets.by_time({key: which}, self._patience))[key]
+        if isinstance(outcome, KafkaError):
+            raise SourceError(f"{key[0]} [{key[1]}]: {outcome.str()}")
+        return outcome.offset
+
+    def _advance(self, key: Partition) -> bool:
+        """Go on with the next range of the partition where one is read."""
+        positions = self._left[key]
+        while positions and positions[0].offset >= positions[0].range.end:
+            positions.popleft()
+        if not positions:
+            del self._left[key]
+        return bool(positions)
+
+    def _require_patience(self, key: Partition, reason: str) -> None:
+        if self._patience.passed:
+            raise SourceError(
+                f"{key[0]} [{key[1]}] could not be read for {self._loss.patience_ms} ms"
+                f" (kafkaConsumer.pollTimeoutMs): {reason}"
+            )

@@ -1,0 +1,291 @@
+"""The options of reading: those of Spark's Kafka connector, with its rules, and our own.
+
+Names come in lower case, whatever the user wrote; values are read in any case where they are
+words.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from barnabas.spark.naming import (
+    PASSED_ON,
+    OptionError,
+    require_known,
+)
+from barnabas.spark.source.offsets import (
+    EARLIEST,
+    LATEST,
+    AtTime,
+    AtTimes,
+    Bound,
+    Everywhere,
+    Given,
+    Partition,
+    parse_offsets,
+    parse_partitions,
+)
+
+STRATEGIES = ("subscribe", "subscribePattern", "assign")
+STARTING = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
+ENDING = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
+TYPED = ("keyFormat", "valueFormat", "keySubject", "valueSubject", "keySchema", "valueSchema")
+HARMLESS = ("fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix")
+"""Of the connector, and without effect: our client asks again by itself, and joins no group."""
+
+KNOWN = frozenset(
+    (
+        *STRATEGIES,
+        *STARTING,
+        *ENDING,
+        *TYPED,
+        *HARMLESS,
+        "startingOffsetsByTimestampStrategy",
+        "failOnDataLoss",
+        "minPartitions",
+        "maxRecordsPerPartition",
+        "maxOffsetsPerTrigger",
+        "minOffsetsPerTrigger",
+        "maxTriggerDelay",
+        "includeHeaders",
+        "kafkaConsumer.pollTimeoutMs",
+        "commitGroupId",
+        "longPollMs",
+        "mode",
+        "columnNameOfCorruptRecord",
+    )
+)
+
+DEFAULT_DELAY_MS = 15 * 60 * 1000
+DEFAULT_POLL_TIMEOUT_MS = 120_000
+DEFAULT_LONG_POLL_MS = 200
+
+FETCHING = {
+    "max.partition.fetch.bytes": str(8 << 20),
+    "fetch.max.bytes": str(16 << 20),
+}
+"""What a task asks for at a time, unless told otherwise."""
+
+_REFUSED = {
+    "auto.offset.reset": "use startingOffsets: Spark keeps track of offsets itself",
+    "enable.auto.commit": "use commitGroupId to have progress committed",
+    "interceptor.classes": "it is not safe to run them here",
+    "key.deserializer": "keys come as binary, or as keyFormat says",
+    "value.deserializer": "values come as binary, or as valueFormat says",
+    "key.serializer": "nothing is written here",
+    "value.serializer": "nothing is written here",
+}
+
+
+@dataclass(slots=True, frozen=True)
+class Topics:
+    """Which topics are read: just one of the three is set."""
+
+    names: tuple[str, ...] = ()
+    pattern: str = ""
+    partitions: frozenset[Partition] = frozenset()
+
+
+@dataclass(slots=True, frozen=True)
+class Limits:
+    """How much a micro-batch takes at most, and what it waits for."""
+
+    max_offsets: int | None = None
+    min_offsets: int | None = None
+    max_delay_ms: int = DEFAULT_DELAY_MS
+
+
+@dataclass(slots=True, frozen=True)
+class Sizing:
+    """How ranges become tasks."""
+
+    min_partitions: int | None = None
+    max_records: int | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class SourceOptions:
+    """What was asked for, read and checked."""
+
+    topics: Topics
+    client: Mapping[str, str]
+    starting: Bound
+    ending: Bound
+    is_late_latest: bool = False  # a time after the last record means the end of the partition
+    fail_on_data_loss: bool = True
+    limits: Limits = field(default_factory=Limits)
+    sizing: Sizing = field(default_factory=Sizing)
+    poll_timeout_ms: int = DEFAULT_POLL_TIMEOUT_MS
+    long_poll_ms: int = DEFAULT_LONG_POLL_MS
+    commit_group_id: str | None = None
+
+
+def batch_options(given: Mapping[str, str]) -> SourceOptions:
+    """For a read that ends."""
+    told = _Told(given)
+    starting = _bound(told, STARTING, Everywhere(EARLIEST))
+    ending = _bound(told, ENDING, Everywhere(LATEST))
+    if _has(starting, LATEST):
+        raise OptionError("startingOffsets must not be latest, -1, in a batch: nothing would come.")
+    if _has(ending, EARLIEST):
+        raise OptionError("endingOffsets must not be earliest, -2, in a batch: nothing would come.")
+    return _options(told, starting, ending)
+
+
+def stream_options(given: Mapping[str, str]) -> SourceOptions:
+    """For a read that goes on."""
+    told = _Told(given)
+    for name in ENDING:
+        if told.text(name) is not None:
+            raise OptionError(f"{name} is not for streams, which have no end.")
+    return _options(told, _bound(told, STARTING, Everywhere(LATEST)), Everywhere(LATEST))
+
+
+def _options(told: "_Told", starting: Bound, ending: Bound) -> SourceOptions:
+    limits = Limits(
+        told.count("maxOffsetsPerTrigger"),
+        told.count("minOffsetsPerTrigger"),
+        told.duration_ms("maxTriggerDelay", DEFAULT_DELAY_MS),
+    )
+    if limits.max_offsets and limits.min_offsets and limits.min_offsets > limits.max_offsets:
+        raise OptionError("minOffsetsPerTrigger must not be greater than maxOffsetsPerTrigger.")
+    strategy = told.word("startingOffsetsByTimestampStrategy", ("error", "latest"))
+    return SourceOptions(
+        _topics(told),
+        _client(told),
+        starting,
+        ending,
+        strategy == "latest",
+        told.word("failOnDataLoss", ("true", "false")) == "true",
+        limits,
+        Sizing(told.count("minPartitions"), told.count("maxRecordsPerPartition")),
+        told.count("kafkaConsumer.pollTimeoutMs") or DEFAULT_POLL_TIMEOUT_MS,
+        told.whole("longPollMs", DEFAULT_LONG_POLL_MS),
+        told.text("commitGroupId"),
+    )
+
+
+class _Told:
+    """Options by their names, each read as what it is."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        require_known(given, KNOWN, purpose="reading")
+        self.given = {name.lower(): value for name, value in given.items()}
+
+    def text(self, name: str) -> str | None:
+        value = self.given.get(name.lower())
+        return None if value is None else value.strip()
+
+    def word(self, name: str, allowed: tuple[str, ...]) -> str:
+        """One of the words; the first of them unless told."""
+        value = (self.text(name) or allowed[0]).lower()
+        if value not in allowed:
+            raise OptionError(f"{name} must be {' or '.join(allowed)}, not {self.text(name)!r}.")
+        return value
+
+    def whole(self, name: str, default: int) -> int:
+        value = self.text(name)
+        if value is None:
+            return default
+        if not re.fullmatch(r"\d{1,18}", value, re.ASCII):
+            raise OptionError(f"{name} must be a whole number, not {value!r}.")
+        return int(value)
+
+    def count(self, name: str) -> int | None:
+        """A number of things, at least one; None unless told."""
+        if self.text(name) is None:
+            return None
+        value = self.whole(name, 0)
+        if value == 0:
+            raise OptionError(f"{name} must be positive.")
+        return value
+
+    def duration_ms(self, name: str, default_ms: int) -> int:
+        """As Spark writes times: 500ms, 30s, 15m, 2h, 1d; a plain number counts milliseconds."""
+        value = self.text(name)
+        if value is None:
+            return default_ms
+        found = re.fullmatch(r"(\d{1,15})\s*([a-z]*)", value.lower(), re.ASCII)
+        unit_ms = _UNITS_MS.get(found[2]) if found else None
+        if found is None or unit_ms is None:
+            raise OptionError(f"{name} must be a time such as 500ms, 30s or 15m, not {value!r}.")
+        return int(int(found[1]) * unit_ms)
+
+
+_UNITS_MS = {
+    "us": 0.001,
+    "": 1,
+    "ms": 1,
+    "s": 1000,
+    "m": 60_000,
+    "min": 60_000,
+    "h": 3_600_000,
+    "d": 86_400_000,
+}
+
+
+def _topics(told: _Told) -> Topics:
+    named = [name for name in STRATEGIES if told.text(name) is not None]
+    if len(named) != 1:
+        said = f"not {' and '.join(named)}" if named else "and none is given"
+        raise OptionError(f"Just one of {', '.join(STRATEGIES)} says what to read, {said}.")
+    (strategy,) = named
+    text = told.text(strategy) or ""
+    if strategy == "assign":
+        return Topics(partitions=parse_partitions(strategy, text))
+    if strategy == "subscribePattern":
+        return Topics(pattern=_pattern(text))
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise OptionError("subscribe names no topic.")
+    return Topics(names=names)
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise OptionError(f"subscribePattern {text!r} is no regular expression: {error}") from None
+    if not text:
+        raise OptionError("subscribePattern is empty.")
+    return text
+
+
+def _client(told: _Told) -> dict[str, str]:
+    """What is passed on to the client, in Kafka's names."""
+    passed = {
+        name.removeprefix(PASSED_ON): value
+        for name, value in told.given.items()
+        if name.startswith(PASSED_ON)
+    }
+    for name in passed.keys() & _REFUSED.keys():
+        raise OptionError(f"{PASSED_ON}{name} must not be set: {_REFUSED[name]}.")
+    if not passed.get("bootstrap.servers", "").strip():
+        raise OptionError("kafka.bootstrap.servers must say where the brokers are: host:port,...")
+    return FETCHING | passed
+
+
+def _bound(told: _Told, names: tuple[str, str, str], default: Bound) -> Bound:
+    """The first of the three options that is given counts, as in the connector."""
+    timestamp, by_timestamp, offsets = names
+    if told.text(timestamp) is not None:
+        return AtTime(told.whole(timestamp, 0))
+    text = told.text(by_timestamp)
+    if text is not None:
+        return AtTimes(parse_offsets(by_timestamp, text, least=0))
+    text = told.text(offsets)
+    if text is None:
+        return default
+    word = {"earliest": EARLIEST, "latest": LATEST}.get(text.lower())
+    if word is not None:
+        return Everywhere(word)
+    return Given(parse_offsets(offsets, text, least=EARLIEST))
+
+
+def _has(bound: Bound, offset: int) -> bool:
+    match bound:
+        case Everywhere():
+            return bound.offset == offset
+        case Given():
+            return offset in bound.offsets.values()
+    return False

@@ -1,0 +1,40 @@
+"""One task: its ranges, read from the brokers into RecordBatches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa  # type: ignore[import-untyped]
+from pyspark.sql.datasource import InputPartition
+
+from barnabas.spark.source.columns import Gathering
+from barnabas.spark.source.connection import connect
+from barnabas.spark.source.fetching import Fetching
+from barnabas.spark.source.loss import Loss
+from barnabas.spark.source.offsets import OffsetRange
+
+
+class Ranges(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, value: Sequence[OffsetRange]) -> None:
+        super().__init__(tuple(value))
+
+
+def read(
+    ranges: Sequence[OffsetRange], client: Mapping[str, str], loss: Loss
+) -> Iterator[pa.RecordBatch]:
+    """The records of all ranges in the connector's columns, those of a range in their order."""
+    connection = connect(client)
+    fetching = Fetching(connection, ranges, loss)
+    gathering = Gathering(connection.settings)
+    try:
+        for fetched in fetching:
+            gathering.add(fetched)
+            if gathering.is_full or (fetching.is_idle and not gathering.is_empty):
+                yield gathering.batch()
+                gathering = Gathering(connection.settings)
+        if not gathering.is_empty:
+            yield gathering.batch()
+    finally:
+        fetching.close()

@@ -1,0 +1,189 @@
+"""A read that goes on: how far each micro-batch goes is decided in the driver, one by one."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from barnabas.spark.source.advance import Pace, limited, news, ranges_between
+from barnabas.spark.source.bounds import depends_on_now, resolve
+from barnabas.spark.source.broker import Broker
+from barnabas.spark.source.connection import connect
+from barnabas.spark.source.loss import Loss
+from barnabas.spark.source.offsets import (
+    Document,
+    Offsets,
+    Partition,
+    from_document,
+    to_document,
+)
+from barnabas.spark.source.options import SourceOptions
+from barnabas.spark.source.reading import Ranges, read
+from barnabas.spark.source.shaping import Shape
+from barnabas.spark.source.tasks import plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+log = logging.getLogger(__name__)
+
+_LAST_COMMIT_S = 5.0
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """What Spark asks for; the driver's part is made where it is first needed."""
+
+    def __init__(self, options: SourceOptions, shape: Shape) -> None:
+        self._options = options
+        self._shape = shape
+        self._loss = Loss(options.fail_on_data_loss, options.poll_timeout_ms)
+        self._driver: _Driver | None = None
+
+    # In the driver
+
+    def initialOffset(self) -> Document:  # noqa: N802
+        return to_document(self._in_driver().begin())
+
+    def latestOffset(self, start: Document, limit: ReadLimit) -> Document:  # noqa: N802
+        is_limited = not isinstance(limit, ReadAllAvailable)
+        return to_document(self._in_driver().advance(from_document(start), is_limited=is_limited))
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        limits = self._options.limits
+        if limits.max_offsets is not None:
+            return ReadMaxRows(limits.max_offsets)
+        if limits.min_offsets is not None:
+            return ReadMinRows(limits.min_offsets)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._in_driver().end_now()
+
+    def reportLatestOffset(self) -> Document | None:  # noqa: N802
+        ends = self._in_driver().ends
+        return None if ends is None else to_document(ends)
+
+    def partitions(self, start: Document, end: Document) -> list[InputPartition]:
+        driver = self._in_driver()
+        ranges = driver.ranges(from_document(start), from_document(end))
+        return [Ranges(task) for task in plan(ranges, self._options.sizing)]
+
+    def commit(self, end: Document) -> None:
+        self._in_driver().commit(from_document(end))
+
+    def stop(self) -> None:
+        if self._driver is not None:
+            self._driver.stop()
+
+    def _in_driver(self) -> _Driver:
+        if self._driver is None:
+            self._driver = _Driver(self._options, self._loss)
+        return self._driver
+
+    # In the executors
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        read_task = read(partition.value, self._options.client, self._loss)
+        return map(self._shape.apply, read_task)
+
+
+class _Driver:
+    """The state of one query's source."""
+
+    def __init__(self, options: SourceOptions, loss: Loss) -> None:
+        self.ends: dict[Partition, int] | None = None  # of all partitions, when last asked
+        self._options = options
+        self._loss = loss
+        self._broker = Broker(connect(options.client))
+        self._pace = Pace(options.limits)
+        self._last: dict[Partition, int] | None = None  # where Trigger.AvailableNow ends
+        self._anchor: dict[Partition, int] | None = None
+        self._is_anchored = False
+        self._committed: dict[Partition, int] = {}
+        self._may_wait = True
+        self._committing: Future[None] | None = None
+
+    def begin(self) -> dict[Partition, int]:
+        """The offsets to start from, where there is no checkpoint."""
+        options = self._options
+        first = resolve(
+            options.starting,
+            self._broker.partitions(options.topics),
+            self._broker.offsets,
+            named="startingOffsets",
+            is_late_latest=options.is_late_latest,
+        )
+        if depends_on_now(options.starting):
+            self._anchor = first
+        return first
+
+    def end_now(self) -> None:
+        """Read what there is now, and nothing after."""
+        self._last = self._look(frozenset())
+
+    def advance(self, start: dict[Partition, int], *, is_limited: bool) -> dict[Partition, int]:
+        """Where the next micro-batch ends; at `start` if there is to be none."""
+        if start == self._anchor and not self._is_anchored:
+            # Spark writes down where a batch ends, not where the first begins: so the first is
+            # empty, and its end tells whoever starts the query again what "latest" was.
+            self._is_anchored = True
+            return start
+        if self._last is not None:
+            ends = self._last
+        else:
+            ends = self._look(start)
+            if ends == start and self._may_wait and self._options.long_poll_ms:
+                self._broker.wait_for_news(ends, self._options.long_poll_ms)
+                ends = self._look(start)
+            self._may_wait = True
+        return self._limit(start, ends) if is_limited else ends
+
+    def ranges(self, start: dict[Partition, int], end: dict[Partition, int]) -> list:  # type: ignore[type-arg]
+        if start == self._anchor:
+            # The first batch again, which was empty; "latest" is another offset by now.
+            start = {each: min(offset, end.get(each, offset)) for each, offset in start.items()}
+        new = end.keys() - start.keys()
+        begins = self._broker.earliest(new) if new else {}
+        return ranges_between(start, end, begins, self._loss)
+
+    def commit(self, end: dict[Partition, int]) -> None:
+        """A batch is done, of this source or of another in the same query."""
+        self._may_wait = end != self._committed
+        self._committed = end
+        group_id = self._options.commit_group_id
+        if group_id is not None and self._may_wait:
+            self._committing = self._broker.commit_soon(group_id, end)
+
+    def stop(self) -> None:
+        if self._committing is not None:
+            self._committing.exception(_LAST_COMMIT_S)
+
+    def _look(self, start: Offsets | frozenset[Partition]) -> dict[Partition, int]:
+        may_be_gone = frozenset() if self._loss.fails else {topic for topic, _ in start}
+        partitions = self._broker.partitions(self._options.topics, may_be_gone)
+        self.ends = self._broker.latest(partitions)
+        return self.ends
+
+    def _limit(
+        self, start: dict[Partition, int], ends: dict[Partition, int]
+    ) -> dict[Partition, int]:
+        limits = self._options.limits
+        new = ends.keys() - start.keys()
+        begins = start | (self._broker.earliest(new) if new else {})
+        if self._last is None and self._pace.puts_off(news(begins, ends), time.monotonic()):
+            return start
+        if limits.max_offsets is None:
+            return ends
+        return limited(begins, ends, limits.max_offsets)
