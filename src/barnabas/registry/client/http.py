@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from barnabas.registry.client.errors import RegistryUnreachableError, SchemaRegistryError
 from barnabas.registry.client.retries import is_retriable
 from barnabas.registry.client.settings import ClientSettings
+from barnabas.registry.extra import needed_by
 
 _ACCEPT = (
     "application/vnd.schemaregistry.v1+json, application/vnd.schemaregistry+json, application/json"
@@ -113,12 +114,8 @@ class RegistryHttp:
 
 def urllib3() -> ModuleType:
     """The library, or one line about how to have it."""
-    try:
+    with needed_by("a schema registry's client"):
         return import_module("urllib3")
-    except ImportError:
-        raise ImportError(
-            "a schema registry's client needs urllib3: pip install 'barnabas[registry]'"
-        ) from None
 
 
 def basic_auth(name: str, password: str) -> str:

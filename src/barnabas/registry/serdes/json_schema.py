@@ -1,0 +1,160 @@
+"""JSON: documents that a JSON schema is true of, by jsonschema."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
+from jsonschema.validators import validator_for  # type: ignore[import-untyped]
+from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+from referencing import Resource
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT7
+
+from barnabas.registry.client.schemas import Schema
+from barnabas.registry.serdes.deserializer import Reader, RegistryDeserializer
+from barnabas.registry.serdes.framing import Frame
+from barnabas.registry.serdes.references import referenced_texts
+from barnabas.registry.serdes.serializer import RegistrySerializer, Writer
+from barnabas.registry.serdes.settings import SerdeConf
+from barnabas.serialization import SerializationContext, SerializationError
+
+
+class JSONSerializer(RegistrySerializer):
+    """A dict, or what `to_dict` makes one of, as framed JSON.
+
+    SerializationError where the schema is not true of it, unless `validate` is False.
+    """
+
+    schema_type = "JSON"
+
+    def __init__(
+        self,
+        schema_str: str | Schema | None,
+        schema_registry_client: Any,
+        to_dict: Callable[[Any, SerializationContext], Any] | None = None,
+        conf: Mapping[str, Any] | None = None,
+        *,
+        json_encode: Callable[[Any], str | bytes] | None = None,
+    ) -> None:
+        if to_dict is not None and not callable(to_dict):
+            raise ValueError("to_dict must be callable: to_dict(object, SerializationContext)")
+        super().__init__(schema_registry_client, conf)
+        self._to_dict = to_dict
+        self._json_encode = json_encode or _compact
+        self._schema = given_schema(schema_str)
+        self._title = None
+        if self._schema is not None:
+            self._title = title(self._parsed(self._schema))
+
+    def _configure(self, left: SerdeConf) -> None:
+        self._validate = left.flag("validate", True)
+
+    def _record_name(self, obj: Any) -> str | None:
+        return self._title
+
+    def _own_schema(self, ctx: SerializationContext | None) -> Any:
+        return self._schema
+
+    def _parsed(self, schema: Any) -> Any:
+        return validator(schema, self._registry)
+
+    def _encoded(self, obj: Any, writer: Writer, ctx: SerializationContext | None) -> bytes:
+        if self._to_dict is not None:
+            obj = self._to_dict(obj, ctx)  # type: ignore[arg-type]
+        if self._validate:
+            refuse_invalid(obj, writer.schema)
+        written = self._json_encode(obj)
+        return written.encode() if isinstance(written, str) else written
+
+
+class JSONDeserializer(RegistryDeserializer):
+    """Framed JSON as a dict, or as what `from_dict` makes of it.
+
+    SerializationError where the schema is not true of it, unless `validate` is False. Without a
+    client, the schema that it is made with is the one asked.
+    """
+
+    schema_type = "JSON"
+
+    def __init__(
+        self,
+        schema_str: str | Schema | None,
+        from_dict: Callable[[Any, SerializationContext], Any] | None = None,
+        schema_registry_client: Any = None,
+        conf: Mapping[str, Any] | None = None,
+        *,
+        json_decode: Callable[[bytes], Any] | None = None,
+    ) -> None:
+        schema = given_schema(schema_str)
+        if schema_registry_client is None and (schema is None or schema.references):
+            raise ValueError(
+                "schema_registry_client is missing: without a schema, or with one that refers to "
+                "others, the registry is to be asked"
+            )
+        if from_dict is not None and not callable(from_dict):
+            raise ValueError("from_dict must be callable: from_dict(dict, SerializationContext)")
+        self._from_dict = from_dict
+        self._json_decode = json_decode or json.loads
+        super().__init__(schema_registry_client, schema, conf)
+
+    def _configure(self, left: SerdeConf) -> None:
+        self._validate = left.flag("validate", True)
+
+    def _parsed(self, schema: Any) -> Any:
+        return validator(schema, self._registry)
+
+    def _name(self, parsed: Any, frame: Frame) -> str | None:
+        return title(parsed)
+
+    def _decoded(self, frame: Frame, reader: Reader, ctx: SerializationContext | None) -> Any:
+        try:
+            value = self._json_decode(frame.payload)
+        except ValueError as problem:
+            where = "" if ctx is None else f" of {ctx.topic}"
+            raise SerializationError(f"the value{where} is not JSON: {problem}") from problem
+        if self._validate:
+            refuse_invalid(value, reader.wanted or reader.written)
+        return value if self._from_dict is None else self._from_dict(value, ctx)  # type: ignore[arg-type]
+
+
+def given_schema(schema: Any) -> Any:
+    """The schema that a serializer was made with: a text, or a Schema of either library."""
+    if schema is None or hasattr(schema, "schema_str"):
+        return schema
+    if not isinstance(schema, str):
+        raise TypeError(f"a schema must be a str or a Schema, not {type(schema).__name__}")
+    return Schema(schema, "JSON")
+
+
+def validator(schema: Any, client: Any) -> Any:
+    """What checks documents by this schema and those it refers to."""
+    known = REGISTRY
+    for name, text in referenced_texts(schema, client).items():
+        resource = Resource.from_contents(json.loads(text), default_specification=DRAFT7)
+        known = known.with_resource(name, resource)
+    document = json.loads(schema.schema_str)
+    kind = validator_for(document)
+    kind.check_schema(document)
+    return kind(document, registry=known)
+
+
+def title(checked_by: Any) -> str | None:
+    document = checked_by.schema
+    return document.get("title") if isinstance(document, dict) else None
+
+
+def refuse_invalid(document: Any, checked_by: Any) -> None:
+    """SerializationError, saying where, if the schema is not true of the document."""
+    try:
+        problem = best_match(checked_by.iter_errors(document))
+    except Unresolvable as missing:
+        raise SerializationError(
+            f"the JSON schema refers to {missing.ref}, which is not among its references"
+        ) from missing
+    if problem is not None:
+        raise SerializationError(f"{problem.json_path}: {problem.message}")
+
+
+def _compact(document: Any) -> str:
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)

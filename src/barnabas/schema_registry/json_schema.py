@@ -1,0 +1,14 @@
+"""JSON by a registry's schemas."""
+
+from barnabas.registry.extra import needed_by
+from barnabas.registry.serdes.builders import JSONDeserializerBuilder, JSONSerializerBuilder
+
+with needed_by(__name__):
+    from barnabas.registry.serdes.json_schema import JSONDeserializer, JSONSerializer
+
+__all__ = [
+    "JSONDeserializer",
+    "JSONDeserializerBuilder",
+    "JSONSerializer",
+    "JSONSerializerBuilder",
+]

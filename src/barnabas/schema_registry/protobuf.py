@@ -1,0 +1,14 @@
+"""Protobuf by a registry's schemas."""
+
+from barnabas.registry.extra import needed_by
+from barnabas.registry.serdes.builders import ProtobufDeserializerBuilder, ProtobufSerializerBuilder
+
+with needed_by(__name__):
+    from barnabas.registry.serdes.protobuf import ProtobufDeserializer, ProtobufSerializer
+
+__all__ = [
+    "ProtobufDeserializer",
+    "ProtobufDeserializerBuilder",
+    "ProtobufSerializer",
+    "ProtobufSerializerBuilder",
+]
