@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 
 def schema(options: Mapping[str, str]) -> StructType:
+    from barnabas.spark.source.options import require_readable
     from barnabas.spark.source.shaping import declared
 
+    require_readable(options)
     return declared(options)
 
 

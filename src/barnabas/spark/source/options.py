@@ -8,11 +8,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from barnabas.spark.naming import (
-    PASSED_ON,
-    OptionError,
-    require_known,
-)
+from barnabas.spark.naming import PASSED_ON, OptionError
+from barnabas.spark.source.connection import require_settings
 from barnabas.spark.source.offsets import (
     EARLIEST,
     LATEST,
@@ -25,36 +22,7 @@ from barnabas.spark.source.offsets import (
     parse_offsets,
     parse_partitions,
 )
-
-STRATEGIES = ("subscribe", "subscribePattern", "assign")
-STARTING = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
-ENDING = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
-TYPED = ("keyFormat", "valueFormat", "keySubject", "valueSubject", "keySchema", "valueSchema")
-HARMLESS = ("fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix")
-"""Of the connector, and without effect: our client asks again by itself, and joins no group."""
-
-KNOWN = frozenset(
-    (
-        *STRATEGIES,
-        *STARTING,
-        *ENDING,
-        *TYPED,
-        *HARMLESS,
-        "startingOffsetsByTimestampStrategy",
-        "failOnDataLoss",
-        "minPartitions",
-        "maxRecordsPerPartition",
-        "maxOffsetsPerTrigger",
-        "minOffsetsPerTrigger",
-        "maxTriggerDelay",
-        "includeHeaders",
-        "kafkaConsumer.pollTimeoutMs",
-        "commitGroupId",
-        "longPollMs",
-        "mode",
-        "columnNameOfCorruptRecord",
-    )
-)
+from barnabas.spark.source.told import ENDING, STARTING, STRATEGIES, Told
 
 DEFAULT_DELAY_MS = 15 * 60 * 1000
 DEFAULT_POLL_TIMEOUT_MS = 120_000
@@ -120,9 +88,16 @@ class SourceOptions:
     commit_group_id: str | None = None
 
 
+def require_readable(given: Mapping[str, str]) -> None:
+    """OptionError for what is wrong whether the read ends or not."""
+    told = Told(given)
+    _topics(told)
+    require_settings(_client(told))
+
+
 def batch_options(given: Mapping[str, str]) -> SourceOptions:
     """For a read that ends."""
-    told = _Told(given)
+    told = Told(given)
     starting = _bound(told, STARTING, Everywhere(EARLIEST))
     ending = _bound(told, ENDING, Everywhere(LATEST))
     if _has(starting, LATEST):
@@ -134,14 +109,14 @@ def batch_options(given: Mapping[str, str]) -> SourceOptions:
 
 def stream_options(given: Mapping[str, str]) -> SourceOptions:
     """For a read that goes on."""
-    told = _Told(given)
+    told = Told(given)
     for name in ENDING:
         if told.text(name) is not None:
             raise OptionError(f"{name} is not for streams, which have no end.")
     return _options(told, _bound(told, STARTING, Everywhere(LATEST)), Everywhere(LATEST))
 
 
-def _options(told: "_Told", starting: Bound, ending: Bound) -> SourceOptions:
+def _options(told: Told, starting: Bound, ending: Bound) -> SourceOptions:
     limits = Limits(
         told.count("maxOffsetsPerTrigger"),
         told.count("minOffsetsPerTrigger"),
@@ -165,66 +140,7 @@ def _options(told: "_Told", starting: Bound, ending: Bound) -> SourceOptions:
     )
 
 
-class _Told:
-    """Options by their names, each read as what it is."""
-
-    def __init__(self, given: Mapping[str, str]) -> None:
-        require_known(given, KNOWN, purpose="reading")
-        self.given = {name.lower(): value for name, value in given.items()}
-
-    def text(self, name: str) -> str | None:
-        value = self.given.get(name.lower())
-        return None if value is None else value.strip()
-
-    def word(self, name: str, allowed: tuple[str, ...]) -> str:
-        """One of the words; the first of them unless told."""
-        value = (self.text(name) or allowed[0]).lower()
-        if value not in allowed:
-            raise OptionError(f"{name} must be {' or '.join(allowed)}, not {self.text(name)!r}.")
-        return value
-
-    def whole(self, name: str, default: int) -> int:
-        value = self.text(name)
-        if value is None:
-            return default
-        if not re.fullmatch(r"\d{1,18}", value, re.ASCII):
-            raise OptionError(f"{name} must be a whole number, not {value!r}.")
-        return int(value)
-
-    def count(self, name: str) -> int | None:
-        """A number of things, at least one; None unless told."""
-        if self.text(name) is None:
-            return None
-        value = self.whole(name, 0)
-        if value == 0:
-            raise OptionError(f"{name} must be positive.")
-        return value
-
-    def duration_ms(self, name: str, default_ms: int) -> int:
-        """As Spark writes times: 500ms, 30s, 15m, 2h, 1d; a plain number counts milliseconds."""
-        value = self.text(name)
-        if value is None:
-            return default_ms
-        found = re.fullmatch(r"(\d{1,15})\s*([a-z]*)", value.lower(), re.ASCII)
-        unit_ms = _UNITS_MS.get(found[2]) if found else None
-        if found is None or unit_ms is None:
-            raise OptionError(f"{name} must be a time such as 500ms, 30s or 15m, not {value!r}.")
-        return int(int(found[1]) * unit_ms)
-
-
-_UNITS_MS = {
-    "us": 0.001,
-    "": 1,
-    "ms": 1,
-    "s": 1000,
-    "m": 60_000,
-    "min": 60_000,
-    "h": 3_600_000,
-    "d": 86_400_000,
-}
-
-
-def _topics(told: _Told) -> Topics:
+def _topics(told: Told) -> Topics:
     named = [name for name in STRATEGIES if told.text(name) is not None]
     if len(named) != 1:
         said = f"not {' and '.join(named)}" if named else "and none is given"
@@ -251,7 +167,7 @@ def _pattern(text: str) -> str:
     return text
 
 
-def _client(told: _Told) -> dict[str, str]:
+def _client(told: Told) -> dict[str, str]:
     """What is passed on to the client, in Kafka's names."""
     passed = {
         name.removeprefix(PASSED_ON): value
@@ -265,7 +181,7 @@ def _client(told: _Told) -> dict[str, str]:
     return FETCHING | passed
 
 
-def _bound(told: _Told, names: tuple[str, str, str], default: Bound) -> Bound:
+def _bound(told: Told, names: tuple[str, str, str], default: Bound) -> Bound:
     """The first of the three options that is given counts, as in the connector."""
     timestamp, by_timestamp, offsets = names
     if told.text(timestamp) is not None:

@@ -1,4 +1,8 @@
-"""From the connector's columns to those that were declared."""
+"""From the connector's columns to those that were declared, keys and values decoded.
+
+A record that cannot be decoded ends the read, or is left out, or has nulls instead and a column
+that tells what it was and why, as `mode` says.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,51 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark.sql.types import StructType
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from barnabas.spark.naming import OptionError
 from barnabas.spark.source.columns import fields
+from barnabas.spark.source.connection import SourceError
+from barnabas.spark.source.formats import Formats, Mode, decoder, formats_of
+from barnabas.spark.source.told import Told
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    from barnabas.registry.columns.format import ColumnFormat
+
+CORRUPT = StructType(
+    [
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("reason", StringType()),
+    ]
+)
+_CORRUPT_FIELDS = [
+    pa.field("key", pa.binary()),
+    pa.field("value", pa.binary()),
+    pa.field("reason", pa.string()),
+]
 
 
 def declared(options: Mapping[str, str]) -> StructType:
     """The columns, as the options make them."""
-    headers = options.get("includeheaders", "false").strip().lower()
-    if headers not in ("true", "false"):
-        raise OptionError(f"includeHeaders must be true or false, not {headers!r}.")
-    return StructType(fields(headers=headers == "true"))
+    return _offered(*_told(options))
+
+
+def shape_of(options: Mapping[str, str], schema: StructType) -> Shape:
+    """OptionError where the schema has columns that there are not."""
+    told, formats = _told(options)
+    offered = _offered(told, formats)
+    types = {field.name: field.dataType for field in offered}
+    for field in schema:
+        if types.get(field.name) != field.dataType:
+            raise OptionError(
+                f"The schema has a column {field.name} of type {field.dataType.simpleString()};"
+                f" there are {offered.simpleString()}."
+            )
+    return Shape(tuple(field.name for field in schema), formats)
 
 
 @dataclass(slots=True, frozen=True)
@@ -28,18 +62,66 @@ class Shape:
     """The columns that are handed to Spark, in their order."""
 
     names: tuple[str, ...]
+    formats: Formats
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        return batch.select(list(self.names))
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        reasons = [
+            reason
+            for name, format_ in (("key", self.formats.key), ("value", self.formats.value))
+            if format_ is not None and (reason := _decode(columns, name, format_)) is not None
+        ]
+        why = pc.coalesce(*reasons) if reasons else None
+        if why is not None and self.formats.mode is Mode.FAILFAST:
+            raise _undecodable(batch, why)
+        if self.formats.has_corrupt_column:
+            columns[self.formats.corrupt_column] = _corrupt(batch, why)
+        shaped = pa.RecordBatch.from_pydict({name: columns[name] for name in self.names})
+        if why is not None and self.formats.mode is Mode.DROPMALFORMED:
+            return shaped.filter(why.is_null())
+        return shaped
 
 
-def shape_of(options: Mapping[str, str], schema: StructType) -> Shape:
-    """OptionError where a schema asks for columns that there are not."""
-    offered = {field.name: field.dataType for field in declared(options)}
-    for field in schema:
-        if offered.get(field.name) != field.dataType:
-            raise OptionError(
-                f"The schema has a column {field.name} of type {field.dataType.simpleString()}."
-                f" There are {StructType(list(declared(options))).simpleString()}."
-            )
-    return Shape(tuple(field.name for field in schema))
+def _told(options: Mapping[str, str]) -> tuple[Told, Formats]:
+    told = Told(options)
+    return told, formats_of(told)
+
+
+def _offered(told: Told, formats: Formats) -> StructType:
+    headers = told.word("includeHeaders", ("false", "true")) == "true"
+    columns = fields(headers=headers)
+    for index, format_ in enumerate((formats.key, formats.value)):
+        if format_ is not None:
+            columns[index].dataType = from_arrow_type(format_.arrow_type())
+    if formats.has_corrupt_column:
+        columns.append(StructField(formats.corrupt_column, CORRUPT))
+    return StructType(columns)
+
+
+def _decode(
+    columns: dict[str, pa.Array], name: str, format_: ColumnFormat
+) -> pa.StringArray | None:
+    """Put the values in place of the payloads; why some could not be decoded."""
+    decoded = decoder(format_).decode(columns[name])
+    columns[name] = decoded.values
+    if decoded.reasons is None:
+        return None
+    return pc.binary_join_element_wise(f"{name}: ", decoded.reasons, "")
+
+
+def _corrupt(batch: pa.RecordBatch, why: pa.StringArray | None) -> pa.StructArray:
+    if why is None:
+        return pa.nulls(batch.num_rows, pa.struct(_CORRUPT_FIELDS))
+    cells = [batch.column("key"), batch.column("value"), why]
+    return pa.StructArray.from_arrays(cells, fields=_CORRUPT_FIELDS, mask=why.is_null())
+
+
+def _undecodable(batch: pa.RecordBatch, why: pa.StringArray) -> SourceError:
+    first = pc.index(why.is_valid(), True).as_py()
+    topic, partition, offset = (
+        batch.column(name)[first].as_py() for name in ("topic", "partition", "offset")
+    )
+    return SourceError(
+        f"{topic} [{partition}] offset {offset} cannot be decoded: {why[first].as_py()} Set mode to"
+        f" PERMISSIVE to have such records in a column of their own, or to DROPMALFORMED."
+    )

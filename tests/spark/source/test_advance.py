@@ -1,0 +1,75 @@
+"""How far a micro-batch goes."""
+
+import pytest
+
+from barnabas.spark.source.advance import Pace, limited, news, ranges_between
+from barnabas.spark.source.connection import SourceError
+from barnabas.spark.source.loss import Loss
+from barnabas.spark.source.offsets import OffsetRange
+from barnabas.spark.source.options import Limits
+
+A, B, C = ("t", 0), ("t", 1), ("t", 2)
+STRICT, LENIENT = Loss(True, 1000), Loss(False, 1000)
+
+
+def test_the_limit_is_shared_in_proportion_to_what_there_is() -> None:
+    ends = limited({A: 0, B: 0, C: 50}, {A: 1000, B: 3000, C: 50}, 400)
+    assert ends == {A: 100, B: 300, C: 50}
+
+
+def test_a_small_partition_goes_on_by_one_at_least() -> None:
+    assert limited({A: 0, B: 0}, {A: 1, B: 100_000}, 10) == {A: 1, B: 9}
+
+
+def test_below_the_limit_all_is_read() -> None:
+    assert limited({A: 0, B: 7}, {A: 5, B: 9}, 7) == {A: 5, B: 9}
+
+
+def test_what_went_back_is_nothing_to_read() -> None:
+    assert news({A: 10, B: 0}, {A: 3, B: 4}) == 4
+
+
+def test_too_few_are_put_off_until_they_have_waited_long_enough() -> None:
+    pace = Pace(Limits(min_offsets=10, max_delay_ms=60_000))
+    assert not pace.puts_off(1, 100.0)  # the first batch never waits
+    assert pace.puts_off(9, 101.0)
+    assert not pace.puts_off(10, 102.0)
+    assert pace.puts_off(9, 161.0)
+    assert not pace.puts_off(9, 162.0)
+
+
+def test_without_a_least_nothing_is_put_off() -> None:
+    assert not Pace(Limits()).puts_off(0, 0.0)
+
+
+def test_new_partitions_are_read_from_where_they_begin() -> None:
+    ranges = ranges_between({A: 5}, {A: 7, B: 3}, {B: 0}, STRICT)
+    assert ranges == [OffsetRange("t", 0, 5, 7), OffsetRange("t", 1, 0, 3)]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "new", "what"),
+    [
+        ({A: 5, B: 2}, {A: 5}, {}, r"t \[1\], read to offset 2, does not exist any more"),
+        ({A: 5}, {A: 3}, {}, r"t \[0\] ends at offset 3, although it was read to 5"),
+        ({A: 5}, {A: 5, B: 9}, {B: 4}, r"t \[1\] is new, and begins at offset 4"),
+    ],
+)
+def test_what_is_lost_is_told_or_passed_over(
+    start: dict[tuple[str, int], int],
+    end: dict[tuple[str, int], int],
+    new: dict[tuple[str, int], int],
+    what: str,
+) -> None:
+    with pytest.raises(SourceError, match=what):
+        ranges_between(start, end, new, STRICT)
+    ranges_between(start, end, new, LENIENT)
+
+
+def test_reading_goes_on_where_the_log_begins() -> None:
+    wanted = OffsetRange("t", 0, 5, 50)
+    assert LENIENT.goes_on_at(wanted, 5, 20, 90) == 20
+    assert LENIENT.goes_on_at(wanted, 5, 60, 90) == 50
+    assert LENIENT.goes_on_at(wanted, 30, 0, 10) == 50
+    with pytest.raises(SourceError, match=r"t \[0\] begins at offset 20: those from 5 to 20"):
+        STRICT.goes_on_at(wanted, 5, 20, 90)

@@ -1,0 +1,113 @@
+"""What may be asked of a read, and what it is told when it may not."""
+
+import pytest
+
+from barnabas.spark.naming import OptionError
+from barnabas.spark.source.offsets import EARLIEST, LATEST, AtTime, AtTimes, Everywhere, Given
+from barnabas.spark.source.options import (
+    SourceOptions,
+    Topics,
+    batch_options,
+    require_readable,
+    stream_options,
+)
+
+
+def batch(**more: str) -> SourceOptions:
+    return batch_options({"kafka.bootstrap.servers": "a:1", "subscribe": "t"} | more)
+
+
+def stream(**more: str) -> SourceOptions:
+    return stream_options({"kafka.bootstrap.servers": "a:1", "subscribe": "t"} | more)
+
+
+def test_a_batch_reads_everything_and_a_stream_what_comes() -> None:
+    assert (batch().starting, batch().ending) == (Everywhere(EARLIEST), Everywhere(LATEST))
+    assert stream().starting == Everywhere(LATEST)
+
+
+def test_names_and_words_are_read_in_any_case() -> None:
+    read = batch(STARTINGOFFSETS="Earliest", failondataloss="FALSE")
+    assert read.starting == Everywhere(EARLIEST)
+    assert not read.fail_on_data_loss
+
+
+def test_offsets_are_given_as_json() -> None:
+    given = stream(startingOffsets='{"t":{"0":23,"1":-2,"2":-1}}')
+    assert given.starting == Given({("t", 0): 23, ("t", 1): -2, ("t", 2): -1})
+
+
+def test_a_time_for_all_stands_before_times_and_those_before_offsets() -> None:
+    times = {"startingOffsetsByTimestamp": '{"t":{"0":5}}', "startingOffsets": "earliest"}
+    assert batch(**times).starting == AtTimes({("t", 0): 5})
+    assert batch(**times, startingTimestamp="7").starting == AtTime(7)
+    assert batch(endingTimestamp="8").ending == AtTime(8)
+
+
+def test_topics_are_named_matched_or_assigned() -> None:
+    servers = {"kafka.bootstrap.servers": "a:1"}
+    assert batch_options(servers | {"subscribe": "a, b,a"}).topics == Topics(names=("a", "b"))
+    assert batch_options(servers | {"subscribePattern": "t.*"}).topics == Topics(pattern="t.*")
+    assigned = batch_options(servers | {"assign": '{"t":[0,2]}'}).topics
+    assert assigned == Topics(partitions=frozenset({("t", 0), ("t", 2)}))
+
+
+def test_what_begins_with_kafka_is_passed_on() -> None:
+    client = batch(**{"kafka.isolation.level": "read_uncommitted"}).client
+    assert client["isolation.level"] == "read_uncommitted"
+    assert client["bootstrap.servers"] == "a:1"
+
+
+def test_times_are_written_as_spark_writes_them() -> None:
+    for text, ms in {"500ms": 500, "30s": 30_000, "15m": 900_000, "2h": 7_200_000, "9": 9}.items():
+        assert stream(maxTriggerDelay=text).limits.max_delay_ms == ms
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "reason"),
+    [
+        ("startingOffset", "latest", "Did you mean 'startingOffsets'"),
+        ("subscribePattern", "t.*", "subscribe and subscribePattern"),
+        ("startingOffsets", "latest", "must not be latest"),
+        ("startingOffsets", '{"t":{"0":-1}}', "must not be latest"),
+        ("startingOffsets", '{"t":{"0":-3}}', "-3 for t \\[0\\]"),
+        ("startingOffsets", "[1]", "must be JSON"),
+        ("startingOffsets", '{"t":5}', "must be JSON"),
+        ("startingOffsets", '{"t":{"0":"x"}}', "'x' for t"),
+        ("endingOffsets", "earliest", "must not be earliest"),
+        ("startingTimestamp", "noon", "whole number"),
+        ("startingOffsetsByTimestampStrategy", "first", "error or latest"),
+        ("failOnDataLoss", "perhaps", "true or false"),
+        ("minPartitions", "0", "positive"),
+        ("maxTriggerDelay", "soon", "500ms"),
+        ("kafka.auto.offset.reset", "latest", "startingOffsets"),
+        ("kafka.enable.auto.commit", "true", "commitGroupId"),
+        ("kafka.key.deserializer", "x", "must not be set"),
+        ("kafka.interceptor.classes", "x", "must not be set"),
+        ("kafka.bootstrap.servers", " ", "host:port"),
+        ("kafka.isolation.level", "dirty", "isolation.level"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_with_the_reason(
+    option: str, value: str, reason: str
+) -> None:
+    with pytest.raises(OptionError, match=reason):
+        require_readable(
+            {"kafka.bootstrap.servers": "a:1", "subscribe": "t", option: value}
+        ) or batch(**{option: value})
+
+
+def test_something_has_to_be_read() -> None:
+    with pytest.raises(OptionError, match="none is given"):
+        batch_options({"kafka.bootstrap.servers": "a:1"})
+
+
+@pytest.mark.parametrize("option", ["endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"])
+def test_a_stream_has_no_end(option: str) -> None:
+    with pytest.raises(OptionError, match=f"{option} is not for streams"):
+        stream(**{option: "5"})
+
+
+def test_the_least_is_not_more_than_the_most() -> None:
+    with pytest.raises(OptionError, match="must not be greater"):
+        stream(minOffsetsPerTrigger="5", maxOffsetsPerTrigger="4")
