@@ -4,10 +4,12 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, Protocol
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from barnabas.registry.client.errors import OAuthTokenError
+from barnabas.registry.client.pools import basic_auth, urllib3
 from barnabas.registry.client.retries import Backoff
 
 _AZURE = "http://169.254.169.254/metadata/identity/oauth2/token"
@@ -97,7 +99,7 @@ class _TokenRequest:
     method: str
     url: str
     headers: Mapping[str, str]
-    form: Mapping[str, str] | None = None
+    form: str | None = None
 
 
 @dataclass(slots=True)
@@ -114,30 +116,28 @@ class EndpointToken:
         return self.place.headers(self._token)
 
     def _fetch(self) -> None:
+        pools = urllib3()
+        expected = pools.exceptions.HTTPError, OAuthTokenError, ValueError, KeyError
         problem: Exception | None = None
         for wait_s in (0.0, *self.backoff.waits_s()):
             time.sleep(wait_s)
             try:
-                answer = self._ask()
+                answer = self._ask(pools)
                 self._token = answer["access_token"]
-                life_s = float(answer.get("expires_in", 0))
-            except Exception as failed:
+                life_s = float(answer["expires_in"])
+            except expected as failed:
                 problem = failed
                 continue
             self._replace_at = time.monotonic() + life_s * _SHARE_OF_LIFE
             return
         raise OAuthTokenError(f"{self.request.url} gave no token: {problem}") from problem
 
-    def _ask(self) -> dict[str, Any]:
-        from barnabas.registry.client.http import urllib3
-
-        request = self.request
-        response = urllib3().request(
-            request.method,
-            request.url,
-            headers=dict(request.headers),
-            fields=request.form and dict(request.form),
-            encode_multipart=False,
+    def _ask(self, pools: ModuleType) -> dict[str, Any]:
+        response = pools.request(
+            self.request.method,
+            self.request.url,
+            headers=dict(self.request.headers),
+            body=self.request.form,
             retries=False,
             timeout=30,
         )
@@ -148,14 +148,16 @@ class EndpointToken:
 
 
 def _client_credentials(left: dict[str, Any]) -> _TokenRequest:
-    from barnabas.registry.client.http import basic_auth
-
     name = _required(left, "bearer.auth.client.id")
     secret = _required(left, "bearer.auth.client.secret")
     scope = _required(left, "bearer.auth.scope")
     url = _required(left, "bearer.auth.issuer.endpoint.url")
-    form = {"grant_type": "client_credentials", "scope": scope}
-    return _TokenRequest("POST", url, {"Authorization": basic_auth(name, secret)}, form)
+    headers = {
+        "Authorization": basic_auth(name, secret),
+        "Content-Type": "application/x-www-form-urlencoded",
+    }
+    form = urlencode({"grant_type": "client_credentials", "scope": scope})
+    return _TokenRequest("POST", url, headers, form)
 
 
 def _azure_identity(left: dict[str, Any]) -> _TokenRequest:

@@ -1,18 +1,15 @@
 """Requests to a registry: one of several urls, again after a failure, errors as its own."""
 
-import base64
 import json
 import time
 from collections.abc import Mapping
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
 
 from barnabas.registry.client.errors import RegistryUnreachableError, SchemaRegistryError
+from barnabas.registry.client.pools import basic_auth, urllib3
 from barnabas.registry.client.retries import is_retriable
 from barnabas.registry.client.settings import ClientSettings
-from barnabas.registry.extra import needed_by
 
 _ACCEPT = (
     "application/vnd.schemaregistry.v1+json, application/vnd.schemaregistry+json, application/json"
@@ -110,16 +107,6 @@ class RegistryHttp:
             retries=False,  # ours, which know a registry's answers
         )
         return response.status, response.data
-
-
-def urllib3() -> ModuleType:
-    """The library, or one line about how to have it."""
-    with needed_by("a schema registry's client"):
-        return import_module("urllib3")
-
-
-def basic_auth(name: str, password: str) -> str:
-    return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
 
 
 def _words(query: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,79 @@
+"""A registry that answers what a test tells it to, and remembers what it was asked."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(slots=True, frozen=True)
+class Asked:
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: Any
+
+
+@dataclass(slots=True)
+class ScriptedRegistry:
+    url: str = ""
+    asked: list[Asked] = field(default_factory=list)
+    answers: list[tuple[int, Any]] = field(default_factory=list)
+    """Given in turn; the last one for ever."""
+
+    def will_answer(self, *answers: tuple[int, Any]) -> None:
+        self.answers[:] = answers
+        self.asked.clear()
+
+    @property
+    def paths(self) -> list[str]:
+        return [f"{each.method} {each.path}" for each in self.asked]
+
+
+@contextmanager
+def scripted_registry() -> Iterator[ScriptedRegistry]:
+    script = ScriptedRegistry()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            body = self.rfile.read(length)
+            is_json = "json" in (self.headers.get("Content-Type") or "")
+            script.asked.append(
+                Asked(
+                    self.command,
+                    self.path,
+                    dict(self.headers.items()),
+                    json.loads(body) if body and is_json else body.decode() or None,
+                )
+            )
+            status, answer = script.answers[0]
+            if len(script.answers) > 1:
+                del script.answers[0]
+            content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    script.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield script
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
