@@ -1,41 +1,124 @@
 """One instance of the registry: what it knows, where it writes, and who may."""
 
 import asyncio
+import contextlib
+import logging
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from barnabas.client.cluster import Cluster, Coordinator, Deadline
+from barnabas.client.settings import admin_settings
+from barnabas.registry import errors
 from barnabas.registry.commands import Decision
+from barnabas.registry.election import Identity, Outcome
+from barnabas.registry.errors import RegistryError
 from barnabas.registry.log import SchemaLog
+from barnabas.registry.membership import Membership
 from barnabas.registry.settings import RegistrySettings
 from barnabas.registry.state import State
+from barnabas.wire.schema import Message
 
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
+_log = logging.getLogger(__name__)
 
 
 class Instance:
     """Lives on one loop. Whoever answers requests reads `state`; `write` is how it changes."""
 
-    def __init__(self, settings: RegistrySettings) -> None:
+    def __init__(self, settings: RegistrySettings, identity: Identity) -> None:
         self.settings = settings
         self.state = State()
+        self.kafka_cluster_id = ""
         self._log = SchemaLog(settings, self.state.apply)
+        self._cluster = Cluster(admin_settings(settings.kafka))
+        self._membership = Membership(
+            settings.group_id,
+            identity,
+            self._ask_coordinator,
+            self._hear,
+            session_timeout_ms=settings.session_timeout_ms,
+        )
+        self._tasks: list[asyncio.Task[None]] = []
         self._writing = asyncio.Lock()
+        self._writer: Identity | None = None  # None: it is not known who writes
+        self._is_writer = False
+        self._elected = asyncio.Event()
 
     async def start(self) -> None:
+        """Return when all that is written is read, and it is known who writes."""
         await self._log.start()
+        told = await self._cluster.describe([], timeout_ms=self.settings.start_timeout_ms)
+        self.kafka_cluster_id = told.cluster_id or ""
+        self._tasks.append(asyncio.create_task(self._membership.run()))
+        with contextlib.suppress(RegistryError):
+            await self.writer()
 
     async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._membership.leave()
         await self._log.stop()
+        await self._cluster.close()
+
+    @property
+    def applied_offset(self) -> int:
+        return self._log.applied_offset
+
+    async def applied(self, offset: int) -> None:
+        """Wait for what another instance wrote; no longer than a write may take."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._log.applied(offset), self.settings.timeout_ms / 1000)
+
+    async def writer(self) -> str | None:
+        """The URL of who writes; None if it is this instance. Waits for an election."""
+        try:
+            await asyncio.wait_for(self._elected.wait(), self.settings.timeout_ms / 1000)
+        except TimeoutError:
+            raise errors.no_writer(
+                f"No instance of group {self.settings.group_id} is known to write; is there a "
+                f"broker at {self.settings.bootstrap_servers}?"
+            ) from None
+        return None if self._is_writer or self._writer is None else self._writer.url
 
     async def write(
         self, decide: Callable[[Request, State], Decision[Answer]], request: Request
     ) -> Answer:
         """Decide with all that was written before in view, and answer when it is written too."""
         async with self._writing:
-            if not self._log.is_taken_over:
-                await self._log.take_over()
-            decision = decide(request, self.state)
-            if decision.records:
-                await self._log.append(decision.records)
-            return decision.answer
+            try:
+                if not self._log.is_taken_over:
+                    await self._log.take_over()
+                decision = decide(request, self.state)
+                if decision.records:
+                    await self._log.append(decision.records)
+                return decision.answer
+            finally:
+                if not self._log.is_taken_over:  # the broker refused, or was not to be reached
+                    self._elected.clear()
+                    self._membership.doubt()
+
+    async def _hear(self, outcome: Outcome | None, member_id: str) -> None:
+        was_writer, self._is_writer = self._is_writer, False
+        if outcome is None or outcome.identity is None:
+            self._elected.clear()
+            self._writer = None
+        else:
+            self._writer = outcome.identity
+            self._is_writer = outcome.member_id == member_id
+            self._elected.set()
+        if was_writer and not self._is_writer:
+            _log.info("this instance writes %s no more", self.settings.topic)
+            await self._log.step_down()
+        elif self._is_writer and not was_writer:
+            _log.info("this instance writes %s", self.settings.topic)
+
+    async def _ask_coordinator(self, request: Message, timeout_ms: int) -> Any:
+        return await self._cluster.ask_coordinator(
+            Coordinator.GROUP,
+            self.settings.group_id,
+            request,
+            lambda response: int(response.error_code),
+            deadline=Deadline.after(timeout_ms),
+        )

@@ -60,17 +60,19 @@ class SchemaLog:
         }
         self._producer = AioProducer(conf)
         await self._in_time(self._producer.init_transactions(self._timeout_s))
-        await self._append([Record(NoopKey())])
+        await self.append([Record(NoopKey())])
+
+    @property
+    def applied_offset(self) -> int:
+        return self._read_up_to
 
     @property
     def is_taken_over(self) -> bool:
         return self._producer is not None
 
-    async def append(self, records: Sequence[Record]) -> int:
-        """All of them or none; the last one's offset, once they are applied here."""
-        if self._producer is None:
-            await self.take_over()
-        return await self._append(records)
+    async def append(self, records: Sequence[Record]) -> None:
+        """All of them or none. Return when they are applied here."""
+        await self._in_time(self._transaction(records))
 
     async def applied(self, offset: int) -> None:
         """Return when what is at `offset` has been applied."""
@@ -90,10 +92,7 @@ class SchemaLog:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
 
-    async def _append(self, records: Sequence[Record]) -> int:
-        return await self._in_time(self._transaction(records))
-
-    async def _transaction(self, records: Sequence[Record]) -> int:
+    async def _transaction(self, records: Sequence[Record]) -> None:
         producer = self._producer
         assert producer is not None
         await producer.begin_transaction()
@@ -108,9 +107,7 @@ class SchemaLog:
         await producer.flush(self._timeout_s)
         messages = await asyncio.gather(*deliveries)
         await producer.commit_transaction(self._timeout_s)
-        last = max(_offset(message) for message in messages)
-        await self.applied(last)
-        return last
+        await self.applied(max(_offset(message) for message in messages))
 
     async def _in_time(self, writing: Coroutine[Any, Any, T]) -> T:
         """What fails leaves it open whether it was written: only a new beginning tells."""

@@ -6,11 +6,13 @@ named without a context is in the default one, `.`.
 
 from dataclasses import dataclass
 from typing import Self
+from unicodedata import category
 
 DEFAULT_CONTEXT = "."
 GLOBAL_CONTEXT = ".__GLOBAL"
 """Its config and mode are those of every context that has none."""
 ANY_CONTEXT = "*"
+_RESERVED = ("__GLOBAL", "__EMPTY")
 
 
 @dataclass(slots=True, frozen=True)
@@ -46,6 +48,21 @@ def context_prefix(context: str) -> str:
     name = context.removeprefix(":").removesuffix(":")
     name = name if name.startswith(".") else f".{name}"
     return Subject(name, "").prefix
+
+
+def has_prefix(subject: str, prefix: str) -> bool:
+    """`:*:` in front stands for every context."""
+    if prefix.startswith(f":{ANY_CONTEXT}:"):
+        return Subject.parse(subject).name.startswith(prefix[len(ANY_CONTEXT) + 2 :])
+    return subject.startswith(prefix)
+
+
+def is_registrable(subject: str) -> bool:
+    """Whether schemas may be registered under it."""
+    parsed = Subject.parse(subject)
+    if parsed.context in (GLOBAL_CONTEXT, ANY_CONTEXT) or parsed.name in _RESERVED:
+        return False
+    return subject.isprintable() or not any(category(each) == "Cc" for each in subject)
 
 
 def beside(subject: str, referred: str) -> str:

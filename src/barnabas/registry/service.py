@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
 from typing import Any, Self
 
+from barnabas.registry.election import Identity
 from barnabas.registry.instance import Instance
 from barnabas.registry.settings import RegistrySettings
 
@@ -82,7 +83,8 @@ async def serving(settings: RegistrySettings) -> AsyncIterator[str]:
 
     listener = socket.create_server((settings.host, settings.port), reuse_port=False)
     port = listener.getsockname()[1]
-    instance = Instance(settings)
+    identity = Identity(settings.reachable_host, port, settings.leader_eligibility)
+    instance = Instance(settings, identity)
     config = uvicorn.Config(
         application(instance),
         access_log=False,
@@ -95,7 +97,7 @@ async def serving(settings: RegistrySettings) -> AsyncIterator[str]:
         await instance.start()
         answering = asyncio.create_task(server.serve(sockets=[listener]))
         try:
-            yield f"http://{settings.reachable_host}:{port}"
+            yield identity.url
         finally:
             server.should_exit = True
             await answering

@@ -19,6 +19,7 @@ class RegistrySettings:
     leader_eligibility: bool = True
     timeout_ms: int = 10_000  # of a write, and of passing one on
     start_timeout_ms: int = 60_000
+    session_timeout_ms: int = 10_000  # for so long one that has died is waited for
     client: Mapping[str, object] = field(default_factory=dict)  # settings of the Kafka clients
 
     @property

@@ -10,11 +10,26 @@ if TYPE_CHECKING:
 
 def application(instance: "Instance") -> "Starlette":
     from starlette.applications import Starlette
+    from starlette.middleware import Middleware
 
-    from barnabas.registry.api import schemas, subjects
+    from barnabas.registry.api import (
+        about,
+        compatibility,
+        config,
+        contexts,
+        mode,
+        schemas,
+        subjects,
+    )
+    from barnabas.registry.api.paths import Paths
     from barnabas.registry.api.refusing import HANDLERS
 
-    routes = [*subjects.ROUTES, *schemas.ROUTES]
-    app = Starlette(routes=routes, exception_handlers=HANDLERS)
+    resources = (about, subjects, schemas, config, mode, compatibility, contexts)
+    app = Starlette(
+        routes=[route for resource in resources for route in resource.ROUTES],
+        middleware=[Middleware(Paths)],
+        exception_handlers=HANDLERS,
+    )
+    app.router.redirect_slashes = False
     app.state.instance = instance
     return app

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from barnabas.registry import errors
 from barnabas.registry.instance import Instance
-from barnabas.registry.naming import normalized
+from barnabas.registry.naming import beside, normalized
 from barnabas.registry.state import State
 
 LARGEST_BODY_BYTES = 16 * 2**20
@@ -31,16 +32,22 @@ def state_of(request: Request) -> State:
     return instance_of(request).state
 
 
-async def body_of(request: Request) -> Mapping[str, Any]:
-    """The object in it: 400 if it is no JSON, 413, 415 or 422 if it is nothing to be read."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind and kind not in _READ:
-        raise HTTPException(415)
+async def content_of(request: Request) -> bytes:
+    """The body as it is; 413 if it is too large."""
     content = bytearray()
     async for chunk in request.stream():
         content += chunk
         if len(content) > LARGEST_BODY_BYTES:
             raise HTTPException(413, f"A body may have at most {LARGEST_BODY_BYTES} bytes")
+    return bytes(content)
+
+
+async def body_of(request: Request) -> Mapping[str, Any]:
+    """The object in it: 400 if it is no JSON, 413, 415 or 422 if it is nothing to be read."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind and kind not in _READ:
+        raise HTTPException(415)
+    content = await content_of(request)
     if not content.strip():
         raise errors.RegistryError(422, "The request needs a body, and it is empty")
     try:
@@ -53,7 +60,16 @@ async def body_of(request: Request) -> Mapping[str, Any]:
 
 
 def subject_of(request: Request) -> str:
-    return normalized(request.path_params["subject"])
+    """The qualified name of the subject in the path, or of what that is an alias for."""
+    subject = normalized(unquote(request.path_params["subject"]))
+    config = state_of(request).configs.get(subject)
+    return beside(subject, config.alias) if config is not None and config.alias else subject
+
+
+def scope_of(request: Request) -> str | None:
+    """What a config or mode is of: a subject, a context (`:.name:`), or all (None)."""
+    named = request.path_params.get("subject")
+    return None if named is None else normalized(unquote(named)) or None
 
 
 def number_in_path(request: Request, name: str) -> int:

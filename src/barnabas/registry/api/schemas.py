@@ -1,40 +1,132 @@
 """/schemas: schemas by id and by guid, wherever they are registered."""
 
+from collections.abc import Iterator
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from barnabas.registry import errors
 from barnabas.registry.api.answering import answered, raw
-from barnabas.registry.api.asking import number_in_path, state_of
-from barnabas.registry.api.written import schema_json
+from barnabas.registry.api.asking import flag, number_in_path, state_of
+from barnabas.registry.api.formatting import formatted
+from barnabas.registry.api.paging import MOST_SCHEMAS, page
+from barnabas.registry.api.written import schema_json, version_json
 from barnabas.registry.formats import SchemaType
-from barnabas.registry.state import Registered
+from barnabas.registry.naming import DEFAULT_CONTEXT, Subject, has_prefix
+from barnabas.registry.records import SchemaValue
+from barnabas.registry.state import Context, Registered, State
 
 
-async def get_schema(request: Request) -> Response:
-    return answered(request, schema_json(_schema(request).definition))
-
-
-async def get_schema_text(request: Request) -> Response:
-    return raw(request, _schema(request).definition.schema)
+async def list_schemas(request: Request) -> Response:
+    state = state_of(request)
+    prefix = request.query_params.get("subjectPrefix", "")
+    deleted, latest = flag(request, "deleted"), flag(request, "latestOnly")
+    listed: list[SchemaValue] = []
+    for name in sorted(state.names()):
+        if has_prefix(name, prefix):
+            versions = state.versions(name, deleted=deleted)
+            listed += versions[-1:] if latest else versions
+    return answered(request, [version_json(each) for each in page(request, listed, MOST_SCHEMAS)])
 
 
 async def list_types(request: Request) -> Response:
     return answered(request, [SchemaType.JSON, SchemaType.PROTOBUF, SchemaType.AVRO])
 
 
-def _schema(request: Request) -> Registered:
+# By id
+
+
+async def get_schema(request: Request) -> Response:
+    context, found = _by_id(request)
+    value = _somewhere(state_of(request), found)
+    told = schema_json(found.definition, formatted(request, value))
+    if flag(request, "fetchMaxId"):
+        told["maxId"] = context.max_id
+    return answered(request, told)
+
+
+async def get_schema_text(request: Request) -> Response:
+    _, found = _by_id(request)
+    return raw(request, formatted(request, _somewhere(state_of(request), found)))
+
+
+async def list_subjects(request: Request) -> Response:
+    names = dict.fromkeys(each.subject for each in _places(request))
+    return answered(request, page(request, list(names)))
+
+
+async def list_versions(request: Request) -> Response:
+    places = [{"subject": each.subject, "version": each.version} for each in _places(request)]
+    return answered(request, page(request, places))
+
+
+# By guid
+
+
+async def get_schema_by_guid(request: Request) -> Response:
+    guid = request.path_params["guid"]
+    for _, found in _by_guid(state_of(request), guid):
+        text = formatted(request, _somewhere(state_of(request), found))
+        return answered(request, schema_json(found.definition, text))
+    raise errors.schema_not_found(guid)
+
+
+async def list_ids(request: Request) -> Response:
+    """In which contexts it has which ids."""
+    found = _by_guid(state_of(request), request.path_params["guid"])
+    ids = sorted((context.name, each.id) for context, each in found)
+    return answered(request, [{"context": context, "id": id_} for context, id_ in ids])
+
+
+def _by_guid(state: State, guid: str) -> Iterator[tuple[Context, Registered]]:
+    for context in state.contexts.values():
+        for found in context.by_guid.get(guid.lower(), {}).values():
+            yield context, found
+
+
+def _by_id(request: Request) -> tuple[Context, Registered]:
+    """In the context of the subject that may be given; without one, wherever there is one."""
     id_ = number_in_path(request, "id")
-    context = state_of(request).context_of(request.query_params.get("subject", ""))
-    found = context.by_id.get(id_)
-    if found is None:
-        raise errors.schema_not_found(id_)
-    return found
+    state = state_of(request)
+    subject = Subject.parse(request.query_params.get("subject", ""))
+    named = state.contexts.get(subject.context)
+    if named is not None and (found := named.by_id.get(id_)) is not None:
+        in_subject = any(place.subject == str(subject) for place in found.places)
+        if in_subject or not subject.name or subject.context == DEFAULT_CONTEXT:
+            return named, found
+    if subject.name and subject.context == DEFAULT_CONTEXT:
+        for context in state.contexts.values():
+            found = context.by_id.get(id_)
+            wanted = str(Subject(context.name, subject.name))
+            if found is not None and any(each.subject == wanted for each in found.places):
+                return context, found
+    raise errors.schema_not_found(id_)
+
+
+def _places(request: Request) -> list[SchemaValue]:
+    _, found = _by_id(request)
+    state = state_of(request)
+    values = (state.version(each.subject, each.version, deleted=True) for each in found.places)
+    deleted = flag(request, "deleted")
+    return [each for each in values if each is not None and (deleted or not each.deleted)]
+
+
+def _somewhere(state: State, found: Registered) -> SchemaValue:
+    """One of the versions that the schema is: what it refers to is found from there."""
+    place = next(iter(found.places))
+    value = state.version(place.subject, place.version, deleted=True)
+    assert value is not None
+    return value
 
 
 ROUTES = [
+    Route("/schemas", list_schemas, methods=["GET"]),
     Route("/schemas/types", list_types, methods=["GET"]),
     Route("/schemas/ids/{id}", get_schema, methods=["GET"]),
     Route("/schemas/ids/{id}/schema", get_schema_text, methods=["GET"]),
+    Route("/schemas/ids/{id}/subjects", list_subjects, methods=["GET"]),
+    Route("/schemas/ids/{id}/versions", list_versions, methods=["GET"]),
+    Route("/schemas/guids/{guid}", get_schema_by_guid, methods=["GET"]),
+    Route("/schemas/guids/{guid}/ids", list_ids, methods=["GET"]),
 ]

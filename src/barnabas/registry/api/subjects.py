@@ -1,7 +1,8 @@
 """/subjects: register schemas, look them up, list and delete them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,17 +19,32 @@ from barnabas.registry.api.asking import (
     subject_of,
     text_field,
 )
-from barnabas.registry.api.versions import read_version, require_version
+from barnabas.registry.api.formatting import formatted
+from barnabas.registry.api.forwarding import by_the_writer
+from barnabas.registry.api.paging import MOST_SCHEMAS, page
 from barnabas.registry.api.written import registered_json, version_json
-from barnabas.registry.commands import register
+from barnabas.registry.commands import delete, register
 from barnabas.registry.documents import Definition
+from barnabas.registry.errors import RegistryError
 from barnabas.registry.lookup import looked_up
-from barnabas.registry.records import read_definition
+from barnabas.registry.naming import DEFAULT_CONTEXT, Subject, has_prefix, is_registrable
+from barnabas.registry.records import SchemaValue, read_definition
+from barnabas.registry.rules import require_valid
+from barnabas.registry.state import State
+from barnabas.registry.versions import read_version, require_version
+
+# Subjects
 
 
 async def list_subjects(request: Request) -> Response:
     state = state_of(request)
-    return answered(request, sorted(name for name in state.names() if state.has(name)))
+    prefix = request.query_params.get("subjectPrefix", ":*:")
+    names = [
+        name
+        for name in sorted(state.names())
+        if has_prefix(name, prefix) and _is_listed(request, deleted=not state.has(name))
+    ]
+    return answered(request, page(request, names))
 
 
 async def look_up(request: Request) -> Response:
@@ -36,28 +52,70 @@ async def look_up(request: Request) -> Response:
     definition = definition_of(await body_of(request))
     deleted = flag(request, "deleted")
     normalize = flag(request, "normalize") or bool(state.config(subject).normalize)
-    found = looked_up(state, subject, definition, normalize=normalize, deleted=deleted)
-    if found is None:
-        if not state.has(subject, deleted=deleted):
-            raise errors.subject_not_found(subject)
-        raise errors.schema_not_found()
-    return answered(request, version_json(found))
+    for name in _wherever(state, subject):
+        try:
+            found = looked_up(state, name, definition, normalize=normalize, deleted=deleted)
+        except RegistryError:
+            if name == subject:
+                raise
+            continue  # what it refers to is not in that context
+        if found is not None:
+            return answered(request, version_json(found, formatted(request, found)))
+    if not state.has(subject, deleted=deleted):
+        raise errors.subject_not_found(subject)
+    raise errors.schema_not_found()
+
+
+async def get_latest_with_metadata(request: Request) -> Response:
+    """The newest version whose metadata have these properties."""
+    subject, state = subject_of(request), state_of(request)
+    deleted = flag(request, "deleted")
+    keys, values = request.query_params.getlist("key"), request.query_params.getlist("value")
+    wanted = set(zip(keys, values, strict=False))
+    for value in reversed(state.versions(subject, deleted=deleted)):
+        metadata = value.definition.metadata
+        if metadata is not None and wanted <= set(metadata.properties):
+            return answered(request, version_json(value, formatted(request, value)))
+    if not state.has(subject, deleted=deleted):
+        raise errors.subject_not_found(subject)
+    raise errors.schema_not_found()
+
+
+@by_the_writer
+async def delete_subject(request: Request) -> Response:
+    command = delete.DeleteSubject(subject_of(request), permanent=flag(request, "permanent"))
+    versions = await instance_of(request).write(delete.decide_subject, command)
+    return answered(request, versions)
+
+
+# Versions
 
 
 async def list_versions(request: Request) -> Response:
     subject, state = subject_of(request), state_of(request)
-    if not state.has(subject):
+    if not state.has(subject, deleted=flag(request, "deleted") or flag(request, "deletedOnly")):
         raise errors.subject_not_found(subject)
-    return answered(request, [each.version for each in state.versions(subject)])
+    values = state.versions(subject, deleted=True)
+    if flag(request, "deletedAsNegative"):
+        signed = [-each.version if each.deleted else each.version for each in values]
+        return answered(request, page(request, signed))
+    listed = [each.version for each in values if _is_listed(request, deleted=each.deleted)]
+    return answered(request, page(request, listed))
 
 
+@by_the_writer
 async def register_schema(request: Request) -> Response:
     body = await body_of(request)
     id_ = number_field(body, "id")
     version = number_field(body, "version")
+    definition = definition_of(body)
+    require_valid(definition.rule_set)
+    subject = subject_of(request)
+    if not is_registrable(subject):
+        raise errors.invalid_subject(subject)
     command = register.Register(
-        subject_of(request),
-        definition_of(body),
+        subject,
+        definition,
         id=None if id_ is None or id_ < 0 else id_,
         version=version or None,
         normalize=flag(request, "normalize"),
@@ -68,19 +126,30 @@ async def register_schema(request: Request) -> Response:
 
 
 async def get_version(request: Request) -> Response:
-    version = read_version(request.path_params["version"])
-    found = require_version(
-        state_of(request), subject_of(request), version, deleted=flag(request, "deleted")
-    )
-    return answered(request, version_json(found))
+    found = _version(request, deleted=flag(request, "deleted"))
+    return answered(request, version_json(found, formatted(request, found)))
 
 
 async def get_version_text(request: Request) -> Response:
-    version = read_version(request.path_params["version"])
-    found = require_version(
-        state_of(request), subject_of(request), version, deleted=flag(request, "deleted")
+    found = _version(request, deleted=flag(request, "deleted"))
+    return raw(request, formatted(request, found))
+
+
+async def list_referrers(request: Request) -> Response:
+    """The ids of schemas that refer to a version."""
+    found = _version(request, deleted=True)
+    referrers = state_of(request).referrers(found.key, deleted=flag(request, "deleted"))
+    return answered(request, page(request, sorted({each.id for each in referrers}), MOST_SCHEMAS))
+
+
+@by_the_writer
+async def delete_version(request: Request) -> Response:
+    command = delete.DeleteVersion(
+        subject_of(request),
+        read_version(unquote(request.path_params["version"])),
+        permanent=flag(request, "permanent"),
     )
-    return raw(request, found.definition.schema)
+    return answered(request, await instance_of(request).write(delete.decide_version, command))
 
 
 def definition_of(body: Mapping[str, Any]) -> Definition:
@@ -89,11 +158,40 @@ def definition_of(body: Mapping[str, Any]) -> Definition:
     return read_definition(body)
 
 
+def _version(request: Request, *, deleted: bool) -> SchemaValue:
+    version = read_version(unquote(request.path_params["version"]))
+    subject, state = subject_of(request), state_of(request)
+    for name in _wherever(state, subject):
+        if state.has(name, deleted=deleted):
+            return require_version(state, name, version, deleted=deleted)
+    return require_version(state, subject, version, deleted=deleted)
+
+
+def _wherever(state: State, subject: str) -> Iterator[str]:
+    """The subject, and if no context was named, its namesakes in the others."""
+    yield subject
+    if Subject.parse(subject).context == DEFAULT_CONTEXT:
+        for context in state.contexts:
+            if context != DEFAULT_CONTEXT:
+                yield str(Subject(context, subject))
+
+
+def _is_listed(request: Request, *, deleted: bool) -> bool:
+    if flag(request, "deletedOnly"):
+        return deleted
+    return not deleted or flag(request, "deleted")
+
+
+_VERSION = "/subjects/{subject}/versions/{version}"
 ROUTES = [
     Route("/subjects", list_subjects, methods=["GET"]),
     Route("/subjects/{subject}", look_up, methods=["POST"]),
+    Route("/subjects/{subject}", delete_subject, methods=["DELETE"]),
+    Route("/subjects/{subject}/metadata", get_latest_with_metadata, methods=["GET"]),
     Route("/subjects/{subject}/versions", list_versions, methods=["GET"]),
     Route("/subjects/{subject}/versions", register_schema, methods=["POST"]),
-    Route("/subjects/{subject}/versions/{version}", get_version, methods=["GET"]),
-    Route("/subjects/{subject}/versions/{version}/schema", get_version_text, methods=["GET"]),
+    Route(_VERSION, get_version, methods=["GET"]),
+    Route(_VERSION, delete_version, methods=["DELETE"]),
+    Route(f"{_VERSION}/schema", get_version_text, methods=["GET"]),
+    Route(f"{_VERSION}/referencedby", list_referrers, methods=["GET"]),
 ]

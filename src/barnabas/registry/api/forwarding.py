@@ -1,0 +1,79 @@
+"""Writes are for the one instance that writes; the others pass them on and give its answer.
+
+The answer says up to which offset `_schemas` was written. Whoever passes it on reads that far
+first: who has registered a schema can read it back at once, wherever it asks.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import cache, wraps
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from barnabas.registry import errors
+from barnabas.registry.api.asking import content_of, instance_of
+
+if TYPE_CHECKING:
+    import urllib3
+
+Handler = Callable[[Request], Awaitable[Response]]
+FORWARDED = "X-Forward"
+OFFSET = "X-Schemas-Offset"
+_PASSED_ON = ("accept", "content-type", "authorization")
+
+
+def by_the_writer(handler: Handler) -> Handler:
+    @wraps(handler)
+    async def handle(request: Request) -> Response:
+        instance = instance_of(request)
+        writer = await instance.writer()
+        if writer is None:
+            response = await handler(request)
+            response.headers[OFFSET] = str(instance.applied_offset)
+            return response
+        if FORWARDED in request.headers:
+            raise errors.no_writer("This instance does not write, and was told of no other")
+        return await _forwarded(request, writer)
+
+    return handle
+
+
+async def _forwarded(request: Request, writer: str) -> Response:
+    instance = instance_of(request)
+    url = f"{writer}{request.scope['path']}?{request.scope['query_string'].decode('latin-1')}"
+    headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
+    content = await content_of(request)
+    timeout_s = instance.settings.timeout_ms / 1000
+    try:
+        answer = await asyncio.to_thread(
+            _ask, request.method, url, content, {**headers, FORWARDED: "true"}, timeout_s
+        )
+    except OSError as failure:
+        raise errors.forwarding_failed(
+            f"The request could not be passed on to {writer}, which writes: {failure}"
+        ) from None
+    await instance.applied(int(answer.headers.get(OFFSET, -1)))
+    kind = answer.headers.get("content-type")
+    return Response(answer.data, answer.status, media_type=kind)
+
+
+def _ask(
+    method: str, url: str, content: bytes, headers: dict[str, str], timeout_s: float
+) -> "urllib3.BaseHTTPResponse":
+    import urllib3
+
+    try:
+        return _connections().request(
+            method, url, body=content, headers=headers, timeout=timeout_s, retries=False
+        )
+    except urllib3.exceptions.HTTPError as failure:
+        raise OSError(str(failure)) from failure
+
+
+@cache
+def _connections() -> "urllib3.PoolManager":
+    import urllib3
+
+    return urllib3.PoolManager(maxsize=10)
