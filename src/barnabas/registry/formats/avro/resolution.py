@@ -1,10 +1,10 @@
 """Whether one Avro schema reads what another wrote, by Avro's rules of schema resolution.
 
-Error types, paths and words are those that Avro's and Confluent's checks give, so that tools which
-look for them find them. Names are compared without their namespaces, and logical types not at all,
-as those checks do.
+Error types and paths are those of Avro's own check, so that tools which look for them find them.
+As there, names are compared without their namespaces, and logical types not at all.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from barnabas.registry.formats import Incompatibility
@@ -20,16 +20,50 @@ from barnabas.registry.formats.avro.model import (
     Record,
     Union,
 )
-from barnabas.registry.formats.bounds import Bounds
-
-Found = list[Incompatibility]
-Path = tuple[str, ...]
+from barnabas.registry.formats.pairs import Comparison, Difference
 
 
-def incompatibilities(reader: AvroType, writer: AvroType) -> Found:
-    bounds = Bounds("compare it")
-    return _Comparison(bounds, _Comparison(bounds)).compare(reader, writer, ())
+def incompatibilities(reader: AvroType, writer: AvroType) -> list[Incompatibility]:
+    return [
+        Incompatibility(
+            found.error_type,
+            _DESCRIPTIONS[found.error_type].format(
+                path="/" + "/".join(found.path),
+                about=found.about,
+                reader="{reader}",
+                writer="{writer}",
+            ),
+            found.about,
+        )
+        for found in _Resolution().run(reader, writer)
+    ]
 
+
+_DESCRIPTIONS: Final = {
+    "READER_FIELD_MISSING_DEFAULT_VALUE": (
+        "The field '{about}' at path '{path}' of the {reader} schema is not in the {writer} schema"
+        " and has no default value to take instead"
+    ),
+    "NAME_MISMATCH": (
+        "The name at path '{path}' differs between the {reader} and the {writer} schema,"
+        " and no alias bridges them ({about})"
+    ),
+    "TYPE_MISMATCH": (
+        "The type at path '{path}' of the {reader} schema cannot be read from that of the {writer}"
+        " schema ({about})"
+    ),
+    "MISSING_UNION_BRANCH": (
+        "The union at path '{path}' lacks a branch in the {reader} schema that the {writer} schema"
+        " may have written ({about})"
+    ),
+    "MISSING_ENUM_SYMBOLS": (
+        "The enum at path '{path}' of the {reader} schema has no default and lacks the symbols"
+        " {about} of the {writer} schema"
+    ),
+    "FIXED_SIZE_MISMATCH": (
+        "The size at path '{path}' differs between the {reader} and the {writer} schema ({about})"
+    ),
+}
 
 _PROMOTIONS: Final = {
     "long": ("int",),
@@ -40,74 +74,49 @@ _PROMOTIONS: Final = {
 }
 
 
-class _Comparison:
-    def __init__(self, bounds: Bounds, alternatives: "_Comparison | None" = None) -> None:
-        self._bounds = bounds
-        # Branches of unions are tried apart: what they lack is reported at no path.
-        self._alternatives = alternatives or self
-        # A pair under comparison has found nothing yet: schemas that are recursive in the same
-        # way are compatible unless something else says otherwise.
-        self._compared: dict[tuple[int, int], Found] = {}
-
-    def compare(self, reader: AvroType, writer: AvroType, path: Path) -> Found:
-        pair = id(reader), id(writer)
-        if pair not in self._compared:
-            self._compared[pair] = []
-            with self._bounds.level():
-                found = self._compare(reader, writer, path)
-            # A type used in many places is at fault once, where it is met first.
-            self._compared[pair] = list(dict.fromkeys(found))
-        return self._compared[pair]
-
-    def _compare(self, reader: AvroType, writer: AvroType, path: Path) -> Found:
+class _Resolution(Comparison[AvroType]):
+    def differences(self, reader: AvroType, writer: AvroType) -> Iterable[Difference]:
         match reader, writer:
             case Union(), Union():
-                return self._unions(reader, writer, path)
+                return self._unions(reader, writer)
             case _, Union():
-                return [
-                    found
-                    for index, branch in enumerate(writer.branches)
-                    for found in self.compare(reader, branch, (*path, str(index)))
-                ]
+                return self._all_branches(reader, writer)
             case Union(), _:
-                if any(self._reads(branch, writer) for branch in reader.branches):
+                if any(self.reads(branch, writer) for branch in reader.branches):
                     return []
-                return [_missing_branch(writer, path)]
+                return [_missing_branch(writer)]
             case Array(), Array():
-                return self.compare(reader.items, writer.items, (*path, "items"))
+                return self.under(reader.items, writer.items, "items")
             case Map(), Map():
-                return self.compare(reader.values, writer.values, (*path, "values"))
+                return self.under(reader.values, writer.values, "values")
             case Fixed(), Fixed():
-                return _names(reader, writer, path) + _sizes(reader, writer, path)
+                return [*_names(reader, writer), *_sizes(reader, writer)]
             case Enum(), Enum():
-                return _names(reader, writer, path) + _symbols(reader, writer, path)
+                return [*_names(reader, writer), *_symbols(reader, writer)]
             case Record(), Record():
-                return _names(reader, writer, path) + self._fields(reader, writer, path)
+                return [*_names(reader, writer), *self._fields(reader, writer)]
             case _:
-                readable = (reader.kind, *_PROMOTIONS.get(reader.kind, ()))
-                return [] if writer.kind in readable else [_type_mismatch(reader, writer, path)]
+                return _kinds(reader, writer)
 
-    def _unions(self, reader: Union, writer: Union, path: Path) -> Found:
-        return [
-            _missing_branch(branch, (*path, str(index)))
-            for index, branch in enumerate(writer.branches)
-            if not self._reads(reader, branch)
-        ]
+    def _unions(self, reader: Union, writer: Union) -> Iterator[Difference]:
+        for index, branch in enumerate(writer.branches):
+            if not self.reads(reader, branch):
+                yield _missing_branch(branch).under(str(index))
 
-    def _reads(self, reader: AvroType, writer: AvroType) -> bool:
-        return not self._alternatives.compare(reader, writer, ())
+    def _all_branches(self, reader: AvroType, writer: Union) -> Iterator[Difference]:
+        for index, branch in enumerate(writer.branches):
+            yield from self.under(reader, branch, str(index))
 
-    def _fields(self, reader: Record, writer: Record, path: Path) -> Found:
+    def _fields(self, reader: Record, writer: Record) -> Iterator[Difference]:
         written = {field.name: field for field in writer.fields}
-        found: Found = []
         for index, field in enumerate(reader.fields):
-            place = (*path, "fields", str(index))
             source = _source(field, written)
             if source is not None:
-                found += self.compare(field.type, source.type, (*place, "type"))
+                yield from self.under(field.type, source.type, "fields", str(index), "type")
             elif field.default is MISSING:
-                found.append(_missing_default(field, place))
-        return found
+                yield Difference(
+                    "READER_FIELD_MISSING_DEFAULT_VALUE", ("fields", str(index)), field.name
+                )
 
 
 def _source(field: Field, written: dict[str, Field]) -> Field | None:
@@ -116,73 +125,28 @@ def _source(field: Field, written: dict[str, Field]) -> Field | None:
     return next((written[name] for name in names if name in written), None)
 
 
-def _names(reader: Named, writer: Named, path: Path) -> Found:
-    if reader.name.simple == writer.name.simple or writer.name in reader.aliases:
-        return []
-    return [
-        Incompatibility(
-            "NAME_MISMATCH",
-            f"The name of the schema has changed (path '{_pointer((*path, 'name'))}')",
-            f"expected: {writer.name.full}",
-        )
-    ]
+def _names(reader: Named, writer: Named) -> Iterator[Difference]:
+    if reader.name.simple != writer.name.simple and writer.name not in reader.aliases:
+        yield Difference("NAME_MISMATCH", ("name",), f"expected: {writer.name.full}")
 
 
-def _sizes(reader: Fixed, writer: Fixed, path: Path) -> Found:
-    if reader.size == writer.size:
-        return []
-    return [
-        Incompatibility(
-            "FIXED_SIZE_MISMATCH",
-            f"The size of FIXED type field at path '{_pointer((*path, 'size'))}' in the {{reader}}"
-            " schema does not match with the {writer} schema",
-            f"expected: {writer.size}, found: {reader.size}",
-        )
-    ]
+def _sizes(reader: Fixed, writer: Fixed) -> Iterator[Difference]:
+    if reader.size != writer.size:
+        sizes = f"expected: {writer.size}, found: {reader.size}"
+        yield Difference("FIXED_SIZE_MISMATCH", ("size",), sizes)
 
 
-def _symbols(reader: Enum, writer: Enum, path: Path) -> Found:
+def _symbols(reader: Enum, writer: Enum) -> Iterator[Difference]:
     missing = sorted(set(writer.symbols).difference(reader.symbols))
-    if not missing or reader.default is not None:
-        return []
-    symbols = f"[{', '.join(missing)}]"
-    return [
-        Incompatibility(
-            "MISSING_ENUM_SYMBOLS",
-            f"The {{reader}} schema is missing enum symbols '{symbols}' at path"
-            f" '{_pointer((*path, 'symbols'))}' in the {{writer}} schema",
-            symbols,
-        )
-    ]
+    if missing and reader.default is None:
+        yield Difference("MISSING_ENUM_SYMBOLS", ("symbols",), f"[{', '.join(missing)}]")
 
 
-def _missing_default(field: Field, path: Path) -> Incompatibility:
-    return Incompatibility(
-        "READER_FIELD_MISSING_DEFAULT_VALUE",
-        f"The field '{field.name}' at path '{_pointer(path)}' in the {{reader}} schema has no"
-        " default value and is missing in the {writer} schema",
-        field.name,
-    )
+def _kinds(reader: AvroType, writer: AvroType) -> Iterator[Difference]:
+    if writer.kind not in (reader.kind, *_PROMOTIONS.get(reader.kind, ())):
+        kinds = f"expected: {writer.kind.upper()}, found: {reader.kind.upper()}"
+        yield Difference("TYPE_MISMATCH", (), kinds)
 
 
-def _missing_branch(writer: AvroType, path: Path) -> Incompatibility:
-    return Incompatibility(
-        "MISSING_UNION_BRANCH",
-        "The {reader} schema is missing a type inside a union field at path"
-        f" '{_pointer(path)}' in the {{writer}} schema",
-        f"reader union lacking writer type: {writer.kind.upper()}",
-    )
-
-
-def _type_mismatch(reader: AvroType, writer: AvroType, path: Path) -> Incompatibility:
-    return Incompatibility(
-        "TYPE_MISMATCH",
-        f"The type (path '{_pointer(path)}') of a field in the {{reader}} schema does not match"
-        " with the {writer} schema",
-        f"reader type: {reader.kind.upper()} not compatible with writer type:"
-        f" {writer.kind.upper()}",
-    )
-
-
-def _pointer(path: Path) -> str:
-    return "/" + "/".join(path)
+def _missing_branch(writer: AvroType) -> Difference:
+    return Difference("MISSING_UNION_BRANCH", (), f"expected: {writer.kind.upper()}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from barnabas.registry.formats import Incompatibility, ParsedSchema, json_text
-from barnabas.registry.formats.json_schema import documents
+from barnabas.registry.formats.json_schema import comparison, documents
 
 
 def parse(text: str, references: Mapping[str, str]) -> "JsonSchema":
@@ -34,4 +34,4 @@ class JsonSchema:
     def cannot_read(self, written: ParsedSchema) -> list[Incompatibility]:
         if not isinstance(written, JsonSchema):
             return [Incompatibility("TYPE_CHANGED", "The {writer} schema is not of type JSON")]
-        return []
+        return comparison.incompatibilities(self.root, written.root)

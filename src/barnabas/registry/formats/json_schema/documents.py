@@ -38,26 +38,44 @@ class Place:
         resource = self.specification.create_resource(node)
         return Place(node, self.specification, self.resolver.in_subresource(resource))
 
-    def referred(self) -> "Place | None":
-        """What this schema is a reference to, at the end of the chain if there is one."""
-        place, followed = self, list[str]()
-        while (reference := _reference(place.node)) is not None:
-            if len(followed) == _MAX_CHAIN:
-                raise SchemaError(f"{_REF} {reference} leads back to itself, to no schema")
-            followed.append(reference)
-            try:
-                found = place.resolver.lookup(reference)
-            except (Unresolvable, ValueError) as error:
-                raise SchemaError(
-                    f"{_REF} {reference} leads nowhere: not in the schema nor its references"
-                ) from error
-            if not isinstance(found.contents, bool | Mapping):
-                raise SchemaError(f"{_REF} {reference} leads to no schema")
-            place = Place(found.contents, self.specification, found.resolver)
+    @property
+    def is_alias(self) -> bool:
+        """Whether it says no more than what it refers to; up to draft 7 no $ref may."""
+        if not isinstance(self.node, Mapping) or _reference(self.node) is None:
+            return False
+        return self.specification.name in REF_STANDS_ALONE or self.node.keys() <= _SAY_NOTHING
+
+    def target(self) -> "Place | None":
+        """What it refers to, at the end of the chain where that is an alias."""
+        place, followed = self, 0
+        while (reference := _reference(place.node)) is not None and (
+            place is self or place.is_alias
+        ):
+            if followed == _MAX_CHAIN:
+                raise SchemaError(f"The $ref {reference} leads back to itself, to no schema")
+            place, followed = place._lookup(reference), followed + 1
         return place if followed else None
 
+    def _lookup(self, reference: str) -> "Place":
+        try:
+            found = self.resolver.lookup(reference)
+        except (Unresolvable, ValueError) as error:
+            raise SchemaError(
+                f"The $ref {reference} leads nowhere: not in the schema nor its references"
+            ) from error
+        if not isinstance(found.contents, bool | Mapping):
+            raise SchemaError(f"The $ref {reference} leads to no schema")
+        return Place(found.contents, self.specification, found.resolver)
 
-_REF: Final = "The $ref"
+
+REF_STANDS_ALONE: Final = ("draft-03", "draft-04", "draft-06", "draft-07")
+_SAY_NOTHING: Final = frozenset(
+    [
+        *REFERENCES,
+        *("$schema", "$id", "$anchor", "$dynamicAnchor", "$comment", "$defs", "definitions"),
+        *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"),
+    ]
+)
 _MAX_CHAIN: Final = 50
 
 
@@ -161,6 +179,6 @@ def _check_references(root: Place) -> None:
     while waiting:
         place = waiting.pop()
         bounds.step()
-        place.referred()
+        place.target()
         resource = place.specification.create_resource(place.node)
         waiting.extend(place.within(inner.contents) for inner in resource.subresources())
