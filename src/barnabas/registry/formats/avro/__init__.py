@@ -16,7 +16,7 @@ def parse(text: str, references: Mapping[str, str]) -> "AvroSchema":
     reader.read_references()
     referenced = frozenset(reader.named)
     schema = reader.read(text)
-    defaults.check(schema)
+    defaults.check(schema, referenced)
     return AvroSchema(schema, referenced)
 
 

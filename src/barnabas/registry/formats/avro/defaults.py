@@ -1,5 +1,7 @@
 """Whether the defaults of a schema's fields are values of their types."""
 
+from collections.abc import Collection
+
 from barnabas.registry.formats import SchemaError, json_text
 from barnabas.registry.formats.avro.model import (
     MISSING,
@@ -15,13 +17,13 @@ from barnabas.registry.formats.avro.model import (
 from barnabas.registry.formats.bounds import Bounds
 
 
-def check(schema: AvroType) -> None:
-    """SchemaError that names the first field whose default is wrong.
+def check(schema: AvroType, unchecked: Collection[str]) -> None:
+    """SchemaError that names the first field whose default is wrong, records of `unchecked` aside.
 
     A default of a union may be of any of its branches, as Avro has it since 1.12.
     """
     bounds = Bounds("check its defaults")
-    for owner, field in _fields(schema, bounds):
+    for owner, field in _fields(schema, unchecked, bounds):
         if field.default is not MISSING and not _fits(field.default, field.type, bounds):
             raise SchemaError(
                 f"Invalid default for the field {owner.name.full}.{field.name}:"
@@ -29,7 +31,9 @@ def check(schema: AvroType) -> None:
             )
 
 
-def _fields(schema: AvroType, bounds: Bounds) -> list[tuple[Record, Field]]:
+def _fields(
+    schema: AvroType, unchecked: Collection[str], bounds: Bounds
+) -> list[tuple[Record, Field]]:
     found: list[tuple[Record, Field]] = []
     seen: set[int] = set()
     waiting = [schema]
@@ -46,7 +50,7 @@ def _fields(schema: AvroType, bounds: Bounds) -> list[tuple[Record, Field]]:
                 waiting.append(current.values)
             case Union():
                 waiting.extend(current.branches)
-            case Record():
+            case Record() if current.name.full not in unchecked:
                 found.extend((current, field) for field in current.fields)
                 waiting.extend(field.type for field in current.fields)
     return found
