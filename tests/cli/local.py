@@ -20,6 +20,7 @@ class Up:
         self.directory = directory
         self._log = directory.with_suffix(".log")
         command = ["up", "--brokers", str(brokers), "--host", "127.0.0.1", "--port", "0"]
+        command += ["--no-registry"] if "--registry-port" not in arguments else []
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*BARNABAS, *command, "--dir", str(directory), *arguments],

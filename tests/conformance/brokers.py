@@ -90,6 +90,7 @@ class BrokerProcess(Broker):
         assert self._process is None, f"already running as pid {self.pid}"
         command = [sys.executable, "-m", "barnabas.cli", "up"]
         command += ["--host", "127.0.0.1", "--port", str(self.port), "--dir", str(self.data)]
+        command += ["--no-registry"]
         for key, value in self.settings.items():
             command += ["--set", f"{key}={value}"]
         with self.log_file.open("ab") as log:

@@ -3,15 +3,15 @@
 import asyncio
 import gc
 import logging
-import os
 import signal
-import sys
 from collections.abc import Callable, Sequence
 
 import click
 
 from barnabas.cli.local_cluster import LocalCluster, LocalNode
 from barnabas.cli.logs import log_to_stderr
+from barnabas.cli.registry_process import RegistryProcess
+from barnabas.cli.signals import told_to_stop
 from barnabas.config import BrokerSettings
 from barnabas.node import Node, NodeError
 
@@ -20,24 +20,28 @@ def run_node(
     settings: BrokerSettings,
     *,
     greeting: Callable[[Node], str] | None = None,
+    registry: RegistryProcess | None = None,
     stop_with_stdin: bool = False,
 ) -> None:
     """Start, serve, and stop cleanly on SIGTERM or Ctrl-C; a second one stops at once."""
     log_to_stderr()
-    asyncio.run(_serve(settings, greeting, stop_with_stdin))
+    asyncio.run(_serve(settings, greeting, registry, stop_with_stdin))
 
 
-def run_cluster(nodes: Sequence[LocalNode], *, greeting: str) -> None:
+def run_cluster(
+    nodes: Sequence[LocalNode], *, greeting: str, registry: RegistryProcess | None = None
+) -> None:
     """Start them, and stop them one after the other on SIGTERM or Ctrl-C."""
-    asyncio.run(_watch_over(nodes, greeting))
+    asyncio.run(_watch_over(nodes, greeting, registry))
 
 
 async def _serve(
-    settings: BrokerSettings, greeting: Callable[[Node], str] | None, stop_with_stdin: bool
+    settings: BrokerSettings,
+    greeting: Callable[[Node], str] | None,
+    registry: RegistryProcess | None,
+    stop_with_stdin: bool,
 ) -> None:
-    stop = _told_to_stop(_abort)
-    if stop_with_stdin:
-        asyncio.get_running_loop().add_reader(sys.stdin, _look_for_the_end_of_stdin, stop)
+    stop = told_to_stop(_abort, with_stdin=stop_with_stdin)
     starting = asyncio.create_task(Node.start(settings))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -53,14 +57,20 @@ async def _serve(
     try:
         if greeting is not None:
             click.echo(greeting(node))
+        if registry is not None:
+            await registry.start(node.address)
         await node.run_until(stop)
     finally:
+        if registry is not None:
+            await registry.stop()
         await node.stop()
 
 
-async def _watch_over(nodes: Sequence[LocalNode], greeting: str) -> None:
+async def _watch_over(
+    nodes: Sequence[LocalNode], greeting: str, registry: RegistryProcess | None
+) -> None:
     cluster = LocalCluster(nodes)
-    stop = _told_to_stop(cluster.abort)
+    stop = told_to_stop(cluster.abort)
     await cluster.start()
     stopping = asyncio.create_task(stop.wait())
     try:
@@ -71,6 +81,8 @@ async def _watch_over(nodes: Sequence[LocalNode], greeting: str) -> None:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             if ready in waiting and ready.done():
                 click.echo(greeting)
+                if registry is not None:
+                    await registry.start(",".join(node.address for node in nodes))
             if ended.done() and not ready.done():
                 raise NodeError(
                     f"Node {ended.result().node_id} did not start; see its lines above."
@@ -88,30 +100,12 @@ async def _watch_over(nodes: Sequence[LocalNode], greeting: str) -> None:
             raise NodeError("Every node has ended; see their lines above.")
     finally:
         stopping.cancel()
+        if registry is not None:
+            await registry.stop()
         await cluster.stop()
-
-
-def _told_to_stop(abort: Callable[[], None]) -> asyncio.Event:
-    """Set by the first SIGTERM or Ctrl-C; the second one calls `abort`."""
-    stop = asyncio.Event()
-
-    def stop_or_abort() -> None:
-        if stop.is_set():
-            abort()
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop_or_abort)
-    return stop
 
 
 def _abort() -> None:
     logging.getLogger("barnabas").warning("stopped at once; the next start will recover")
     # Nothing below may run: the clean-shutdown mark must not be written.
     signal.raise_signal(signal.SIGKILL)
-
-
-def _look_for_the_end_of_stdin(stop: asyncio.Event) -> None:
-    if not os.read(sys.stdin.fileno(), 1024):
-        asyncio.get_running_loop().remove_reader(sys.stdin)
-        stop.set()

@@ -11,7 +11,10 @@ from barnabas.cli.settings import override
 
 if TYPE_CHECKING:
     from barnabas.cli.local_cluster import LocalNode
+    from barnabas.cli.registry_process import Beside
     from barnabas.node import Node
+
+DEFAULT_REGISTRY_PORT = 8081
 
 
 @click.command("up")
@@ -49,6 +52,13 @@ if TYPE_CHECKING:
     help="Serve Prometheus metrics on this port, and of further brokers on the next ones.  "
     "[default: no metrics]",
 )
+@click.option(
+    "--registry-port",
+    type=click.IntRange(0, 65535),
+    help="Where the schema registry answers; 0 for any port that is free.  "
+    "[default: 8081, or any with --port 0]",
+)
+@click.option("--no-registry", is_flag=True, help="Run no schema registry.")
 @override
 def command(
     port: int,
@@ -56,20 +66,33 @@ def command(
     directory: Path,
     brokers: int,
     metrics_port: int | None,
+    registry_port: int | None,
+    no_registry: bool,
     overrides: dict[str, str],
 ) -> None:
     """Start a broker on this machine, or several, and stop them with Ctrl-C."""
+    from barnabas.cli.registry_process import Beside
+
     host = f"[{host}]" if ":" in host else host
+    if registry_port is None:
+        registry_port = DEFAULT_REGISTRY_PORT if port else 0
+    beside = None if no_registry else Beside.on(host, registry_port)
     if brokers == 1:
-        _run_one(host, port, directory.absolute(), metrics_port, overrides)
+        _run_one(host, port, directory.absolute(), metrics_port, beside, overrides)
     else:
-        _run_several(host, port, directory.absolute(), brokers, metrics_port, overrides)
+        _run_several(host, port, directory.absolute(), brokers, metrics_port, beside, overrides)
 
 
 def _run_one(
-    host: str, port: int, directory: Path, metrics_port: int | None, overrides: dict[str, str]
+    host: str,
+    port: int,
+    directory: Path,
+    metrics_port: int | None,
+    beside: "Beside | None",
+    overrides: dict[str, str],
 ) -> None:
     from barnabas.cli.local_cluster import node_files
+    from barnabas.cli.registry_process import RegistryProcess
     from barnabas.cli.run import run_node
     from barnabas.cli.work.settings import check_settings
     from barnabas.node.alone import single_node_properties
@@ -85,7 +108,11 @@ def _run_one(
         properties["barnabas.metrics.listener"] = f"{host}:{metrics_port}"
     settings = check_settings(properties | overrides)
     format_new_directories(settings)
-    run_node(settings, greeting=_banner)
+    run_node(
+        settings,
+        greeting=lambda node: _banner(node, beside),
+        registry=None if beside is None else RegistryProcess(beside),
+    )
 
 
 def _run_several(
@@ -94,16 +121,22 @@ def _run_several(
     directory: Path,
     brokers: int,
     metrics_port: int | None,
+    beside: "Beside | None",
     overrides: dict[str, str],
 ) -> None:
     from barnabas.cli.local_cluster import lay_out
+    from barnabas.cli.registry_process import RegistryProcess
     from barnabas.cli.run import run_cluster
 
     nodes = lay_out(directory, host, port, brokers, metrics_port, overrides)
-    run_cluster(nodes, greeting=_cluster_banner(nodes, directory))
+    run_cluster(
+        nodes,
+        greeting=_cluster_banner(nodes, directory, beside),
+        registry=None if beside is None else RegistryProcess(beside),
+    )
 
 
-def _banner(node: "Node") -> str:
+def _banner(node: "Node", beside: "Beside | None") -> str:
     """Where it listens, and something to try."""
     lines = [
         f"Barnabas {__version__} serves Kafka clients on {node.address}. Stop it with Ctrl-C.",
@@ -111,10 +144,12 @@ def _banner(node: "Node") -> str:
     ]
     if node.metrics_address:
         lines.append(f"Metrics: http://{node.metrics_address}/metrics")
+    if beside is not None:
+        lines.append(beside.remark)
     return "\n".join(lines + _things_to_try(node.address))
 
 
-def _cluster_banner(nodes: "Sequence[LocalNode]", directory: Path) -> str:
+def _cluster_banner(nodes: "Sequence[LocalNode]", directory: Path, beside: "Beside | None") -> str:
     """Where they listen, and something to try."""
     addresses = ",".join(node.address for node in nodes)
     controllers = [str(node.node_id) for node in nodes if node.settings.is_controller]
@@ -127,6 +162,8 @@ def _cluster_banner(nodes: "Sequence[LocalNode]", directory: Path) -> str:
     for node in nodes:
         if address := node.settings["barnabas.metrics.listener"]:
             lines.append(f"Metrics of {node.node_id}: http://{address}/metrics")
+    if beside is not None:
+        lines.append(beside.remark)
     lines += [
         "",
         "Who leads, who lags, what is under-replicated:",

@@ -89,6 +89,7 @@ async def serving(settings: RegistrySettings) -> AsyncIterator[str]:
         application(instance),
         access_log=False,
         log_config=None,
+        log_level="warning",
         lifespan="off",
         timeout_graceful_shutdown=5,
     )

@@ -5,9 +5,19 @@
 
 from starlette.requests import Request
 
+from barnabas.registry.api.asking import state_of
+from barnabas.registry.formats import SchemaType
 from barnabas.registry.records import SchemaValue
+from barnabas.registry.schemas import parsed_version
 
 
 def formatted(request: Request, value: SchemaValue) -> str:
     """As asked for; as it is stored if nothing else was, or if the language has no such form."""
+    wanted = request.query_params.get("format", "")
+    if wanted == "serialized" and value.definition.schema_type == SchemaType.PROTOBUF:
+        from barnabas.registry.formats.protobuf import ProtobufSchema
+
+        schema = parsed_version(state_of(request), value)
+        assert isinstance(schema, ProtobufSchema)
+        return schema.serialized
     return value.definition.schema
