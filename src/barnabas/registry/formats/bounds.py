@@ -8,7 +8,7 @@ from barnabas.registry.formats import SchemaError
 MAX_DEPTH = 200
 """Levels one inside the other; small enough that no walk over a schema meets Python's own limit."""
 
-MAX_STEPS = 100_000
+MAX_STEPS = 50_000
 """Nodes visited (or pairs of them compared) in one walk; some seconds of work at the very worst."""
 
 

@@ -4,7 +4,7 @@ Nothing is ever fetched: what is neither in a schema nor in its references does 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 from urllib.parse import urljoin
 
@@ -32,11 +32,13 @@ class Place:
     node: Node
     specification: Specification[Node]
     resolver: Resolver[Node]
+    by_name: Resolver[Node]
+    """Finds references by the very names they were given, wherever the schema says it lies."""
 
     def within(self, node: Node) -> "Place":
         """A schema that this one holds; an $id of its own changes what it refers to."""
         resource = self.specification.create_resource(node)
-        return Place(node, self.specification, self.resolver.in_subresource(resource))
+        return replace(self, node=node, resolver=self.resolver.in_subresource(resource))
 
     @property
     def is_alias(self) -> bool:
@@ -59,13 +61,16 @@ class Place:
     def _lookup(self, reference: str) -> "Place":
         try:
             found = self.resolver.lookup(reference)
-        except (Unresolvable, ValueError) as error:
-            raise SchemaError(
-                f"The $ref {reference} leads nowhere: not in the schema nor its references"
-            ) from error
+        except (Unresolvable, ValueError):
+            try:
+                found = self.by_name.lookup(reference)
+            except (Unresolvable, ValueError) as error:
+                raise SchemaError(
+                    f"The $ref {reference} leads nowhere: not in the schema nor its references"
+                ) from error
         if not isinstance(found.contents, bool | Mapping):
             raise SchemaError(f"The $ref {reference} leads to no schema")
-        return Place(found.contents, self.specification, found.resolver)
+        return replace(self, node=found.contents, resolver=found.resolver)
 
 
 REF_STANDS_ALONE: Final = ("draft-03", "draft-04", "draft-06", "draft-07")
@@ -103,7 +108,12 @@ def _read(text: str, references: Mapping[str, str]) -> Place:
         # Referred to by its name, or by where that is as seen from the schema's own id.
         for uri in {name, f"./{name}", urljoin(base, name)}:
             registry = registry.with_resource(uri, linked)
-    place = Place(resource.contents, specification, registry.resolver_with_root(resource))
+    place = Place(
+        resource.contents,
+        specification,
+        registry.resolver_with_root(resource),
+        registry.resolver(),
+    )
     _check_references(place)
     return place
 
