@@ -1,84 +1,85 @@
-"""Topics read by a real Spark session, in batches and streams."""
+"""Topics read by a real Spark session."""
 
-from itertools import chain
+import json
+import time
+from collections.abc import Callable
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from barnabas import Producer
 from barnabas.testing import Broker
 
-
-@pytest.fixture
-def topic(broker: Broker) -> str:
-    """A new one of three partitions."""
-    name = f"t-{uuid4().hex[:8]}"
-    broker.create_topic(name, partitions=3)
-    return name
-
-
-def fill(broker: Broker, topic: str, count: int, *, partitions: int = 3, start: int = 0) -> None:
-    with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
-        for number in range(start, start + count):
-            producer.produce(
-                topic, f"v{number}", f"k{number}", partition=number % partitions, timestamp=number
-            )
-        producer.flush()
-
-
-def batch(spark: SparkSession, broker: Broker, topic: str, **options: object) -> DataFrame:
-    reader = spark.read.format("barnabas").options(**options)
-    reader = reader.option("kafka.bootstrap.servers", broker.bootstrap_servers)
-    return reader.option("subscribe", topic).load()
+DEADLINE_S = 60.0
 
 
 def numbers(frame: DataFrame) -> list[int]:
-    return sorted(int(bytes(row.value)[1:]) for row in frame.select("value").collect())
+    return sorted(int(bytes(row.value)) for row in frame.select("value").collect())
 
 
-def run_available(
-    spark: SparkSession, broker: Broker, topic: str, checkpoint: Path, **options: object
-) -> list[list[int]]:
-    """The numbers of each micro-batch of a stream that reads what there is and ends."""
-    batches: list[list[int]] = []
-    stream = spark.readStream.format("barnabas").options(**options)
-    stream = stream.option("kafka.bootstrap.servers", broker.bootstrap_servers)
-    query = (
-        stream.option("subscribe", topic)
-        .load()
-        .writeStream.foreachBatch(lambda frame, _: batches.append(numbers(frame)))
-        .option("checkpointLocation", str(checkpoint))
-        .trigger(availableNow=True)
-        .start()
-    )
-    assert query.awaitTermination(60)
-    return batches
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
 
 
-def test_a_batch_has_the_columns_of_sparks_own_connector(
-    spark: SparkSession, broker: Broker, topic: str
-) -> None:
-    fill(broker, topic, 10)
-    frame = batch(spark, broker, topic)
-    assert frame.schema.simpleString() == (
-        "struct<key:binary,value:binary,topic:string,partition:int,offset:bigint,"
-        "timestamp:timestamp,timestampType:int>"
-    )
-    row = frame.where("partition = 1").orderBy("offset").collect()[1]
-    assert (bytes(row.key), bytes(row.value)) == (b"k4", b"v4")
-    assert (row.topic, row.partition, row.offset, row.timestampType) == (topic, 1, 1, 0)
-    assert row.timestamp.timestamp() == 0.004
+def test_a_batch_is_a_data_frame(spark: SparkSession, topic_of, reads) -> None:
+    topic = topic_of(10)
+    options = reads.options(topic.name, {"includeHeaders": "true"})
+    frame = spark.read.format("barnabas").options(**options).load()
     assert numbers(frame) == list(range(10))
+    (row,) = frame.where("value = '4'").collect()
+    assert (row.topic, row.partition, row.offset, row.headers) == (topic.name, 1, 1, None)
+    assert row.timestamp.timestamp() * 1000 == topic.began_ms + 4
 
 
-def test_a_stream_goes_on_from_its_checkpoint(
-    spark: SparkSession, broker: Broker, topic: str, tmp_path: Path
+def test_what_is_wrong_is_told_in_sparks_own_exception(spark: SparkSession, reads) -> None:
+    reader = spark.read.format("barnabas").options(**reads.options("nowhere", {}))
+    with pytest.raises(PySparkException, match="There is no topic 'nowhere'"):
+        reader.load().collect()
+    with pytest.raises(PySparkException, match="Did you mean 'startingOffsets'"):
+        reader.option("startingOffset", "earliest").load()
+
+
+def test_a_stream_of_what_is_available_goes_on_from_its_checkpoint(
+    spark: SparkSession, topic_of, reads, tmp_path: Path
 ) -> None:
-    fill(broker, topic, 10)
-    first = run_available(spark, broker, topic, tmp_path, startingOffsets="earliest")
-    assert [*chain(*first)] == list(range(10))
-    fill(broker, topic, 5, start=10)
-    second = run_available(spark, broker, topic, tmp_path, startingOffsets="earliest")
-    assert [*chain(*second)] == [10, 11, 12, 13, 14]
+    topic = topic_of(10)
+    options = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": 6}
+    batches: list[list[int]] = []
+
+    def run() -> None:
+        stream = spark.readStream.format("barnabas").options(**reads.options(topic.name, options))
+        writer = stream.load().writeStream.option("checkpointLocation", str(tmp_path))
+        writer = writer.foreachBatch(lambda frame, _: batches.append(numbers(frame)))
+        assert writer.trigger(availableNow=True).start().awaitTermination(DEADLINE_S)
+
+    run()
+    assert [len(each) for each in batches] == [6, 4]
+    topic.add(3)
+    run()
+    assert batches[2:] == [[10, 11, 12]]
+
+
+def test_a_running_stream_reads_what_comes_and_tells_how_far_it_is(
+    spark: SparkSession, broker: Broker, topic_of, reads, tmp_path: Path
+) -> None:
+    topic = topic_of(6, partitions=2)
+    seen: list[int] = []
+    stream = spark.readStream.format("barnabas").options(**reads.options(topic.name, {})).load()
+    writer = stream.writeStream.foreachBatch(lambda frame, _: seen.extend(numbers(frame)))
+    query = writer.option("checkpointLocation", str(tmp_path)).start()
+    try:
+        wait_until(lambda: query.lastProgress is not None)
+        topic.add(4)
+        wait_until(lambda: len(seen) >= 4)
+        assert sorted(seen) == [6, 7, 8, 9]
+        wait_until(lambda: _latest(query) == {topic.name: {"0": 5, "1": 5}})
+    finally:
+        query.stop()
+
+
+def _latest(query) -> object:
+    return json.loads(query.lastProgress.sources[0].latestOffset or "null")

@@ -39,8 +39,8 @@ class Broker:
         self._offsets = OffsetCalls(Routes(self._cluster, settings))
         self._groups = GroupOffsetCalls(Routes(self._cluster, settings))
 
-    def partitions(self, topics: Topics, may_be_gone: Collection[str] = ()) -> frozenset[Partition]:
-        """Those there are now. SourceError for a topic that is named and does not exist."""
+    def partitions(self, topics: Topics, *, may_be_gone: bool = False) -> frozenset[Partition]:
+        """Those there are now. SourceError for a named topic that is not, unless it may be gone."""
         if topics.partitions:
             return topics.partitions
         timeout_ms = self._settings.default_api_timeout_ms
@@ -48,14 +48,14 @@ class Broker:
             self._cluster.describe(topics.names or None, timeout_ms=timeout_ms)
         )
         if topics.names:
-            return _partitions(told.topics, may_be_gone)
+            return _partitions(told.topics, may_be_gone=may_be_gone)
         pattern = re.compile(topics.pattern)
         matching = [
             topic
             for topic in told.topics
             if topic.name and not topic.is_internal and pattern.fullmatch(topic.name)
         ]
-        return _partitions(matching, {topic.name or "" for topic in matching})
+        return _partitions(matching, may_be_gone=True)
 
     def offsets(self, wanted: Mapping[Partition, int]) -> dict[Partition, int]:
         """By time in ms, LATEST or EARLIEST; -1 where no record is as young as that.
@@ -142,12 +142,12 @@ class Broker:
 
 
 def _partitions(
-    topics: Iterable[MetadataResponseTopic], may_be_gone: Collection[str]
+    topics: Iterable[MetadataResponseTopic], *, may_be_gone: bool
 ) -> frozenset[Partition]:
     found: set[Partition] = set()
     for topic in topics:
         if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            if topic.name in may_be_gone:
+            if may_be_gone:
                 continue
             raise SourceError(f"There is no topic {topic.name!r}: create it, or correct subscribe.")
         if topic.error_code:

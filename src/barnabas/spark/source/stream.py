@@ -24,7 +24,7 @@ from barnabas.spark.source.connection import connect
 from barnabas.spark.source.loss import Loss
 from barnabas.spark.source.offsets import (
     Document,
-    Offsets,
+    OffsetRange,
     Partition,
     from_document,
     to_document,
@@ -131,7 +131,7 @@ class _Driver:
 
     def end_now(self) -> None:
         """Read what there is now, and nothing after."""
-        self._last = self._look(frozenset())
+        self._last = self._look()
 
     def advance(self, start: dict[Partition, int], *, is_limited: bool) -> dict[Partition, int]:
         """Where the next micro-batch ends; at `start` if there is to be none."""
@@ -143,14 +143,15 @@ class _Driver:
         if self._last is not None:
             ends = self._last
         else:
-            ends = self._look(start)
+            ends = self._look()
             if ends == start and self._may_wait and self._options.long_poll_ms:
                 self._broker.wait_for_news(ends, self._options.long_poll_ms)
-                ends = self._look(start)
+                ends = self._look()
             self._may_wait = True
         return self._limit(start, ends) if is_limited else ends
 
-    def ranges(self, start: dict[Partition, int], end: dict[Partition, int]) -> list:  # type: ignore[type-arg]
+    def ranges(self, start: dict[Partition, int], end: dict[Partition, int]) -> list[OffsetRange]:
+        """What the micro-batch between these reads."""
         if start == self._anchor:
             # The first batch again, which was empty; "latest" is another offset by now.
             start = {each: min(offset, end.get(each, offset)) for each, offset in start.items()}
@@ -170,9 +171,9 @@ class _Driver:
         if self._committing is not None:
             self._committing.exception(_LAST_COMMIT_S)
 
-    def _look(self, start: Offsets | frozenset[Partition]) -> dict[Partition, int]:
-        may_be_gone = frozenset() if self._loss.fails else {topic for topic, _ in start}
-        partitions = self._broker.partitions(self._options.topics, may_be_gone)
+    def _look(self) -> dict[Partition, int]:
+        may_be_gone = not self._loss.fails
+        partitions = self._broker.partitions(self._options.topics, may_be_gone=may_be_gone)
         self.ends = self._broker.latest(partitions)
         return self.ends
 

@@ -1,0 +1,148 @@
+"""What micro-batches read, against a broker, without Spark."""
+
+import time
+from collections.abc import Callable
+from itertools import chain
+from uuid import uuid4
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from barnabas import ConsumerGroupTopicPartitions, TopicPartition
+from barnabas.admin import AdminClient, NewPartitions
+from barnabas.spark.source.connection import SourceError
+from barnabas.testing import Broker
+
+DEADLINE_S = 30.0
+EVERYTHING = ReadAllAvailable()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
+
+
+def test_a_stream_goes_on_from_its_checkpoint(topic_of, reads) -> None:
+    topic = topic_of(10)
+    assert reads.available(topic.name, startingOffsets="earliest") == [[*range(10)]]
+    assert reads.checkpoint == {topic.name: {"0": 4, "1": 3, "2": 3}}
+    topic.add(5)
+    assert reads.available(topic.name, startingOffsets="earliest") == [[*range(10, 15)]]
+
+
+def test_a_batch_takes_no_more_than_it_may(topic_of, reads) -> None:
+    topic = topic_of(30)
+    batches = reads.available(topic.name, startingOffsets="earliest", maxOffsetsPerTrigger=12)
+    assert [len(each) for each in batches] == [12, 12, 6]
+    assert sorted(chain(*batches)) == [*range(30)]
+
+
+def test_what_is_to_be_read_at_once_is_not_limited(topic_of, reads) -> None:
+    topic = topic_of(30)
+    stream = reads.stream(topic.name, startingOffsets="earliest", maxOffsetsPerTrigger=12)
+    assert stream.latestOffset(stream.initialOffset(), EVERYTHING) == {
+        topic.name: {"0": 10, "1": 10, "2": 10}
+    }
+
+
+def test_too_few_are_waited_for_but_not_when_the_stream_ends(topic_of, reads) -> None:
+    topic = topic_of(3)
+    options = {"startingOffsets": "earliest", "minOffsetsPerTrigger": 5}
+    stream = reads.stream(topic.name, **options)
+    limit = stream.getDefaultReadLimit()
+    first = stream.latestOffset(stream.initialOffset(), limit)
+    topic.add(4)
+    assert stream.latestOffset(first, limit) == first
+    topic.add(1)
+    assert stream.latestOffset(first, limit) != first
+    assert reads.available(topic.name, **options) == [[*range(8)]]
+
+
+def test_new_partitions_and_topics_of_a_pattern_are_found(broker: Broker, topic_of, reads) -> None:
+    first = topic_of(4, partitions=1)
+    options = {"subscribePattern": f"(more-)?{first.name}", "startingOffsets": "earliest"}
+    assert reads.available(**options) == [[0, 1, 2, 3]]
+    with AdminClient({"bootstrap.servers": broker.bootstrap_servers}) as admin:
+        admin.create_partitions([NewPartitions(first.name, 2)])[first.name].result()
+    first.partitions = 2
+    first.add(2)
+    first.name, first.partitions = f"more-{first.name}", 1
+    broker.create_topic(first.name)
+    first.add(1)
+    assert reads.available(**options) == [[4, 5, 6]]
+
+
+def test_a_topic_that_is_gone_ends_the_stream_or_is_passed_over(
+    broker: Broker, topic_of, reads
+) -> None:
+    kept, gone = topic_of(3), topic_of(2)
+    both = f"{kept.name},{gone.name}"
+    assert [len(each) for each in reads.available(both, startingOffsets="earliest")] == [5]
+    broker.delete_topic(gone.name)
+    kept.add(1)
+    with pytest.raises(SourceError, match=f"There is no topic '{gone.name}'"):
+        reads.available(both)
+    assert reads.available(both, failOnDataLoss="false") == [[3]]
+
+
+def test_a_topic_that_was_created_anew_is_told_or_begun_again(
+    broker: Broker, topic_of, reads
+) -> None:
+    topic = topic_of(5, partitions=1)
+    assert reads.available(topic.name, startingOffsets="earliest") == [[*range(5)]]
+    broker.delete_topic(topic.name)
+    broker.create_topic(topic.name, partitions=1)
+    topic.add(2)
+    with pytest.raises(SourceError, match=r"ends at offset 2, although it was read to 5"):
+        reads.available(topic.name)
+    assert reads.available(topic.name, failOnDataLoss="false") == [[]]
+    topic.add(1)
+    assert reads.available(topic.name, failOnDataLoss="false") == [[7]]
+
+
+def test_what_was_latest_is_written_down_before_anything_is_read(topic_of, reads) -> None:
+    topic = topic_of(3, partitions=1)
+    stream = reads.stream(topic.name)
+    start = stream.initialOffset()
+    topic.add(2)
+    assert stream.latestOffset(start, EVERYTHING) == start
+    assert stream.latestOffset(start, EVERYTHING) == {topic.name: {"0": 5}}
+    again = reads.stream(topic.name)  # after a crash in the first batch, which is run once more
+    assert again.partitions(again.initialOffset(), start) == []
+
+
+def test_news_are_waited_for(topic_of, reads) -> None:
+    topic = topic_of(3, partitions=2)
+    stream = reads.stream(topic.name, startingOffsets="earliest", longPollMs=20_000)
+    start = stream.latestOffset(stream.initialOffset(), EVERYTHING)
+    stream.commit(start)
+    topic.add(1)
+    began_s = time.monotonic()
+    assert stream.latestOffset(start, EVERYTHING) == {topic.name: {"0": 2, "1": 2}}
+    assert time.monotonic() - began_s < 20
+    assert stream.reportLatestOffset() == {topic.name: {"0": 2, "1": 2}}
+
+
+def test_a_source_does_not_wait_while_others_keep_the_query_busy(topic_of, reads) -> None:
+    topic = topic_of(3, partitions=1)
+    stream = reads.stream(topic.name, startingOffsets="earliest", longPollMs=3_600_000)
+    start = stream.latestOffset(stream.initialOffset(), EVERYTHING)
+    stream.commit(start)
+    stream.commit(start)  # a batch in which this source had nothing
+    assert stream.latestOffset(start, EVERYTHING) == start
+
+
+def test_progress_is_committed_as_a_consumer_group(broker: Broker, topic_of, reads) -> None:
+    topic = topic_of(5, partitions=2)
+    group = f"job-{uuid4().hex[:8]}"
+    reads.available(topic.name, startingOffsets="earliest", commitGroupId=group)
+    with AdminClient({"bootstrap.servers": broker.bootstrap_servers}) as admin:
+        assert committed(admin, group) == {(topic.name, 0): 3, (topic.name, 1): 2}
+
+
+def committed(admin: AdminClient, group: str) -> dict[tuple[str, int], int]:
+    (future,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
+    places: list[TopicPartition] = future.result().topic_partitions
+    return {(each.topic, each.partition): each.offset for each in places}
