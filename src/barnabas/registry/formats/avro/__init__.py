@@ -34,6 +34,11 @@ class AvroSchema:
     def normalized(self) -> str:
         return writing.text(self.schema, self.referenced, normalize=True)
 
+    @cached_property
+    def resolved(self) -> str:
+        """With the definitions of what it refers to in it, so that it stands alone."""
+        return writing.text(self.schema, (), normalize=False)
+
     @property
     def name(self) -> str | None:
         return self.schema.name.full if isinstance(self.schema, Record) else None
