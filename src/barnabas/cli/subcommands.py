@@ -12,6 +12,7 @@ from barnabas.cli.errors import told
 COMMANDS = {
     "up": "Start a broker on this machine, or several.",
     "start": "Run a node from a server.properties file.",
+    "registry": "Run a schema registry.",
     "storage": "Format and inspect the log directories of a node.",
     "produce": "Send lines of standard input to a topic.",
     "consume": "Print the records of topics.",
@@ -28,6 +29,7 @@ COMMANDS = {
     "log-dirs": "Show how much lies in the log directories.",
     "features": "Look at feature levels, raise and lower them.",
     "perf": "Measure how fast records are taken and given back.",
+    "spark": "Settings that make Spark quick, and Spark started with them.",
     "dump-log": "Print what the files of a partition hold.",
 }
 """Each is a module of this package that has a `command`."""

@@ -1,0 +1,106 @@
+"""`barnabas spark`: the settings that make pipelines quick, and Spark started with them."""
+
+import json
+import os
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from barnabas.cli.errors import Status, Told
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+"""Everything after the command is Spark's to understand."""
+
+
+@click.group("spark", invoke_without_command=True)
+@click.option("--write", type=click.Path(path_type=Path), help="Into FILE, a spark-defaults.conf.")
+@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+@click.pass_context
+def command(context: click.Context, write: Path | None, as_json: bool) -> None:
+    """Print the settings that make Spark quick on topics, or start Spark with them.
+
+    \b
+      barnabas spark --write conf/spark-defaults.conf
+      barnabas spark shell
+      barnabas spark submit app.py
+    """
+    if context.invoked_subcommand is not None:
+        return
+    session = _session()
+    if as_json:
+        text = json.dumps(session.settings(), indent=2)
+    else:
+        text = "\n\n".join(
+            f"# {setting.why}\n{setting.name} {setting.value}" for setting in session.SETTINGS
+        )
+    if write is None:
+        click.echo(text)
+    else:
+        _written(write, text)
+
+
+@command.command("shell", context_settings=PASSED_ON)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def shell(arguments: tuple[str, ...]) -> None:
+    """Start `pyspark` with the settings; ARGUMENTS are passed on to it."""
+    _become("pyspark", arguments)
+
+
+@command.command("submit", context_settings=PASSED_ON)
+@click.argument("arguments", nargs=-1, required=True, type=click.UNPROCESSED)
+def submit(arguments: tuple[str, ...]) -> None:
+    """Start `spark-submit` with the settings; ARGUMENTS are passed on: app.py and its own."""
+    _become("spark-submit", arguments)
+
+
+def _become(program: str, arguments: tuple[str, ...]) -> NoReturn:
+    """This process goes on as Spark's program, and Ctrl-C and exit status are its own."""
+    session = _session()
+    _require_all()
+    import pyspark
+
+    os.environ.setdefault(session.WORKERS_PYTHON, sys.executable)
+    script = Path(pyspark.__file__).parent / "bin" / program
+    given = [f"--conf={name}={value}" for name, value in session.settings().items()]
+    os.execv(script, [program, *given, *arguments])
+
+
+def _written(path: Path, text: str) -> None:
+    if path.exists():
+        raise Told(f"{path} is there already: move it away, or add to it by hand.", Status.REFUSED)
+    try:
+        path.write_text(text + "\n")
+    except OSError as error:
+        raise Told(f"{path} cannot be written: {error.strerror}", Status.REFUSED) from None
+    click.echo(f"Written to {path}. Spark reads conf/spark-defaults.conf, or --properties-file.")
+
+
+def _session() -> "ModuleType":
+    try:
+        from barnabas.spark import session
+    except ImportError:
+        raise Told(_without_pyspark(), Status.REFUSED) from None
+    return session
+
+
+def _require_all() -> None:
+    from barnabas.spark.prerequisites import PrerequisiteError, require_all
+
+    try:
+        require_all()
+    except PrerequisiteError as error:
+        raise Told(str(error), Status.REFUSED) from None
+
+
+def _without_pyspark() -> str:
+    try:
+        found = f"{version('pyspark')} is installed"
+    except PackageNotFoundError:
+        found = "it is not installed"
+    return f"PySpark 4.2 or later is needed, and {found}: pip install 'barnabas[spark]'"

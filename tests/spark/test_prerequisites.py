@@ -1,0 +1,96 @@
+"""What is missing is said in a line, with what to install, before Spark is started."""
+
+import importlib.metadata
+from pathlib import Path
+
+import pytest
+
+from barnabas.spark import prerequisites
+from barnabas.spark.prerequisites import PrerequisiteError, require_java, require_package
+
+
+@pytest.fixture
+def versions(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What is installed, as far as the code under test can see."""
+    installed: dict[str, str] = {}
+
+    def version(name: str) -> str:
+        if name not in installed:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return installed[name]
+
+    monkeypatch.setattr(prerequisites, "version", version)
+    return installed
+
+
+@pytest.mark.parametrize(
+    ("package", "found"),
+    [("pyspark", "4.2.0"), ("pyspark", "4.3.0.dev1"), ("pyarrow", "26.0.1"), ("pandas", "2.3.3")],
+)
+def test_a_version_that_works_is_taken(versions: dict[str, str], package: str, found: str) -> None:
+    versions[package] = found
+    require_package(package)
+
+
+@pytest.mark.parametrize(
+    ("package", "found"),
+    [("pyspark", "4.1.9"), ("pyspark", "5.0"), ("pyarrow", "17.0.0"), ("pandas", "3.0.0")],
+)
+def test_a_version_that_does_not_is_named_with_what_to_install(
+    versions: dict[str, str], package: str, found: str
+) -> None:
+    versions[package] = found
+    with pytest.raises(PrerequisiteError) as refused:
+        require_package(package)
+    message = str(refused.value)
+    assert f"{found} is installed" in message
+    assert "pip install 'barnabas[spark]'" in message
+    assert "\n" not in message
+
+
+def test_a_package_that_is_missing_is_named(versions: dict[str, str]) -> None:
+    with pytest.raises(PrerequisiteError, match=r"needs pyspark 4.2 or later.*not here"):
+        require_package("pyspark")
+
+
+def java(home: Path, says: str) -> None:
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    "says", ['openjdk version "17.0.15" 2025-04-15', 'openjdk version "21" 2023-09-19']
+)
+def test_java_of_java_home_is_taken_if_it_is_new_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str
+) -> None:
+    java(tmp_path, says)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    require_java()
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        ('java version "1.8.0_402"', "is 8:"),
+        ('openjdk version "11.0.22" 2024-01-16', "is 11:"),
+        ("no Java runtime present", "does not tell its version"),
+    ],
+)
+def test_java_that_is_too_old_is_told_with_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, told: str
+) -> None:
+    java(tmp_path, says)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(PrerequisiteError, match="install Java 17 or 21") as refused:
+        require_java()
+    assert told in str(refused.value)
+
+
+def test_java_that_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(PrerequisiteError, match="there is none at the PATH"):
+        require_java()
