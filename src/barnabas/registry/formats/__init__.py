@@ -6,6 +6,8 @@ from enum import StrEnum
 from importlib import import_module
 from typing import Protocol
 
+from barnabas.registry.extra import needed_by
+
 
 class SchemaType(StrEnum):
     AVRO = "AVRO"
@@ -66,5 +68,7 @@ def parse(kind: SchemaType, text: str, references: Mapping[str, str]) -> ParsedS
 
     SchemaError where it cannot be.
     """
-    parsed: ParsedSchema = import_module(_HOMES[kind]).parse(text, references)
+    with needed_by(f"A schema of type {kind}"):
+        home = import_module(_HOMES[kind])
+    parsed: ParsedSchema = home.parse(text, references)
     return parsed
