@@ -107,14 +107,15 @@ class ProtobufDeserializer(RegistryDeserializer):
             raise SerializationError(
                 f"the registry does not give Protobuf schemas in the serialized format: {problem}"
             ) from problem
-        return file
+        return _WrittenFile(file)
 
     def _name(self, parsed: Any, frame: Frame) -> str | None:
-        return _full_name(parsed, frame)
+        name: str = parsed.name_of(frame)
+        return name
 
     def _decoded(self, frame: Frame, reader: Reader, ctx: SerializationContext | None) -> Any:
         if reader.written is not None:
-            _full_name(reader.written, frame)
+            reader.written.name_of(frame)
         message = self._kind()
         try:
             message.ParseFromString(frame.payload)
@@ -134,18 +135,31 @@ def message_indexes(descriptor: Any) -> list[int]:
     return [*message_indexes(around), list(around.nested_types_by_name).index(descriptor.name)]
 
 
-def _full_name(file: Any, frame: Frame) -> str:
-    """Of the message that the indexes mean; SerializationError where there is none."""
-    names = [file.package] if file.package else []
-    messages = file.message_type
-    for index in frame.message_indexes or (0,):
-        if not 0 <= index < len(messages):
-            raise SerializationError(
-                f"schema {frame.schema} has no message {list(frame.message_indexes or (0,))}"
-            )
-        names.append(messages[index].name)
-        messages = messages[index].nested_type
-    return ".".join(names)
+class _WrittenFile:
+    """The file of a schema, and those of its messages that have turned up."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._names: dict[tuple[int, ...] | None, str] = {}
+
+    def name_of(self, frame: Frame) -> str:
+        """Of the message that the indexes mean; SerializationError where there is none."""
+        name = self._names.get(frame.message_indexes)
+        if name is None:
+            name = self._names[frame.message_indexes] = self._found(frame)
+        return name
+
+    def _found(self, frame: Frame) -> str:
+        names = [self._file.package] if self._file.package else []
+        messages = self._file.message_type
+        for index in frame.message_indexes or (0,):
+            if not 0 <= index < len(messages):
+                raise SerializationError(
+                    f"schema {frame.schema} has no message {list(frame.message_indexes or (0,))}"
+                )
+            names.append(messages[index].name)
+            messages = messages[index].nested_type
+        return ".".join(names)
 
 
 def _refuse_deprecated_format(left: SerdeConf) -> None:
