@@ -73,6 +73,17 @@ class Config:
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         return replace(wider, **{name: value for name, value in own.items() if value is not None})
 
+    @property
+    def says_of_schemas(self) -> bool:
+        """Whether schemas are given metadata or rules that they do not say themselves."""
+        given = (
+            self.default_metadata,
+            self.override_metadata,
+            self.default_rule_set,
+            self.override_rule_set,
+        )
+        return any(each is not None for each in given)
+
     def json(self) -> Json:
         said = {_JSON_NAMES[each.name]: getattr(self, each.name) for each in fields(self)}
         return {

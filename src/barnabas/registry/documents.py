@@ -199,6 +199,17 @@ class Definition:
     rule_set: RuleSet | None = None
     guid: str = field(init=False, compare=False)
 
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Self:
+        """What records and requests alike say of a schema."""
+        return cls(
+            _text(document, "schema") or "",
+            _text(document, "schemaType") or "AVRO",
+            tuple(map(Reference.read, _list(document.get("references"), "references"))),
+            Metadata.read(document.get("metadata")),
+            RuleSet.read(document.get("ruleSet")),
+        )
+
     def __post_init__(self) -> None:
         digest = hashlib.md5(self.schema.encode(), usedforsecurity=False)
         for reference in self.references:

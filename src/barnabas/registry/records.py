@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any
 
 from barnabas.registry.config import Config
-from barnabas.registry.documents import Definition, DocumentError, Metadata, Reference, RuleSet
+from barnabas.registry.documents import Definition, DocumentError
 
 TENANT = "default"
 
@@ -258,7 +258,7 @@ def _read_value(key: Key, fields: Mapping[str, Any], timestamp_ms: int | None) -
                 subject,
                 version,
                 fields["id"],
-                read_definition(fields),
+                Definition.read(fields),
                 deleted=fields.get("deleted", False),
                 md5=fields.get("md5"),
                 timestamp_ms=timestamp_ms,
@@ -275,17 +275,6 @@ def _read_value(key: Key, fields: Mapping[str, Any], timestamp_ms: int | None) -
             return ContextValue(context, tenant)
         case NoopKey():
             raise ValueError("a NOOP has no value")
-
-
-def read_definition(fields: Mapping[str, Any]) -> Definition:
-    """What records and requests alike say of a schema."""
-    return Definition(
-        fields.get("schema") or "",
-        fields.get("schemaType") or "AVRO",
-        tuple(Reference.read(each) for each in fields.get("references") or ()),
-        Metadata.read(fields.get("metadata")),
-        RuleSet.read(fields.get("ruleSet")),
-    )
 
 
 def _bytes(fields: Mapping[str, Any]) -> bytes:

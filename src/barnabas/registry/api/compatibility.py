@@ -9,8 +9,8 @@ from starlette.routing import Route
 from barnabas.registry import errors
 from barnabas.registry.api.answering import answered
 from barnabas.registry.api.asking import body_of, flag, state_of, subject_of
-from barnabas.registry.api.subjects import definition_of
 from barnabas.registry.compatibility import reasons_against
+from barnabas.registry.documents import Definition
 from barnabas.registry.errors import RegistryError
 from barnabas.registry.records import SchemaValue
 from barnabas.registry.schemas import canonical, parsed
@@ -37,7 +37,7 @@ async def check_against_one(request: Request) -> Response:
 
 async def _checked(request: Request, earlier: Sequence[SchemaValue]) -> Response:
     state, subject = state_of(request), subject_of(request)
-    given = definition_of(await body_of(request))
+    given = Definition.read(await body_of(request))
     verbose = flag(request, "verbose")
     config = state.config(subject)
     try:

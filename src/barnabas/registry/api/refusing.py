@@ -1,6 +1,5 @@
 """Whatever goes wrong is told as `{"error_code": ..., "message": ...}`."""
 
-import logging
 from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
@@ -10,8 +9,6 @@ from starlette.responses import Response
 from barnabas.registry.api.answering import refused
 from barnabas.registry.documents import DocumentError
 from barnabas.registry.errors import RegistryError
-
-_log = logging.getLogger(__name__)
 
 
 async def _by_registry(request: Request, error: Exception) -> Response:
@@ -31,8 +28,7 @@ async def _by_form(request: Request, error: Exception) -> Response:
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
-    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return refused(500, 500, "Internal Server Error")
+    return refused(500, 500, "Internal Server Error")  # the server logs it, with its traceback
 
 
 HANDLERS = {

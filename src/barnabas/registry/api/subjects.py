@@ -1,7 +1,6 @@
 """/subjects: register schemas, look them up, list and delete them."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 from urllib.parse import unquote
 
 from starlette.requests import Request
@@ -17,7 +16,6 @@ from barnabas.registry.api.asking import (
     number_field,
     state_of,
     subject_of,
-    text_field,
 )
 from barnabas.registry.api.formatting import formatted
 from barnabas.registry.api.forwarding import by_the_writer
@@ -28,7 +26,7 @@ from barnabas.registry.documents import Definition
 from barnabas.registry.errors import RegistryError
 from barnabas.registry.lookup import looked_up
 from barnabas.registry.naming import DEFAULT_CONTEXT, Subject, has_prefix, is_registrable
-from barnabas.registry.records import SchemaValue, read_definition
+from barnabas.registry.records import SchemaValue
 from barnabas.registry.rules import require_valid
 from barnabas.registry.state import State
 from barnabas.registry.versions import read_version, require_version
@@ -49,7 +47,7 @@ async def list_subjects(request: Request) -> Response:
 
 async def look_up(request: Request) -> Response:
     subject, state = subject_of(request), state_of(request)
-    definition = definition_of(await body_of(request))
+    definition = Definition.read(await body_of(request))
     deleted = flag(request, "deleted")
     normalize = flag(request, "normalize") or bool(state.config(subject).normalize)
     for name in _wherever(state, subject):
@@ -108,7 +106,7 @@ async def register_schema(request: Request) -> Response:
     body = await body_of(request)
     id_ = number_field(body, "id")
     version = number_field(body, "version")
-    definition = definition_of(body)
+    definition = Definition.read(body)
     require_valid(definition.rule_set)
     subject = subject_of(request)
     if not is_registrable(subject):
@@ -150,12 +148,6 @@ async def delete_version(request: Request) -> Response:
         permanent=flag(request, "permanent"),
     )
     return answered(request, await instance_of(request).write(delete.decide_version, command))
-
-
-def definition_of(body: Mapping[str, Any]) -> Definition:
-    for name in ("schema", "schemaType"):
-        text_field(body, name)
-    return read_definition(body)
 
 
 def _version(request: Request, *, deleted: bool) -> SchemaValue:

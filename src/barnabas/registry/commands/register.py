@@ -34,23 +34,19 @@ class Register:
 
 def decide(request: Register, state: State) -> Decision[SchemaValue]:
     subject = request.subject
-    config = state.config(subject)
-    mode = state.mode(subject)
+    config, mode = state.config(subject), state.mode(subject)
     _require_mode(request, mode)
     normalize = (request.normalize or bool(config.normalize)) and not mode.takes_ids
-    previous = state.latest(subject)
-    definition = request.definition
+    definition = _with_text(request.definition, state.latest(subject), mode)
+    if not config.says_of_schemas and (
+        existing := _registered(request, definition, state, normalize)
+    ):
+        return Decision(existing)
     if not mode.takes_ids:
-        if not definition.schema.strip():
-            definition = _with_text_of(previous, definition)
-        if existing := _registered(request, definition, state, normalize):
-            return Decision(existing)
-        definition = populated(definition, config, previous)
-    elif not definition.schema.strip():
-        raise errors.invalid_schema("Empty schema")
-    definition = canonical(state, subject, definition, normalize=normalize)
+        definition = populated(definition, config, state.latest(subject))
     if existing := _registered(request, definition, state, normalize):
         return Decision(existing)
+    definition = canonical(state, subject, definition, normalize=normalize)
     if not mode.takes_ids and not request.force:
         schema = parsed(state, subject, definition)
         reasons = reasons_against(state, config, schema, definition, state.versions(subject))
@@ -59,9 +55,8 @@ def decide(request: Register, state: State) -> Decision[SchemaValue]:
     value = SchemaValue(
         subject, _version(request, state, mode), _id(request, definition, state), definition
     )
-    return Decision(
-        value, (*_new_context(subject, state), *_superseded(value, state), Record(value.key, value))
-    )
+    before = (*_new_context(subject, state), *_superseded(value, state))
+    return Decision(value, (*before, Record(value.key, value)))
 
 
 def _require_mode(request: Register, mode: Mode) -> None:
@@ -74,9 +69,11 @@ def _require_mode(request: Register, mode: Mode) -> None:
         raise errors.not_permitted(f"{where} is not in read-write mode")
 
 
-def _with_text_of(previous: SchemaValue | None, definition: Definition) -> Definition:
-    """Metadata alone was given: they are of the schema that is there."""
-    if previous is None:
+def _with_text(definition: Definition, previous: SchemaValue | None, mode: Mode) -> Definition:
+    """If metadata alone were given, they are of the schema that is there."""
+    if definition.schema.strip():
+        return definition
+    if previous is None or mode.takes_ids:
         raise errors.invalid_schema("Empty schema")
     known = previous.definition
     return replace(

@@ -1,0 +1,204 @@
+"""/subjects and /schemas: the flows of the books, and what is refused."""
+
+import base64
+import json
+
+import pytest
+from tests.registry.api.conftest import Api
+from tests.registry.asking import record
+
+
+def test_a_schema_is_registered_and_found_by_every_way(api: Api, subject: str) -> None:
+    body = record("x", name=f"A{abs(hash(subject))}")
+    told = api.fine("POST", f"/subjects/{subject}/versions", body)
+    id_, guid = told["id"], told["guid"]
+    text = json.loads(body["schema"])
+    assert json.loads(told["schema"]) == text
+    assert api.fine("GET", f"/schemas/ids/{id_}")["schema"] == told["schema"]
+    assert api.fine("GET", f"/schemas/ids/{id_}/schema") == text
+    assert api.fine("GET", f"/schemas/ids/{id_}/subjects") == [subject]
+    place = {"subject": subject, "version": 1}
+    assert api.fine("GET", f"/schemas/ids/{id_}/versions") == [place]
+    assert api.fine("GET", f"/schemas/guids/{guid}")["schema"] == told["schema"]
+    assert api.fine("GET", f"/schemas/guids/{guid}/ids") == [{"context": ".", "id": id_}]
+    for version in ("1", "latest", "-1"):
+        found = api.fine("GET", f"/subjects/{subject}/versions/{version}")
+        assert {**place, "id": id_, "guid": guid, "schemaType": "AVRO"}.items() <= found.items()
+    assert api.fine("GET", f"/subjects/{subject}/versions/1/schema") == text
+    assert api.fine("POST", f"/subjects/{subject}", body)["version"] == 1
+    assert subject in api.fine("GET", "/subjects")
+
+
+def test_subjects_may_have_slashes_and_other_signs(api: Api) -> None:
+    name = "a/b c%d:ä"
+    encoded = "a%2Fb%20c%25d%3A%C3%A4"
+    api.fine("POST", f"/subjects/{encoded}/versions", record("slashes"))
+    assert name in api.fine("GET", "/subjects")
+    assert api.fine("GET", f"/subjects/{encoded}/versions/latest")["subject"] == name
+
+
+def test_json_and_protobuf_are_registered_with_their_type(api: Api, subject: str) -> None:
+    schema = {"schemaType": "JSON", "schema": '{"type":"object","title":"types"}'}
+    told = api.fine("POST", f"/subjects/{subject}-json/versions", schema)
+    assert api.fine("GET", f"/schemas/ids/{told['id']}")["schemaType"] == "JSON"
+    text = 'syntax = "proto3"; message Types { int32 a = 1; }'
+    message = {"schemaType": "PROTOBUF", "schema": text}
+    told = api.fine("POST", f"/subjects/{subject}-proto/versions", message)
+    found = api.fine("GET", f"/schemas/ids/{told['id']}")
+    assert found["schemaType"] == "PROTOBUF"
+    assert "message Types" in found["schema"]
+    serialized = api.fine("GET", f"/schemas/ids/{told['id']}?format=serialized")["schema"]
+    assert b"Types" in base64.b64decode(serialized, validate=True)
+    assert sorted(api.fine("GET", "/schemas/types")) == ["AVRO", "JSON", "PROTOBUF"]
+
+
+def test_references_are_kept_and_hold_what_they_refer_to(api: Api, subject: str) -> None:
+    item, order = f"{subject}-item", f"{subject}-order"
+    api.fine("POST", f"/subjects/{item}/versions", record("n", name="RefItem"))
+    fields = [{"name": "item", "type": "RefItem"}]
+    body = {
+        "schema": json.dumps({"type": "record", "name": "RefOrder", "fields": fields}),
+        "references": [{"name": "RefItem", "subject": item, "version": 1}],
+    }
+    id_ = api.fine("POST", f"/subjects/{order}/versions", body)["id"]
+    assert api.fine("GET", f"/schemas/ids/{id_}")["references"] == body["references"]
+    assert api.fine("GET", f"/subjects/{item}/versions/1/referencedby") == [id_]
+    assert api.refused("DELETE", f"/subjects/{item}/versions/1") == 42206
+    missing = {**body, "references": [{"name": "RefItem", "subject": item, "version": 9}]}
+    assert api.refused("POST", f"/subjects/{order}/versions", missing) == 42201
+
+
+def test_what_is_deleted_is_listed_if_asked_for(api: Api, subject: str) -> None:
+    path = f"/subjects/{subject}"
+    for body in (record("x"), record()):
+        api.fine("POST", f"{path}/versions", body)
+    assert api.fine("DELETE", f"{path}/versions/1") == 1
+    assert api.fine("GET", f"{path}/versions") == [2]
+    assert api.fine("GET", f"{path}/versions?deleted=true") == [1, 2]
+    assert api.fine("GET", f"{path}/versions?deletedOnly=true") == [1]
+    assert api.fine("GET", f"{path}/versions?deletedAsNegative=true") == [-1, 2]
+    assert api.refused("GET", f"{path}/versions/1") == 40402
+    assert api.fine("GET", f"{path}/versions/1?deleted=true")["deleted"] is True
+    assert api.refused("POST", path, record("x")) == 40403
+    assert api.fine("POST", f"{path}?deleted=true", record("x"))["version"] == 1
+    assert api.fine("DELETE", path) == [2]
+    assert api.refused("GET", f"{path}/versions") == 40401
+    assert subject not in api.fine("GET", f"/subjects?subjectPrefix={subject}")
+    assert subject in api.fine("GET", f"/subjects?subjectPrefix={subject}&deleted=True")
+    assert subject in api.fine("GET", f"/subjects?subjectPrefix={subject}&deletedOnly=true")
+    assert api.fine("DELETE", f"{path}?permanent=true") == [1, 2]
+    assert api.refused("GET", f"{path}/versions?deleted=true") == 40401
+
+
+def test_lists_come_in_pages(api: Api, subject: str) -> None:
+    names = [f"{subject}-{letter}" for letter in "abc"]
+    for name in names:
+        api.fine("POST", f"/subjects/{name}/versions", record("x"))
+    assert api.fine("GET", f"/subjects?subjectPrefix={subject}&offset=0&limit=-1") == names
+    assert api.fine("GET", f"/subjects?subjectPrefix={subject}&offset=1&limit=1") == names[1:2]
+    api.fine("POST", f"/subjects/{names[0]}/versions", record())
+    schemas = api.fine("GET", f"/schemas?subjectPrefix={subject}")
+    assert [(each["subject"], each["version"]) for each in schemas] == [
+        (names[0], 1),
+        (names[0], 2),
+        (names[1], 1),
+        (names[2], 1),
+    ]
+    latest = api.fine("GET", f"/schemas?subjectPrefix={subject}&latestOnly=true&limit=1")
+    assert [each["version"] for each in latest] == [2]
+
+
+def test_contexts_keep_their_schemas_apart(api: Api, subject: str) -> None:
+    inside = f":.{subject}:orders"
+    told = api.fine("POST", f"/subjects/{inside}/versions", record("context"))
+    assert told["id"] == 1
+    assert f".{subject}" in api.fine("GET", "/contexts")
+    assert api.fine("GET", f"/contexts/{subject}/subjects") == [inside]
+    prefixed = api.fine("GET", f"/contexts/.{subject}/subjects/orders/versions/1")
+    assert prefixed["subject"] == inside
+    assert api.fine("GET", f"/contexts/:.{subject}:/schemas/ids/1")["guid"] == told["guid"]
+    assert api.fine("GET", f"/schemas/ids/1?subject=:.{subject}:")["guid"] == told["guid"]
+    assert api.fine("PUT", f"/contexts/{subject}/config", {"compatibility": "NONE"})
+    level = api.fine("GET", f"/config/{inside}?defaultToGlobal=true")["compatibilityLevel"]
+    assert level == "NONE"
+    assert api.refused("DELETE", f"/contexts/:.{subject}:") == 42211
+
+
+def test_an_alias_stands_for_another_subject(api: Api, subject: str) -> None:
+    api.fine("POST", f"/subjects/{subject}/versions", record("alias"))
+    api.fine("PUT", f"/config/{subject}-short", {"alias": subject})
+    found = api.fine("GET", f"/subjects/{subject}-short/versions/latest")
+    assert found["subject"] == subject
+
+
+def test_metadata_and_rules_are_kept_and_found_by(api: Api, subject: str) -> None:
+    rule = {"name": "r", "kind": "CONDITION", "mode": "WRITE", "type": "CEL", "expr": "true"}
+    said = {
+        "metadata": {"properties": {"owner": "me"}, "tags": {"x": ["PII"]}},
+        "ruleSet": {"domainRules": [rule]},
+    }
+    api.fine("POST", f"/subjects/{subject}/versions", {**record("meta"), **said})
+    found = api.fine("GET", f"/subjects/{subject}/metadata?key=owner&value=me")
+    assert found["metadata"] == said["metadata"]
+    assert found["ruleSet"]["domainRules"] == [{**rule, "disabled": False}]
+    assert api.refused("GET", f"/subjects/{subject}/metadata?key=owner&value=you") == 40403
+    wrong = {**record("meta"), "ruleSet": {"domainRules": [rule, rule]}}
+    assert api.refused("POST", f"/subjects/{subject}/versions", wrong) == 42210
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "code"),
+    [
+        ("GET", "/subjects/none/versions", None, 40401),
+        ("GET", "/subjects/none/versions/1", None, 40401),
+        ("GET", "/subjects/none/versions/0", None, 42202),
+        ("GET", "/subjects/none/versions/two", None, 42202),
+        ("GET", "/subjects/none/versions/99999999999", None, 42202),
+        ("DELETE", "/subjects/none", None, 40401),
+        ("GET", "/schemas/ids/99999", None, 40403),
+        ("GET", "/schemas/ids/one", None, 404),
+        ("GET", "/schemas/guids/none", None, 40403),
+        ("POST", "/subjects/none", record("x"), 40401),
+        ("POST", "/subjects/bad/versions", b"{not json", 400),
+        ("POST", "/subjects/bad/versions", b"[" * 100_000, 400),
+        ("POST", "/subjects/bad/versions", b"\xff\xfe{}", 400),
+        ("POST", "/subjects/bad/versions", [1], 400),
+        ("POST", "/subjects/bad/versions", b"", 422),
+        ("POST", "/subjects/bad/versions", {}, 42201),
+        ("POST", "/subjects/bad/versions", {"schema": 3}, 400),
+        ("POST", "/subjects/bad/versions", {"schema": "{"}, 42201),
+        ("POST", "/subjects/bad/versions", {"schema": '"int"', "schemaType": "XML"}, 42201),
+        ("POST", "/subjects/bad/versions", {"schema": '"int"', "references": 3}, 400),
+        ("POST", "/subjects/bad/versions", {"schema": '"int"', "references": [3]}, 400),
+        ("POST", "/subjects/bad/versions", {"schema": '"int"', "metadata": "x"}, 400),
+        ("POST", "/subjects/bad/versions", {"schema": '"int"', "id": "one"}, 400),
+        ("POST", "/subjects/bad/versions", {"schema": '"int"', "id": 7}, 42205),
+        ("POST", "/subjects/__GLOBAL/versions", record("x"), 42208),
+        ("POST", "/subjects/a%00b/versions", record("x"), 42208),
+        ("GET", "/nothing/here", None, 404),
+        ("GET", "/associations/resources/-/topic", None, 404),
+        ("PATCH", "/subjects", None, 405),
+        ("GET", "/subjects?offset=x", None, 404),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_its_code(
+    api: Api, method: str, path: str, body: object, code: int
+) -> None:
+    assert api.refused(method, path, body) == code
+
+
+def test_a_body_is_bounded(api: Api) -> None:
+    assert api.refused("POST", "/subjects/huge/versions", b" " * (17 * 2**20)) == 413
+
+
+def test_content_types_are_negotiated(api: Api) -> None:
+    v1 = "application/vnd.schemaregistry.v1+json"
+    assert api("GET", "/subjects").content_type == v1
+    assert api("GET", "/subjects", Accept="*/*").content_type == v1
+    plain = api("GET", "/subjects", Accept="text/html;q=0.9, application/json;q=0.8")
+    assert plain.content_type == "application/json"
+    assert api.refused("GET", "/subjects", Accept="text/html") == 406
+    form = {"Content_Type": "application/x-www-form-urlencoded"}
+    assert api.refused("POST", "/subjects/form/versions", record("x"), **form) == 415
+    charset = {"Content_Type": "application/json; charset=utf-8"}
+    assert api("POST", "/subjects/charset/versions", record("x"), **charset).status == 200

@@ -1,0 +1,105 @@
+"""What may be deleted, and how."""
+
+import pytest
+
+from barnabas.registry.commands.delete import (
+    DeleteSubject,
+    DeleteVersion,
+    decide_subject,
+    decide_version,
+)
+from barnabas.registry.config import Config
+from barnabas.registry.documents import Definition, Reference
+from barnabas.registry.errors import RegistryError
+from barnabas.registry.records import (
+    ConfigKey,
+    ConfigValue,
+    DeleteSubjectKey,
+    Mode,
+    ModeKey,
+    ModeValue,
+    Record,
+    SchemaKey,
+    SchemaValue,
+)
+from barnabas.registry.state import State
+
+
+def state_with(*versions: SchemaValue) -> State:
+    state = State()
+    for each in versions:
+        state.apply(Record(each.key, each))
+    return state
+
+
+def version(subject: str, number: int, text: str, *references: Reference) -> SchemaValue:
+    id_ = sum(map(ord, text))
+    return SchemaValue(subject, number, id_, Definition(text, references=references))
+
+
+ONE, TWO = version("a", 1, "one"), version("a", 2, "two")
+
+
+def error_code(decide: object, request: object, state: State) -> int:
+    with pytest.raises(RegistryError) as refused:
+        decide(request, state)  # type: ignore[operator]
+    return refused.value.error_code
+
+
+def test_a_version_is_deleted_softly_and_then_for_good() -> None:
+    state = state_with(ONE, TWO)
+    assert error_code(decide_version, DeleteVersion("a", 1, permanent=True), state) == 40407
+    soft = decide_version(DeleteVersion("a", 1), state)
+    assert soft.answer == 1
+    state.apply(soft.records[0])
+    assert error_code(decide_version, DeleteVersion("a", 1), state) == 40406
+    assert decide_version(DeleteVersion("a", 1, permanent=True), state).records == (
+        Record(SchemaKey("a", 1)),
+    )
+
+
+def test_the_latest_is_deleted_by_its_own_name() -> None:
+    assert decide_version(DeleteVersion("a", -1), state_with(ONE, TWO)).answer == 2
+
+
+def test_what_is_not_there_is_not_deleted() -> None:
+    state = state_with(ONE)
+    assert error_code(decide_version, DeleteVersion("b", 1), state) == 40401
+    assert error_code(decide_version, DeleteVersion("a", 9), state) == 40402
+    assert error_code(decide_subject, DeleteSubject("b"), state) == 40401
+
+
+def test_the_last_version_takes_the_settings_of_its_subject_along() -> None:
+    state = state_with(ONE.as_deleted())
+    state.apply(Record(ConfigKey("a"), ConfigValue("a", Config(normalize=True))))
+    state.apply(Record(ModeKey("a"), ModeValue("a", Mode.READWRITE)))
+    decision = decide_version(DeleteVersion("a", 1, permanent=True), state)
+    assert {each.key for each in decision.records} == {ONE.key, ConfigKey("a"), ModeKey("a")}
+
+
+def test_a_subject_is_deleted_softly_and_then_for_good() -> None:
+    state = state_with(ONE, TWO)
+    assert error_code(decide_subject, DeleteSubject("a", permanent=True), state) == 40405
+    soft = decide_subject(DeleteSubject("a"), state)
+    assert soft.answer == [1, 2]
+    assert [each.key for each in soft.records] == [DeleteSubjectKey("a")]
+    state.apply(soft.records[0])
+    assert error_code(decide_subject, DeleteSubject("a"), state) == 40404
+    gone = decide_subject(DeleteSubject("a", permanent=True), state)
+    assert [each.key for each in gone.records] == [TWO.key, ONE.key]
+
+
+def test_what_others_refer_to_stays() -> None:
+    referring = version("b", 1, "three", Reference("A", "a", 1))
+    state = state_with(ONE, referring)
+    assert error_code(decide_version, DeleteVersion("a", 1), state) == 42206
+    assert error_code(decide_subject, DeleteSubject("a"), state) == 42206
+    state.apply(Record(referring.key, referring.as_deleted()))
+    assert decide_subject(DeleteSubject("a"), state).answer == [1]
+
+
+def test_nothing_is_deleted_in_a_read_only_mode() -> None:
+    state = state_with(ONE)
+    state.apply(Record(ModeKey(None), ModeValue(None, Mode.READONLY)))
+    assert error_code(decide_version, DeleteVersion("a", 1), state) == 42205
+    assert error_code(decide_subject, DeleteSubject("a"), state) == 42205

@@ -1,0 +1,176 @@
+"""What is decided about schemas to register; nothing is written."""
+
+import json
+
+import pytest
+
+from barnabas.registry.commands.register import Register, decide
+from barnabas.registry.config import CompatibilityLevel, Config
+from barnabas.registry.documents import Definition, Metadata, Reference
+from barnabas.registry.errors import RegistryError
+from barnabas.registry.records import (
+    ConfigKey,
+    ConfigValue,
+    ContextKey,
+    Mode,
+    ModeKey,
+    ModeValue,
+    Record,
+    SchemaKey,
+    SchemaValue,
+)
+from barnabas.registry.state import State
+
+
+def record(*fields: str, name: str = "Order") -> Definition:
+    types = [{"name": each, "type": "int"} for each in fields]
+    return Definition(json.dumps({"type": "record", "name": name, "fields": types}))
+
+
+def put(state: State, request: Register) -> SchemaValue:
+    """Decide, and have it written."""
+    decision = decide(request, state)
+    for each in decision.records:
+        state.apply(each)
+    return decision.answer
+
+
+def set_mode(state: State, mode: Mode, subject: str | None = None) -> None:
+    state.apply(Record(ModeKey(subject), ModeValue(subject, mode)))
+
+
+def set_config(state: State, config: Config, subject: str | None = None) -> None:
+    state.apply(Record(ConfigKey(subject), ConfigValue(subject, config)))
+
+
+def test_ids_grow_by_one_and_versions_by_subject() -> None:
+    state = State()
+    set_config(state, Config(compatibility_level=CompatibilityLevel.NONE))
+    known = [put(state, Register(*each)) for each in (("a", record("x")), ("a", record("y")))]
+    known.append(put(state, Register("b", record("y"))))
+    assert [(each.subject, each.version, each.id) for each in known] == [
+        ("a", 1, 1),
+        ("a", 2, 2),
+        ("b", 1, 2),
+    ]
+
+
+def test_a_schema_that_is_there_is_not_registered_again() -> None:
+    state = State()
+    first = put(state, Register("a", record("x")))
+    again = decide(Register("a", Definition(record("x").schema.replace(" ", "\n"))), state)
+    assert again.records == ()
+    assert again.answer.id == first.id
+
+
+def test_what_was_softly_deleted_comes_back_as_a_new_version_of_the_same_id() -> None:
+    state = State()
+    first = put(state, Register("a", record("x")))
+    state.apply(Record(first.key, first.as_deleted()))
+    decision = decide(Register("a", record("x")), state)
+    assert (decision.answer.version, decision.answer.id) == (2, first.id)
+    assert [each.key for each in decision.records] == [SchemaKey("a", 1), SchemaKey("a", 2)]
+
+
+def test_an_incompatible_schema_is_refused_with_the_field_and_the_version() -> None:
+    state = State()
+    put(state, Register("a", record("x")))
+    with pytest.raises(RegistryError, match="READER_FIELD_MISSING_DEFAULT_VALUE") as refused:
+        decide(Register("a", record("x", "y")), state)
+    assert refused.value.error_code == 409
+    for reason in ("'y'", "oldSchemaVersion: 1", "compatibility: 'BACKWARD'"):
+        assert reason in refused.value.message
+    assert decide(Register("a", record("x", "y"), force=True), state).records
+
+
+def test_an_id_is_taken_in_import_mode_alone() -> None:
+    state = State()
+    with pytest.raises(RegistryError, match="not in import mode"):
+        decide(Register("a", record("x"), id=7, version=3), state)
+    set_mode(state, Mode.IMPORT, "a")
+    with pytest.raises(RegistryError, match="not in read-write mode"):
+        decide(Register("a", record("x")), state)
+    assert put(state, Register("a", record("x"), id=7, version=3)).key == SchemaKey("a", 3)
+    assert put(state, Register("b", record("z"))).id == 8
+    with pytest.raises(RegistryError, match="Overwrite new schema with id 7"):
+        decide(Register("a", record("other"), id=7), state)
+
+
+@pytest.mark.parametrize("mode", [Mode.READONLY, Mode.READONLY_OVERRIDE])
+def test_nothing_is_registered_in_a_read_only_mode(mode: Mode) -> None:
+    state = State()
+    set_mode(state, mode)
+    with pytest.raises(RegistryError, match="read-only mode") as refused:
+        decide(Register("a", record("x")), state)
+    assert refused.value.error_code == 42205
+
+
+def test_a_version_that_is_given_must_be_the_next() -> None:
+    state = State()
+    put(state, Register("a", record("x")))
+    with pytest.raises(RegistryError, match="one more than previous"):
+        decide(Register("a", record(), version=5), state)
+    assert put(state, Register("a", record(), version=2)).version == 2
+
+
+def test_references_are_found_in_the_context_of_who_refers() -> None:
+    state = State()
+    put(state, Register(":.s:items", record("n", name="Item")))
+    text = {"type": "record", "name": "Order", "fields": [{"name": "item", "type": "Item"}]}
+    order = Definition(json.dumps(text), references=(Reference("Item", "items", 1),))
+    assert put(state, Register(":.s:orders", order)).id == 2
+    with pytest.raises(RegistryError, match='No schema reference found for subject "items"'):
+        decide(Register("orders", order), state)
+
+
+def test_the_first_schema_of_a_context_makes_it() -> None:
+    decision = decide(Register(":.s:a", record("x")), State())
+    assert [each.key for each in decision.records] == [ContextKey(".s"), SchemaKey(":.s:a", 1)]
+
+
+def test_normalisation_makes_one_of_texts_that_mean_the_same() -> None:
+    state = State()
+    set_config(state, Config(normalize=True))
+    one = Definition('{"type":"record","name":"A","namespace":"n","fields":[]}')
+    same = Definition('{"fields":[],"name":"n.A","type":"record"}')
+    assert put(state, Register("a", one)).id == put(state, Register("b", same)).id
+
+
+def test_a_compatibility_group_is_all_that_is_compared() -> None:
+    state = State()
+    set_config(state, Config(compatibility_group="major"))
+    old, new = (Metadata(properties=(("major", each),)) for each in "12")
+    put(state, Register("a", Definition(record("x").schema, metadata=old)))
+    changed = record("x", "y").schema
+    assert put(state, Register("a", Definition(changed, metadata=new))).version == 2
+    with pytest.raises(RegistryError, match="READER_FIELD_MISSING"):
+        decide(Register("a", Definition(record("x", "z").schema, metadata=new)), state)
+
+
+def test_metadata_of_the_config_and_of_the_version_before_are_taken_over() -> None:
+    state = State()
+    default, override = (Metadata(properties=(("owner", each),)) for each in ("all", "boss"))
+    set_config(state, Config(default_metadata=default))
+    first = put(state, Register("a", record("x")))
+    assert first.definition.metadata == default
+    own = Metadata(properties=(("team", "one"),))
+    second = put(state, Register("a", Definition(record().schema, metadata=own)))
+    assert second.definition.metadata == own.over(default)
+    none = CompatibilityLevel.NONE
+    set_config(state, Config(override_metadata=override, compatibility_level=none))
+    third = put(state, Register("a", record("x")))
+    assert third.definition.metadata == override.over(own.over(default))
+
+
+@pytest.mark.parametrize(
+    ("definition", "told"),
+    [
+        (Definition("nonsense"), "Invalid schema of type AVRO"),
+        (Definition('"int"', "XML"), "Invalid schema type XML"),
+        (Definition("  "), "Empty schema"),
+    ],
+)
+def test_what_is_no_schema_is_refused(definition: Definition, told: str) -> None:
+    with pytest.raises(RegistryError, match=told) as refused:
+        decide(Register("a", definition), State())
+    assert refused.value.error_code == 42201

@@ -1,0 +1,177 @@
+"""Who writes: elected by a pure function, heard of by a member that is stepped by hand."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.registry.election import DUPLICATE_URLS, Identity, Outcome, elect
+from barnabas.registry.membership import Membership
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from barnabas.wire.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+)
+from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from barnabas.wire.schema import Message
+
+
+def members(*identities: Identity) -> dict[str, bytes]:
+    return {f"m{index}": each.write() for index, each in enumerate(identities)}
+
+
+def test_the_first_by_url_writes() -> None:
+    outcome = elect(members(Identity("b", 1), Identity("a", 2), Identity("a", 3)))
+    assert (outcome.member_id, outcome.identity) == ("m1", Identity("a", 2))
+
+
+def test_who_writes_already_goes_on() -> None:
+    assert elect(members(Identity("a", 1), Identity("b", 1, writes=True))).member_id == "m1"
+
+
+def test_of_two_who_both_believe_to_write_the_first_does() -> None:
+    both = members(Identity("b", 1, writes=True), Identity("a", 1, writes=True), Identity("0", 1))
+    assert elect(both).member_id == "m2"
+
+
+def test_who_is_not_eligible_never_writes() -> None:
+    assert elect(members(Identity("a", 1, eligible=False))) == Outcome(None, None)
+    assert elect(members(Identity("a", 1, eligible=False), Identity("b", 1))).member_id == "m1"
+
+
+def test_two_with_one_url_are_told() -> None:
+    assert elect(members(Identity("a", 1), Identity("a", 1))).error == DUPLICATE_URLS
+
+
+def test_identities_and_outcomes_are_written_as_others_read_them() -> None:
+    written = json.loads(Identity("a", 1).write())
+    assert written == {
+        "version": 1,
+        "host": "a",
+        "port": 1,
+        "master_eligibility": True,
+        "scheme": "http",
+        "leader": False,
+    }
+    theirs = b'{"version":1,"error":0,"master":"x","master_identity":' + Identity("b", 2).write()
+    assert Outcome.read(theirs + b"}") == Outcome("x", Identity("b", 2))
+    assert Outcome.read(Outcome("x", Identity("b", 2)).write()) == Outcome("x", Identity("b", 2))
+
+
+class Group:
+    """A coordinator: gives the answers that were laid out, in their order, and then waits."""
+
+    def __init__(self, *answers: Message | KafkaError) -> None:
+        self._answers = list(answers)
+        self.asked: list[Message] = []
+        self.is_empty = asyncio.Event()
+
+    async def __call__(self, request: Message, timeout_ms: int) -> Any:
+        self.asked.append(request)
+        if not self._answers:
+            self.is_empty.set()
+            await asyncio.Event().wait()
+        answer = self._answers.pop(0)
+        if isinstance(answer, KafkaError):
+            raise KafkaException(answer)
+        return answer
+
+
+Heard = list[str | None]
+
+
+def heard_of(*answers: Message | KafkaError) -> tuple[Heard, list[Message]]:
+    """What a member is told while it gets these answers, and what it asked."""
+    return asyncio.run(_heard_of(*answers))
+
+
+async def _heard_of(*answers: Message | KafkaError) -> tuple[Heard, list[Message]]:
+    group, heard = Group(*answers), Heard()
+
+    async def elected(outcome: Outcome | None, member_id: str) -> None:
+        heard.append(None if outcome is None else outcome.member_id)
+
+    told: Callable[[Outcome | None, str], Awaitable[None]] = elected
+    # Beats follow each other at once.
+    member = Membership("g", Identity("a", 1), group, told, session_timeout_ms=3)
+    running = asyncio.create_task(member.run())
+    await asyncio.wait_for(group.is_empty.wait(), 10)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    return heard, group.asked
+
+
+def joined(leader: str = "m0") -> JoinGroupResponse:
+    others = [JoinGroupResponseMember(member_id="m0", metadata=Identity("a", 1).write())]
+    return JoinGroupResponse(
+        generation_id=1, protocol_name="v0", leader=leader, member_id="m0", members=others
+    )
+
+
+def synced(writer: str = "m0") -> SyncGroupResponse:
+    return SyncGroupResponse(assignment=Outcome(writer, Identity("a", 1)).write())
+
+
+def beaten(code: ErrorCode) -> HeartbeatResponse:
+    return HeartbeatResponse(error_code=code)
+
+
+@pytest.mark.parametrize(
+    ("answers", "heard"),
+    [
+        ([joined(), synced()], ["m0"]),
+        (
+            [
+                JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="m0"),
+                joined(),
+                synced("other"),
+            ],
+            ["other"],
+        ),
+        (
+            [
+                joined(),
+                synced(),
+                beaten(ErrorCode.REBALANCE_IN_PROGRESS),
+                joined(),
+                synced("other"),
+            ],
+            ["m0", "other"],
+        ),
+        (
+            [joined(), synced(), beaten(ErrorCode.UNKNOWN_MEMBER_ID), joined(), synced("other")],
+            ["m0", None, "other"],
+        ),
+        (
+            [
+                joined(),
+                SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS),
+                joined(),
+                synced(),
+            ],
+            ["m0"],
+        ),
+        ([KafkaError(KafkaError._TRANSPORT), joined(), synced()], [None, "m0"]),
+        ([joined(), synced(), beaten(ErrorCode.NONE), beaten(ErrorCode.NONE)], ["m0"]),
+    ],
+)
+def test_a_member_hears_who_writes(answers: list[Message | KafkaError], heard: Heard) -> None:
+    assert heard_of(*answers)[0] == heard
+
+
+def test_the_leader_of_the_group_elects_and_the_others_do_not() -> None:
+    _, asked = heard_of(joined(), synced())
+    join, sync, beat = asked
+    assert isinstance(join, JoinGroupRequest)
+    assert (join.protocol_type, join.protocols[0].name) == ("sr", "v0")
+    assert isinstance(sync, SyncGroupRequest)
+    assert Outcome.read(bytes(sync.assignments[0].assignment)).member_id == "m0"
+    assert isinstance(beat, HeartbeatRequest)
+    _, (_, sync, _) = heard_of(joined(leader="m1"), synced())
+    assert isinstance(sync, SyncGroupRequest)
+    assert sync.assignments == []

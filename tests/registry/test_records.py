@@ -1,0 +1,126 @@
+"""Records of `_schemas`, in the bytes that Confluent's registry compacts and reads by."""
+
+import pytest
+
+from barnabas.registry.config import CompatibilityLevel, Config
+from barnabas.registry.documents import Definition, Metadata, Reference, Rule, RuleSet
+from barnabas.registry.records import (
+    ClearSubjectKey,
+    ClearSubjectValue,
+    ConfigKey,
+    ConfigValue,
+    ContextKey,
+    ContextValue,
+    DeleteSubjectKey,
+    DeleteSubjectValue,
+    Mode,
+    ModeKey,
+    ModeValue,
+    NoopKey,
+    Record,
+    SchemaKey,
+    SchemaValue,
+    UnreadableRecordError,
+    read,
+    write,
+)
+
+ORDERS = SchemaKey("orders", 2)
+FULLY = Config(compatibility_level=CompatibilityLevel.FULL)
+RULES = RuleSet(domain_rules=(Rule(name="check", kind="CONDITION", mode="WRITE", type="CEL"),))
+FULL = Definition(
+    '"string"',
+    "AVRO",
+    (Reference("Item", "items", 3),),
+    Metadata(tags=(("a", ("PII", "X")),), properties=(("owner", "me"),), sensitive=("owner",)),
+    RULES,
+)
+
+
+@pytest.mark.parametrize(
+    ("record", "key", "value"),
+    [
+        (
+            Record(ORDERS, SchemaValue("orders", 2, 7, Definition('"int"'))),
+            b'{"keytype":"SCHEMA","subject":"orders","version":2,"magic":1}',
+            b'{"subject":"orders","version":2,"id":7,"schemaType":"AVRO","schema":"\\"int\\"",'
+            b'"deleted":false}',
+        ),
+        (
+            Record(ORDERS, SchemaValue("orders", 2, 7, FULL, deleted=True)),
+            b'{"keytype":"SCHEMA","subject":"orders","version":2,"magic":1}',
+            b'{"subject":"orders","version":2,"id":7,"schemaType":"AVRO","references":'
+            b'[{"name":"Item","subject":"items","version":3}],"metadata":{"tags":{"a":'
+            b'["PII","X"]},"properties":{"owner":"me"},"sensitive":["owner"]},"ruleSet":'
+            b'{"domainRules":[{"name":"check","kind":"CONDITION","mode":"WRITE","type":"CEL",'
+            b'"disabled":false}]},"schema":"\\"string\\"","deleted":true}',
+        ),
+        (Record(ORDERS), b'{"keytype":"SCHEMA","subject":"orders","version":2,"magic":1}', None),
+        (
+            Record(ConfigKey(None), ConfigValue(None, FULLY)),
+            b'{"keytype":"CONFIG","magic":0}',
+            b'{"compatibilityLevel":"FULL"}',
+        ),
+        (
+            Record(ConfigKey("s"), ConfigValue("s", Config(alias="t", normalize=True))),
+            b'{"keytype":"CONFIG","subject":"s","magic":0}',
+            b'{"subject":"s","alias":"t","normalize":true}',
+        ),
+        (
+            Record(ModeKey("s"), ModeValue("s", Mode.IMPORT)),
+            b'{"keytype":"MODE","subject":"s","magic":0}',
+            b'{"subject":"s","mode":"IMPORT"}',
+        ),
+        (
+            Record(DeleteSubjectKey("s"), DeleteSubjectValue("s", 4)),
+            b'{"keytype":"DELETE_SUBJECT","subject":"s","magic":0}',
+            b'{"subject":"s","version":4}',
+        ),
+        (
+            Record(ClearSubjectKey("s"), ClearSubjectValue("s")),
+            b'{"keytype":"CLEAR_SUBJECT","subject":"s","magic":0}',
+            b'{"subject":"s"}',
+        ),
+        (
+            Record(ContextKey(".staging"), ContextValue(".staging")),
+            b'{"keytype":"CONTEXT","tenant":"default","context":".staging","magic":0}',
+            b'{"tenant":"default","context":".staging"}',
+        ),
+        (Record(NoopKey()), b'{"keytype":"NOOP","magic":0}', None),
+    ],
+)
+def test_a_record_is_written_so_and_read_back(
+    record: Record, key: bytes, value: bytes | None
+) -> None:
+    assert write(record) == (key, value)
+    assert read(key, value) == record
+
+
+def test_what_older_registries_left_out_is_read_as_they_meant_it() -> None:
+    key = b'{"keytype":"SCHEMA","subject":"s","version":1,"magic":0}'
+    record = read(key, b'{"subject":"s","version":1,"id":1,"schema":"\\"int\\""}', 12)
+    assert record.value == SchemaValue("s", 1, 1, Definition('"int"'), timestamp_ms=12)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (None, b"{}"),
+        (b"not json", b"{}"),
+        (b"[]", b"{}"),
+        (b'{"keytype":"ASSOC"}', b"{}"),
+        (b'{"keytype":"SCHEMA","subject":"s","version":1,"magic":7}', b"{}"),
+        (b'{"keytype":"SCHEMA","subject":"s","version":1,"magic":1}', b"[1]"),
+        (b'{"keytype":"MODE","magic":0}', b'{"mode":"WRONG"}'),
+        (b'{"keytype":"CONFIG","magic":0}', b'{"compatibilityLevel":"WRONG"}'),
+    ],
+)
+def test_what_is_no_record_of_this_format_is_told_apart(key: bytes | None, value: bytes) -> None:
+    with pytest.raises(UnreadableRecordError):
+        read(key, value)
+
+
+def test_a_guid_is_the_digest_of_all_that_is_said() -> None:
+    assert Definition('"string"').guid == "095d71cf-1255-6b9d-5e33-0ad575b3df5d"
+    others = {Definition('"string"', metadata=Metadata()).guid, FULL.guid, Definition('"int"').guid}
+    assert len(others | {Definition('"string"').guid}) == 4
