@@ -4,9 +4,16 @@ from barnabas.registry.extra import needed_by
 from barnabas.registry.serdes.builders import JSONDeserializerBuilder, JSONSerializerBuilder
 
 with needed_by(__name__):
-    from barnabas.registry.serdes.json_schema import JSONDeserializer, JSONSerializer
+    from barnabas.registry.serdes.json_schema import (
+        AsyncJSONDeserializer,
+        AsyncJSONSerializer,
+        JSONDeserializer,
+        JSONSerializer,
+    )
 
 __all__ = [
+    "AsyncJSONDeserializer",
+    "AsyncJSONSerializer",
     "JSONDeserializer",
     "JSONDeserializerBuilder",
     "JSONSerializer",

@@ -4,9 +4,16 @@ from barnabas.registry.extra import needed_by
 from barnabas.registry.serdes.builders import ProtobufDeserializerBuilder, ProtobufSerializerBuilder
 
 with needed_by(__name__):
-    from barnabas.registry.serdes.protobuf import ProtobufDeserializer, ProtobufSerializer
+    from barnabas.registry.serdes.protobuf import (
+        AsyncProtobufDeserializer,
+        AsyncProtobufSerializer,
+        ProtobufDeserializer,
+        ProtobufSerializer,
+    )
 
 __all__ = [
+    "AsyncProtobufDeserializer",
+    "AsyncProtobufSerializer",
     "ProtobufDeserializer",
     "ProtobufDeserializerBuilder",
     "ProtobufSerializer",

@@ -10,6 +10,7 @@ from fastavro.repository.base import AbstractSchemaRepository
 from fastavro.schema import load_schema
 
 from barnabas.registry.client.schemas import Schema
+from barnabas.registry.serdes.aio import AsyncDeserializer, AsyncSerializer
 from barnabas.registry.serdes.deserializer import Reader, RegistryDeserializer
 from barnabas.registry.serdes.framing import Frame
 from barnabas.registry.serdes.references import referenced_texts
@@ -125,6 +126,14 @@ class AvroDeserializer(RegistryDeserializer):
                 f"the {ctx.field if ctx else 'value'}{where} is not Avro of schema {frame.schema}: "
                 f"{problem or type(problem).__name__}"
             ) from problem
+
+
+class AsyncAvroSerializer(AsyncSerializer):
+    kind = AvroSerializer
+
+
+class AsyncAvroDeserializer(AsyncDeserializer):
+    kind = AvroDeserializer
 
 
 def given_schema(schema: Any) -> Any:

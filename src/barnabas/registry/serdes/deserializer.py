@@ -76,12 +76,17 @@ class RegistryDeserializer(Deserializer):
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> Any:
         if value is None:
             return None
-        frame = self._framed(value, ctx)
+        frame = self.frame_of(value, ctx)
         subject = None if ctx is None else self._naming.name(ctx, None)
         reader = self._readers.get((subject, frame.schema))
         if reader is None:
             reader = self._made_reader(subject, frame, ctx)
         return self._decoded(frame, reader, ctx)
+
+    @property
+    def follows_latest(self) -> bool:
+        """Whether the registry may have to be asked at any time."""
+        return self._choice.is_made
 
     def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
         self._naming.set_cluster_id_resolver(resolver)
@@ -94,7 +99,8 @@ class RegistryDeserializer(Deserializer):
         if self._owns_registry:
             self._registry.close()
 
-    def _framed(self, value: bytes, ctx: SerializationContext | None) -> Frame:
+    def frame_of(self, value: bytes, ctx: SerializationContext | None) -> Frame:
+        """Which schema the bytes were written with, and what they are without saying so."""
         with_indexes = self.schema_type == "PROTOBUF"
         if self._unframe is dual_schema_id_deserializer:
             frame = header_frame(value, ctx, with_indexes)

@@ -12,6 +12,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT7
 
 from barnabas.registry.client.schemas import Schema
+from barnabas.registry.serdes.aio import AsyncDeserializer, AsyncSerializer
 from barnabas.registry.serdes.deserializer import Reader, RegistryDeserializer
 from barnabas.registry.serdes.framing import Frame
 from barnabas.registry.serdes.references import referenced_texts
@@ -116,6 +117,14 @@ class JSONDeserializer(RegistryDeserializer):
         if self._validate:
             refuse_invalid(value, reader.wanted or reader.written)
         return value if self._from_dict is None else self._from_dict(value, ctx)  # type: ignore[arg-type]
+
+
+class AsyncJSONSerializer(AsyncSerializer):
+    kind = JSONSerializer
+
+
+class AsyncJSONDeserializer(AsyncDeserializer):
+    kind = JSONDeserializer
 
 
 def given_schema(schema: Any) -> Any:

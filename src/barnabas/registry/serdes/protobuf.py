@@ -9,6 +9,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto  # type: ignore[i
 from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
 
 from barnabas.registry.client.schemas import Schema, SchemaReference
+from barnabas.registry.serdes.aio import AsyncDeserializer, AsyncSerializer
 from barnabas.registry.serdes.deserializer import Reader, RegistryDeserializer
 from barnabas.registry.serdes.framing import Frame
 from barnabas.registry.serdes.serializer import RegistrySerializer, Writer
@@ -125,6 +126,14 @@ class ProtobufDeserializer(RegistryDeserializer):
                 f"the value{where} is not a {self._kind.DESCRIPTOR.full_name}: {problem}"
             ) from problem
         return message
+
+
+class AsyncProtobufSerializer(AsyncSerializer):
+    kind = ProtobufSerializer
+
+
+class AsyncProtobufDeserializer(AsyncDeserializer):
+    kind = ProtobufDeserializer
 
 
 def message_indexes(descriptor: Any) -> list[int]:

@@ -98,6 +98,11 @@ class RegistrySerializer(Serializer):
         framed: bytes = self._frame(payload, ctx, writer.schema_id)
         return framed
 
+    @property
+    def follows_latest(self) -> bool:
+        """Whether the registry may have to be asked at any time."""
+        return self._choice.is_made
+
     def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
         self._naming.set_cluster_id_resolver(resolver)
 
