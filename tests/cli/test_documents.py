@@ -11,6 +11,8 @@ from urllib.request import urlopen
 import pytest
 from tests.conformance.brokers import BrokerProcess, free_port
 
+from barnabas.registry.service import SchemaRegistry
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 OPERATIONS = ROOT / "docs" / "operations.md"
@@ -22,12 +24,17 @@ def blocks(page: Path, language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """A broker; where it is in place of where the pages say it is."""
+    """A broker and a registry; where they are in place of where the pages say they are."""
     metrics = f"127.0.0.1:{free_port()}"
     settings = {"barnabas.metrics.listener": metrics}
     broker = BrokerProcess(tmp_path_factory.mktemp("documents"), settings=settings)
     broker.start()
-    yield {"localhost:9092": broker.bootstrap, "localhost:9308": metrics}
+    with SchemaRegistry(broker.bootstrap) as registry:
+        yield {
+            "localhost:9092": broker.bootstrap,
+            "localhost:9308": metrics,
+            "localhost:8081": registry.url.removeprefix("http://"),
+        }
     broker.stop()
 
 
