@@ -14,6 +14,8 @@ import pytest
         ("from barnabas import Producer", "importlib.metadata pyarrow"),
         ("from barnabas.aio import Consumer", "barnabas.client.admin.client pyarrow"),
         ("from barnabas import TopicPartition, Uuid", "asyncio barnabas.net"),
+        ("import barnabas.schema_registry", "urllib3 fastavro jsonschema google.protobuf"),
+        ("import barnabas.schema_registry.avro", "urllib3 jsonschema google.protobuf"),
     ],
 )
 def test_what_is_not_used_is_not_loaded(statement: str, unneeded: str) -> None:
