@@ -119,7 +119,7 @@ class Broker:
         """A fetch at the ends, which the brokers answer when there is something."""
         names = {topic for topic, _ in ends}
         told = await self._cluster.describe(names, timeout_ms=self._settings.default_api_timeout_ms)
-        by_leader = _fetches(told.topics, ends, timeout_ms, self._isolation)
+        by_leader = _parked(told.topics, ends, timeout_ms, self._isolation)
         parked = [
             asyncio.ensure_future(
                 self._cluster.ask(
@@ -156,7 +156,7 @@ def _partitions(
     return frozenset(found)
 
 
-def _fetches(
+def _parked(
     topics: Collection[MetadataResponseTopic],
     ends: Offsets,
     timeout_ms: int,

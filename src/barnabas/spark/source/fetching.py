@@ -7,15 +7,16 @@ over as it is: whoever takes it decompresses and decodes, in a thread of its own
 
 import asyncio
 import queue
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
 from barnabas.client.cluster import Backoff, Deadline, TopicInfo
+from barnabas.client.cluster.metadata import NO_LEADER
 from barnabas.client.consumer._cursor import scan
-from barnabas.client.consumer.offsets import Offsets
-from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
+from barnabas.client.consumer.offsets import ATTEMPTS_AT_UNKNOWN, Offsets
+from barnabas.client.errors import KafkaError, KafkaException, error_in, told_by_broker
 from barnabas.spark.source.connection import Connection, SourceError
 from barnabas.spark.source.loss import Loss
 from barnabas.spark.source.offsets import EARLIEST, LATEST, OffsetRange, Partition
@@ -33,6 +34,9 @@ AHEAD_BYTES = 32 << 20
 
 FIRST_BYTES = 1 << 20
 """Of a partition, before it is known how large its records are."""
+
+_LOOK_MS = 1_000
+"""For metadata of a topic, before that counts as an attempt."""
 
 _ELSEWHERE = frozenset(
     {
@@ -128,6 +132,7 @@ class _Engine:
         self._left: dict[Partition, deque[_Position]] = {}
         for each in ranges:
             self._left.setdefault((each.topic, each.partition), deque()).append(_Position(each))
+        self._looks: Counter[Partition] = Counter()  # in vain
         self._patience = Deadline.after(0)
         self._progressed()
 
@@ -138,7 +143,7 @@ class _Engine:
             while self._left:
                 before = len(self._left), self._patience
                 homes = await self._homes()
-                await asyncio.gather(*(self._fetch_from(*each) for each in homes.items()))
+                await self._fetch_from_all(homes)
                 if self._left and before == (len(self._left), self._patience):
                     await asyncio.sleep(backoff.next_ms() / 1000)
                 else:
@@ -156,26 +161,48 @@ class _Engine:
         self._patience = Deadline.after(self._loss.patience_ms)
 
     async def _homes(self) -> dict[int, list[Partition]]:
-        """Partitions by their leaders, as far as they have some."""
-        topics: dict[str, TopicInfo] = {}
-        for name in {topic for topic, _ in self._left}:
-            try:
-                topics[name] = await self._cluster.topic(name, deadline=self._patience)
-            except KafkaException as failure:
-                if failure.args[0].code() != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                    raise
+        """Partitions by their leaders, as far as they have some; those that are gone are left."""
+        topics = {name: await self._topic(name) for name in {topic for topic, _ in self._left}}
         homes: dict[int, list[Partition]] = {}
         for key in list(self._left):
-            known = topics.get(key[0])
-            if known is None or key[1] >= len(known.partitions):
-                self._loss.tell(f"{key[0]} [{key[1]}] does not exist any more.")
+            name, index = key
+            known = topics[name]
+            if known is None or (not known.error and index < len(known.partitions)):
+                leader = NO_LEADER if known is None else known.partitions[index].leader
+                if leader == NO_LEADER:
+                    self._require_patience(key, "it has no leader that answers")
+                else:
+                    homes.setdefault(leader, []).append(key)
+                continue
+            self._looks[key] += 1
+            if self._looks[key] >= ATTEMPTS_AT_UNKNOWN:
+                self._loss.tell(f"{name} [{index}] does not exist any more.")
                 del self._left[key]
-            elif known.partitions[key[1]].leader >= 0:
-                homes.setdefault(known.partitions[key[1]].leader, []).append(key)
-        if not homes and self._left:
-            self._require_patience(next(iter(self._left)), "it has no leader")
+        if not homes:
             self._cluster.refresh()
         return homes
+
+    async def _topic(self, name: str) -> TopicInfo | None:
+        """As it is known, with an error if it is unknown; None if nobody tells."""
+        deadline = Deadline.after(min(_LOOK_MS, self._patience.left_ms()))
+        try:
+            return await self._cluster.topic(name, deadline=deadline)
+        except KafkaException as failure:
+            error = error_in(failure)
+            if error.code() == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                return TopicInfo(name, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            if not error.retriable() or self._patience.passed:
+                raise
+            return None
+
+    async def _fetch_from_all(self, homes: dict[int, list[Partition]]) -> None:
+        """From all leaders at the same time; the first failure ends it."""
+        fetching = [asyncio.ensure_future(self._fetch_from(*each)) for each in homes.items()]
+        try:
+            await asyncio.gather(*fetching)
+        finally:
+            for each in fetching:
+                each.cancel()
 
     async def _fetch_from(self, leader: int, partitions: list[Partition]) -> None:
         """As long as the leader answers for them."""
@@ -189,7 +216,7 @@ class _Engine:
                     self._request(list(wanted)), leader, purpose="fetch"
                 )
             except KafkaException as failure:
-                if not failure.args[0].retriable() or self._patience.passed:
+                if not error_in(failure).retriable() or self._patience.passed:
                     raise
                 self._cluster.refresh()
                 return
@@ -230,9 +257,10 @@ class _Engine:
             raise KafkaException(told_by_broker(response.error_code))
         names = self._cluster.metadata.names
         for topic in response.responses:
-            name = topic.topic or names[topic.topic_id]
-            for each in topic.partitions:
-                yield (name, each.partition_index), each
+            name = topic.topic or names.get(topic.topic_id)  # none: it was created anew since
+            if name is not None:
+                for each in topic.partitions:
+                    yield (name, each.partition_index), each
 
     async def _look_at(self, key: Partition, said: PartitionData) -> bool:
         """Whether there is more to fetch of it from the same leader."""

@@ -25,6 +25,7 @@ from barnabas.spark.source.loss import Loss
 from barnabas.spark.source.offsets import (
     Document,
     OffsetRange,
+    Offsets,
     Partition,
     from_document,
     to_document,
@@ -127,11 +128,15 @@ class _Driver:
         )
         if depends_on_now(options.starting):
             self._anchor = first
+            if self._last is not None:
+                self._last = _farther(self._last, first)
         return first
 
     def end_now(self) -> None:
         """Read what there is now, and nothing after."""
         self._last = self._look()
+        if self._anchor is not None:
+            self._last = _farther(self._last, self._anchor)
 
     def advance(self, start: dict[Partition, int], *, is_limited: bool) -> dict[Partition, int]:
         """Where the next micro-batch ends; at `start` if there is to be none."""
@@ -141,14 +146,15 @@ class _Driver:
             self._is_anchored = True
             return start
         if self._last is not None:
-            ends = self._last
-        else:
+            return self._limit(start, self._last) if is_limited else self._last
+        for may_wait in (self._may_wait and self._options.long_poll_ms > 0, False):
             ends = self._look()
-            if ends == start and self._may_wait and self._options.long_poll_ms:
-                self._broker.wait_for_news(ends, self._options.long_poll_ms)
-                ends = self._look()
-            self._may_wait = True
-        return self._limit(start, ends) if is_limited else ends
+            end = self._limit(start, ends) if is_limited else ends
+            if end != start or not may_wait:
+                break
+            self._broker.wait_for_news(ends, self._options.long_poll_ms)
+        self._may_wait = True
+        return end
 
     def ranges(self, start: dict[Partition, int], end: dict[Partition, int]) -> list[OffsetRange]:
         """What the micro-batch between these reads."""
@@ -188,3 +194,8 @@ class _Driver:
         if limits.max_offsets is None:
             return ends
         return limited(begins, ends, limits.max_offsets)
+
+
+def _farther(ends: Offsets, others: Offsets) -> dict[Partition, int]:
+    """Asked one after the other, what is latest may have grown in between."""
+    return {each: max(end, others.get(each, end)) for each, end in ends.items()}
