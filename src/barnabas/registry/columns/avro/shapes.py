@@ -1,0 +1,233 @@
+"""Avro schemas as trees of values: names are looked up, and every type stands where it is used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from barnabas.registry.formats import SchemaError
+
+PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+MAX_DEPTH = 64
+"""Of types within types: beyond it Spark, too, gives up."""
+
+
+@dataclass(slots=True, frozen=True)
+class Logical:
+    name: str
+    precision: int = 0
+    scale: int = 0
+
+
+@dataclass(slots=True, frozen=True)
+class Primitive:
+    kind: str
+    logical: Logical | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class Fixed:
+    name: str
+    size: int
+    logical: Logical | None = None
+    kind: str = "fixed"
+
+
+@dataclass(slots=True, frozen=True)
+class Enum:
+    name: str
+    symbols: tuple[str, ...]
+    default: str | None
+    kind: str = "enum"
+
+
+@dataclass(slots=True, frozen=True)
+class Array:
+    items: Shape
+    kind: str = "array"
+
+
+@dataclass(slots=True, frozen=True)
+class Map:
+    values: Shape
+    kind: str = "map"
+
+
+@dataclass(slots=True, frozen=True)
+class Union:
+    members: tuple[Shape, ...]
+    kind: str = "union"
+
+
+@dataclass(slots=True, frozen=True)
+class Field:
+    name: str
+    shape: Shape
+    aliases: tuple[str, ...]
+    has_default: bool
+    default: Any
+    """As JSON has it."""
+
+
+@dataclass(slots=True, frozen=True)
+class Record:
+    name: str
+    fields: tuple[Field, ...]
+    kind: str = "record"
+
+
+Shape: TypeAlias = Primitive | Fixed | Enum | Array | Map | Union | Record
+MAP_KEY = Primitive("string")
+
+
+class RecursiveSchemaError(SchemaError):
+    """A record within itself: no column has such a type."""
+
+
+def parse(text: str, references: Mapping[str, str]) -> Shape:
+    """SchemaError where the text is no Avro schema, or one whose values fit no column."""
+    return _Parser(references).parse(text)
+
+
+def is_null(shape: Shape) -> bool:
+    return shape.kind == "null"
+
+
+class _Parser:
+    def __init__(self, references: Mapping[str, str]) -> None:
+        self._references = references
+        self._named: dict[str, Shape] = {}
+        self._open: list[str] = []
+        """The names that are being defined, or looked up: the outermost first."""
+        self._depth = 0
+
+    def parse(self, text: str) -> Shape:
+        try:
+            declared = json.loads(text)
+        except ValueError as error:
+            if text.strip() in PRIMITIVES:
+                return Primitive(text.strip())
+            raise SchemaError(f"The Avro schema is not JSON: {error}") from error
+        return self._shape(declared, "")
+
+    def _shape(self, declared: Any, namespace: str) -> Shape:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise SchemaError(f"The schema nests types more than {MAX_DEPTH} deep.")
+        try:
+            match declared:
+                case str():
+                    return self._by_name(declared, namespace)
+                case list():
+                    return self._union(declared, namespace)
+                case {"type": "record" | "error"}:
+                    return self._record(declared, namespace)
+                case {"type": "enum"}:
+                    return self._enum(declared, namespace)
+                case {"type": "fixed"}:
+                    return self._fixed(declared, namespace)
+                case {"type": "array", "items": items}:
+                    return Array(self._shape(items, namespace))
+                case {"type": "map", "values": values}:
+                    return Map(self._shape(values, namespace))
+                case {"type": str(kind)} if kind in PRIMITIVES:
+                    return Primitive(kind, _logical(declared))
+                case {"type": inner}:
+                    return self._shape(inner, namespace)
+            raise SchemaError(f"{json.dumps(declared)[:80]} is no Avro type.")
+        finally:
+            self._depth -= 1
+
+    def _by_name(self, name: str, namespace: str) -> Shape:
+        if name in PRIMITIVES:
+            return Primitive(name)
+        full = _full_name(name, namespace)
+        if full in self._open:
+            raise RecursiveSchemaError(f"Record {full} contains itself, which no column can.")
+        if full not in self._named and name not in self._named:
+            self._look_into_references(full)
+        shape = self._named.get(full) or self._named.get(name)
+        if shape is None:
+            raise SchemaError(f"The schema refers to {full}, which is not defined.")
+        return shape
+
+    def _look_into_references(self, full: str) -> None:
+        """Reads the text that is called so; where none is, all that were not read yet."""
+        names = [full] if full in self._references else list(self._references)
+        for name in names:
+            if full not in self._named and name not in self._open:
+                try:
+                    declared = json.loads(self._references[name])
+                except ValueError as error:
+                    raise SchemaError(f"The reference {name!r} is not JSON: {error}") from error
+                self._shape(declared, "")
+
+    def _union(self, members: list[Any], namespace: str) -> Shape:
+        shapes = tuple(self._shape(member, namespace) for member in members)
+        if not shapes:
+            raise SchemaError("A union has no members.")
+        return shapes[0] if len(shapes) == 1 and not is_null(shapes[0]) else Union(shapes)
+
+    def _record(self, declared: dict[str, Any], namespace: str) -> Shape:
+        name = _defined_name(declared, namespace)
+        inner = name.rpartition(".")[0]
+        self._open.append(name)
+        fields = tuple(self._field(field, name, inner) for field in declared.get("fields") or [])
+        self._open.pop()
+        return self._define(name, Record(name, fields))
+
+    def _field(self, declared: Any, record: str, namespace: str) -> Field:
+        match declared:
+            case {"name": str(name), "type": kind}:
+                return Field(
+                    name,
+                    self._shape(kind, namespace),
+                    tuple(declared.get("aliases") or ()),
+                    "default" in declared,
+                    declared.get("default"),
+                )
+        raise SchemaError(f"A field of record {record} has no name or no type.")
+
+    def _enum(self, declared: dict[str, Any], namespace: str) -> Shape:
+        name = _defined_name(declared, namespace)
+        symbols = declared.get("symbols")
+        if not isinstance(symbols, list) or not all(isinstance(each, str) for each in symbols):
+            raise SchemaError(f"Enum {name} has no list of symbols.")
+        return self._define(name, Enum(name, tuple(symbols), declared.get("default")))
+
+    def _fixed(self, declared: dict[str, Any], namespace: str) -> Shape:
+        name = _defined_name(declared, namespace)
+        size = declared.get("size")
+        if not isinstance(size, int) or size < 0:
+            raise SchemaError(f"Fixed {name} has no size.")
+        return self._define(name, Fixed(name, size, _logical(declared)))
+
+    def _define(self, name: str, shape: Shape) -> Shape:
+        self._named[name] = shape
+        return shape
+
+
+def _logical(declared: dict[str, Any]) -> Logical | None:
+    """None where there is none, or one that is not well formed: Avro then leaves the type as is."""
+    name = declared.get("logicalType")
+    if not isinstance(name, str):
+        return None
+    if name != "decimal":
+        return Logical(name)
+    precision, scale = declared.get("precision"), declared.get("scale", 0)
+    if not isinstance(precision, int) or not isinstance(scale, int):
+        return None
+    return Logical(name, precision, scale) if 0 <= scale <= precision and precision > 0 else None
+
+
+def _defined_name(declared: dict[str, Any], namespace: str) -> str:
+    name = declared.get("name")
+    if not isinstance(name, str) or not name:
+        raise SchemaError(f"{json.dumps(declared)[:80]} has no name.")
+    return _full_name(name, declared.get("namespace", namespace) or "")
+
+
+def _full_name(name: str, namespace: str) -> str:
+    return name if "." in name or not namespace else f"{namespace}.{name}"
