@@ -1,0 +1,190 @@
+"""The writers that Spark calls: `write` in Python workers, `commit` and `abort` for the driver."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+
+from barnabas.client.errors import KafkaError, KafkaException, error_in
+from barnabas.spark.naming import OptionError
+from barnabas.spark.sink import protocol
+from barnabas.spark.sink.ledger import BrokerLedger, administrator, require_topic
+from barnabas.spark.sink.options import Guarantee, SinkOptions, read_options
+from barnabas.spark.sink.protocol import Report
+from barnabas.spark.sink.rows import RowShape, shape_of
+from barnabas.spark.sink.task import Job, write_at_least_once, write_once
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+    from pyspark.sql.types import StructType
+
+log = logging.getLogger("barnabas.spark")
+
+_SWEEP_S = 60.0
+"""How often a driver looks for what attempts have left open that nobody has heard of."""
+
+
+@dataclass(slots=True, frozen=True)
+class TaskMessage(WriterCommitMessage):
+    """What a task tells the driver: the driver learns from it for which query it is called."""
+
+    job: Job
+    report: Report
+
+
+@dataclass(slots=True, frozen=True)
+class PlainMessage(WriterCommitMessage):
+    """What a task tells that has nothing left to be committed."""
+
+    rows: int
+
+
+Messages = Sequence[WriterCommitMessage | None]
+
+
+def batch_writer(
+    options: Mapping[str, str], schema: StructType, overwrite: bool
+) -> DataSourceArrowWriter:
+    if overwrite:
+        raise OptionError("A topic is written to with mode('append'): it is never overwritten.")
+    told = read_options(options)
+    return BatchWriter(told, _shape(schema, told))
+
+
+def stream_writer(options: Mapping[str, str], schema: StructType) -> DataSourceStreamArrowWriter:
+    told = read_options(options)
+    if told.application is not None:
+        raise OptionError("txnAppId and txnVersion are for batches: a streaming query has its own.")
+    return StreamWriter(told, _shape(schema, told))
+
+
+class BatchWriter(DataSourceArrowWriter):
+    def __init__(self, options: SinkOptions, shape: RowShape) -> None:
+        self._options = options
+        self._shape = shape
+        job = uuid.uuid4().hex
+        self._job = Job(
+            f"{options.id_prefix}-{options.application or job}", job, options.version or 0
+        )
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        return _write(self._options, self._shape, self._job, iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        _commit(self._options, messages, finish_last=True)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        _abort(self._options, messages)
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    def __init__(self, options: SinkOptions, shape: RowShape) -> None:
+        self._options = options
+        self._shape = shape
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        return _write(self._options, self._shape, _micro_batch(self._options), iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        _commit(self._options, messages, finish_last=False)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        _abort(self._options, messages)
+
+
+def _shape(schema: StructType, options: SinkOptions) -> RowShape:
+    if options.topic is not None:
+        require_topic(administrator(tuple(sorted(options.conf.items()))), options.topic)
+    return shape_of(schema, options)
+
+
+# In a Python worker
+
+
+def _write(
+    options: SinkOptions, shape: RowShape, job: Job, batches: Iterator[pa.RecordBatch]
+) -> WriterCommitMessage:
+    if options.guarantee is Guarantee.AT_LEAST_ONCE:
+        return PlainMessage(write_at_least_once(options.conf, shape, batches))
+    context = TaskContext.get()
+    assert context is not None, "Spark calls it in a task"
+    task, attempt = context.partitionId(), context.attemptNumber()
+    return TaskMessage(job, write_once(job, task, attempt, options.conf, shape, batches))
+
+
+def _micro_batch(options: SinkOptions) -> Job:
+    context = TaskContext.get()
+    assert context is not None, "Spark calls it in a task"
+    query = context.getLocalProperty("sql.streaming.queryId")
+    run = context.getLocalProperty("sql.streaming.runId")
+    batch = context.getLocalProperty("streaming.sql.batchId")
+    if query is None or run is None or batch is None:
+        raise RuntimeError("Spark does not tell the task for which query and batch it writes.")
+    return Job(f"{options.id_prefix}-{query}", run, int(batch))
+
+
+# For the driver
+
+
+_swept_s: dict[tuple[str, str], float] = {}
+
+
+def _commit(options: SinkOptions, messages: Messages, *, finish_last: bool) -> None:
+    job, reports = _told(messages)
+    if job is None:
+        return
+    ledger = _ledger(tuple(sorted(options.conf.items())), job.prefix)
+    try:
+        protocol.commit(ledger, job.batch, reports, finish_last=finish_last)
+    except KafkaException as failure:
+        if error_in(failure) != KafkaError._FENCED:
+            raise
+        # Another process of this driver has committed a batch since this one did; or a driver
+        # that is thought dead has. Who takes over now finds out.
+        ledger.hand_over()
+        protocol.commit(ledger, job.batch, reports, finish_last=finish_last)
+    _sweep(ledger, job, reports)
+
+
+def _abort(options: SinkOptions, messages: Messages) -> None:
+    job, reports = _told(messages)
+    if job is not None:
+        ledger = _ledger(tuple(sorted(options.conf.items())), job.prefix)
+        ledger.hand_over()  # a decision that is still under way must not come after this
+        protocol.abort(ledger, job.batch, reports)
+
+
+def _sweep(ledger: BrokerLedger, job: Job, reports: Sequence[Report]) -> None:
+    """At a run's first batch, when attempts have died, and now and then."""
+    now_s = time.time()
+    key = job.prefix, job.run
+    is_due = now_s - _swept_s.get(key, 0.0) > _SWEEP_S
+    if is_due or any(each.attempt for each in reports):
+        _swept_s.clear()
+        _swept_s[key] = now_s
+        left = protocol.sweep(ledger, reports, now_s)
+        if left:
+            log.warning("%s: aborted what dead attempts had left open: %s", job.prefix, left)
+
+
+def _told(messages: Messages) -> tuple[Job | None, list[Report]]:
+    told = [each for each in messages if isinstance(each, TaskMessage)]
+    return (told[0].job if told else None), [each.report for each in told]
+
+
+@lru_cache(8)
+def _ledger(conf: tuple[tuple[str, str], ...], prefix: str) -> BrokerLedger:
+    """This process's for a query."""
+    return BrokerLedger(dict(conf), prefix)

@@ -1,0 +1,200 @@
+"""Tasks and drivers against a real broker, without Spark: the protocol's steps one by one."""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import StructType
+from tests.spark.sink.topics import Topic
+
+from barnabas import KafkaException
+from barnabas.admin import AdminClient, FeatureUpdate, TransactionState, UpgradeType
+from barnabas.spark.sink import protocol
+from barnabas.spark.sink.ledger import BrokerLedger
+from barnabas.spark.sink.options import SinkOptions, read_options
+from barnabas.spark.sink.protocol import LostRowsError, Report
+from barnabas.spark.sink.rows import shape_of
+from barnabas.spark.sink.task import Job, write_once
+from barnabas.testing import Broker
+
+SCHEMA = StructType().add("value", "string")
+
+
+@pytest.fixture(scope="module", params=["new flow", "old flow"])
+def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+    conf = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": 100}
+    with (
+        Broker(conf) as running,
+        AdminClient({"bootstrap.servers": running.bootstrap_servers}) as it,
+    ):
+        if request.param == "old flow":
+            older = FeatureUpdate(1, UpgradeType.SAFE_DOWNGRADE)
+            it.update_features({"transaction.version": older})["transaction.version"].result(10)
+        yield running
+
+
+class Query:
+    """A streaming query's calls, made by hand."""
+
+    def __init__(self, topic: Topic) -> None:
+        self.topic = topic
+        self.options: SinkOptions = read_options(topic.options)
+        self.job = Job(f"test-{uuid.uuid4().hex[:8]}", "run 1", 0)
+
+    def task(self, task: int, *values: str, attempt: int = 0) -> Report:
+        rows = pa.RecordBatch.from_pydict({"value": pa.array(values, pa.string())})
+        shape = shape_of(SCHEMA, self.options)
+        return write_once(self.job, task, attempt, self.options.conf, shape, iter([rows]))
+
+    def ledger(self) -> BrokerLedger:
+        return BrokerLedger(self.options.conf, self.job.prefix)
+
+    def commit(self, *reports: Report) -> None:
+        protocol.commit(self.ledger(), self.job.batch, reports, finish_last=False)
+
+    def go_on(self) -> None:
+        self.job = replace(self.job, batch=self.job.batch + 1)
+
+    def restart(self) -> None:
+        self.job = replace(self.job, run=f"{self.job.run}+")
+
+    def open_ids(self) -> list[str]:
+        return self.ledger().open_ids(0)
+
+
+@pytest.fixture
+def query(topic: Topic) -> Query:
+    return Query(topic)
+
+
+def test_batches_follow_each_other_with_the_same_ids(query: Query) -> None:
+    ids = set()
+    for batch in range(3):
+        reports = [query.task(0, f"{batch}a"), query.task(1, f"{batch}b"), query.task(2)]
+        ids |= {each.written.transaction.transactional_id for each in reports if each.written}
+        query.commit(*reports)
+        query.go_on()
+    assert query.topic.values() == ["0a", "0b", "1a", "1b", "2a", "2b"]
+    assert len(ids) == 2
+
+
+def test_a_batch_that_was_decided_is_not_written_again(query: Query) -> None:
+    query.commit(query.task(0, "a"), query.task(1, "b"))
+    query.restart()
+    again = [query.task(0, "a"), query.task(1, "b")]
+    assert [each.written for each in again] == [None, None]
+    query.commit(*again)
+    assert query.topic.values() == ["a", "b"]
+
+
+def test_what_was_decided_is_carried_out_by_whoever_comes_next(query: Query) -> None:
+    reports = [query.task(0, "a"), query.task(1, "b")]
+    ledger = query.ledger()
+    ledger.complete = lambda *_, **__: (_ for _ in ()).throw(OSError("gone"))  # type: ignore
+    with pytest.raises(OSError, match="gone"):
+        protocol.commit(ledger, 0, reports, finish_last=False)
+    query.restart()
+    query.commit(query.task(0, "a"), query.task(1, "b"))
+    assert query.topic.values() == ["a", "b"]
+
+
+def test_aborting_after_the_decision_keeps_what_was_decided(query: Query) -> None:
+    report = query.task(0, "a")
+    ledger = query.ledger()
+    ledger.take_over()
+    ledger.decide(protocol.Decision(0, 1, (report.written,)))
+    protocol.abort(query.ledger(), 0, [report])
+    assert query.topic.values() == ["a"]
+
+
+def test_an_abort_leaves_nothing(query: Query) -> None:
+    protocol.abort(query.ledger(), 0, [query.task(0, "never")])
+    query.restart()
+    query.commit(query.task(0, "a"))
+    assert query.topic.values() == ["a"]
+
+
+def test_of_two_drivers_one_decides(query: Query) -> None:
+    first, second = query.task(0, "a"), query.task(0, "a", attempt=1)
+    ledger = query.ledger()
+    ledger.take_over()
+    query.commit(second)
+    with pytest.raises(KafkaException, match="_FENCED"):
+        ledger.decide(protocol.Decision(0, 1, (first.written,)))
+    query.commit(first)
+    assert query.topic.values() == ["a"]
+
+
+def test_what_dead_attempts_left_open_is_swept(query: Query) -> None:
+    query.task(0, "dead")
+    report = query.task(0, "a", attempt=1)
+    query.commit(report)
+    assert len(protocol.sweep(query.ledger(), [report], report.began_s)) == 1
+    assert query.open_ids() == []
+    assert query.topic.values() == ["a"]
+
+
+def test_another_querys_transactions_are_none_of_its_business(query: Query) -> None:
+    other = Query(query.topic)
+    other.job = replace(other.job, prefix=f"{query.job.prefix}-2")
+    left = other.task(0, "other")
+    protocol.sweep(query.ledger(), [replace(left, attempt=1)], left.began_s)
+    other.commit(left)
+    assert query.topic.values() == ["other"]
+
+
+def test_rows_that_timed_out_before_the_decision_fail_the_batch(query: Query) -> None:
+    report = query.task(0, "late")
+    assert report.written is not None
+    query.ledger().fence([report.written.transaction.transactional_id])
+    with pytest.raises(LostRowsError, match=r"kafka\.transaction\.timeout\.ms"):
+        query.commit(report)
+    query.restart()
+    query.commit(query.task(0, "a"))
+    assert query.topic.values() == ["a"]
+
+
+def test_rows_that_timed_out_after_the_decision_are_written_again(query: Query) -> None:
+    reports = [query.task(0, "a"), query.task(1, "b")]
+    ledger = query.ledger()
+    ledger.take_over()
+    written = tuple(each.written for each in reports if each.written)
+    ledger.decide(protocol.Decision(0, 2, written))
+    ledger.fence([written[0].transaction.transactional_id])
+    with pytest.raises(LostRowsError, match="start the query again"):
+        query.commit(*reports)
+    query.restart()
+    again = [query.task(0, "a"), query.task(1, "b")]
+    assert [each.written is None for each in again] == [False, True]
+    query.commit(*again)
+    assert query.topic.values() == ["a", "b"]
+    query.restart()
+    query.commit(query.task(0, "a"), query.task(1, "b"))
+    assert query.topic.values() == ["a", "b"]
+
+
+def test_other_rows_are_not_taken_for_those_that_were_lost(query: Query) -> None:
+    report = query.task(0, "a")
+    ledger = query.ledger()
+    ledger.take_over()
+    ledger.decide(protocol.Decision(0, 1, (report.written,)))
+    ledger.fence([report.written.transaction.transactional_id])
+    query.restart()
+    with pytest.raises(LostRowsError, match="transactionalIdPrefix"):
+        query.commit(query.task(0, "a", "b"))
+    assert query.topic.values() == []
+
+
+def test_a_task_that_fails_aborts_what_it_has_written(query: Query) -> None:
+    def rows() -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"value": ["x"]})
+        raise OSError("the source is gone")
+
+    shape = shape_of(SCHEMA, query.options)
+    with pytest.raises(OSError, match="the source is gone"):
+        write_once(query.job, 0, 0, query.options.conf, shape, rows())
+    with AdminClient({"bootstrap.servers": query.topic.bootstrap_servers}) as admin:
+        open_now = admin.list_transactions(states=[TransactionState.ONGOING]).result(10)
+    assert not any(open_now.all().values())

@@ -1,0 +1,16 @@
+"""The protocol in a simulation: whoever dies, and whenever, each row is there once."""
+
+import pytest
+from tests.spark.sink.simulation import Spark
+
+SEEDS = 4_000
+AT_A_TIME = 500
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, AT_A_TIME))
+def test_each_row_is_committed_once_whoever_dies(first: int) -> None:
+    for seed in range(first, first + AT_A_TIME):
+        spark = Spark(seed)
+        spark.play()
+        assert sorted(spark.broker.log) == spark.expected, f"seed {seed}"
+        assert not spark.broker.open_ids(), f"seed {seed}: readers would wait"

@@ -1,0 +1,82 @@
+"""DataFrames and streams become records: their columns, exactly once or at least once."""
+
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
+from tests.spark.sink.topics import Record, Topic
+
+GUARANTEES = ["exactly-once", "at-least-once"]
+
+
+def save(frame: DataFrame, topic: Topic, **options: str) -> None:
+    frame.write.format("barnabas").options(**(topic.options | options)).mode("append").save()
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_each_row_is_a_record(spark: SparkSession, topic: Topic, guarantee: str) -> None:
+    frame = spark.range(0, 500, 1, 3).selectExpr("cast(id as string) as value")
+    save(frame, topic, deliveryGuarantee=guarantee)
+    assert topic.values() == sorted(map(str, range(500)))
+
+
+def test_columns_are_parts_of_the_record(spark: SparkSession, topic: Topic) -> None:
+    at = datetime(2024, 5, 6, 7, 8, 9, 123000, UTC)
+    rows = [
+        (b"k", b"v", 1, at, [("h", b"1"), ("h", None)]),
+        (None, None, 0, at, None),
+        (b"", b"", 0, at, []),
+    ]
+    schema = (
+        "key binary, value binary, partition int, timestamp timestamp, "
+        "headers array<struct<key: string, value: binary>>"
+    )
+    save(spark.createDataFrame(rows, schema).coalesce(1), topic)
+    at_ms = int(at.timestamp() * 1000)
+    assert sorted(topic.records(), key=lambda it: (-it.partition, it.value is not None)) == [
+        Record(b"k", b"v", 1, at_ms, [("h", b"1"), ("h", None)]),
+        Record(None, None, 0, at_ms, []),
+        Record(b"", b"", 0, at_ms, []),
+    ]
+
+
+def test_rows_name_their_topics(spark: SparkSession, topic: Topic) -> None:
+    other = Topic.create(topic.bootstrap_servers)
+    names = f"if(id % 2 = 0, '{topic.name}', '{other.name}') as topic"
+    frame = spark.range(10).selectExpr("cast(id as string) as value", names)
+    options = {"kafka.bootstrap.servers": topic.bootstrap_servers}
+    frame.write.format("barnabas").options(**options).mode("append").save()
+    assert topic.values() == ["0", "2", "4", "6", "8"]
+    assert other.values() == ["1", "3", "5", "7", "9"]
+
+
+def test_keys_are_spread_as_other_producers_spread_them(spark: SparkSession, topic: Topic) -> None:
+    for _ in range(2):
+        frame = spark.range(50).selectExpr("cast(id as string) as key", "'x' as value")
+        save(frame, topic)
+    places = {(record.key, record.partition) for record in topic.records()}
+    assert len(places) == 50
+    assert Counter(partition for _, partition in places).keys() == {0, 1}
+
+
+def test_a_stream_is_written_batch_by_batch(
+    spark: SparkSession, topic: Topic, tmp_path: Path
+) -> None:
+    for part in range(3):
+        texts = spark.range(part * 10, part * 10 + 10).select(expr("cast(id as string)"))
+        texts.coalesce(1).write.mode("append").text(str(tmp_path / "texts"))
+    stream = spark.readStream.option("maxFilesPerTrigger", 1).text(str(tmp_path / "texts"))
+    for _ in range(2):  # the second time there is nothing left to write
+        query = (
+            stream.writeStream.format("barnabas")
+            .options(**topic.options)
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(60)
+        assert query.exception() is None
+    assert topic.values() == sorted(map(str, range(30)))
