@@ -40,7 +40,7 @@ class Connection:
 
     def reason(self, failure: KafkaException) -> str:
         """In one line, with the addresses that were tried."""
-        servers = ",".join(map(str, self.settings.bootstrap_servers))
+        servers = ",".join(f"{each.host}:{each.port}" for each in self.settings.bootstrap_servers)
         return f"{error_in(failure).str()} (kafka.bootstrap.servers: {servers})"
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
+from barnabas.client.admin.calls import raise_failure
 from barnabas.client.cluster import Backoff, Deadline, TopicInfo
 from barnabas.client.cluster.metadata import NO_LEADER
 from barnabas.client.consumer._cursor import scan
@@ -215,9 +216,12 @@ class _Engine:
                 response: FetchResponse = await self._cluster.ask(
                     self._request(list(wanted)), leader, purpose="fetch"
                 )
+                raise_failure(response.error_code)
             except KafkaException as failure:
-                if not error_in(failure).retriable() or self._patience.passed:
-                    raise
+                key, error = next(iter(wanted)), error_in(failure)
+                if not error.retriable():
+                    raise SourceError(f"{key[0]} [{key[1]}]: {error.str()}") from None
+                self._require_patience(key, error.str())
                 self._cluster.refresh()
                 return
             for key, said in self._answers(response):
@@ -253,8 +257,6 @@ class _Engine:
         )
 
     def _answers(self, response: FetchResponse) -> Iterator[tuple[Partition, PartitionData]]:
-        if response.error_code:
-            raise KafkaException(told_by_broker(response.error_code))
         names = self._cluster.metadata.names
         for topic in response.responses:
             name = topic.topic or names.get(topic.topic_id)  # none: it was created anew since
