@@ -1,0 +1,80 @@
+"""What one library wrote the other reads, and ours take what is theirs."""
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+from tests.registry.messages import Customer, Line, Order
+
+from barnabas.registry.service import SchemaRegistry
+
+FORMATS = ("avro", "json", "protobuf", "nested protobuf", "avro in headers")
+
+
+def serde(side: Any, format_: str, client: Any) -> tuple[Any, Any, Any]:
+    """A serializer, a deserializer, and something to write."""
+    match format_:
+        case "avro":
+            it = {"id": 1, "note": "ü"}
+            return side.AvroSerializer(client, side.ORDER), side.AvroDeserializer(client), it
+        case "avro in headers":
+            it = {"id": 1, "note": "long enough"}
+            conf = {"schema.id.serializer": side.header_schema_id_serializer}
+            writer = side.AvroSerializer(client, side.ORDER, conf=conf)
+            return writer, side.AvroDeserializer(client), it
+        case "json":
+            writer = side.JSONSerializer(side.ORDER_JSON, client)
+            reader = side.JSONDeserializer(None, schema_registry_client=client)
+            return writer, reader, {"id": 1, "note": "ü"}
+        case "protobuf":
+            writer = side.ProtobufSerializer(Order, client)
+            reader = side.ProtobufDeserializer(Order, {}, client)
+            return writer, reader, Order(id=3, customer=Customer(name="a"))
+        case _:
+            writer = side.ProtobufSerializer(Line, client)
+            return writer, side.ProtobufDeserializer(Line, {}, client), Line(item="i")
+
+
+def connect(side: Any, registry: SchemaRegistry) -> Any:
+    return side.SchemaRegistryClient({"url": registry.url, "max.retries": 0})
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("direction", ["ours to theirs", "theirs to ours"])
+def test_what_one_writes_the_other_reads(
+    direction: str, format_: str, ours: ModuleType, theirs: ModuleType, registry: SchemaRegistry
+) -> None:
+    writing, reading = (ours, theirs) if direction == "ours to theirs" else (theirs, ours)
+    topic = f"exchange-{format_}".replace(" ", "-")
+    headers: list[tuple[str, bytes]] = []
+    with connect(writing, registry) as there, connect(reading, registry) as here:
+        serialize, _, it = serde(writing, format_, there)
+        _, deserialize, _ = serde(reading, format_, here)
+        written = serialize(it, writing.value_of(topic, headers))
+        assert deserialize(written, reading.value_of(topic, headers)) == it
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_our_serializers_take_their_client_and_context(
+    format_: str, ours: ModuleType, theirs: ModuleType, registry: SchemaRegistry
+) -> None:
+    context = theirs.value_of(f"mixed-{format_}".replace(" ", "-"), [])
+    with connect(theirs, registry) as client:
+        serialize, deserialize, it = serde(ours, format_, client)
+        assert deserialize(serialize(it, context), context) == it
+
+
+def test_both_register_under_the_same_ids(
+    ours: ModuleType, theirs: ModuleType, registry: SchemaRegistry
+) -> None:
+    written: list[list[bytes]] = []
+    for side in (ours, theirs):
+        with connect(side, registry) as client:
+            serdes = [serde(side, each, client) for each in FORMATS]
+            written.append(
+                [
+                    serialize(it, side.value_of(f"same-{number}", []))
+                    for number, (serialize, _, it) in enumerate(serdes)
+                ]
+            )
+    assert written[0] == written[1]
