@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable
+from contextlib import suppress
 
 import fastavro
 from fastavro.schema import to_parsing_canonical_form
@@ -143,4 +144,6 @@ def test_what_is_compatible_fastavro_reads(pair: tuple[object, object]) -> None:
         encoded = io.BytesIO()
         fastavro.schemaless_writer(encoded, writer, datum)
         encoded.seek(0)
-        fastavro.schemaless_reader(encoded, writer, reader)
+        # Avro reads bytes as a string, whatever they hold.
+        with suppress(UnicodeDecodeError):
+            fastavro.schemaless_reader(encoded, writer, reader)
