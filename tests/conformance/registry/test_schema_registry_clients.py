@@ -11,7 +11,9 @@ import confluent_kafka
 import pytest
 
 import barnabas
+from barnabas.error import ValueSerializationError
 from barnabas.registry.service import SchemaRegistry
+from barnabas.schema_registry import SchemaRegistryError
 from barnabas.schema_registry.avro import AvroDeserializerBuilder, AvroSerializerBuilder
 from barnabas.testing import Broker
 
@@ -101,6 +103,27 @@ def test_the_flow_of_the_books(ours: ModuleType, served: Broker, registry: Schem
     found = int.from_bytes(value[1:5], "big")
     with urlopen(f"{registry.url}/schemas/ids/{found}") as answer:
         assert json.load(answer)["schema"] == schema
+
+
+def test_an_incompatible_schema_fails_a_record_with_the_reason(
+    ours: ModuleType, served: Broker, registry: SchemaRegistry
+) -> None:
+    with ours.SchemaRegistryClient({"url": registry.url}) as client:
+        client.register_schema("changing-value", ours.Schema(ours.ORDER))
+        producer: Any = barnabas.SerializingProducer(
+            {
+                "bootstrap.servers": served.bootstrap_servers,
+                "value.serializer": ours.AvroSerializer(client, ours.ORDER_OF_TEXT),
+            }
+        )
+        with pytest.raises(ValueSerializationError) as refused:
+            producer.produce("changing", value={"id": "one"})
+        producer.close()
+    cause = refused.value.__cause__
+    assert isinstance(cause, SchemaRegistryError)
+    assert (cause.http_status_code, cause.error_code) == (409, 409)
+    assert "TYPE_MISMATCH" in cause.error_message
+    assert "/fields/0/type" in cause.error_message
 
 
 def test_a_registry_that_is_down_fails_a_record_not_a_producer(

@@ -11,9 +11,9 @@ from fastavro.schema import load_schema
 
 from barnabas.registry.client.schemas import Schema
 from barnabas.registry.serdes.aio import AsyncDeserializer, AsyncSerializer
-from barnabas.registry.serdes.deserializer import Reader, RegistryDeserializer
+from barnabas.registry.serdes.deserializer import Reader, RegistryDeserializer, payload_of
 from barnabas.registry.serdes.framing import Frame
-from barnabas.registry.serdes.references import referenced_texts
+from barnabas.registry.serdes.schemas import given_schema, referenced_texts
 from barnabas.registry.serdes.serializer import RegistrySerializer, Writer
 from barnabas.registry.serdes.settings import SerdeConf
 from barnabas.serialization import SerializationContext, SerializationError
@@ -40,7 +40,7 @@ class AvroSerializer(RegistrySerializer):
             raise ValueError("to_dict must be callable: to_dict(object, SerializationContext)")
         super().__init__(schema_registry_client, conf)
         self._to_dict = to_dict
-        self._schema = given_schema(schema_str)
+        self._schema = given_schema(wrapped(schema_str), self.schema_type)
         self._name = None
         if self._schema is not None:
             self._name = record_name(self._parsed(self._schema))
@@ -97,7 +97,8 @@ class AvroDeserializer(RegistryDeserializer):
             raise ValueError("return_record_name must be True or False")
         self._from_dict = from_dict
         self._return_record_name = return_record_name
-        super().__init__(schema_registry_client, given_schema(schema_str), conf)
+        schema = given_schema(wrapped(schema_str), self.schema_type)
+        super().__init__(schema_registry_client, schema, conf)
 
     def _parsed(self, schema: Any) -> Any:
         return parsed_avro(schema, self._registry)
@@ -121,9 +122,8 @@ class AvroDeserializer(RegistryDeserializer):
                 return_record_name=self._return_record_name,
             )
         except Exception as problem:
-            where = "" if ctx is None else f" of {ctx.topic}"
             raise SerializationError(
-                f"the {ctx.field if ctx else 'value'}{where} is not Avro of schema {frame.schema}: "
+                f"{payload_of(ctx)} is not Avro of schema {frame.schema}: "
                 f"{problem or type(problem).__name__}"
             ) from problem
 
@@ -136,15 +136,13 @@ class AsyncAvroDeserializer(AsyncDeserializer):
     kind = AvroDeserializer
 
 
-def given_schema(schema: Any) -> Any:
-    """The schema that a serializer was made with: a text, or a Schema of either library."""
-    if schema is None or hasattr(schema, "schema_str"):
-        return schema
+def wrapped(schema: Any) -> Any:
+    """`"string"` is a schema too; confluent_kafka registers it as an object, under one id with
+    ours."""
     if not isinstance(schema, str):
-        raise TypeError(f"a schema must be a str or a Schema, not {type(schema).__name__}")
+        return schema
     text = schema.strip()
-    # `"string"` is a schema too; it is registered as confluent_kafka would, under the same id.
-    return Schema(text if text.startswith(("{", "[")) else f'{{"type":{text}}}', "AVRO")
+    return text if text.startswith(("{", "[")) else f'{{"type":{text}}}'
 
 
 def parsed_avro(schema: Any, client: Any) -> Any:

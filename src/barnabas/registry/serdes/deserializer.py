@@ -145,3 +145,8 @@ class RegistryDeserializer(Deserializer):
     def _remembered(self, schema: Any) -> Any:
         parsed = self._parses.get(schema)
         return self._parses.put(self._parsed(schema), schema) if parsed is None else parsed
+
+
+def payload_of(ctx: SerializationContext | None) -> str:
+    """What an error calls the bytes: `the value of orders`."""
+    return "the value" if ctx is None else f"the {ctx.field} of {ctx.topic}"

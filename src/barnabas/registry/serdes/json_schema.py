@@ -13,9 +13,9 @@ from referencing.jsonschema import DRAFT7
 
 from barnabas.registry.client.schemas import Schema
 from barnabas.registry.serdes.aio import AsyncDeserializer, AsyncSerializer
-from barnabas.registry.serdes.deserializer import Reader, RegistryDeserializer
+from barnabas.registry.serdes.deserializer import Reader, RegistryDeserializer, payload_of
 from barnabas.registry.serdes.framing import Frame
-from barnabas.registry.serdes.references import referenced_texts
+from barnabas.registry.serdes.schemas import given_schema, referenced_texts
 from barnabas.registry.serdes.serializer import RegistrySerializer, Writer
 from barnabas.registry.serdes.settings import SerdeConf
 from barnabas.serialization import SerializationContext, SerializationError
@@ -43,7 +43,7 @@ class JSONSerializer(RegistrySerializer):
         super().__init__(schema_registry_client, conf)
         self._to_dict = to_dict
         self._json_encode = json_encode or _compact
-        self._schema = given_schema(schema_str)
+        self._schema = given_schema(schema_str, self.schema_type)
         self._title = None
         if self._schema is not None:
             self._title = title(self._parsed(self._schema))
@@ -87,7 +87,7 @@ class JSONDeserializer(RegistryDeserializer):
         *,
         json_decode: Callable[[bytes], Any] | None = None,
     ) -> None:
-        schema = given_schema(schema_str)
+        schema = given_schema(schema_str, self.schema_type)
         if schema_registry_client is None and (schema is None or schema.references):
             raise ValueError(
                 "schema_registry_client is missing: without a schema, or with one that refers to "
@@ -112,8 +112,7 @@ class JSONDeserializer(RegistryDeserializer):
         try:
             value = self._json_decode(frame.payload)
         except ValueError as problem:
-            where = "" if ctx is None else f" of {ctx.topic}"
-            raise SerializationError(f"the value{where} is not JSON: {problem}") from problem
+            raise SerializationError(f"{payload_of(ctx)} is not JSON: {problem}") from problem
         if self._validate:
             refuse_invalid(value, reader.wanted or reader.written)
         return value if self._from_dict is None else self._from_dict(value, ctx)  # type: ignore[arg-type]
@@ -125,15 +124,6 @@ class AsyncJSONSerializer(AsyncSerializer):
 
 class AsyncJSONDeserializer(AsyncDeserializer):
     kind = JSONDeserializer
-
-
-def given_schema(schema: Any) -> Any:
-    """The schema that a serializer was made with: a text, or a Schema of either library."""
-    if schema is None or hasattr(schema, "schema_str"):
-        return schema
-    if not isinstance(schema, str):
-        raise TypeError(f"a schema must be a str or a Schema, not {type(schema).__name__}")
-    return Schema(schema, "JSON")
 
 
 def validator(schema: Any, client: Any) -> Any:

@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError, Message  # type: ignore[import-
 
 from barnabas.registry.client.schemas import Schema, SchemaReference
 from barnabas.registry.serdes.aio import AsyncDeserializer, AsyncSerializer
-from barnabas.registry.serdes.deserializer import Reader, RegistryDeserializer
+from barnabas.registry.serdes.deserializer import Reader, RegistryDeserializer, payload_of
 from barnabas.registry.serdes.framing import Frame
 from barnabas.registry.serdes.serializer import RegistrySerializer, Writer
 from barnabas.registry.serdes.settings import SerdeConf
@@ -121,9 +121,8 @@ class ProtobufDeserializer(RegistryDeserializer):
         try:
             message.ParseFromString(frame.payload)
         except DecodeError as problem:
-            where = "" if ctx is None else f" of {ctx.topic}"
             raise SerializationError(
-                f"the value{where} is not a {self._kind.DESCRIPTOR.full_name}: {problem}"
+                f"{payload_of(ctx)} is not a {self._kind.DESCRIPTOR.full_name}: {problem}"
             ) from problem
         return message
 
