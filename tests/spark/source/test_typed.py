@@ -1,0 +1,92 @@
+"""Keys and values with a format: their columns, and what cannot be decoded."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from barnabas import Producer
+from barnabas.registry.service import SchemaRegistry
+from barnabas.schema_registry import Schema, SchemaRegistryClient
+from barnabas.schema_registry.avro import AvroSerializer
+from barnabas.serialization import MessageField, SerializationContext
+from barnabas.spark import source
+from barnabas.spark.naming import OptionError
+from barnabas.spark.source.connection import SourceError
+from barnabas.testing import Broker
+
+ORDER = json.dumps(
+    {
+        "type": "record",
+        "name": "Order",
+        "fields": [{"name": "id", "type": "long"}, {"name": "item", "type": "string"}],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def registry(broker: Broker) -> Iterator[str]:
+    """Where one answers."""
+    with SchemaRegistry(broker.bootstrap_servers) as running:
+        yield running.url
+
+
+@pytest.fixture
+def orders(broker: Broker, registry: str, topic_of) -> str:
+    """A topic with an order, something else, and another order."""
+    topic = topic_of(partitions=1).name
+    client = SchemaRegistryClient({"url": registry})
+    client.register_schema(f"{topic}-value", Schema(ORDER, "AVRO"))
+    serialize = AvroSerializer(client, ORDER)
+    context = SerializationContext(topic, MessageField.VALUE)
+    with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
+        producer.produce(topic, serialize({"id": 1, "item": "ink"}, context), "a")
+        producer.produce(topic, b"no order", "b")
+        producer.produce(topic, serialize({"id": 2, "item": "pen"}, context), "c")
+    return topic
+
+
+def typed(registry: str, **more: str) -> dict[str, str]:
+    return {"valueFormat": "avro", "keyFormat": "string", "schema.registry.url": registry} | more
+
+
+def test_the_registrys_schema_gives_the_columns(orders: str, registry: str, reads) -> None:
+    options = typed(registry, mode="dropMalformed")
+    schema = source.schema(reads.options(orders, options))
+    assert schema["value"].dataType.simpleString() == "struct<id:bigint,item:string>"
+    assert schema["key"].dataType.simpleString() == "string"
+    rows = reads.batch(orders, **options)
+    assert rows.schema == to_arrow_schema(schema, timezone="UTC")
+    assert rows.column("key").to_pylist() == ["a", "c"]
+    assert rows.column("value").to_pylist() == [
+        {"id": 1, "item": "ink"},
+        {"id": 2, "item": "pen"},
+    ]
+
+
+def test_what_cannot_be_decoded_ends_the_read(orders: str, registry: str, reads) -> None:
+    with pytest.raises(SourceError, match=rf"{orders} \[0\] offset 1 cannot be decoded: value: "):
+        reads.batch(orders, **typed(registry))
+
+
+def test_what_cannot_be_decoded_has_a_column_if_asked_for(
+    orders: str, registry: str, reads
+) -> None:
+    options = typed(registry, mode="PERMISSIVE", columnNameOfCorruptRecord="broken")
+    rows = reads.batch(orders, **options)
+    schema = source.schema(reads.options(orders, options))
+    assert rows.schema == to_arrow_schema(schema, timezone="UTC")
+    first, second, third = rows.to_pylist()
+    assert (first["broken"], third["broken"], second["value"]) == (None, None, None)
+    assert (second["broken"]["key"], second["broken"]["value"]) == (b"b", b"no order")
+    assert second["broken"]["reason"].startswith("value: ")
+
+
+def test_a_format_needs_a_schema(reads) -> None:
+    with pytest.raises(OptionError, match=r"schema\.registry\.url"):
+        reads.batch("t", valueFormat="avro")
+    with pytest.raises(OptionError, match="needs a valueSubject"):
+        reads.batch("t,u", **typed("http://127.0.0.1:1"))
+    with pytest.raises(OptionError, match="must be one of avro"):
+        reads.batch("t", valueFormat="xml")
