@@ -4,7 +4,6 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
-from barnabas.registry.client.cache import SubjectCache
 from barnabas.serialization import MessageField, SerializationContext, SerializationError
 
 KAFKA_CLUSTER_ID = "subject.name.strategy.kafka.cluster.id"
@@ -68,7 +67,9 @@ class AssociatedNameStrategy:
     """
 
     def __init__(self, cache_capacity: int = 1000) -> None:
-        self._names: SubjectCache[str] = SubjectCache(cache_capacity)
+        self._capacity = cache_capacity
+        # A plain dict: it is looked into for every record.
+        self._names: dict[tuple[str, str, str | None], str] = {}
         self._cluster_id: Callable[[], Any] | None = None
 
     def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
@@ -86,12 +87,15 @@ class AssociatedNameStrategy:
     ) -> str | None:
         if ctx is None:
             raise ValueError("the subject is named after the topic: give a SerializationContext")
-        known = self._names.get(ctx.topic, ctx.field, record_name)
+        key = ctx.topic, ctx.field, record_name
+        known = self._names.get(key)
         if known is not None:
             return known
         name = self._find(ctx, record_name, schema_registry_client, conf or {})
         if name is not None:
-            self._names.put(name, ctx.topic, ctx.field, record_name)
+            if len(self._names) >= self._capacity:
+                self._names.clear()
+            self._names[key] = name
         return name
 
     def _find(
