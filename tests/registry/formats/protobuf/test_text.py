@@ -154,6 +154,36 @@ def forget_implied_names(message: descriptor_pb2.DescriptorProto) -> None:
         forget_implied_names(nested)
 
 
+def test_messages_keep_their_places_among_the_entries_of_maps() -> None:
+    text = """
+        syntax = "proto3";
+        message A {
+          message First {}
+          map<string, First> one = 1;
+          string plain = 4;
+          message Second { map<int32, int32> inner = 1; }
+          map<string, Second> two = 2;
+          message Third {}
+          int32 last = 3;
+        }
+    """
+    names = ["First", "OneEntry", "Second", "TwoEntry", "Third"]
+    schema = parse(text, {})
+    for same in (schema, parse(schema.text, {}), parse(schema.serialized, {})):
+        assert [one.name for one in same.message_at([0]).nested_types] == names
+    assert parse(schema.text, {}).text == schema.text
+
+
+def test_groups_of_extensions_are_printed_once() -> None:
+    text = """
+        syntax = "proto2";
+        message A { extensions 1 to 9; extend A { optional group In = 1 {} } }
+        extend A { optional group Out = 2 {} }
+    """
+    schema = parse(text, {})
+    assert parse(schema.text, {}).text == schema.text
+
+
 def test_comments_and_layout_and_short_names_are_one_schema() -> None:
     short = 'syntax="proto3";package p;message A{/* of it */B b=1;}message B{}// end'
     full = 'syntax = "proto3";\npackage p;\n\nmessage A {\n  .p.B b = 1;\n}\nmessage B {}\n'

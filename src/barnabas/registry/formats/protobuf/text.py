@@ -59,7 +59,9 @@ class _Printer:
             yield f"package {file.package};"
         yield from _section(_imports(file))
         yield from _section(self._options.statements(file.options))
-        types = [line for message in file.message_type for line in self._message(message)]
+        groups = _group_names(file.extension, file.message_type)
+        own = [message for message in file.message_type if message.name not in groups]
+        types = [line for message in own for line in self._message(message)]
         types += [line for enum in file.enum_type for line in self._enum(enum)]
         yield from _section(types)
         yield from _section(self._extends(file.extension, file.message_type))
@@ -70,16 +72,12 @@ class _Printer:
 
     def _members(self, message: DescriptorProto) -> list[Iterable[str]]:
         """The body of a message, by kind."""
-        entries = {nested.name: nested for nested in message.nested_type if _is_entry(nested)}
-        groups = _group_names(message.field, message.nested_type)
+        groups = _group_names([*message.field, *message.extension], message.nested_type)
         plain = [field for field in message.field if not _in_oneof(field)]
         made_up = {field.oneof_index for field in message.field if field.proto3_optional}
-        shown = [
-            line
-            for field in plain
-            if field.type != FieldDescriptorProto.TYPE_GROUP
-            for line in self._field(field, entries)
-        ]
+        own = [one for one in message.nested_type if one.name not in groups]
+        late = own[_after_last_entry(own) :]
+        shown = self._fields(plain, own[: len(own) - len(late)])
         grouped = [
             line
             for field in plain
@@ -92,23 +90,39 @@ class _Printer:
             if index not in made_up
             for line in self._oneof(oneof, index, message)
         ]
-        nested = [
-            line
-            for inner in message.nested_type
-            if inner.name not in entries and inner.name not in groups
-            for line in self._message(inner)
-        ]
+        nested = [line for inner in late for line in self._message(inner)]
         nested += [line for enum in message.enum_type for line in self._enum(enum)]
         return [
             _reserved(message.reserved_range, message.reserved_name, FIELD_END, self._editions),
             self._options.statements(message.options),
-            shown,
+            *shown,
             oneofs,
             grouped,
             self._extension_ranges(message),
             self._extends(message.extension, message.nested_type),
             nested,
         ]
+
+    def _fields(
+        self, fields: Iterable[FieldDescriptorProto], early: Iterable[DescriptorProto]
+    ) -> list[list[str]]:
+        """Fields, and the messages that are to stand between those that are maps.
+
+        The entries of a map are a message, too, and payloads name messages by their places.
+        """
+        left = [field for field in fields if field.type != FieldDescriptorProto.TYPE_GROUP]
+        early = list(early)
+        entries = {one.name: one for one in early if _is_entry(one)}
+        sections: list[list[str]] = [[]]
+        for message in early:
+            if not _is_entry(message):
+                sections += [list(self._message(message)), []]
+                continue
+            ends = [i for i, field in enumerate(left) if _local_type(field) == message.name]
+            for _ in range(ends[0] + 1 if ends else 0):
+                sections[-1] += self._field(left.pop(0), entries)
+        sections[-1] += [line for field in left for line in self._field(field, entries)]
+        return sections
 
     def _oneof(
         self, oneof: OneofDescriptorProto, index: int, message: DescriptorProto
@@ -134,7 +148,7 @@ class _Printer:
         label: str | None = None,
     ) -> Iterator[str]:
         kind = _type(field)
-        entry = entries.get(field.type_name.rpartition(".")[2])
+        entry = entries.get(_local_type(field))
         if entry is not None and _repeated(field):
             key, value = entry.field
             kind, label = f"map<{_type(key)}, {_type(value)}>", ""
@@ -154,7 +168,7 @@ class _Printer:
     def _group(
         self, field: FieldDescriptorProto, nested: Sequence[DescriptorProto]
     ) -> Iterator[str]:
-        name = field.type_name.rpartition(".")[2]
+        name = _local_type(field)
         body = next(message for message in nested if message.name == name)
         label = "" if _in_oneof(field) else self._label(field)
         options = self._options.of_field(field)
@@ -239,6 +253,14 @@ def _type(field: FieldDescriptorProto) -> str:
     return str(field.type_name) or _SCALARS[field.type]
 
 
+def _local_type(field: FieldDescriptorProto) -> str:
+    return str(field.type_name).rpartition(".")[2]
+
+
+def _after_last_entry(messages: Sequence[DescriptorProto]) -> int:
+    return max((i + 1 for i, one in enumerate(messages) if _is_entry(one)), default=0)
+
+
 def _repeated(field: FieldDescriptorProto) -> bool:
     return bool(field.label == FieldDescriptorProto.LABEL_REPEATED)
 
@@ -254,11 +276,7 @@ def _is_entry(message: DescriptorProto) -> bool:
 def _group_names(
     fields: Iterable[FieldDescriptorProto], nested: Iterable[DescriptorProto]
 ) -> set[str]:
-    used = {
-        field.type_name.rpartition(".")[2]
-        for field in fields
-        if field.type == FieldDescriptorProto.TYPE_GROUP
-    }
+    used = {_local_type(field) for field in fields if field.type == FieldDescriptorProto.TYPE_GROUP}
     return {message.name for message in nested if message.name in used}
 
 
