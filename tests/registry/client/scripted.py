@@ -1,6 +1,7 @@
 """A registry that answers what a test tells it to, and remembers what it was asked."""
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,7 +35,7 @@ class ScriptedRegistry:
 
 
 @contextmanager
-def scripted_registry() -> Iterator[ScriptedRegistry]:
+def scripted_registry(tls: ssl.SSLContext | None = None) -> Iterator[ScriptedRegistry]:
     script = ScriptedRegistry()
 
     class Handler(BaseHTTPRequestHandler):
@@ -68,9 +69,11 @@ def scripted_registry() -> Iterator[ScriptedRegistry]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    script.url = f"http://127.0.0.1:{server.server_port}"
+    script.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_port}"
     try:
         yield script
     finally:

@@ -7,6 +7,7 @@ import ssl
 from typing import Any
 
 import pytest
+from tests.client.cluster.harness import CA, CERTIFICATES, OURS
 from tests.registry.client.scripted import ScriptedRegistry, scripted_registry
 
 from barnabas.registry.client.retries import Backoff
@@ -172,15 +173,21 @@ def test_a_wrong_setting_is_named(conf: dict[str, Any], told: str) -> None:
     assert told in str(wrong.value)
 
 
-def test_the_certificate_of_a_registry_is_checked_unless_told_otherwise() -> None:
-    from barnabas.registry.client.settings import ClientSettings
-
-    checked = ClientSettings.read({"url": "https://x"}).tls
-    trusting = ClientSettings.read({"url": "https://x", "ssl.ca.location": False}).tls
-    assert checked is not None
-    assert trusting is not None
-    assert checked.verify_mode is ssl.CERT_REQUIRED
-    assert trusting.verify_mode is ssl.CERT_NONE
+def test_a_registry_and_its_client_check_each_others_certificates() -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATES / "server.pem")
+    context.load_verify_locations(CA)
+    context.verify_mode = ssl.CERT_REQUIRED
+    ours = {"ssl_certificate_location": str(OURS)}
+    with scripted_registry(context) as script:
+        script.will_answer(FINE)
+        trusted = client_of(script.url, ssl_ca_location=str(CA), **ours)
+        assert trusted.get_subjects() == ["s"]
+        assert client_of(script.url, ssl_ca_location=False, **ours).get_subjects() == ["s"]
+        with pytest.raises(RegistryUnreachableError, match="CERTIFICATE_VERIFY_FAILED"):
+            client_of(script.url, max_retries=0, **ours).get_subjects()
+        with pytest.raises(RegistryUnreachableError):
+            client_of(script.url, max_retries=0, ssl_ca_location=str(CA)).get_subjects()
 
 
 def test_waits_grow_to_a_bound() -> None:
