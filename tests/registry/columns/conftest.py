@@ -10,8 +10,9 @@ import pytest
 
 from barnabas.registry.columns import _framing
 from barnabas.registry.columns.avro import _decode, _encode
+from barnabas.registry.columns.json_text import _text
 
-LOOPS = [_framing, _decode, _encode]
+LOOPS = [_framing, _decode, _encode, _text]
 
 
 def from_source(module: ModuleType) -> ModuleType:

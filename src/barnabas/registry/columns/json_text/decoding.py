@@ -1,0 +1,197 @@
+"""Decoders of JSON: whole columns by Arrow's reader, and one by one what that refuses."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from barnabas.registry.columns import Decoded
+from barnabas.registry.columns.framing import HEADER_BYTES, bytes_view
+from barnabas.registry.columns.json_text import _text
+from barnabas.registry.columns.json_text.kinds import Kind, List, Map, Object, Scalar, arrow_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+_FEW = 16
+"""So many documents are read one by one when Arrow refuses some of them."""
+_INT64_END = 1 << 63
+
+
+class DocumentDecoder:
+    """Reads each document on its own."""
+
+    def __init__(self, kind: Kind, *, framed: bool) -> None:
+        self._kind = kind
+        self._header_bytes = HEADER_BYTES if framed else 0
+        self.arrow_type = arrow_type(kind)
+
+    def decode(self, payloads: pa.BinaryArray) -> Decoded:
+        import pyarrow as pa
+
+        values: list[Any] = []
+        reasons: list[str | None] = []
+        for payload in payloads.to_pylist():
+            reason = value = None
+            if payload is not None:
+                try:
+                    value = _fitted(self._kind, json.loads(payload[self._header_bytes :]), "")
+                except _UnfitError as error:
+                    reason = f"The document does not fit its schema: {error}."
+                except (ValueError, RecursionError) as error:
+                    reason = f"The payload is not JSON: {error}."
+            values.append(value)
+            reasons.append(reason)
+        return Decoded(
+            pa.array(values, self.arrow_type),
+            pa.array(reasons, pa.string()) if any(reasons) else None,
+        )
+
+
+class ObjectDecoder:
+    """Has Arrow read all at once; halves what it refuses, until few are left to be read alone."""
+
+    def __init__(self, kind: Kind, *, framed: bool) -> None:
+        self._header_bytes = HEADER_BYTES if framed else 0
+        self._alone = DocumentDecoder(kind, framed=framed)
+        self.arrow_type = self._alone.arrow_type
+
+    def decode(self, payloads: pa.BinaryArray) -> Decoded:
+        import pyarrow as pa
+
+        parts = self._parts(payloads)
+        if len(parts) == 1:
+            return parts[0]
+        reasons = None
+        if any(part.reasons is not None for part in parts):
+            reasons = pa.concat_arrays(
+                [
+                    pa.nulls(len(part.values), pa.string())
+                    if part.reasons is None
+                    else part.reasons
+                    for part in parts
+                ]
+            )
+        return Decoded(pa.concat_arrays([part.values for part in parts]), reasons)
+
+    def _parts(self, payloads: pa.BinaryArray) -> list[Decoded]:
+        import pyarrow as pa
+
+        try:
+            return [Decoded(self._read(payloads), None)]
+        except (pa.ArrowInvalid, _NotObjectsError):
+            if len(payloads) <= _FEW:
+                return [self._alone.decode(payloads)]
+        middle = len(payloads) // 2
+        return [*self._parts(payloads[:middle]), *self._parts(payloads[middle:])]
+
+    def _read(self, payloads: pa.BinaryArray) -> pa.Array:
+        import pyarrow as pa
+        import pyarrow.json as arrow_json  # type: ignore[import-untyped]
+
+        count = len(payloads)
+        if payloads.null_count == count:
+            return pa.nulls(count, self.arrow_type)
+        validity, offsets, content = payloads.buffers()
+        lines = _text.join_objects(
+            bytes_view(offsets, "i"),
+            bytes_view(validity if payloads.null_count else None, "B"),
+            bytes_view(content, "B"),
+            payloads.offset,
+            count,
+            self._header_bytes,
+        )
+        if lines is None:
+            raise _NotObjectsError
+        text = pa.py_buffer(lines)
+        _check_utf8(text)
+        table = arrow_json.read_json(
+            pa.BufferReader(text),
+            arrow_json.ReadOptions(use_threads=False, block_size=text.size + 1),
+            arrow_json.ParseOptions(
+                explicit_schema=pa.schema(list(self.arrow_type)),
+                newlines_in_values=True,
+                unexpected_field_behavior="ignore",
+            ),
+        )
+        if table.num_rows != count:
+            raise _NotObjectsError
+        columns = [_whole(table.column(field.name), field.type) for field in self.arrow_type]
+        mask = payloads.is_null() if payloads.null_count else None
+        return pa.StructArray.from_arrays(columns, fields=list(self.arrow_type), mask=mask)
+
+
+class _NotObjectsError(Exception):
+    """Not every payload is one object, so rows could not be told apart."""
+
+
+class _UnfitError(Exception):
+    """Says which field has what in place of what."""
+
+
+def _check_utf8(text: pa.Buffer) -> None:
+    """ArrowInvalid where it is not: Arrow's JSON reader does not look."""
+    import pyarrow as pa
+
+    ends = pa.py_buffer(memoryview(bytearray(8)).cast("B"))
+    bytes_view(ends, "i")[1] = text.size
+    pa.Array.from_buffers(pa.string(), 1, [None, ends, text]).validate(full=True)
+
+
+def _whole(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    whole = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    return whole if whole.type == kind else whole.cast(kind)
+
+
+def _fitted(kind: Kind, value: Any, path: str) -> Any:
+    """The value as Arrow takes it."""
+    if value is None:
+        return None
+    match kind, value:
+        case Scalar("json"), _:
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        case Scalar("string"), str():
+            return _readable(value, path)
+        case Scalar("boolean"), bool():
+            return value
+        case Scalar("integer" | "number"), bool():
+            pass
+        case Scalar("integer"), int() if -_INT64_END <= value < _INT64_END:
+            return value
+        case Scalar("integer"), float() if value.is_integer() and abs(value) < _INT64_END:
+            return int(value)
+        case Scalar("number"), int() | float():
+            return _double(value, path)
+        case Object(fields), dict():
+            return {
+                name: _fitted(inner, value.get(name), _at(path, name)) for name, inner in fields
+            }
+        case List(items), list():
+            return [_fitted(items, item, f"{path}[{index}]") for index, item in enumerate(value)]
+        case Map(values), dict():
+            return [
+                (_readable(key, path), _fitted(values, item, _at(path, key)))
+                for key, item in value.items()
+            ]
+    where = f"field {path!r} is" if path else "it is"
+    wanted = kind.name if isinstance(kind, Scalar) else type(kind).__name__.lower()
+    raise _UnfitError(f"{where} {json.dumps(value)[:40]}, not {wanted}")
+
+
+def _readable(text: str, path: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise _UnfitError(f"field {path!r} has half of a surrogate pair") from None
+    return text
+
+
+def _double(value: float, path: str) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise _UnfitError(f"field {path!r} has a number beyond doubles") from None
+
+
+def _at(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
