@@ -1,6 +1,7 @@
 """Reading schemas: .proto text or a descriptor in base64, with what they import."""
 
 import base64
+from typing import Any
 
 import pytest
 from google.protobuf import timestamp_pb2
@@ -17,6 +18,7 @@ import "shop/money.proto";
 message Order { Money total = 1; message Line { string sku = 1; message Part {} } }
 message Other {}
 """
+ENTRY = {"map_entry": True}
 MONEY = 'syntax = "proto3"; package shop; message Money { int64 units = 1; }'
 
 
@@ -121,6 +123,30 @@ def test_references_that_import_each_other_are_an_error() -> None:
     serialized = base64.b64encode(looped.SerializeToString()).decode()
     with pytest.raises(SchemaError, match="imports itself"):
         parse_protobuf('syntax = "proto3"; import "a.proto";', {"a.proto": serialized})
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"message_type": [{"name": "A", "field": [{"name": "x", "number": 1, "type": 11}]}]},
+        {"message_type": [{"name": "A", "nested_type": [{"name": "E", "options": ENTRY}]}]},
+        {"message_type": [{"name": "A B {} message C"}]},
+        {"message_type": [{"name": "A"}, {"name": "A"}]},
+        {"public_dependency": [4]},
+        {"dependency": ["../secret.proto"]},
+        {"dependency": ['a"; message B {}']},
+    ],
+)
+def test_a_descriptor_that_is_none_is_an_error(broken: dict[str, Any]) -> None:
+    descriptor = FileDescriptorProto(name="a.proto", syntax="proto3", **broken)
+    with pytest.raises(SchemaError):
+        parse_protobuf(base64.b64encode(descriptor.SerializeToString()).decode(), {})
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_nothing_is_no_schema(text: str) -> None:
+    with pytest.raises(SchemaError, match="empty"):
+        parse_protobuf(text, {})
 
 
 def test_a_compiled_class_gives_its_schema() -> None:

@@ -7,7 +7,7 @@ full name: texts that differ in comments, layout or how they name a type are one
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,13 +20,17 @@ from barnabas.registry.formats import Incompatibility, ParsedSchema, SchemaError
 from barnabas.registry.formats.protobuf.compiler import MAIN, compile_files
 from barnabas.registry.formats.protobuf.differences import incompatibilities
 from barnabas.registry.formats.protobuf.normal import normalize
+from barnabas.registry.formats.protobuf.options import quoted
 from barnabas.registry.formats.protobuf.text import print_file
 
 
 def parse(text: str, references: Mapping[str, str]) -> "ProtobufSchema":
     """Read a schema; `references` has the texts of what it imports, and of what those import."""
-    pool = _Texts(references)
-    return ProtobufSchema(tuple(compile_files(pool.as_text(text), pool.all())))
+    if not text.strip():
+        raise SchemaError("The schema is empty.")
+    texts = _Texts(references)
+    files = compile_files(texts.as_text(text), texts.all())
+    return ProtobufSchema(tuple(files), _linked(files))
 
 
 def is_serialized(text: str) -> bool:
@@ -38,6 +42,8 @@ def is_serialized(text: str) -> bool:
 class ProtobufSchema:
     files: tuple[FileDescriptorProto, ...]
     """Each after those it imports; the last is the schema's own."""
+    pool: DescriptorPool
+    """All its files, linked."""
 
     @property
     def own(self) -> FileDescriptorProto:
@@ -63,14 +69,6 @@ class ProtobufSchema:
     def serialized(self) -> str:
         """What `format=serialized` asks for: the FileDescriptorProto in base64."""
         return base64.standard_b64encode(self.own.SerializeToString()).decode()
-
-    @cached_property
-    def pool(self) -> DescriptorPool:
-        """All its files, linked."""
-        pool = DescriptorPool()
-        for file in self.files:
-            pool.Add(file)
-        return pool
 
     @property
     def descriptor(self) -> FileDescriptor:
@@ -132,7 +130,10 @@ class _Texts:
         for name in file.dependency:
             if name in self._references:
                 self._reference(name)
-        return print_file(file, self._linked(file))
+        imports = "".join(f"import {quoted(name)};\n" for name in file.dependency)
+        *imported, _ = compile_files(f'syntax = "proto3";\n{imports}', self._printed)
+        file.name = MAIN
+        return print_file(file, _linked([*imported, file]))
 
     def _reference(self, name: str) -> str:
         if name not in self._printed:
@@ -142,13 +143,15 @@ class _Texts:
             self._printed[name] = self.as_text(self._references[name])
         return self._printed[name]
 
-    def _linked(self, file: FileDescriptorProto) -> DescriptorPool:
-        """What the file imports: custom options are printed by the names those give them."""
-        imports = "".join(f'import "{name}";\n' for name in file.dependency)
-        pool = DescriptorPool()
-        for imported in compile_files(f'syntax = "proto3";\n{imports}', self._printed):
-            pool.Add(imported)
-        return pool
+
+def _linked(files: Iterable[FileDescriptorProto]) -> DescriptorPool:
+    pool = DescriptorPool()
+    for file in files:
+        try:
+            pool.Add(file)
+        except TypeError as raised:
+            raise SchemaError(f"The descriptor is not well formed: {raised}") from None
+    return pool
 
 
 def _descriptor(text: str) -> FileDescriptorProto | None:
