@@ -44,7 +44,7 @@ def test_a_schema_has_one_id_under_all_its_subjects() -> None:
     state = state_of(version("a", 1, 1), version("b", 1, 1), version("b", 2, 2, LONG))
     known = state.same("c", INT)
     assert known is not None
-    assert list(known.places) == [SchemaKey("a", 1), SchemaKey("b", 1)]
+    assert known.places == {"a": {1}, "b": {1}}
     assert state.contexts["."].max_id == 2
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from barnabas.registry import errors
 from barnabas.registry.config import DEFAULT_LEVEL, CompatibilityLevel, Config
 from barnabas.registry.documents import Definition
-from barnabas.registry.formats import Incompatibility, ParsedSchema
+from barnabas.registry.formats import Incompatibility, ParsedSchema, SchemaError
 from barnabas.registry.records import SchemaValue
 from barnabas.registry.schemas import parsed_version
 from barnabas.registry.state import State
@@ -39,10 +40,13 @@ def reasons_against(
 
 def _between(level: CompatibilityLevel, new: ParsedSchema, old: ParsedSchema) -> list[str]:
     reasons = []
-    if level.new_reads_old:
-        reasons += [_told(each, "new", "old") for each in new.cannot_read(old)]
-    if level.old_reads_new:
-        reasons += [_told(each, "old", "new") for each in old.cannot_read(new)]
+    try:
+        if level.new_reads_old:
+            reasons += [_told(each, "new", "old") for each in new.cannot_read(old)]
+        if level.old_reads_new:
+            reasons += [_told(each, "old", "new") for each in old.cannot_read(new)]
+    except SchemaError as error:
+        raise errors.invalid_schema(f"Invalid schema, details: {error}") from error
     return reasons
 
 

@@ -90,7 +90,8 @@ class Instance:
             try:
                 if not self._log.is_taken_over:
                     await self._log.take_over()
-                decision = decide(request, self.state)
+                # Comparing large schemas takes its time, and others want theirs.
+                decision = await asyncio.to_thread(decide, request, self.state)
                 if decision.records:
                     await self._log.append(decision.records)
                 return decision.answer
@@ -109,7 +110,8 @@ class Instance:
             self._is_writer = outcome.member_id == member_id
             self._elected.set()
         if was_writer and not self._is_writer:
-            _log.info("this instance writes %s no more", self.settings.topic)
+            instead = "nobody is known to" if self._writer is None else f"{self._writer.url} does"
+            _log.info("this instance writes %s no more: %s", self.settings.topic, instead)
             await self._log.step_down()
         elif self._is_writer and not was_writer:
             _log.info("this instance writes %s", self.settings.topic)

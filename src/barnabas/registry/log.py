@@ -104,7 +104,6 @@ class SchemaLog:
                     self._settings.topic, value=value, key=key, partition=_PARTITION
                 )
             )
-        await producer.flush(self._timeout_s)
         messages = await asyncio.gather(*deliveries)
         await producer.commit_transaction(self._timeout_s)
         await self.applied(max(_offset(message) for message in messages))

@@ -78,7 +78,7 @@ class Membership:
                 await self._beat_until_unsettled()
             except KafkaException as failure:
                 _log.warning("group %s: %s", self._group_id, error_in(failure).str())
-                await self._elected(None, self._member_id)
+                await self._forget()
                 await asyncio.sleep(_PAUSE_S)
 
     async def leave(self) -> None:
@@ -168,8 +168,13 @@ class Membership:
             await asyncio.wait_for(self._doubt.wait(), within_s)
         except TimeoutError:
             return False
-        await self._elected(None, self._member_id)
+        await self._forget()
         return True
+
+    async def _forget(self) -> None:
+        """It is not known any more who writes, and this instance does not claim to."""
+        self._identity = replace(self._identity, writes=False)
+        await self._elected(None, self._member_id)
 
     async def _is_fine(self, code: int) -> bool:
         if not code:
@@ -177,8 +182,7 @@ class Membership:
         if code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
             if code == ErrorCode.UNKNOWN_MEMBER_ID:
                 self._member_id = ""
-            self._identity = replace(self._identity, writes=False)
-            await self._elected(None, self._member_id)
+            await self._forget()
         elif code != ErrorCode.REBALANCE_IN_PROGRESS:
             raise KafkaException(KafkaError(code))
         return False

@@ -81,7 +81,7 @@ async def serving(settings: RegistrySettings) -> AsyncIterator[str]:
 
     from barnabas.registry.api import application
 
-    listener = socket.create_server((settings.host, settings.port), reuse_port=False)
+    listener = _listener(settings.host, settings.port)
     port = listener.getsockname()[1]
     identity = Identity(settings.reachable_host, port, settings.leader_eligibility)
     instance = Instance(settings, identity)
@@ -91,6 +91,7 @@ async def serving(settings: RegistrySettings) -> AsyncIterator[str]:
         log_config=None,
         log_level="warning",
         lifespan="off",
+        timeout_keep_alive=75,
         timeout_graceful_shutdown=5,
     )
     server = _server_class()(config)
@@ -105,6 +106,14 @@ async def serving(settings: RegistrySettings) -> AsyncIterator[str]:
     finally:
         listener.close()
         await instance.stop()
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.create_server((host, port), family=family)
+    # An answer leaves in two parts, and the second must not wait for the first to be confirmed.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def _server_class() -> type[Any]:

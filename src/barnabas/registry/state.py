@@ -2,12 +2,14 @@
 
 `apply` takes records in the order of the log and never fails: of a schema whose id has another
 schema already, the first one stays. Everything that is looked up is found by a key, and costs
-nothing to speak of with many subjects.
+nothing to speak of with many subjects. Decisions may be made in a thread while records are
+applied: what is gone through is copied first.
 """
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeVar
 
 from barnabas.registry.config import DEFAULT_LEVEL, Config
@@ -38,7 +40,7 @@ class Registered:
 
     id: int
     definition: Definition
-    places: dict[SchemaKey, None] = field(default_factory=dict)  # in the order of registration
+    places: dict[str, set[int]] = field(default_factory=dict)  # versions by subject
 
 
 @dataclass(slots=True)
@@ -65,9 +67,9 @@ class State:
 
     # Versions
 
-    def names(self) -> Iterable[str]:
+    def names(self) -> list[str]:
         """Every subject that has a version, be it a deleted one."""
-        return self._subjects.keys()
+        return list(self._subjects)
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[SchemaValue]:
         """In ascending order; those that are softly deleted too if asked for."""
@@ -77,8 +79,8 @@ class State:
         ]
 
     def has(self, subject: str, *, deleted: bool = False) -> bool:
-        found = self._subjects.get(subject, {})
-        return any(deleted or not each.deleted for each in found.values())
+        found = list(self._subjects.get(subject, {}).values())
+        return any(deleted or not each.deleted for each in found)
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> SchemaValue | None:
         found = self._subjects.get(subject, {}).get(version)
@@ -110,17 +112,15 @@ class State:
     def under(self, subject: str, definition: Definition) -> list[SchemaValue]:
         """Versions of a subject with exactly this definition, the earliest first."""
         found = self.context_of(subject).by_definition.get(definition, {})
-        keys = (key for each in found.values() for key in each.places if key.subject == subject)
-        return sorted(
-            (self._subjects[subject][key.version] for key in keys), key=lambda each: each.version
-        )
+        versions = [each.places.get(subject, ()) for each in list(found.values())]
+        values = (self.version(subject, each, deleted=True) for each in sorted(chain(*versions)))
+        return [each for each in values if each is not None]
 
     def referrers(self, key: SchemaKey, *, deleted: bool = False) -> list[SchemaValue]:
         """Versions that refer to one."""
-        found = (
-            self._subjects[each.subject][each.version] for each in self._referrers.get(key, ())
-        )
-        return [each for each in found if deleted or not each.deleted]
+        keys = list(self._referrers.get(key, ()))
+        found = (self.version(each.subject, each.version, deleted=deleted) for each in keys)
+        return [each for each in found if each is not None]
 
     # Scopes
 
@@ -185,7 +185,7 @@ class State:
         known = context.by_id.get(value.id)
         if known is None:
             known = context.by_id[value.id] = Registered(value.id, value.definition)
-        known.places[key] = None
+        known.places.setdefault(key.subject, set()).add(key.version)
         context.by_definition.setdefault(value.definition, {})[value.id] = known
         context.by_guid.setdefault(value.definition.guid, {})[value.id] = known
         self._subjects.setdefault(key.subject, {})[key.version] = value
@@ -206,7 +206,9 @@ class State:
             self._referrers[referred].pop(key, None)
         context = self._context(Subject.parse(key.subject).context)
         known = context.by_id[value.id]
-        del known.places[key]
+        known.places[key.subject].discard(key.version)
+        if not known.places[key.subject]:
+            del known.places[key.subject]
         if not known.places:
             del context.by_id[value.id]
             _drop(context.by_definition, value.definition, value.id)

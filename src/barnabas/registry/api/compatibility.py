@@ -1,5 +1,6 @@
 """/compatibility: whether a schema may follow those of a subject, without registering it."""
 
+import asyncio
 from collections.abc import Sequence
 
 from starlette.requests import Request
@@ -14,6 +15,7 @@ from barnabas.registry.documents import Definition
 from barnabas.registry.errors import RegistryError
 from barnabas.registry.records import SchemaValue
 from barnabas.registry.schemas import canonical, parsed
+from barnabas.registry.state import State
 from barnabas.registry.versions import LATEST, read_version
 
 _INVALID_SCHEMA = 42201
@@ -38,21 +40,32 @@ async def check_against_one(request: Request) -> Response:
 async def _checked(request: Request, earlier: Sequence[SchemaValue]) -> Response:
     state, subject = state_of(request), subject_of(request)
     given = Definition.read(await body_of(request))
-    verbose = flag(request, "verbose")
-    config = state.config(subject)
+    verbose, normalize = flag(request, "verbose"), flag(request, "normalize")
     try:
-        if not given.schema.strip():
-            raise errors.invalid_schema("Empty schema")
-        normalize = flag(request, "normalize") or bool(config.normalize)
-        definition = canonical(state, subject, given, normalize=normalize)
-        schema = parsed(state, subject, definition)
-        reasons = reasons_against(state, config, schema, definition, earlier)
+        # Comparing large schemas takes its time, and others want theirs.
+        reasons = await asyncio.to_thread(_reasons, state, subject, given, earlier, normalize)
     except RegistryError as error:
         if error.error_code != _INVALID_SCHEMA or not verbose:
             raise
         reasons = [error.message]
     told = {"messages": reasons} if verbose else {}
     return answered(request, {"is_compatible": not reasons, **told})
+
+
+def _reasons(
+    state: State,
+    subject: str,
+    given: Definition,
+    earlier: Sequence[SchemaValue],
+    normalize: bool,
+) -> list[str]:
+    if not given.schema.strip():
+        raise errors.invalid_schema("Empty schema")
+    config = state.config(subject)
+    normalize = normalize or bool(config.normalize)
+    definition = canonical(state, subject, given, normalize=normalize)
+    schema = parsed(state, subject, definition)
+    return reasons_against(state, config, schema, definition, earlier)
 
 
 ROUTES = [

@@ -13,11 +13,17 @@ from barnabas.registry.schemas import parsed_version
 
 def formatted(request: Request, value: SchemaValue) -> str:
     """As asked for; as it is stored if nothing else was, or if the language has no such form."""
-    wanted = request.query_params.get("format", "")
-    if wanted == "serialized" and value.definition.schema_type == SchemaType.PROTOBUF:
-        from barnabas.registry.formats.protobuf import ProtobufSchema
+    match request.query_params.get("format", ""), value.definition.schema_type:
+        case "serialized", SchemaType.PROTOBUF:
+            from barnabas.registry.formats.protobuf import ProtobufSchema
 
-        schema = parsed_version(state_of(request), value)
-        assert isinstance(schema, ProtobufSchema)
-        return schema.serialized
+            message = parsed_version(state_of(request), value)
+            assert isinstance(message, ProtobufSchema)
+            return message.serialized
+        case "resolved", SchemaType.AVRO:
+            from barnabas.registry.formats.avro import AvroSchema
+
+            schema = parsed_version(state_of(request), value)
+            assert isinstance(schema, AvroSchema)
+            return schema.resolved
     return value.definition.schema

@@ -3,7 +3,7 @@
 from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from barnabas.registry.api.answering import refused
@@ -27,6 +27,10 @@ async def _by_form(request: Request, error: Exception) -> Response:
     return refused(400, 400, str(error))
 
 
+async def _gone(request: Request, error: Exception) -> Response:
+    return refused(400, 400, "The client hung up")  # which nobody hears
+
+
 async def _unexpected(request: Request, error: Exception) -> Response:
     return refused(500, 500, "Internal Server Error")  # the server logs it, with its traceback
 
@@ -35,5 +39,6 @@ HANDLERS = {
     RegistryError: _by_registry,
     HTTPException: _by_http,
     DocumentError: _by_form,
+    ClientDisconnect: _gone,
     Exception: _unexpected,
 }

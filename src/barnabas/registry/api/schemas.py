@@ -91,15 +91,12 @@ def _by_id(request: Request) -> tuple[Context, Registered]:
     state = state_of(request)
     subject = Subject.parse(request.query_params.get("subject", ""))
     named = state.contexts.get(subject.context)
-    if named is not None and (found := named.by_id.get(id_)) is not None:
-        in_subject = any(place.subject == str(subject) for place in found.places)
-        if in_subject or not subject.name or subject.context == DEFAULT_CONTEXT:
-            return named, found
+    if named is not None and id_ in named.by_id:
+        return named, named.by_id[id_]
     if subject.name and subject.context == DEFAULT_CONTEXT:
         for context in state.contexts.values():
             found = context.by_id.get(id_)
-            wanted = str(Subject(context.name, subject.name))
-            if found is not None and any(each.subject == wanted for each in found.places):
+            if found is not None and str(Subject(context.name, subject.name)) in found.places:
                 return context, found
     raise errors.schema_not_found(id_)
 
@@ -107,15 +104,19 @@ def _by_id(request: Request) -> tuple[Context, Registered]:
 def _places(request: Request) -> list[SchemaValue]:
     _, found = _by_id(request)
     state = state_of(request)
-    values = (state.version(each.subject, each.version, deleted=True) for each in found.places)
     deleted = flag(request, "deleted")
-    return [each for each in values if each is not None and (deleted or not each.deleted)]
+    values = (
+        state.version(subject, version, deleted=deleted)
+        for subject, versions in found.places.items()
+        for version in sorted(versions)
+    )
+    return [each for each in values if each is not None]
 
 
 def _somewhere(state: State, found: Registered) -> SchemaValue:
     """One of the versions that the schema is: what it refers to is found from there."""
-    place = next(iter(found.places))
-    value = state.version(place.subject, place.version, deleted=True)
+    subject, versions = next(iter(found.places.items()))
+    value = state.version(subject, min(versions), deleted=True)
     assert value is not None
     return value
 

@@ -1,5 +1,6 @@
 """/subjects: register schemas, look them up, list and delete them."""
 
+import asyncio
 from collections.abc import Iterator
 from urllib.parse import unquote
 
@@ -52,7 +53,9 @@ async def look_up(request: Request) -> Response:
     normalize = flag(request, "normalize") or bool(state.config(subject).normalize)
     for name in _wherever(state, subject):
         try:
-            found = looked_up(state, name, definition, normalize=normalize, deleted=deleted)
+            found = await asyncio.to_thread(
+                looked_up, state, name, definition, normalize=normalize, deleted=deleted
+            )
         except RegistryError:
             if name == subject:
                 raise
@@ -120,7 +123,7 @@ async def register_schema(request: Request) -> Response:
         force=flag(request, "force"),
     )
     value = await instance_of(request).write(register.decide, command)
-    return answered(request, registered_json(value))
+    return answered(request, registered_json(value, definition))
 
 
 async def get_version(request: Request) -> Response:
@@ -163,7 +166,7 @@ def _wherever(state: State, subject: str) -> Iterator[str]:
     """The subject, and if no context was named, its namesakes in the others."""
     yield subject
     if Subject.parse(subject).context == DEFAULT_CONTEXT:
-        for context in state.contexts:
+        for context in list(state.contexts):
             if context != DEFAULT_CONTEXT:
                 yield str(Subject(context, subject))
 

@@ -12,10 +12,13 @@ def version_json(value: SchemaValue, text: str | None = None) -> dict[str, Any]:
     return told | _definition(value.definition, text) | _fate(value)
 
 
-def registered_json(value: SchemaValue) -> dict[str, Any]:
-    """What is told to who registered it."""
-    told = {"id": value.id, "version": value.version}
-    return told | _definition(value.definition, None) | _fate(value)
+def registered_json(value: SchemaValue, given: Definition) -> dict[str, Any]:
+    """What is told to who registered it: the rest too if more than was given is stored."""
+    definition = value.definition
+    told: dict[str, Any] = {"id": value.id, "version": value.version, "guid": definition.guid}
+    if (definition.metadata, definition.rule_set) == (given.metadata, given.rule_set):
+        return told
+    return told | _definition(definition, None)
 
 
 def schema_json(definition: Definition, text: str | None = None) -> dict[str, Any]:

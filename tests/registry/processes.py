@@ -1,0 +1,67 @@
+"""Registries as processes that can be stopped, paused and killed."""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conformance.brokers import wait_until
+from tests.registry.asking import ask
+
+START_S = 60
+STOP_S = 30
+
+
+class RegistryProcess:
+    """`barnabas registry` on a port that is free."""
+
+    def __init__(self, bootstrap_servers: str, log: Path, *arguments: str) -> None:
+        self._log = log
+        command = [sys.executable, "-m", "barnabas.cli", "registry", "-b", bootstrap_servers]
+        with log.open("ab") as file:
+            self.process = subprocess.Popen(
+                [*command, "--host", "127.0.0.1", "--port", "0", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
+
+    @property
+    def said(self) -> str:
+        return self._log.read_text()
+
+    def wait(self) -> "RegistryProcess":
+        """Until it answers."""
+        wait_until(
+            lambda: "answers on" in self.said or self.process.poll() is not None,
+            "the registry answers",
+            START_S,
+        )
+        assert self.process.poll() is None, self.said
+        return self
+
+    @property
+    def url(self) -> str:
+        return re.findall(r"answers on (http://[\w.:]+)", self.said)[-1]
+
+    @property
+    def writes(self) -> bool:
+        lines = [line for line in self.said.splitlines() if "this instance writes" in line]
+        return bool(lines) and "no more" not in lines[-1]
+
+    def answers(self) -> bool:
+        try:
+            return ask(self.url, "GET", "/").status == 200
+        except OSError:
+            return False
+
+    def send(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def end(self, number: signal.Signals = signal.SIGINT) -> int:
+        """Its status."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.send_signal(number)
+        return self.process.wait(STOP_S)

@@ -1,0 +1,147 @@
+"""Several registries on the same brokers, and brokers that go away."""
+
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tests.conformance.brokers import wait_until
+from tests.registry.asking import Answer, ask, record
+from tests.registry.processes import RegistryProcess
+
+from barnabas.registry.service import SchemaRegistry
+from barnabas.registry.topic import TopicError
+from barnabas.testing import Broker
+
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def three(fresh_kafka_broker: Broker, tmp_path: Path) -> Iterator[list[RegistryProcess]]:
+    servers = fresh_kafka_broker.bootstrap_servers
+    started = [RegistryProcess(servers, tmp_path / f"{each}.log") for each in range(3)]
+    try:
+        yield [each.wait() for each in started]
+    finally:
+        for each in started:
+            each.end(signal.SIGKILL)
+
+
+def register(url: str, subject: str) -> Answer:
+    return ask(url, "POST", f"/subjects/{subject}/versions", record("x", name=subject))
+
+
+def registered_at_last(url: str, subject: str) -> int:
+    """The id, once somebody writes again."""
+    ids: list[int] = []
+
+    def is_registered() -> bool:
+        try:
+            answer = register(url, subject)
+        except OSError:
+            return False  # it has just hung up
+        if answer.status != 200:
+            assert answer.error_code in (50001, 50002, 50003, 50004), answer.content
+            return False
+        ids.append(answer.json["id"])
+        return True
+
+    wait_until(is_registered, f"{subject} is registered", PATIENCE_S)
+    return ids[0]
+
+
+def subjects(url: str) -> list[str]:
+    names: list[str] = ask(url, "GET", "/subjects").json
+    return names
+
+
+def ids(url: str) -> list[tuple[int, str]]:
+    return sorted((each["id"], each["subject"]) for each in ask(url, "GET", "/schemas").json)
+
+
+def the_writer(instances: list[RegistryProcess]) -> RegistryProcess:
+    writers = [each for each in instances if each.writes]
+    assert len(writers) == 1, [each.said for each in instances]
+    return writers[0]
+
+
+def test_one_writes_for_all_and_another_takes_over_when_it_dies(
+    three: list[RegistryProcess],
+) -> None:
+    ids = {f"S{number}": register(three[number % 3].url, f"S{number}") for number in range(9)}
+    known = {subject: answer.json["id"] for subject, answer in ids.items()}
+    assert sorted(known.values()) == list(range(1, 10))
+    for each in three:
+        wait_until(lambda url=each.url: subjects(url) == sorted(known), "all is read", PATIENCE_S)
+    writer = the_writer(three)
+    writer.end(signal.SIGKILL)
+    rest = [each for each in three if each is not writer]
+    known["After"] = registered_at_last(rest[0].url, "After")
+    assert known["After"] == 10
+    assert "After" in subjects(rest[0].url)  # at once, where it was registered
+    wait_until(lambda: "After" in subjects(rest[1].url), "the other has read it", PATIENCE_S)
+    for subject, id_ in known.items():
+        found = ask(rest[1].url, "GET", f"/subjects/{subject}/versions/1").json
+        assert found["id"] == id_
+    assert [each.end() for each in rest] == [0, 0]
+
+
+def test_a_writer_that_was_paused_cannot_give_an_id_twice(three: list[RegistryProcess]) -> None:
+    first = register(three[0].url, "Before").json["id"]
+    paused = the_writer(three)
+    rest = [each for each in three if each is not paused]
+    paused.send(signal.SIGSTOP)
+    meanwhile = registered_at_last(rest[0].url, "Meanwhile")
+    paused.send(signal.SIGCONT)
+    after = registered_at_last(paused.url, "After")
+    again = registered_at_last(rest[1].url, "Again")
+    assert [first, meanwhile, after, again] == [1, 2, 3, 4]
+    expected = [(1, "Before"), (2, "Meanwhile"), (3, "After"), (4, "Again")]
+    for each in three:
+        wait_until(lambda url=each.url: ids(url) == expected, "all is read", PATIENCE_S)
+
+
+def test_the_same_schema_at_the_same_time_has_one_id(fresh_kafka_broker: Broker) -> None:
+    servers = fresh_kafka_broker.bootstrap_servers
+    with ExitStack() as stack:
+        urls = [stack.enter_context(SchemaRegistry(servers)).url for _ in range(2)]
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda n: register(urls[n % 2], "Same"), range(24)))
+        assert {answer.json["id"] for answer in answers} == {1}
+        assert ask(urls[0], "GET", "/subjects/Same/versions").json == [1]
+
+
+def test_a_broker_that_is_away_is_told_and_waited_for(fresh_kafka_broker: Broker) -> None:
+    servers = fresh_kafka_broker.bootstrap_servers
+    with SchemaRegistry(servers, timeout_ms=2_000, session_timeout_ms=6_000) as registry:
+        assert register(registry.url, "Before").status == 200
+        fresh_kafka_broker.stop()
+        assert register(registry.url, "Away").error_code in (50001, 50002, 50004)
+        assert ask(registry.url, "GET", "/subjects").json == ["Before"]
+        fresh_kafka_broker.start()
+        registered_at_last(registry.url, "After")
+        assert "After" in ask(registry.url, "GET", "/subjects").json
+
+
+def test_what_was_written_is_there_after_a_restart(fresh_kafka_broker: Broker) -> None:
+    servers = fresh_kafka_broker.bootstrap_servers
+    with SchemaRegistry(servers) as registry:
+        register(registry.url, "One")
+        ask(registry.url, "PUT", "/config/One", {"compatibility": "FULL"})
+        ask(registry.url, "DELETE", "/subjects/One")
+    with SchemaRegistry(servers) as registry:
+        assert ask(registry.url, "GET", "/subjects?deleted=true").json == ["One"]
+        assert ask(registry.url, "GET", "/config/One").json["compatibilityLevel"] == "FULL"
+        assert register(registry.url, "Two").json["id"] == 2
+
+
+def test_a_topic_that_would_lose_schemas_is_refused(fresh_kafka_broker: Broker) -> None:
+    servers = fresh_kafka_broker.bootstrap_servers
+    fresh_kafka_broker.create_topic("deleting")
+    with pytest.raises(TopicError, match=r"cleanup\.policy=delete and would lose schemas"):
+        SchemaRegistry(servers, topic="deleting").start()
+    fresh_kafka_broker.create_topic("wide", 3)
+    with pytest.raises(TopicError, match="has 3 partitions"):
+        SchemaRegistry(servers, topic="wide").start()
