@@ -144,3 +144,17 @@ def test_a_deep_schema_within_bounds_is_taken() -> None:
 def test_a_long_enumeration_is_taken() -> None:
     text = json.dumps({"enum": [f"value {i}" for i in range(5_000)]})
     assert parse(SchemaType.JSON, text, {}).text
+
+
+UNCHECKED = [
+    {"definitions": {"a": {}}, "$defs": []},
+    {"$ref": "#/ours", "ours": {"enum": 3, "type": [1], "properties": [], "anyOf": None}},
+    {"$ref": "#/ours", "ours": {"multipleOf": 0, "maximum": "x", "pattern": 5, "required": {}}},
+    {"prefixItems": True, "unevaluatedProperties": {"$id": []}, "unevaluatedItems": "x"},
+]
+
+
+@pytest.mark.parametrize("schema", UNCHECKED)
+def test_what_no_meta_schema_looks_at_does_no_harm(schema: object) -> None:
+    parsed = parse(SchemaType.JSON, json.dumps(schema), {})
+    assert parsed.cannot_read(parsed) == []

@@ -38,7 +38,11 @@ class Place:
     def within(self, node: Node) -> "Place":
         """A schema that this one holds; an $id of its own changes what it refers to."""
         resource = self.specification.create_resource(node)
-        return replace(self, node=node, resolver=self.resolver.in_subresource(resource))
+        try:
+            resolver = self.resolver.in_subresource(resource)
+        except _UNRESOLVED:  # an $id that is none, where no meta-schema looked
+            resolver = self.resolver
+        return replace(self, node=node, resolver=resolver)
 
     @property
     def is_alias(self) -> bool:
@@ -61,10 +65,10 @@ class Place:
     def _lookup(self, reference: str) -> "Place":
         try:
             found = self.resolver.lookup(reference)
-        except (Unresolvable, ValueError):
+        except _UNRESOLVED:
             try:
                 found = self.by_name.lookup(reference)
-            except (Unresolvable, ValueError) as error:
+            except _UNRESOLVED as error:
                 raise SchemaError(
                     f"The $ref {reference} leads nowhere: not in the schema nor its references"
                 ) from error
@@ -81,6 +85,8 @@ _SAY_NOTHING: Final = frozenset(
         *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"),
     ]
 )
+# A pointer through what is no schema stumbles over its kind.
+_UNRESOLVED: Final = (Unresolvable, ValueError, AttributeError, TypeError)
 _MAX_CHAIN: Final = 50
 
 
@@ -172,9 +178,12 @@ def _specification(node: Node) -> Specification[Node]:
 
 def _with_definitions(node: Node) -> Node:
     """Drafts renamed `definitions` to `$defs`; a $ref may say either."""
-    if not isinstance(node, Mapping) or not isinstance(node.get("definitions"), Mapping):
+    if not isinstance(node, Mapping):
         return node
-    return {**node, "$defs": {**node["definitions"], **node.get("$defs", {})}}
+    old, new = node.get("definitions"), node.get("$defs", {})
+    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+        return node
+    return {**node, "$defs": {**old, **new}}
 
 
 def _reference(node: Node) -> str | None:

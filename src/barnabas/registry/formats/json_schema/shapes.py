@@ -195,28 +195,31 @@ _CONDITIONS: Final = ("if", "then", "else")
 def _parts(place: Place) -> Iterator[Shape]:
     node = cast("Mapping[str, Any]", place.node)
     if "enum" in node:
-        yield Enumeration(frozenset(canonical(value) for value in node["enum"]))
+        yield Enumeration(frozenset(canonical(value) for value in _items(node, "enum")))
     for criterion in _COMBINATIONS:
         if criterion in node:
-            yield Combination(criterion, tuple(place.within(each) for each in node[criterion]))
+            yield Combination(
+                criterion, tuple(_place(each, place) for each in _items(node, criterion))
+            )
     if "not" in node:
-        yield Negation(place.within(node["not"]))
+        yield Negation(_place(node["not"], place))
     if "const" in node:
         yield Constant(canonical(node["const"]))
-    spoken_of = node.get("type", [])
+    spoken_of = node.get("type")
     if isinstance(spoken_of, str):
         yield _typed(spoken_of, place)
-    elif spoken_of:
-        yield Combination("anyOf", tuple(_typed(kind, place) for kind in spoken_of))
+    elif spoken_of is not None:
+        kinds = tuple(_typed(str(kind), place) for kind in _items(node, "type"))
+        yield Combination("anyOf", kinds)
     for kind, keywords in _KEYWORDS.items():
-        if kind not in _covered(spoken_of) and any(keyword in node for keyword in keywords):
+        if kind not in _covered(node) and any(keyword in node for keyword in keywords):
             yield _typed(kind, place)
     if any(keyword in node for keyword in _CONDITIONS):
         yield Conditional()
 
 
-def _covered(kinds: str | list[str]) -> set[str]:
-    named = {kinds} if isinstance(kinds, str) else set(kinds)
+def _covered(node: Mapping[str, Any]) -> set[str]:
+    named = {str(kind) for kind in (node.get("type"), *_items(node, "type"))}
     return named | ({"number"} if "integer" in named else set())
 
 
@@ -224,9 +227,12 @@ def _typed(kind: str, place: Place) -> Shape:
     node = cast("Mapping[str, Any]", place.node)
     match kind:
         case "string":
-            return Text(_limits(node, "string"), node.get("pattern"))
+            pattern = node.get("pattern")
+            return Text(_limits(node, "string"), None if pattern is None else str(pattern))
         case "number" | "integer":
-            return Number(_number_limits(node), node.get("multipleOf"), kind == "integer")
+            multiple = node.get("multipleOf")
+            divisor = multiple if isinstance(multiple, int | float) and multiple > 0 else None
+            return Number(_number_limits(node), divisor, kind == "integer")
         case "object":
             return _object(node, place)
         case "array":
@@ -236,7 +242,8 @@ def _typed(kind: str, place: Place) -> Shape:
 
 
 def _limits(node: Mapping[str, Any], kind: str) -> Limits:
-    return {keyword: node[keyword] for keyword in _LIMITS[kind] if keyword in node}
+    found = {keyword: node.get(keyword) for keyword in _LIMITS[kind]}
+    return {keyword: bound for keyword, bound in found.items() if isinstance(bound, int | float)}
 
 
 def _number_limits(node: Mapping[str, Any]) -> Limits:
@@ -251,18 +258,17 @@ def _number_limits(node: Mapping[str, Any]) -> Limits:
 
 
 def _object(node: Mapping[str, Any], place: Place) -> Object:
-    dependencies = {**node.get("dependencies", {}), **node.get("dependentRequired", {})}
-    implied = {**node.get("dependencies", {}), **node.get("dependentSchemas", {})}
-    required = node.get("required", [])
+    dependencies = {**_members(node, "dependencies"), **_members(node, "dependentRequired")}
+    implied = {**_members(node, "dependencies"), **_members(node, "dependentSchemas")}
     return Object(
         _limits(node, "object"),
-        _places(node.get("properties", {}), place),
-        _places(node.get("patternProperties", {}), place),
-        frozenset(required if isinstance(required, list) else []),
+        _places(_members(node, "properties"), place),
+        _places(_members(node, "patternProperties"), place),
+        frozenset(map(str, _items(node, "required"))),
         _unless_true(node.get("additionalProperties"), place),
         _optional(node.get("unevaluatedProperties"), place),
         {
-            name: frozenset(needed)
+            name: frozenset(map(str, needed))
             for name, needed in dependencies.items()
             if isinstance(needed, list)
         },
@@ -276,8 +282,8 @@ def _array(node: Mapping[str, Any], place: Place) -> Array:
     items, additional = node.get("items"), node.get("additionalItems")
     first: list[Node] = []
     modern = place.specification.name not in REF_STANDS_ALONE
-    if "prefixItems" in node:
-        first, items, additional = node["prefixItems"], None, items
+    if "prefixItems" in node and modern:
+        first, items, additional = _items(node, "prefixItems"), None, items
     elif isinstance(items, list):
         first, items = items, None
     elif items is False and modern:
@@ -289,18 +295,33 @@ def _array(node: Mapping[str, Any], place: Place) -> Array:
         limits,
         node.get("uniqueItems") is True,
         _unless_true(items, place),
-        tuple(place.within(each) for each in first),
+        tuple(_place(each, place) for each in first),
         _unless_true(additional, place),
         _optional(node.get("unevaluatedItems"), place),
     )
 
 
+def _items(node: Mapping[str, Any], keyword: str) -> list[Any]:
+    """A $ref may lead to where no meta-schema looked: what is wrong there says nothing."""
+    found = node.get(keyword)
+    return found if isinstance(found, list) else []
+
+
+def _members(node: Mapping[str, Any], keyword: str) -> Mapping[str, Any]:
+    found = node.get(keyword)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _place(node: object, place: Place) -> Place:
+    return place.within(node if isinstance(node, bool | Mapping) else True)
+
+
 def _places(nodes: Mapping[str, Node], place: Place) -> dict[str, Place]:
-    return {name: place.within(node) for name, node in nodes.items()}
+    return {name: _place(node, place) for name, node in nodes.items()}
 
 
 def _optional(node: Node | None, place: Place) -> Place | None:
-    return None if node is None else place.within(node)
+    return None if node is None else _place(node, place)
 
 
 def _unless_true(node: Node | None, place: Place) -> Place | None:
