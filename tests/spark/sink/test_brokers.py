@@ -7,6 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
+from tests.conformance.brokers import PeerBroker
 from tests.spark.sink.topics import Topic
 
 from barnabas import KafkaException
@@ -22,17 +23,32 @@ from barnabas.testing import Broker
 SCHEMA = StructType().add("value", "string")
 
 
-@pytest.fixture(scope="module", params=["new flow", "old flow"])
-def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
-    conf = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": 100}
-    with (
-        Broker(conf) as running,
-        AdminClient({"bootstrap.servers": running.bootstrap_servers}) as it,
-    ):
+@pytest.fixture(
+    scope="module",
+    params=["new flow", "old flow", pytest.param("kafka", marks=pytest.mark.peer)],
+)
+def bootstrap_servers(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """Of a broker with either flow of transactions, and of the real Kafka."""
+    if request.param == "kafka":
+        kafka = PeerBroker(tmp_path_factory.mktemp("kafka"))
+        kafka.start()
+        yield kafka.bootstrap
+        kafka.stop()
+        return
+    with Broker() as running:
         if request.param == "old flow":
-            older = FeatureUpdate(1, UpgradeType.SAFE_DOWNGRADE)
-            it.update_features({"transaction.version": older})["transaction.version"].result(10)
-        yield running
+            with AdminClient({"bootstrap.servers": running.bootstrap_servers}) as admin:
+                older = FeatureUpdate(1, UpgradeType.SAFE_DOWNGRADE)
+                changed = admin.update_features({"transaction.version": older})
+                changed["transaction.version"].result(10)
+        yield running.bootstrap_servers
+
+
+@pytest.fixture
+def topic(bootstrap_servers: str) -> Topic:
+    return Topic.create(bootstrap_servers)
 
 
 class Query:

@@ -128,8 +128,10 @@ def _micro_batch(options: SinkOptions) -> Job:
     context = TaskContext.get()
     assert context is not None, "Spark calls it in a task"
     query = context.getLocalProperty("sql.streaming.queryId")
-    run = context.getLocalProperty("sql.streaming.runId")
     batch = context.getLocalProperty("streaming.sql.batchId")
+    # The run is not always told by its own name, but is the group of all its jobs.
+    told = map(context.getLocalProperty, ("sql.streaming.runId", "spark.jobGroup.id"))
+    run = next((each for each in told if each is not None), None)
     if query is None or run is None or batch is None:
         raise RuntimeError("Spark does not tell the task for which query and batch it writes.")
     return Job(f"{options.id_prefix}-{query}", run, int(batch))

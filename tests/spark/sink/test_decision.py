@@ -1,0 +1,59 @@
+"""Decisions survive being kept with offsets, whatever else is there."""
+
+import random
+
+import pytest
+
+from barnabas.client.values import PreparedTransaction
+from barnabas.spark.sink import names
+from barnabas.spark.sink.decision import Decision, DecisionError, Written, decode, encode
+
+PREFIX = "barnabas-sink-0b1c"
+MOST_BYTES = 4_096
+"""Of metadata that brokers take with an offset."""
+
+
+def decision(tasks: int, seed: int = 1) -> Decision:
+    chance = random.Random(seed)
+    workers = [f"{chance.getrandbits(64):016x}" for _ in range(max(1, tasks // 4))]
+
+    def written(task: int) -> Written:
+        name = names.of_task(PREFIX, chance.choice(workers), chance.randrange(4))
+        prepared = PreparedTransaction(name, chance.randrange(100_000), chance.randrange(2_000))
+        return Written(task, chance.randrange(1_000_000), prepared)
+
+    return Decision(12, tasks, tuple(map(written, range(tasks))))
+
+
+@pytest.mark.parametrize("tasks", [0, 1, 2, 50, 1_000, 2_000])
+def test_a_decision_is_read_as_it_was_written(tasks: int) -> None:
+    it = decision(tasks)
+    pieces = encode(PREFIX, it)
+    assert decode(PREFIX, pieces) == it
+    assert all(len(piece.encode()) <= MOST_BYTES for piece in pieces)
+
+
+def test_pieces_of_an_older_and_longer_one_are_passed_over() -> None:
+    longer, shorter = encode(PREFIX, decision(1_000)), encode(PREFIX, decision(3))
+    assert decode(PREFIX, [*shorter, *longer[len(shorter) :]]) == decision(3)
+
+
+def test_what_is_too_much_for_one_decision_is_said() -> None:
+    with pytest.raises(DecisionError, match=r"coalesce\(\)"):
+        encode(PREFIX, decision(20_000))
+
+
+@pytest.mark.parametrize("metadata", ["", "x", "1:", "1:!!!", "9:abc", "1:abc"])
+def test_what_is_no_decision_is_not_taken_for_one(metadata: str) -> None:
+    with pytest.raises(DecisionError, match="group barnabas-sink-0b1c"):
+        decode(PREFIX, {0: metadata})
+
+
+def test_ids_of_a_prefix_are_told_from_those_of_another() -> None:
+    import re
+
+    mine = names.of_task("app", names.WorkerName.here(), 3)
+    assert re.fullmatch(names.pattern("app"), mine)
+    assert not re.fullmatch(names.pattern("app"), names.of_task("app-2", "0" * 16, 0))
+    assert not re.fullmatch(names.pattern("a.p"), mine)
+    assert names.parts_of("app", mine) == (names.WorkerName.here(), 3)

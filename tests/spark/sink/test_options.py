@@ -1,0 +1,85 @@
+"""What is asked of the sink wrongly is said before anything is written."""
+
+import pytest
+from pyspark.sql.types import StructType
+from tests.spark.sink.topics import Topic
+
+from barnabas.spark.naming import OptionError
+from barnabas.spark.sink import batch_writer, stream_writer
+from barnabas.spark.sink.options import Guarantee, read_options
+from barnabas.spark.sink.rows import shape_of
+from barnabas.testing import Broker
+
+ADDRESS = {"kafka.bootstrap.servers": "localhost:9092"}
+VALUE = StructType().add("value", "binary")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "kafka.bootstrap.servers is missing"),
+        (ADDRESS | {"topics": "a"}, "Did you mean 'topic'"),
+        (ADDRESS | {"deliveryGarantee": "x"}, "Did you mean 'deliveryGuarantee'"),
+        (ADDRESS | {"deliveryGuarantee": "twice"}, "exactly-once or at-least-once, not 'twice'"),
+        (ADDRESS | {"txnAppId": "a"}, "txnAppId and txnVersion belong together"),
+        (ADDRESS | {"txnAppId": "a", "txnVersion": "-1"}, "txnVersion is a number"),
+        (ADDRESS | {"valueSubject": "s"}, "need a valueFormat"),
+        (ADDRESS | {"kafka.transactional.id": "x"}, "set transactionalIdPrefix instead"),
+        (ADDRESS | {"kafka.linger.ms": "soon"}, "linger.ms"),
+        (ADDRESS | {"kafka.lingr.ms": "5"}, "lingr.ms"),
+    ],
+)
+def test_an_option_that_is_wrong_is_named(options: dict[str, str], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        read_options(options)
+
+
+def test_names_are_taken_in_any_case() -> None:
+    told = read_options(ADDRESS | {"TOPIC": "t", "DeliveryGuarantee": "At-Least-Once"})
+    assert (told.topic, told.guarantee) == ("t", Guarantee.AT_LEAST_ONCE)
+    assert told.conf["bootstrap.servers"] == "localhost:9092"
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "said"),
+    [
+        ({"value": "binary"}, {}, "set the option topic, or have a column topic"),
+        ({"id": "long"}, {"topic": "t"}, "no column value; there are id"),
+        ({"value": "long"}, {"topic": "t"}, "value is bigint and must be binary or string; valueF"),
+        ({"value": "binary", "partition": "long"}, {"topic": "t"}, "partition is bigint"),
+        ({"value": "binary", "headers": "string"}, {"topic": "t"}, "headers is string"),
+        ({"value": "binary", "topic": "long"}, {}, "topic is bigint and must be string"),
+        ({"topic": "string"}, {"valueFormat": "json"}, "no column value, and none to make it of"),
+        ({"value": "long"}, {"topic": "t", "valueFormat": "xml"}, "valueFormat is one of avro"),
+    ],
+)
+def test_a_column_that_is_wrong_is_named(
+    columns: dict[str, str], options: dict[str, str], said: str
+) -> None:
+    schema = StructType()
+    for name, kind in columns.items():
+        schema.add(name, kind)
+    with pytest.raises(OptionError, match=said):
+        shape_of(schema, read_options(ADDRESS | options))
+
+
+def test_other_columns_are_left_out_as_the_connector_does() -> None:
+    schema = VALUE.add("offset", "long").add("note", "string")
+    assert shape_of(schema, read_options(ADDRESS | {"topic": "t"})).plain == ("value",)
+
+
+def test_a_topic_is_not_overwritten() -> None:
+    with pytest.raises(OptionError, match=r"mode\('append'\)"):
+        batch_writer(ADDRESS | {"topic": "t"}, VALUE, True)
+
+
+def test_a_stream_has_its_own_versions(topic: Topic) -> None:
+    with pytest.raises(OptionError, match="txnAppId"):
+        stream_writer(topic.options | {"txnAppId": "a", "txnVersion": "1"}, VALUE)
+
+
+def test_a_topic_that_does_not_exist_is_said_where_none_is_made_by_writing() -> None:
+    with Broker({"auto.create.topics.enable": "false"}) as broker:
+        options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "topic": "nowhere"}
+        with pytest.raises(OptionError, match="no topic 'nowhere': create it"):
+            batch_writer(options, VALUE, False)
