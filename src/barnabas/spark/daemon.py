@@ -18,10 +18,9 @@ PRELOADED = (
     "pyarrow",
     "pyspark.sql.worker.plan_data_source_read",
     "pyspark.sql.worker.write_into_data_source",
-    "barnabas.client.consumer",
-    "barnabas.client.producer",
-    "barnabas.spark.source",
-    "barnabas.spark.sink",
+    "barnabas.spark.source.batch",
+    "barnabas.spark.source.stream",
+    "barnabas.spark.sink.writer",
 )
 
 
