@@ -3,10 +3,12 @@
 import json
 from collections.abc import Iterator
 
+import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from barnabas import Producer
+from barnabas.registry.columns.format import ColumnFormat, FormatName
 from barnabas.registry.service import SchemaRegistry
 from barnabas.schema_registry import Schema, SchemaRegistryClient
 from barnabas.schema_registry.avro import AvroSerializer
@@ -81,6 +83,35 @@ def test_what_cannot_be_decoded_has_a_column_if_asked_for(
     assert (first["broken"], third["broken"], second["value"]) == (None, None, None)
     assert (second["broken"]["key"], second["broken"]["value"]) == (b"b", b"no order")
     assert second["broken"]["reason"].startswith("value: ")
+
+
+@pytest.mark.parametrize("name", ["avro", "json", "protobuf"])
+def test_what_was_written_in_a_format_is_read_in_it(
+    name: FormatName, broker: Broker, registry: str, topic_of, reads
+) -> None:
+    topic = topic_of(partitions=1).name
+    kind = pa.struct([("id", pa.int64()), ("item", pa.string()), ("tags", pa.list_(pa.string()))])
+    orders = [{"id": number, "item": f"item {number}", "tags": ["a"]} for number in range(3)]
+    encoder = ColumnFormat(name, f"{topic}-value", {"url": registry}).encoder(kind)
+    with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
+        for payload in encoder.encode(pa.array(orders, kind)).to_pylist():
+            producer.produce(topic, payload)
+    options = {"valueFormat": name, "schema.registry.url": registry}
+    rows = reads.batch(topic, **options)
+    schema = source.schema(reads.options(topic, options))
+    assert rows.schema == to_arrow_schema(schema, timezone="UTC")
+    assert rows.column("value").to_pylist() == orders
+
+
+def test_json_without_a_registry_has_the_schema_that_is_given(
+    broker: Broker, topic_of, reads
+) -> None:
+    topic = topic_of(partitions=1).name
+    with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
+        producer.produce(topic, '{"id": 7}')
+    schema = {"type": "object", "properties": {"id": {"type": "integer"}}}
+    rows = reads.batch(topic, valueFormat="json", valueSchema=json.dumps(schema))
+    assert rows.column("value").to_pylist() == [{"id": 7}]
 
 
 def test_a_format_needs_a_schema(reads) -> None:
