@@ -247,6 +247,16 @@ def test_indexes_choose_the_message_in_the_writers_file() -> None:
     assert all("cut short" in reason for reason in reasons[3:])
 
 
+def test_payloads_of_a_file_without_the_message_are_told() -> None:
+    written = SchemaSource('syntax = "proto3"; message B {}')
+    wanted = SchemaSource('syntax = "proto3"; message A {}')
+    decoded = decoder(written, wanted, None, framed=True).decode(
+        pa.array([b"\0\0\0\0\x01\0"], pa.binary())
+    )
+    assert decoded.reasons is not None
+    assert "The payload is a B, and A is read" in decoded.reasons[0].as_py()
+
+
 def test_the_first_message_may_be_said_in_two_ways() -> None:
     text = 'syntax = "proto3"; message A { int32 a = 1; }'
     payloads = [b"\0\0\0\0\x01" + indexes + b"\x08\x05" for indexes in (b"\0", b"\x02\0")]

@@ -73,6 +73,24 @@ def test_a_schema_of_any_size_is_not_compiled() -> None:
         parse_protobuf("//" + "x" * 9_000_000, {})
 
 
+@pytest.mark.parametrize("value", ["{ r ", "{ r: <r: ", "{ r: [{ r: [", "/*\n{*/ { r '{' "])
+def test_values_nested_too_deep_for_the_compilers_stack_are_refused(value: str) -> None:
+    text = f"""
+        syntax = "proto3";
+        import "google/protobuf/descriptor.proto";
+        message R {{ repeated R r = 1; }}
+        extend google.protobuf.FileOptions {{ R x = 50000; }}
+        option (x) = {value * 50000};
+    """
+    with pytest.raises(SchemaError, match=r"line \d+: braces are nested too deep"):
+        parse_protobuf(text, {})
+
+
+def test_references_without_end_are_not_compiled() -> None:
+    with pytest.raises(SchemaError, match="more than 1000 references"):
+        parse_protobuf('syntax = "proto3";', {f"f{i}.proto": MONEY for i in range(1001)})
+
+
 def test_files_that_come_with_compiler_and_registry_need_no_reference() -> None:
     schema = parse_protobuf(
         """

@@ -1,6 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 """The loops that read Protobuf payloads into columns: compiled with C types, or run as Python.
 
+They share one file because C inlines only within a file.
+
 A message is fields in any order, each a tag (a varint: the number and, in the lowest three
 bits, how the value is written) and the value:
 
@@ -392,12 +394,12 @@ class Reader:
         first: Size,
         count: Size,
         header_bytes: Size,
-        prefixes: tuple,
+        prefixes: tuple | None,
         rewrite,
     ) -> list:
         """The payloads from the first on; the rows and reasons of those that could not be.
 
-        After the header, each begins with one of the prefixes, if there are any. `rewrite`
+        After the header, each begins with one of the prefixes, unless they are None. `rewrite`
         takes the bytes of one that is ODD and returns a plain one. No validity: all are there.
         """
         faults: list = []
@@ -434,10 +436,10 @@ class Reader:
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _after_prefix(self, at: Size, end: Size, prefixes: tuple) -> Size:
+    def _after_prefix(self, at: Size, end: Size, prefixes: tuple | None) -> Size:
         if at > end:
             return _CUT_SHORT
-        if not prefixes:
+        if prefixes is None:
             return at
         prefix: bytes
         for prefix in prefixes:

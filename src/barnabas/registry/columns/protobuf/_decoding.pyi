@@ -44,6 +44,6 @@ class Reader:
         first: int,
         count: int,
         header_bytes: int,
-        prefixes: tuple[bytes, ...],
+        prefixes: tuple[bytes, ...] | None,
         rewrite: Callable[[bytes], bytes],
     ) -> list[tuple[int, int, str]]: ...

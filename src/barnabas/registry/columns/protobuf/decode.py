@@ -36,7 +36,7 @@ class ProtobufDecoder:
         self._class = GetMessageClass(wanted)
         self._columns = _columns(self._shape)
         self._reader = _decoding.Reader(self._columns.column)
-        self._prefixes = () if written is None else _prefixes(wanted, written)
+        self._prefixes = None if written is None else _prefixes(wanted, written)
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -109,17 +109,18 @@ _WHY = {
 
 
 def _prefixes(wanted: Descriptor, written: ProtobufSchema) -> tuple[bytes, ...]:
-    """What stands before payloads of the message; by its name without the package, else none."""
-    package = wanted.file.package
-    local = wanted.full_name.removeprefix(f"{package}.") if package else wanted.full_name
+    """What stands before payloads of the message; nothing where the writer's file has none such.
+
+    It is known by its name without the package, which may have changed.
+    """
+    local = wanted.full_name.removeprefix(f"{wanted.file.package}.")
     own = f"{written.own.package}.{local}" if written.own.package else local
     try:
         message = written.message(own)
     except SchemaError:
-        return (b"\xff" * 11,)  # no payload begins so: every one is another message
-    if message.file.name != written.descriptor.name:
-        return (b"\xff" * 11,)
-    return encodings(message_indexes(message))
+        return ()
+    is_own = message.file.name == written.descriptor.name
+    return encodings(message_indexes(message)) if is_own else ()
 
 
 @dataclass(slots=True, frozen=True)

@@ -6,7 +6,6 @@ end as a type, so the inner one stays as it is written, in a column of bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -85,9 +84,7 @@ class _Builder:
                 f"Message {within[0]} is nested more than {MAX_DEPTH} deep: it cannot be columns."
             )
         oneofs = {oneof.name: index for index, oneof in enumerate(message.oneofs)}
-        children = tuple(
-            self._field(field, within, oneofs) for field in _in_order(message, within[0])
-        )
+        children = tuple(self._field(field, within, oneofs) for field in _in_order(message))
         return Shape(
             name="",
             number=0,
@@ -107,7 +104,7 @@ class _Builder:
                 f"Message {within[0]} has more than {MAX_COLUMNS} columns with those of its"
                 f" fields: read it as bytes."
             )
-        in_entry = bool(field.containing_type.GetOptions().map_entry)
+        in_entry = _is_entry(field.containing_type)
         return replace(
             self._value(field, within),
             name=str(field.name),
@@ -136,21 +133,14 @@ class _Builder:
         if name in within:
             return Shape("", 0, Kind.BYTES, wire, pa.binary())
         inner = self.message(field.message_type, within)
-        return replace(inner, wire=wire, is_map=bool(field.message_type.GetOptions().map_entry))
+        return replace(inner, wire=wire, is_map=_is_entry(field.message_type))
 
 
-def _in_order(message: Descriptor, top: str) -> Iterator[FieldDescriptor]:
+def _in_order(message: Descriptor) -> list[FieldDescriptor]:
     """As written in the file; a map's key before its value."""
-    names = set()
-    fields = sorted(message.fields, key=lambda one: one.number) if _is_entry(message) else None
-    for field in fields or message.fields:
-        if field.name.lower() in names:
-            raise SchemaError(
-                f"Message {message.full_name} has two fields {field.name!r} but for upper and"
-                f" lower case: {top} cannot be columns."
-            )
-        names.add(field.name.lower())
-        yield field
+    if _is_entry(message):
+        return sorted(message.fields, key=lambda field: int(field.number))
+    return list(message.fields)
 
 
 def _is_entry(message: Descriptor) -> bool:

@@ -24,19 +24,30 @@ from barnabas.registry.formats.protobuf.known import KNOWN
 
 MAIN = "default"
 """What the schema's own file is called; Confluent's registry calls it so, too."""
-MAX_BYTES = 8 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
 """Of a schema and its references together."""
+MAX_REFERENCES = 1000
 MAX_NAME_BYTES = 512
+MAX_DEPTH = 100
+"""Of braces in braces. The compiler follows those of an option's value with its stack."""
 
 _INCLUDED = Path(grpc_tools.__file__).parent / "_proto"
-_EMBEDDED = re.compile(rb"AddSerializedFile\((b'(?:[^'\\]|\\.)*')\)", re.DOTALL)
+_EMBEDDED = re.compile(rb"AddSerializedFile\((b'(?:[^'\\]|\\.)*+')\)", re.DOTALL)
 _SAYS_SYNTAX = re.compile(r"(?>\s+|//[^\n]*|/\*.*?\*/|;)*+(?:syntax|edition)\b", re.DOTALL)
+
+_BRACKETS = re.compile(
+    r"""//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\[^\n])*+"?|'(?:[^'\\\n]|\\[^\n])*+'?|[{}<>\[\]]""",
+    re.DOTALL,
+)
+_OPENED_BY = {"}": "{", ">": "<", "]": "["}
 
 
 def compile_files(text: str, references: Mapping[str, str]) -> list[FileDescriptorProto]:
     """The files of the schema, each after those it imports; the last is its own."""
     if len(text) + sum(map(len, references.values())) > MAX_BYTES:
         raise SchemaError(f"The schema and its references are larger than {MAX_BYTES} bytes.")
+    if len(references) > MAX_REFERENCES:
+        raise SchemaError(f"The schema has more than {MAX_REFERENCES} references.")
     main = MAIN
     while main in references or main in KNOWN:
         main += "_"
@@ -66,12 +77,27 @@ def _write(directory: Path, name: str, content: str) -> None:
         or len(name.encode(errors="replace")) > MAX_NAME_BYTES
     ):
         raise SchemaError(f"A reference cannot be named {name!r}: name it as the import does.")
+    _check_depth(name, content)
     path = directory / name
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(_with_syntax(content).encode())
     except (OSError, UnicodeEncodeError) as raised:  # a/b.proto next to a file called a
         raise SchemaError(f"The reference {name!r} cannot be used: {raised.args[-1]}.") from None
+
+
+def _check_depth(name: str, text: str) -> None:
+    depths = dict.fromkeys("{<[", 0)
+    for found in _BRACKETS.finditer(text):
+        token = found[0]
+        if token in depths:
+            depths[token] += 1
+            if depths[token] > MAX_DEPTH:
+                line = text.count("\n", 0, found.start()) + 1
+                raise SchemaError(f"{name}: line {line}: braces are nested too deep.")
+        elif token in _OPENED_BY:
+            opened = _OPENED_BY[token]
+            depths[opened] = max(depths[opened] - 1, 0)
 
 
 def _with_syntax(text: str) -> str:
