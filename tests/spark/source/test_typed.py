@@ -36,7 +36,7 @@ def registry(broker: Broker) -> Iterator[str]:
 
 @pytest.fixture
 def orders(broker: Broker, registry: str, topic_of) -> str:
-    """A topic with an order, something else, and another order."""
+    """A topic with an order, something else, another order, and one of an unknown schema."""
     topic = topic_of(partitions=1).name
     client = SchemaRegistryClient({"url": registry})
     client.register_schema(f"{topic}-value", Schema(ORDER, "AVRO"))
@@ -46,6 +46,7 @@ def orders(broker: Broker, registry: str, topic_of) -> str:
         producer.produce(topic, serialize({"id": 1, "item": "ink"}, context), "a")
         producer.produce(topic, b"no order", "b")
         producer.produce(topic, serialize({"id": 2, "item": "pen"}, context), "c")
+        producer.produce(topic, b"\0" + (10**9).to_bytes(4) + b"\2", "d")
     return topic
 
 
@@ -79,10 +80,11 @@ def test_what_cannot_be_decoded_has_a_column_if_asked_for(
     rows = reads.batch(orders, **options)
     schema = source.schema(reads.options(orders, options))
     assert rows.schema == to_arrow_schema(schema, timezone="UTC")
-    first, second, third = rows.to_pylist()
+    first, second, third, fourth = rows.to_pylist()
     assert (first["broken"], third["broken"], second["value"]) == (None, None, None)
     assert (second["broken"]["key"], second["broken"]["value"]) == (b"b", b"no order")
     assert second["broken"]["reason"].startswith("value: ")
+    assert "1000000000" in fourth["broken"]["reason"]
 
 
 @pytest.mark.parametrize("name", ["avro", "json", "protobuf"])
