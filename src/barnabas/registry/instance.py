@@ -112,7 +112,7 @@ class Instance:
         if was_writer and not self._is_writer:
             instead = "nobody is known to" if self._writer is None else f"{self._writer.url} does"
             _log.info("this instance writes %s no more: %s", self.settings.topic, instead)
-            await self._log.step_down()
+            self._log.retire()
         elif self._is_writer and not was_writer:
             _log.info("this instance writes %s", self.settings.topic)
 

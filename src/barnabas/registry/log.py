@@ -40,6 +40,7 @@ class SchemaLog:
         self._has_seen_the_end = asyncio.Event()
         self._reading: asyncio.Task[None] | None = None
         self._producer: AioProducer | None = None
+        self._is_retired = False
 
     async def start(self) -> None:
         """Have the topic, and read what it holds."""
@@ -49,7 +50,7 @@ class SchemaLog:
 
     async def take_over(self) -> None:
         """Be the one who writes, knowing all that was written."""
-        await self.step_down()
+        await self._step_down()
         conf = {
             **self._settings.kafka,
             "transactional.id": f"{self._settings.group_id}-{self._settings.topic}",
@@ -59,6 +60,7 @@ class SchemaLog:
             "linger.ms": 0,
         }
         self._producer = AioProducer(conf)
+        self._is_retired = False
         await self._in_time(self._producer.init_transactions(self._timeout_s))
         await self.append([Record(NoopKey())])
 
@@ -68,7 +70,11 @@ class SchemaLog:
 
     @property
     def is_taken_over(self) -> bool:
-        return self._producer is not None
+        return self._producer is not None and not self._is_retired
+
+    def retire(self) -> None:
+        """Somebody else writes: what is under way may end, but then it has to be taken over."""
+        self._is_retired = True
 
     async def append(self, records: Sequence[Record]) -> None:
         """All of them or none. Return when they are applied here."""
@@ -79,15 +85,14 @@ class SchemaLog:
         async with self._progress:
             await self._progress.wait_for(lambda: self._read_up_to >= offset)
 
-    async def step_down(self) -> None:
-        """Write no more."""
+    async def _step_down(self) -> None:
         producer, self._producer = self._producer, None
         if producer is not None:
             await producer.purge()
             await producer.close(0)
 
     async def stop(self) -> None:
-        await self.step_down()
+        await self._step_down()
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
@@ -113,12 +118,12 @@ class SchemaLog:
         try:
             return await asyncio.wait_for(writing, self._timeout_s)
         except TimeoutError:
-            await self.step_down()
+            await self._step_down()
             raise errors.log_timed_out(
                 f"Write to {self._settings.topic} timed out after {self._timeout_s:g} s"
             ) from None
         except KafkaException as failure:
-            await self.step_down()
+            await self._step_down()
             raise _told(self._settings.topic, error_in(failure)) from failure
 
     async def _read(self) -> None:
