@@ -47,7 +47,8 @@ def test_what_may_not_be_read_is_told_at_once(broker: Broker, topic_of, reads) -
 def test_many_partitions_cost_few_requests(broker: Broker, topic_of, reads) -> None:
     topic = topic_of(200, partitions=100)
     before = broker.faults.seen.copy()
-    assert numbers(reads.batch(topic.name)) == [*range(200)]
+    rows = reads.batch(topic.name)
+    assert numbers(rows) == [*range(200)]
     asked = broker.faults.seen - before
     assert asked["ListOffsets"] <= 2
     assert asked["Fetch"] <= 5

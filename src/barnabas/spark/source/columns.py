@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -26,8 +26,8 @@ from barnabas.wire.errors import KafkaError as WireError
 from barnabas.wire.records.arrow import Sizes, measure, runs_to_arrow
 from barnabas.wire.records.read import Run
 
-FULL_BYTES = 4 << 20
-"""Of records in one RecordBatch; what was fetched at once is never parted, so there are more."""
+FULL_BYTES = 8 << 20
+"""Of records in one RecordBatch, but for the last of the brokers' batches in it."""
 
 CREATE_TIME, LOG_APPEND_TIME = 0, 1
 _ALL = 0x7FFFFFFF
@@ -51,12 +51,34 @@ def fields(*, headers: bool) -> list[StructField]:
     return columns
 
 
+def runs_of(fetched: Fetched, settings: ConsumerSettings) -> Iterator[Run]:
+    """The records of the range in what was fetched, but for markers and aborted ones.
+
+    They are a record batch each, decompressed when it is its turn; the last may have records
+    after the range.
+    """
+    wanted = fetched.range
+    cursor = Cursor(
+        Progress(wanted.topic, wanted.partition),
+        fetched.batches,
+        fetched.from_offset,
+        fetched.next_offset,
+        fetched.record_count,
+        fetched.aborted,
+        settings.isolation_level == "read_committed",
+        settings.check_crcs,
+    )
+    try:
+        while (run := cursor.take_run(_ALL)) is not None and run.base_offset < wanted.end:
+            yield run
+    except WireError as error:
+        raise SourceError(f"{wanted.topic} [{wanted.partition}]: {error}") from None
+
+
 class Gathering:
     """The records of one RecordBatch while they are gathered."""
 
-    def __init__(self, settings: ConsumerSettings) -> None:
-        self._read_committed = settings.isolation_level == "read_committed"
-        self._check_crcs = settings.check_crcs
+    def __init__(self) -> None:
         self._runs: list[Run] = []
         self._sizes: list[Sizes] = []
         self._places: list[tuple[_Place, int]] = []  # and how many rows
@@ -70,30 +92,15 @@ class Gathering:
     def is_empty(self) -> bool:
         return not self._runs
 
-    def add(self, fetched: Fetched) -> None:
-        """The records of the range in what was fetched, but for markers and aborted ones."""
+    def add(self, fetched: Fetched, run: Run) -> None:
+        """A run of what was fetched."""
         wanted = fetched.range
-        cursor = Cursor(
-            Progress(wanted.topic, wanted.partition),
-            fetched.batches,
-            fetched.from_offset,
-            fetched.next_offset,
-            fetched.record_count,
-            fetched.aborted,
-            self._read_committed,
-            self._check_crcs,
-        )
         try:
-            while (run := cursor.take_run(_ALL)) is not None and run.base_offset < wanted.end:
-                self._sizes.append(measure(run))
-                self._runs.append(run)
-                self._size_bytes += len(run.records)
-                self._count(fetched, run)
+            self._sizes.append(measure(run))
         except WireError as error:
             raise SourceError(f"{wanted.topic} [{wanted.partition}]: {error}") from None
-
-    def _count(self, fetched: Fetched, run: Run) -> None:
-        wanted = fetched.range
+        self._runs.append(run)
+        self._size_bytes += len(run.records)
         timestamp_type = CREATE_TIME if run.append_time is None else LOG_APPEND_TIME
         is_cut = fetched.next_offset > wanted.end
         place = _Place(wanted.topic, wanted.partition, timestamp_type, wanted.end, is_cut)

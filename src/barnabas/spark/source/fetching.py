@@ -69,18 +69,19 @@ class Fetched:
 
 
 class Fetching:
-    """An iterator of what was fetched; `close` ends it early."""
+    """An iterator of what answers brought; `close` ends it early."""
 
     def __init__(self, connection: Connection, ranges: Sequence[OffsetRange], loss: Loss) -> None:
         self._connection = connection
-        self._fetched: queue.SimpleQueue[Fetched | None] = queue.SimpleQueue()
+        self._fetched: queue.SimpleQueue[list[Fetched] | None] = queue.SimpleQueue()
         self._engine = _Engine(connection, ranges, loss, self._fetched)
         self._done: Future[None] = connection.thread.submit(self._engine.run())
 
-    def __iter__(self) -> Iterator[Fetched]:
+    def __iter__(self) -> Iterator[list[Fetched]]:
         while (fetched := self._fetched.get()) is not None:
+            size_bytes = sum(len(each.batches) for each in fetched)
             yield fetched
-            self._connection.thread.call(self._engine.taken, len(fetched.batches))
+            self._connection.thread.call(self._engine.taken, size_bytes)
         try:
             self._done.result()
         except KafkaException as failure:
@@ -121,13 +122,14 @@ class _Engine:
         connection: Connection,
         ranges: Sequence[OffsetRange],
         loss: Loss,
-        fetched: "queue.SimpleQueue[Fetched | None]",
+        fetched: "queue.SimpleQueue[list[Fetched] | None]",
     ) -> None:
         self._cluster = connection.cluster
         self._settings = connection.settings
         self._isolation = int(self._settings.isolation_level == "read_committed")
         self._loss = loss
         self._fetched = fetched
+        self._received: list[Fetched] = []  # in the answer that is looked at
         self._ahead_bytes = 0
         self._room = asyncio.Event()
         self._left: dict[Partition, deque[_Position]] = {}
@@ -227,6 +229,7 @@ class _Engine:
             for key, said in self._answers(response):
                 if not await self._look_at(key, said):
                     del wanted[key]
+            self._hand_over()
 
     def _request(self, partitions: list[Partition]) -> FetchRequest:
         topics: dict[str, FetchTopic] = {}
@@ -277,12 +280,17 @@ class _Engine:
             raise SourceError(f"{key[0]} [{key[1]}]: {told_by_broker(code).str()}")
         position = self._left[key][0]
         if said.records:
-            self._hand_over(key, position, said)
+            self._receive(key, position, said)
         else:
             self._require_more(key, position, said)
         return self._advance(key)
 
-    def _hand_over(self, key: Partition, position: _Position, said: PartitionData) -> None:
+    def _hand_over(self) -> None:
+        if self._received:
+            self._fetched.put(self._received)
+            self._received = []
+
+    def _receive(self, key: Partition, position: _Position, said: PartitionData) -> None:
         assert isinstance(said.records, memoryview)
         size, next_offset, records, _ = scan(said.records)
         if size == 0:
@@ -295,7 +303,7 @@ class _Engine:
             key=lambda one: one[1],
         )
         batches = said.records[:size]
-        self._fetched.put(
+        self._received.append(
             Fetched(position.range, batches, position.offset, next_offset, records, aborted)
         )
         self._ahead_bytes += size

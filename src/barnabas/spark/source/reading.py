@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql.datasource import InputPartition
 
-from barnabas.spark.source.columns import Gathering
+from barnabas.spark.source.columns import Gathering, runs_of
 from barnabas.spark.source.connection import connect
 from barnabas.spark.source.fetching import Fetching
 from barnabas.spark.source.loss import Loss
@@ -27,13 +27,18 @@ def read(
     """The records of all ranges in the connector's columns, those of a range in their order."""
     connection = connect(client)
     fetching = Fetching(connection, ranges, loss)
-    gathering = Gathering(connection.settings)
+    gathering = Gathering()
     try:
-        for fetched in fetching:
-            gathering.add(fetched)
-            if gathering.is_full or (fetching.is_idle and not gathering.is_empty):
+        for answer in fetching:
+            for fetched in answer:
+                for run in runs_of(fetched, connection.settings):
+                    gathering.add(fetched, run)
+                    if gathering.is_full:
+                        yield gathering.batch()
+                        gathering = Gathering()
+            if fetching.is_idle and not gathering.is_empty:
                 yield gathering.batch()
-                gathering = Gathering(connection.settings)
+                gathering = Gathering()
         if not gathering.is_empty:
             yield gathering.batch()
     finally:
