@@ -16,6 +16,8 @@ from barnabas.registry.service import SchemaRegistry
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 OPERATIONS = ROOT / "docs" / "operations.md"
+SPARK = ROOT / "docs" / "spark.md"
+"""Its programs run in a session that is there already: see tests/spark/test_documents.py."""
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -43,6 +45,7 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
     [
         pytest.param(code, id=f"{page.name}-{number}")
         for page in PAGES
+        if page != SPARK
         for number, code in enumerate(blocks(page, "python"))
     ],
 )

@@ -1,0 +1,1 @@
+"""The first whole pipeline: `python -m examples.orders`."""

@@ -1,0 +1,130 @@
+"""A whole pipeline, live: orders through the registry, totals by Spark, written exactly once.
+
+    python -m examples.orders
+
+Starts a broker, a registry and Spark, sells for half a minute, and checks at the end that every
+order was counted once. Nothing is left behind.
+"""
+
+import argparse
+import sys
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+
+from barnabas.spark.prerequisites import PrerequisiteError, require_all
+
+from .ledger import Lag, Ledger
+from .place import Platform, Process, start_job, wait_until
+from .screen import Screen, View
+from .shop import Shop, Total, Window
+
+SPARK_START_S = 180
+LAST_TOTALS_S = 120
+SPEED_OVER_S = 5
+
+
+def main() -> int:
+    options = parse()
+    console = Console()
+    try:
+        require_all()
+        with TemporaryDirectory(prefix="barnabas-orders-", ignore_cleanup_errors=True) as folder:
+            return run(options, Path(folder), console)
+    except KeyboardInterrupt:
+        console.print("Stopped; nothing is left behind.")
+        return 130
+    except (PrerequisiteError, RuntimeError) as error:
+        console.print(str(error), style="red", markup=False, highlight=False)
+        return 1
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m examples.orders", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=30, help="how long orders come in")
+    parser.add_argument("--rate", type=float, default=500, help="orders a second")
+    return parser.parse_args()
+
+
+def run(options: argparse.Namespace, folder: Path, console: Console) -> int:
+    platform = Platform(folder)
+    job: Process | None = None
+    try:
+        console.print("Starting a broker, a schema registry, and Spark ...")
+        platform.wait()
+        shop = Shop(platform.servers, platform.registry)
+        shop.open()
+        job = start_job(platform, folder)
+        return follow(options, platform, shop, job, console)
+    finally:
+        if job is not None:
+            job.stop()
+        platform.stop()
+
+
+def follow(
+    options: argparse.Namespace, platform: Platform, shop: Shop, job: Process, console: Console
+) -> int:
+    ledger, lag = Ledger(platform.servers, platform.registry), Lag(platform.servers)
+    stopped = threading.Event()
+    seller = threading.Thread(target=shop.sell, args=(options.seconds, options.rate, stopped))
+    ledger.open()
+    try:
+        wait_until(lambda: lag.look()[0] > 0, "Spark reads", job, SPARK_START_S)
+        seller.start()
+        watch(Screen(console), shop, ledger, lag, job, seller)
+    finally:
+        stopped.set()
+        if seller.is_alive():
+            seller.join()
+        ledger.close()
+        lag.close()
+    return judge(shop.expected(), ledger, console)
+
+
+def watch(
+    screen: Screen, shop: Shop, ledger: Ledger, lag: Lag, job: Process, seller: threading.Thread
+) -> None:
+    """Until all totals are there, or it has taken too long."""
+    seen: deque[tuple[float, int]] = deque(maxlen=SPEED_OVER_S * 4)
+    ends = None
+    with screen.lit():
+        while ends is None or time.monotonic() < ends:
+            if not job.is_running:
+                raise RuntimeError(f"The job ended:\n{job.last_words()}")
+            if not seller.is_alive() and ends is None:
+                ends = time.monotonic() + LAST_TOTALS_S
+            done, behind = lag.look()
+            seen.append((time.monotonic(), done))
+            passed_s, rows = seen[-1][0] - seen[0][0], seen[-1][1] - seen[0][1]
+            stage = "Selling" if ends is None else "Closing the last windows"
+            speed = rows / passed_s if passed_s else 0.0
+            screen.show(
+                View(stage, shop.sold, done, behind, speed, dict(ledger.totals), tuple(job.lines))
+            )
+            if ends is not None and len(ledger.totals) >= len(shop.expected()):
+                return
+            time.sleep(0.25)
+
+
+def judge(expected: dict[Window, Total], ledger: Ledger, console: Console) -> int:
+    wrong = [each for each in expected if ledger.totals.get(each) != expected[each]]
+    wrong += ledger.totals.keys() - expected.keys()
+    repeated = [each for each, times in ledger.written.items() if times > 1]
+    orders = sum(total.orders for total in ledger.totals.values())
+    cents = sum(total.cents for total in ledger.totals.values())
+    console.print(
+        f"{orders:,} orders of {cents / 100:,.2f} in {len(ledger.totals)} totals;"
+        f" {len(wrong)} wrong, {len(repeated)} written twice.",
+        style="red" if wrong or repeated else "green",
+        highlight=False,
+    )
+    return 1 if wrong or repeated else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""The pages on pipelines tell no lies: their programs run, in the order in which they are read."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from barnabas.registry.service import SchemaRegistry
+from barnabas.testing import Broker
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "docs" / "spark.md", ROOT / "examples" / "orders" / "README.md"]
+
+
+@pytest.fixture(scope="module")
+def registry(broker: Broker) -> Iterator[SchemaRegistry]:
+    with SchemaRegistry(broker.bootstrap_servers) as running:
+        yield running
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_the_programs_of_a_page_print_what_it_says(
+    page: Path,
+    spark: SparkSession,
+    broker: Broker,
+    registry: SchemaRegistry,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names: dict[str, object] = {}
+    for program in re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.M | re.S):
+        here = program.replace("localhost:9092", broker.bootstrap_servers)
+        here = here.replace("http://localhost:8081", registry.url)
+        exec(compile(here, page.name, "exec"), names)
+        printed = capsys.readouterr().out.splitlines()
+        assert printed == re.findall(r"^print\(.*\)  # (.*)$", program, re.M)
