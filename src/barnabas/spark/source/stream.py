@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -110,7 +110,7 @@ class _Driver:
         self._broker = Broker(connect(options.client))
         self._pace = Pace(options.limits)
         self._last: dict[Partition, int] | None = None  # where Trigger.AvailableNow ends
-        self._anchor: dict[Partition, int] | None = None
+        self._anchor: dict[Partition, int] | None = None  # where "latest" was when it began
         self._is_anchored = False
         self._committed: dict[Partition, int] = {}
         self._may_wait = True
@@ -175,7 +175,7 @@ class _Driver:
 
     def stop(self) -> None:
         if self._committing is not None:
-            self._committing.exception(_LAST_COMMIT_S)
+            wait([self._committing], _LAST_COMMIT_S)
 
     def _look(self) -> dict[Partition, int]:
         may_be_gone = not self._loss.fails
