@@ -3,7 +3,6 @@
 import datetime as dt
 import decimal
 import io
-import itertools
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from barnabas.registry.columns.language import SchemaSource
 
+MAX_DEPTH = 3
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
@@ -43,7 +43,7 @@ def read(schema: Any, payload: bytes) -> Any:
 @st.composite
 def examples(draw: st.DrawFn, max_size: int = 8) -> Example:
     """Records with fields of any type."""
-    kind, values = draw(records(st.just(itertools.count())))
+    kind, values = draw(records("R"))
     return Example(kind, draw(st.lists(values, max_size=max_size)))
 
 
@@ -89,27 +89,25 @@ SIMPLE: list[tuple[Any, st.SearchStrategy[Any]]] = [
 
 
 @st.composite
-def kinds(draw: st.DrawFn, numbers: Any) -> tuple[Any, st.SearchStrategy[Any]]:
-    """A type, and its values."""
+def kinds(draw: st.DrawFn, name: str) -> tuple[Any, st.SearchStrategy[Any]]:
+    """A type, and its values. The name is as long as the type is deep."""
     choice = draw(st.integers(0, 9))
-    if choice < 4:
+    if choice < 4 or len(name) > MAX_DEPTH:
         return draw(st.sampled_from(SIMPLE))
-    number = next(numbers)
-    if number > 12 or choice == 4:
+    if choice == 4:
         symbols = ["RED", "GREEN", "BLUE"]
-        return {"type": "enum", "name": f"E{number}", "symbols": symbols}, st.sampled_from(symbols)
+        return {"type": "enum", "name": name, "symbols": symbols}, st.sampled_from(symbols)
     if choice == 5:
         size = draw(st.integers(1, 5))
-        return {"type": "fixed", "name": f"F{number}", "size": size}, st.binary(
+        return {"type": "fixed", "name": name, "size": size}, st.binary(
             min_size=size, max_size=size
         )
     if choice == 6:
-        digits = {"type": "fixed", "name": f"D{number}", "size": 9, "logicalType": "decimal"}
+        digits = {"type": "fixed", "name": name, "size": 9, "logicalType": "decimal"}
         return {**digits, "precision": 20, "scale": 3}, decimals(20, 3)
     if choice == 7:
-        inner, values = draw(records(st.just(numbers)))
-        return inner, values
-    inner, values = draw(nullables(st.just(numbers)))
+        return draw(records(name))
+    inner, values = draw(nullables(f"{name}I"))
     if choice == 8:
         return {"type": "array", "items": inner}, st.lists(values, max_size=3)
     return {"type": "map", "values": inner}, st.dictionaries(
@@ -118,9 +116,8 @@ def kinds(draw: st.DrawFn, numbers: Any) -> tuple[Any, st.SearchStrategy[Any]]:
 
 
 @st.composite
-def nullables(draw: st.DrawFn, numbers: Any) -> tuple[Any, st.SearchStrategy[Any]]:
-    counter = draw(numbers) if isinstance(numbers, st.SearchStrategy) else numbers
-    kind, values = draw(kinds(counter))
+def nullables(draw: st.DrawFn, name: str) -> tuple[Any, st.SearchStrategy[Any]]:
+    kind, values = draw(kinds(name))
     if draw(st.booleans()):
         members = ["null", kind] if draw(st.booleans()) else [kind, "null"]
         return members, st.none() | values
@@ -128,10 +125,8 @@ def nullables(draw: st.DrawFn, numbers: Any) -> tuple[Any, st.SearchStrategy[Any
 
 
 @st.composite
-def records(draw: st.DrawFn, numbers: Any) -> tuple[Any, st.SearchStrategy[Any]]:
-    counter = draw(numbers) if isinstance(numbers, st.SearchStrategy) else numbers
-    name = f"R{next(counter)}"
-    fields = [draw(nullables(st.just(counter))) for _ in range(draw(st.integers(1, 4)))]
+def records(draw: st.DrawFn, name: str) -> tuple[Any, st.SearchStrategy[Any]]:
+    fields = [draw(nullables(f"{name}{place}")) for place in range(draw(st.integers(1, 4)))]
     kind = {
         "type": "record",
         "name": name,

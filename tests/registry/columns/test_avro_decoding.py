@@ -273,3 +273,12 @@ def test_types_that_other_texts_define_are_found() -> None:
     )
     decoder = avro.decoder(source, source, None, framed=False)
     assert decoder.decode(pa.array([target.getvalue()])).values.to_pylist() == [{"i": {"x": 1}}]
+
+
+@pytest.mark.parametrize("kind", ["boolean", "int", "long", "float", "double", "string"])
+def test_columns_grow_as_far_as_lists_do(kind: str) -> None:
+    schema = {"type": "array", "items": kind}
+    value = {"boolean": True, "string": "some text"}.get(kind, 3)
+    wanted = {"float": "double", "long": "float"}.get(kind, kind)
+    decoded = decode(schema, [write(schema, [value] * 1000)], {"type": "array", "items": wanted})
+    assert decoded.values.to_pylist() == [[value] * 1000]

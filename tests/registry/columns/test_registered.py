@@ -32,7 +32,7 @@ def client(schema_registry: SchemaRegistry) -> SchemaRegistryClient:
     return SchemaRegistryClient({"url": schema_registry.url})
 
 
-@pytest.mark.parametrize("name", ["avro", "json"])
+@pytest.mark.parametrize("name", ["avro", "json", "protobuf"])
 def test_a_subject_without_a_schema_gets_one_from_the_columns(
     schema_registry: SchemaRegistry, subject: str, name: Any
 ) -> None:

@@ -37,6 +37,17 @@ if cython.compiled:
 
 COMPILED: bool = cython.compiled
 
+ENDS = cython.declare(cython.Py_ssize_t, 1)
+OVERLONG = cython.declare(cython.Py_ssize_t, 2)
+UNFIT = cython.declare(cython.Py_ssize_t, 3)
+NOT_TEXT = cython.declare(cython.Py_ssize_t, 4)
+NO_MEMBER = cython.declare(cython.Py_ssize_t, 5)
+NO_SYMBOL = cython.declare(cython.Py_ssize_t, 6)
+NEGATIVE = cython.declare(cython.Py_ssize_t, 7)
+NOT_BOOLEAN = cython.declare(cython.Py_ssize_t, 8)
+NO_PLACE = cython.declare(cython.Py_ssize_t, 9)
+TOO_MANY = cython.declare(cython.Py_ssize_t, 10)
+
 FAULTS = [
     "",
     "the payload ends within it",
@@ -50,7 +61,7 @@ FAULTS = [
     "what was written is of a type that the reader's schema has no place for",
     "an array has too many empty items",
 ]
-"""By the numbers that steps return."""
+"""What they are called, by their numbers."""
 
 
 @cython.final
@@ -133,7 +144,7 @@ class Column:
     @cython.inline
     @cython.exceptval(-1)
     def begin(self) -> Size:
-        """Make room for one more value; where it goes."""
+        """Make room for one more value; where it goes. The buffers may be others after."""
         if self.length == self.capacity:
             self._enlarge(self.capacity * 2)
         return self.length
@@ -226,7 +237,7 @@ class Cursor:
             shift += 7
             if shift > 63:
                 break
-        self.fault = 2 if shift >= 63 else 1
+        self.fault = OVERLONG if shift >= 63 else ENDS
         return 0
 
     @cython.cfunc
@@ -236,9 +247,9 @@ class Cursor:
         """Step over so many bytes; where they begin."""
         at: Size = self.at
         if size < 0:
-            self.fault = 7
+            self.fault = NEGATIVE
         elif size > self.end - at:
-            self.fault = 1
+            self.fault = ENDS
         else:
             self.at = at + size
         return at
@@ -252,9 +263,9 @@ class Cursor:
             self.varint()  # the block's size in bytes, which only those need who skip it
             count = -count
         if count < 0:
-            self.fault = 7
+            self.fault = NEGATIVE
         if count > self.end - self.at and (item_bytes or count > 1024):
-            self.fault = 1
+            self.fault = ENDS
         return 0 if self.fault else count
 
 
@@ -295,9 +306,10 @@ class Boolean(Step):
         if cursor.fault:
             return cursor.fault
         if cursor.data[at] > 1:
-            cursor.fault = 8
-            return 8
-        self.column.cells[self.column.begin()] = cursor.data[at]
+            cursor.fault = NOT_BOOLEAN
+            return NOT_BOOLEAN
+        place: Size = self.column.begin()
+        self.column.cells[place] = cursor.data[at]
         return self.column.end()
 
 
@@ -311,10 +323,11 @@ class Int(Step):
     def read(self, cursor: Cursor) -> cython.int:
         value: Long = cursor.varint()
         if value > 0x7FFFFFFF or value < -0x80000000:
-            cursor.fault = 3
+            cursor.fault = UNFIT
         if cursor.fault:
             return cursor.fault
-        self.column.ints[self.column.begin()] = value
+        place: Size = self.column.begin()
+        self.column.ints[place] = value
         return self.column.end()
 
 
@@ -339,12 +352,13 @@ class Long64(Step):
     def read(self, cursor: Cursor) -> cython.int:
         value: Long = cursor.varint()
         if value < self.least or value > self.most:
-            cursor.fault = 3
+            cursor.fault = UNFIT
         if cursor.fault:
             return cursor.fault
         if self.parts > 1:
             value = value // self.parts
-        self.column.longs[self.column.begin()] = value * self.times
+        place: Size = self.column.begin()
+        self.column.longs[place] = value * self.times
         return self.column.end()
 
 
@@ -359,10 +373,11 @@ class IntegerToFloat(Step):
         value: Long = cursor.varint()
         if cursor.fault:
             return cursor.fault
+        place: Size = self.column.begin()
         if self.column.width == 4:
-            self.column.floats[self.column.begin()] = value
+            self.column.floats[place] = value
         else:
-            self.column.doubles[self.column.begin()] = value
+            self.column.doubles[place] = value
         return self.column.end()
 
 
@@ -381,7 +396,8 @@ class FloatToDouble(Step):
         if cursor.fault:
             return cursor.fault
         _copy(self.single.cells, 0, cursor.data, at, 4)
-        self.column.doubles[self.column.begin()] = self.single.floats[0]
+        place: Size = self.column.begin()
+        self.column.doubles[place] = self.single.floats[0]
         return self.column.end()
 
 
@@ -399,7 +415,8 @@ class Floating(Step):
         at: Size = cursor.take(width)
         if cursor.fault:
             return cursor.fault
-        _copy(self.column.cells, self.column.begin() * width, cursor.data, at, width)
+        place: Size = self.column.begin()
+        _copy(self.column.cells, place * width, cursor.data, at, width)
         return self.column.end()
 
 
@@ -421,8 +438,8 @@ class Bytes(Step):
         if cursor.fault:
             return cursor.fault
         if self.is_text and not _is_utf8(cursor.data, at, size):
-            cursor.fault = 4
-            return 4
+            cursor.fault = NOT_TEXT
+            return NOT_TEXT
         return self.column.append_bytes(cursor.data, at, size)
 
 
@@ -509,8 +526,8 @@ class Decimal(Step):
             sign = 0xFF
         while size > 16:  # digits that say no more than the sign does
             if cursor.data[start] != sign:
-                cursor.fault = 3
-                return 3
+                cursor.fault = UNFIT
+                return UNFIT
             start += 1
             size -= 1
         index: Size
@@ -519,8 +536,8 @@ class Decimal(Step):
                 cursor.data[start + size - 1 - index] if index < size else sign
             )
         if (sign == 0xFF) != (self.column.cells[place + 15] >= 0x80) or self._is_beyond(place // 8):
-            cursor.fault = 3
-            return 3
+            cursor.fault = UNFIT
+            return UNFIT
         return self.column.end()
 
     @cython.cfunc
@@ -568,8 +585,8 @@ class Symbol(Step):
         if cursor.fault:
             return cursor.fault
         if index < 0 or index >= self.count or self.places.ints[2 * index] < 0:
-            cursor.fault = 6
-            return 6
+            cursor.fault = NO_SYMBOL
+            return NO_SYMBOL
         start: Size = self.places.ints[2 * index]
         end: Size = self.places.ints[2 * index + 1]
         return self.column.append_bytes(self.letters, start, end - start)
@@ -589,7 +606,7 @@ class Choice(Step):
     def read(self, cursor: Cursor) -> cython.int:
         index: Long = cursor.varint()
         if index < 0 or index >= len(self.members):
-            cursor.fault = 5
+            cursor.fault = NO_MEMBER
         if cursor.fault:
             return cursor.fault
         member: Step = cython.cast(Step, self.members[index])
@@ -674,8 +691,8 @@ class Items(Step):
             if not self.item_bytes:
                 empty += left
                 if empty > 1024:
-                    cursor.fault = 10
-                    return 10
+                    cursor.fault = TOO_MANY
+                    return TOO_MANY
             while left > 0:
                 for index in range(len(self.steps)):
                     step = cython.cast(Step, self.steps[index])
@@ -758,8 +775,8 @@ class Refuse(Step):
     @cython.cfunc
     @cython.exceptval(-1)
     def read(self, cursor: Cursor) -> cython.int:
-        cursor.fault = 9
-        return 9
+        cursor.fault = NO_PLACE
+        return NO_PLACE
 
 
 @cython.cclass
@@ -819,7 +836,7 @@ class Program:
             cursor.at = offsets[first + row] + header_bytes
             cursor.end = offsets[first + row + 1]
             if cursor.at < header_bytes or cursor.end > size or cursor.at > cursor.end:
-                cursor.fault = 1
+                cursor.fault = ENDS
             else:
                 self.root.read(cursor)
             if cursor.fault:
