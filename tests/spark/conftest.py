@@ -1,7 +1,5 @@
 """One Spark session and one broker for all tests of pipelines in this process."""
 
-import os
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from barnabas.spark.prerequisites import PrerequisiteError, require_java
+from barnabas.spark.session import configure
 from barnabas.testing import Broker
 
 QUIET = """
@@ -37,8 +37,10 @@ def broker() -> Iterator[Broker]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """On this machine with two cores; whoever starts a query stops it."""
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.skip("Spark needs Java 17 or 21 on the PATH")
+    try:
+        require_java()
+    except PrerequisiteError as missing:
+        pytest.skip(str(missing))
     directory = tmp_path_factory.mktemp("spark")
     log_settings = directory / "log4j2.properties"
     log_settings.write_text(QUIET)
@@ -63,7 +65,7 @@ def _session(directory: Path, log_settings: Path) -> SparkSession:
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
         "spark.local.dir": str(directory / "local"),
     }
-    builder = SparkSession.builder.master("local[2]").appName("barnabas tests")
+    builder = configure(SparkSession.builder.master("local[2]").appName("barnabas tests"))
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()

@@ -1,12 +1,18 @@
-"""The session that tests share works, with this Python in its workers."""
+"""A session made with our settings has them, with this Python in its workers."""
 
 import sys
 
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
+from barnabas.spark.session import settings
 
-def test_workers_run_the_python_of_the_tests(spark: SparkSession) -> None:
-    python = udf(lambda _: sys.executable)
-    rows = spark.range(4).select(python("id").alias("python")).distinct().collect()
-    assert [row.python for row in rows] == [sys.executable]
+
+def test_workers_run_the_python_of_the_driver_and_come_from_our_daemon(spark: SparkSession) -> None:
+    found = udf(lambda _: f"{sys.executable} {'barnabas.spark.source.batch' in sys.modules}")
+    rows = spark.range(4).select(found("id").alias("found")).distinct().collect()
+    assert [row.found for row in rows] == [f"{sys.executable} True"]
+
+
+def test_a_session_has_the_settings(spark: SparkSession) -> None:
+    assert {name: spark.conf.get(name) for name in settings()} == settings()
