@@ -11,7 +11,7 @@ DATA ?= data
 # What is compiled at install: a change in one of them installs anew.
 COMPILED := $(shell grep -rl --include='_*.py' '^\# cython:' src)
 
-.PHONY: run test chaos check format conformance bench clean
+.PHONY: run test demo chaos check format conformance bench clean
 
 run: .venv/.installed
 	$(BIN)/barnabas up --port $(PORT) --dir $(DATA)
@@ -19,12 +19,21 @@ run: .venv/.installed
 test: .venv/.installed
 	$(BIN)/python -m pytest -m "not peer" --numprocesses 2 --dist loadfile
 
+# Orders, Avro, Spark: a whole pipeline, live in the terminal for a minute.
+demo: .venv/.installed
+	$(BIN)/python -m examples.orders
+
 # Three nodes under faults for minutes; the seed decides what happens.
 SEED ?= 1
 MINUTES ?= 10
 CLIENTS ?= confluent-kafka
 chaos: .venv/.installed
 	$(BIN)/python -m tests.cluster.chaos --seed $(SEED) --minutes $(MINUTES) --clients $(CLIENTS)
+
+# A pipeline on Spark whose processes are killed for minutes; each row must be there once.
+.PHONY: chaos-spark
+chaos-spark: .venv/.installed
+	$(BIN)/python -m tests.spark.exactly_once --seed $(SEED) --minutes $(MINUTES)
 
 check: .venv/.installed
 	$(BIN)/ruff format --check src tests bench setup.py
@@ -42,6 +51,7 @@ conformance: .venv/.installed peers
 bench: .venv/.installed peers
 	PEERS=$(abspath $(PEERS)) $(BIN)/python -m bench
 	PEERS=$(abspath $(PEERS)) $(BIN)/python -m bench.libraries
+	PEERS=$(abspath $(PEERS)) $(BIN)/python -m bench.spark
 
 .PHONY: peers
 peers:

@@ -62,6 +62,13 @@ def test_keys_are_spread_as_other_producers_spread_them(spark: SparkSession, top
     assert Counter(partition for _, partition in places).keys() == {0, 1}
 
 
+def test_a_version_of_an_application_is_written_once(spark: SparkSession, topic: Topic) -> None:
+    for version, first in ((3, 0), (3, 0), (2, 100), (4, 10)):
+        frame = spark.range(first, first + 10).selectExpr("cast(id as string) as value")
+        save(frame, topic, txnAppId=f"app-{topic.name}", txnVersion=str(version))
+    assert topic.values() == sorted(map(str, range(20)))
+
+
 def test_a_stream_is_written_batch_by_batch(
     spark: SparkSession, topic: Topic, tmp_path: Path
 ) -> None:
@@ -77,6 +84,6 @@ def test_a_stream_is_written_batch_by_batch(
             .trigger(availableNow=True)
             .start()
         )
-        assert query.awaitTermination(60)
+        assert query.awaitTermination(100)
         assert query.exception() is None
     assert topic.values() == sorted(map(str, range(30)))

@@ -1,0 +1,43 @@
+"""Kill a pipeline for minutes and count what it has written: `make chaos-spark`.
+
+python -m tests.spark.exactly_once --seed 1 --minutes 10
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.spark.exactly_once.trial import Trial
+
+from barnabas.testing import Broker
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.spark.exactly_once", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, help="decides who dies, and when")
+    parser.add_argument("--minutes", type=float, default=10, help="of kills, half of them each for")
+    parser.add_argument("--bootstrap", help="brokers to use instead of one of its own")
+    told = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="exactly-once-") as directory:
+        if told.bootstrap:
+            return _trials(told.bootstrap, Path(directory), told.seed, told.minutes)
+        with Broker() as broker:
+            return _trials(broker.bootstrap_servers, Path(directory), told.seed, told.minutes)
+
+
+def _trials(bootstrap_servers: str, directory: Path, seed: int, minutes: float) -> int:
+    """A plain pipeline, then one with state."""
+    for is_stateful in (False, True):
+        home = directory / ("stateful" if is_stateful else "plain")
+        home.mkdir()
+        trial = Trial(bootstrap_servers, home, seed, is_stateful)
+        trial.run(rounds=2, until_s=time.monotonic() + minutes * 30)
+        deaths = ", ".join(f"{count} {kind}" for kind, count in trial.deaths.items())
+        print(f"{home.name}: {trial.produced:,} rows, each once. Killed: {deaths}.", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
