@@ -23,8 +23,8 @@ from .place import Platform, Process, start_job, wait_until
 from .screen import Screen, View
 from .shop import Shop, Total, Window
 
-SPARK_START_S = 180
-LAST_TOTALS_S = 120
+SPARK_START_S = 300
+LAST_TOTALS_S = 180
 SPEED_OVER_S = 5
 
 
@@ -39,7 +39,7 @@ def main() -> int:
         console.print("Stopped; nothing is left behind.")
         return 130
     except (PrerequisiteError, RuntimeError) as error:
-        console.print(str(error), style="red", markup=False, highlight=False)
+        console.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
         return 1
 
 
@@ -122,6 +122,7 @@ def judge(expected: dict[Window, Total], ledger: Ledger, console: Console) -> in
         f" {len(wrong)} wrong, {len(repeated)} written twice.",
         style="red" if wrong or repeated else "green",
         highlight=False,
+        soft_wrap=True,
     )
     return 1 if wrong or repeated else 0
 

@@ -58,7 +58,7 @@ class Screen:
             self._live.update(_drawn(view))
         elif view.stage != self._stage or time.monotonic() >= self._next_line:
             self._stage, self._next_line = view.stage, time.monotonic() + LINE_EVERY_S
-            self._console.print(str(view), highlight=False)
+            self._console.print(str(view), highlight=False, soft_wrap=True)
 
 
 def _drawn(view: View) -> Group:
