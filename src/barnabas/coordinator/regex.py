@@ -38,7 +38,7 @@ def search(pattern: str, names: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _compile(pattern: str) -> Any:
-    import re2  # type: ignore[import-untyped]
+    import re2
 
     options = re2.Options()
     options.log_errors = False

@@ -3,7 +3,7 @@
 
 def problem_with(pattern: str) -> str | None:
     """What keeps a broker from using it; None if nothing does."""
-    import re2  # type: ignore[import-untyped]
+    import re2
 
     options = re2.Options()
     options.log_errors = False

@@ -25,7 +25,7 @@ from barnabas.client.metrics import Metrics
 from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
     from barnabas.client.admin.metadata import ClusterMetadata
 

@@ -12,7 +12,7 @@ from barnabas.wire.records.arrow import Sizes, measure, runs_to_arrow
 from barnabas.wire.records.read import Run
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 MAX_BYTES = 1 << 30
 """Of one batch: Arrow's own offsets end at 2 GiB."""

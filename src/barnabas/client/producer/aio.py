@@ -19,7 +19,7 @@ from barnabas.client.unheard import log_unheard
 from barnabas.client.values import ConsumerGroupMetadata, PreparedTransaction, TopicPartition
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
     from barnabas.client.admin.metadata import ClusterMetadata
     from barnabas.client.producer.rows import OnRows

@@ -18,7 +18,7 @@ from barnabas.client.settings import ProducerSettings
 from barnabas.wire.records.arrow import encode
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 CHUNK_BYTES = 16 << 20
 """So much is encoded at a time: what waits for room waits as rows."""
@@ -54,7 +54,7 @@ class Rows:
     def _split(self, rows: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows of each partition; -1 has those that may go anywhere."""
         import pyarrow as pa
-        import pyarrow.compute as pc  # type: ignore[import-untyped]
+        import pyarrow.compute as pc
 
         partitions = self._partitions_of(rows)
         if partitions is None:

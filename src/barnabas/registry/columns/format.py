@@ -16,7 +16,7 @@ from barnabas.registry.columns import Decoder, Encoder
 from barnabas.registry.columns.language import Language, SchemaSource
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 FormatName: TypeAlias = Literal["avro", "json", "protobuf", "string", "binary"]
 FORMAT_NAMES: tuple[str, ...] = get_args(FormatName)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from barnabas.registry.columns import _framing
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 HEADER_BYTES = 5
 NO_HEADER = _framing.NO_HEADER
@@ -39,7 +39,7 @@ def schema_ids(payloads: pa.BinaryArray) -> pa.Int64Array:
     found = pa.Array.from_buffers(pa.int64(), count, [None, ids])
     if payloads.null_count == 0:
         return found
-    import pyarrow.compute as pc  # type: ignore[import-untyped]
+    import pyarrow.compute as pc
 
     return pc.if_else(payloads.is_valid(), found, None)
 

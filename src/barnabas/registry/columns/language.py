@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from barnabas.registry.columns import Decoder, Encoder
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 
 @dataclass(slots=True, frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from barnabas.registry.columns import Decoded, Decoder, Encoder
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 
 def arrow_type(name: str) -> pa.DataType:

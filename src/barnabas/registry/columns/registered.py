@@ -13,7 +13,7 @@ from barnabas.registry.columns.language import Language, SchemaSource
 from barnabas.registry.formats import SchemaError
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
     from barnabas.schema_registry import Schema, SchemaRegistryClient
 
@@ -147,7 +147,7 @@ class _Refusal:
 
 def _rows_by_id(ids: pa.Int64Array) -> Iterator[tuple[int, pa.Array]]:
     """The rows of each id. Null rows come with NO_HEADER, for whose decoder they stay null."""
-    import pyarrow.compute as pc  # type: ignore[import-untyped]
+    import pyarrow.compute as pc
 
     ids = ids.fill_null(NO_HEADER)
     for schema_id in ids.unique().to_pylist():

@@ -102,7 +102,7 @@ def _double(value: float) -> str:
     """As Double.toString has it: 1.0E10, 1.0E-4, 0.001, 1234567.0."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
-    sign, digits, _ = shortest = Decimal(repr(value)).normalize().as_tuple()
+    shortest = Decimal(repr(value)).normalize()
+    sign, digits, _ = shortest.as_tuple()
     fraction = "".join(map(str, digits[1:])) or "0"
-    exponent = Decimal(shortest).adjusted()
-    return f"{'-' if sign else ''}{digits[0]}.{fraction}E{exponent}"
+    return f"{'-' if sign else ''}{digits[0]}.{fraction}E{shortest.adjusted()}"

@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
-from jsonschema.validators import validator_for  # type: ignore[import-untyped]
-from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+from jsonschema.exceptions import best_match
+from jsonschema.validators import validator_for
+from jsonschema_specifications import REGISTRY
 from referencing import Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT7

@@ -5,8 +5,8 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from google.protobuf.descriptor_pb2 import FileDescriptorProto  # type: ignore[import-untyped]
-from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.message import DecodeError, Message
 
 from barnabas.registry.client.schemas import Schema, SchemaReference
 from barnabas.registry.serdes.aio import AsyncDeserializer, AsyncSerializer

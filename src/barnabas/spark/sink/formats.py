@@ -9,7 +9,7 @@ from barnabas.spark.naming import REGISTRY, OptionError
 from barnabas.spark.sink.options import SinkOptions
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
     from barnabas.registry.columns.format import ColumnFormat, FormatName
 

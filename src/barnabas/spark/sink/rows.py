@@ -16,7 +16,7 @@ from barnabas.spark.sink.formats import column_format
 from barnabas.spark.sink.options import SinkOptions
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
     from pyspark.sql.types import StructType
 
     from barnabas.registry.columns import Encoder
@@ -145,7 +145,7 @@ def _values(rows: pa.RecordBatch, typed: Typed) -> pa.Array:
 
 
 def _split(topics: pa.Array, rows: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    import pyarrow.compute as pc  # type: ignore[import-untyped]
+    import pyarrow.compute as pc
 
     if topics.null_count:
         raise ValueError("A row has no topic: the column topic is null and no option topic is set.")

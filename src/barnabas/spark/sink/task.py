@@ -16,7 +16,7 @@ from barnabas.spark.sink.protocol import Report
 from barnabas.spark.sink.rows import RowShape
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 
 class DeliveryError(RuntimeError):

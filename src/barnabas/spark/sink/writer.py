@@ -27,7 +27,7 @@ from barnabas.spark.sink.rows import RowShape, shape_of
 from barnabas.spark.sink.task import Job, write_at_least_once, write_once
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
     from pyspark.sql.types import StructType
 
 log = logging.getLogger("barnabas.spark")

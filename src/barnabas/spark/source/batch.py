@@ -18,7 +18,7 @@ from barnabas.spark.source.shaping import Shape
 from barnabas.spark.source.tasks import plan
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 
 class BatchReader(DataSourceReader):

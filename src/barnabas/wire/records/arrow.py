@@ -27,7 +27,7 @@ from barnabas.wire.records.compression import Codec
 from barnabas.wire.records.read import MAX_DECOMPRESSED_BYTES, Run, append_time, record_bytes
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 MAX_BATCH_BYTES = 1024 * 1024
 
@@ -278,7 +278,7 @@ def _timestamps(column: pa.Array, default: int) -> memoryview:
 def _headers(column: pa.Array) -> tuple[memoryview, _encoding.Cells, _encoding.Cells]:
     """Where each row's headers begin and the last one's end, their keys, and their values."""
     import pyarrow as pa
-    import pyarrow.compute as pc  # type: ignore[import-untyped]
+    import pyarrow.compute as pc
 
     ends = pc.cumulative_sum(pc.list_value_length(column).fill_null(0).cast(pa.int32()))
     entries = column.flatten()

@@ -197,7 +197,7 @@ _LZ4_FAST = 0
 
 
 def _lz4(buffer: Buffer, level: int) -> bytes:
-    import lz4.frame  # type: ignore[import-untyped]
+    import lz4.frame
 
     compressed: bytes = lz4.frame.compress(
         buffer,

@@ -11,7 +11,7 @@ from barnabas.registry.columns.avro.encoding import ProgramEncoder
 from barnabas.registry.columns.language import SchemaSource
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 
 def arrow_type(schema: SchemaSource, message: str | None) -> pa.DataType:

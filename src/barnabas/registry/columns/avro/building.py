@@ -10,7 +10,7 @@ from barnabas.registry.columns.avro.shapes import MAP_KEY, Array, Map, Record, S
 from barnabas.registry.columns.avro.types import arrow_type, without_null
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 
 @dataclass(slots=True, frozen=True)

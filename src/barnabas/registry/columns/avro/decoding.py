@@ -16,7 +16,7 @@ from barnabas.registry.columns.framing import HEADER_BYTES, bytes_view
 from barnabas.registry.columns.language import SchemaSource
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 
 class ProgramDecoder:

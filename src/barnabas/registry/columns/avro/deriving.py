@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from barnabas.registry.formats import SchemaError
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

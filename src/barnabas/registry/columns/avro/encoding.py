@@ -29,7 +29,7 @@ from barnabas.registry.columns.framing import bytes_view, header
 from barnabas.registry.formats import SchemaError
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 
 class ProgramEncoder:

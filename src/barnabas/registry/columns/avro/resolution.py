@@ -153,7 +153,7 @@ def _symbols(written: Enum, wanted: Enum) -> list[bytes | None]:
 
 
 def _fixed(written: Fixed, wanted: Fixed, slot: Slot, path: str) -> _decode.Step:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
     if written.size != wanted.size:
         raise _mismatch(written, wanted, path)

@@ -13,7 +13,7 @@ from barnabas.registry.columns.framing import bytes_view
 from barnabas.registry.formats import SchemaError
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 
 @dataclass(slots=True, frozen=True)
@@ -74,7 +74,7 @@ def fixed(shape: Fixed, values: pa.Array, place: Place) -> _encode.Node:
 
 def enum(shape: Enum, values: pa.Array, place: Place) -> _encode.Node:
     import pyarrow as pa
-    import pyarrow.compute as pc  # type: ignore[import-untyped]
+    import pyarrow.compute as pc
 
     if not pa.types.is_string(values.type):
         raise place.mismatch(values.type, f"enum {shape.name}")

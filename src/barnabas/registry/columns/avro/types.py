@@ -23,7 +23,7 @@ from barnabas.registry.columns.avro.shapes import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 MAX_PRECISION = 38
 """Of Spark's decimals. What has more digits stays bytes."""

@@ -14,7 +14,7 @@ from barnabas.registry.columns.json_text.encoding import DocumentEncoder
 from barnabas.registry.columns.language import SchemaSource
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 
 def arrow_type(schema: SchemaSource, message: str | None) -> pa.DataType:

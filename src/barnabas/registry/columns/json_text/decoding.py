@@ -11,7 +11,7 @@ from barnabas.registry.columns.json_text import _text
 from barnabas.registry.columns.json_text.kinds import Kind, List, Map, Object, Scalar, arrow_type
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 _FEW = 16
 """So many documents are read one by one when Arrow refuses some of them."""
@@ -87,7 +87,7 @@ class ObjectDecoder:
 
     def _read(self, payloads: pa.BinaryArray) -> pa.Array:
         import pyarrow as pa
-        import pyarrow.json as arrow_json  # type: ignore[import-untyped]
+        import pyarrow.json as arrow_json
 
         count = len(payloads)
         if payloads.null_count == count:

@@ -15,7 +15,7 @@ from barnabas.registry.columns.json_text.kinds import JSON, Kind, List, Map, Obj
 from barnabas.registry.formats import SchemaError
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 
 class DocumentEncoder:
@@ -45,7 +45,7 @@ class DocumentEncoder:
         )
         if values.null_count == 0:
             return documents
-        import pyarrow.compute as pc  # type: ignore[import-untyped]
+        import pyarrow.compute as pc
 
         return pc.if_else(values.is_valid(), documents, None)
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from barnabas.registry.formats import SchemaError
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 MAX_DEPTH = 64
 

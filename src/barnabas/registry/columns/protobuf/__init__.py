@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from google.protobuf.descriptor import Descriptor  # type: ignore[import-untyped]
+from google.protobuf.descriptor import Descriptor
 
 from barnabas.registry.columns.framing import header
 from barnabas.registry.columns.language import SchemaSource
@@ -21,7 +21,7 @@ from barnabas.registry.formats import SchemaError
 from barnabas.registry.formats.protobuf import ProtobufSchema, message_indexes, parse
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 __all__ = ["arrow_type", "decoder", "derive", "encoder"]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from google.protobuf.descriptor import Descriptor  # type: ignore[import-untyped]
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from google.protobuf.message_factory import GetMessageClass  # type: ignore[import-untyped]
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
 
 from barnabas.registry.columns import Decoded
 from barnabas.registry.columns.framing import HEADER_BYTES, bytes_view
@@ -19,7 +19,7 @@ from barnabas.registry.formats import SchemaError
 from barnabas.registry.formats.protobuf import ProtobufSchema, message_indexes
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 
 class ProtobufDecoder:

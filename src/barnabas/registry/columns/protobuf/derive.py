@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from barnabas.registry.columns.format import FormatError
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 _TIMESTAMP = "google.protobuf.Timestamp"
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from google.protobuf.descriptor import Descriptor  # type: ignore[import-untyped]
+from google.protobuf.descriptor import Descriptor
 
 from barnabas.registry.columns.format import FormatError
 from barnabas.registry.columns.framing import bytes_view
@@ -14,7 +14,7 @@ from barnabas.registry.columns.protobuf.kinds import Kind
 from barnabas.registry.columns.protobuf.shape import Shape, shape_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 
 class ProtobufEncoder:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from google.protobuf.descriptor import (  # type: ignore[import-untyped]
+from google.protobuf.descriptor import (
     Descriptor,
     EnumDescriptor,
     FieldDescriptor,
@@ -19,7 +19,7 @@ from barnabas.registry.columns.protobuf.kinds import Kind, Wire
 from barnabas.registry.formats import SchemaError
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
 MAX_COLUMNS = 5000
 """A few messages that contain each other twice would make more than fit in any memory."""

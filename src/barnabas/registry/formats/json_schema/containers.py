@@ -7,7 +7,7 @@ where what is added must fit a schema (of additional, unevaluated or pattern pro
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-import re2  # type: ignore[import-untyped]
+import re2
 
 from barnabas.registry.formats.json_schema.documents import Place
 from barnabas.registry.formats.json_schema.limits import limits

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 from urllib.parse import urljoin
 
-from jsonschema.exceptions import SchemaError as FormError  # type: ignore[import-untyped]
-from jsonschema.validators import Draft7Validator, validator_for  # type: ignore[import-untyped]
-from jsonschema_specifications import REGISTRY as META_SCHEMAS  # type: ignore[import-untyped]
+from jsonschema.exceptions import SchemaError as FormError
+from jsonschema.validators import Draft7Validator, validator_for
+from jsonschema_specifications import REGISTRY as META_SCHEMAS
 from referencing import Registry, Resource, Specification
 from referencing._core import Resolver
 from referencing.exceptions import Unresolvable

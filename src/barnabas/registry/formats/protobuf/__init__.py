@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from google.protobuf.descriptor import Descriptor, FileDescriptor  # type: ignore[import-untyped]
-from google.protobuf.descriptor_pb2 import FileDescriptorProto  # type: ignore[import-untyped]
-from google.protobuf.descriptor_pool import DescriptorPool  # type: ignore[import-untyped]
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.descriptor import Descriptor, FileDescriptor
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
 
 from barnabas.registry.formats import Incompatibility, ParsedSchema, SchemaError
 from barnabas.registry.formats.protobuf.compiler import MAIN, compile_files

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-import grpc_tools  # type: ignore[import-untyped]
-from google.protobuf.descriptor_pb2 import FileDescriptorProto  # type: ignore[import-untyped]
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+import grpc_tools
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.message import DecodeError
 from grpc_tools import _protoc_compiler
 
 from barnabas.registry.formats import SchemaError

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from google.protobuf.descriptor import (  # type: ignore[import-untyped]
+from google.protobuf.descriptor import (
     Descriptor,
     EnumDescriptor,
     FieldDescriptor,

@@ -4,7 +4,7 @@ The order of messages stays, since payloads name a message by its place in the f
 are sorted where they are printed.
 """
 
-from google.protobuf.descriptor_pb2 import (  # type: ignore[import-untyped]
+from google.protobuf.descriptor_pb2 import (
     DescriptorProto,
     EnumDescriptorProto,
     FileDescriptorProto,

@@ -7,12 +7,12 @@ bytes, so each options message is read again with a pool that knows them.
 from collections.abc import Iterable
 from typing import Any
 
-from google.protobuf import text_format  # type: ignore[import-untyped]
-from google.protobuf.descriptor import FieldDescriptor  # type: ignore[import-untyped]
-from google.protobuf.descriptor_pb2 import FieldDescriptorProto  # type: ignore[import-untyped]
-from google.protobuf.descriptor_pool import DescriptorPool  # type: ignore[import-untyped]
-from google.protobuf.message import Message  # type: ignore[import-untyped]
-from google.protobuf.message_factory import GetMessageClass  # type: ignore[import-untyped]
+from google.protobuf import text_format
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
 
 _IMPLIED = {"map_entry"}
 """Said by the syntax, and not to be said as an option."""

@@ -7,7 +7,7 @@ field, groups.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from google.protobuf.descriptor_pb2 import (  # type: ignore[import-untyped]
+from google.protobuf.descriptor_pb2 import (
     DescriptorProto,
     Edition,
     EnumDescriptorProto,
@@ -18,7 +18,7 @@ from google.protobuf.descriptor_pb2 import (  # type: ignore[import-untyped]
     OneofDescriptorProto,
     ServiceDescriptorProto,
 )
-from google.protobuf.descriptor_pool import DescriptorPool  # type: ignore[import-untyped]
+from google.protobuf.descriptor_pool import DescriptorPool
 
 from barnabas.registry.formats.protobuf.options import Options, quoted
 
