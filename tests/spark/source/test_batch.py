@@ -135,6 +135,17 @@ def test_an_end_that_is_not_there_yet_is_told(topic_of, reads) -> None:
         reads.batch(topic.name, endingOffsets=json.dumps({topic.name: {"0": 11}}))
 
 
+@pytest.mark.parametrize("ending", ["3", "-1"])
+def test_an_end_before_the_start_is_told(topic_of, reads, ending: str) -> None:
+    topic = topic_of(10, partitions=1)
+    bounds = {
+        "startingOffsets": f'{{"{topic.name}": {{"0": 15}}}}',
+        "endingOffsets": f'{{"{topic.name}": {{"0": {ending}}}}}',
+    }
+    with pytest.raises(SourceError, match=r"\[0\] would be read from offset 15 to"):
+        reads.batch(topic.name, **bounds)
+
+
 def test_a_schema_names_the_columns_that_are_wanted(topic_of, reads) -> None:
     topic = topic_of(5)
     options = reads.options(topic.name, {})

@@ -11,7 +11,7 @@ from barnabas.spark.source.bounds import resolve
 from barnabas.spark.source.broker import Broker
 from barnabas.spark.source.connection import SourceError, connect
 from barnabas.spark.source.loss import Loss
-from barnabas.spark.source.offsets import Given, OffsetRange
+from barnabas.spark.source.offsets import Given, OffsetRange, Partition
 from barnabas.spark.source.options import SourceOptions
 from barnabas.spark.source.reading import Ranges, read
 from barnabas.spark.source.shaping import Shape
@@ -52,17 +52,29 @@ def planned_ranges(options: SourceOptions, broker: Broker) -> list[OffsetRange]:
     )
     if isinstance(options.ending, Given):
         _require_there(ends, broker.latest(partitions))
+    _require_order(starts, ends)
     return [
         OffsetRange(topic, partition, start, ends[topic, partition])
         for (topic, partition), start in sorted(starts.items())
     ]
 
 
-def _require_there(ends: dict[tuple[str, int], int], latest: dict[tuple[str, int], int]) -> None:
+def _require_there(ends: dict[Partition, int], latest: dict[Partition, int]) -> None:
     """What does not exist yet would be waited for in vain."""
     for (topic, partition), end in sorted(ends.items()):
         last = latest[topic, partition]
         if end > last:
             raise SourceError(
                 f"endingOffsets has {end} for {topic} [{partition}], which ends at offset {last}."
+            )
+
+
+def _require_order(starts: dict[Partition, int], ends: dict[Partition, int]) -> None:
+    """As in the connector, such a read is a mistake and not an empty one."""
+    for (topic, partition), start in sorted(starts.items()):
+        end = ends[topic, partition]
+        if start > end:
+            raise SourceError(
+                f"{topic} [{partition}] would be read from offset {start} to {end}, where it ends"
+                f" before it begins: correct startingOffsets or endingOffsets."
             )
