@@ -193,6 +193,12 @@ def test_unions_of_numbers_are_the_wider_and_others_are_structs() -> None:
     ]
 
 
+def test_a_union_of_one_type_is_that_type_after_its_number() -> None:
+    schema = record(field("a", ["string"]), field("b", "int"))
+    value = {"a": "text", "b": 3}
+    assert decode(schema, [write(schema, value)]).values.to_pylist() == [value]
+
+
 def test_times_are_read_in_the_unit_they_were_written_in() -> None:
     def stamped(unit: str) -> Any:
         return record(field("t", {"type": "long", "logicalType": f"timestamp-{unit}"}))

@@ -1,4 +1,9 @@
-"""Avro schemas as trees of values: names are looked up, and every type stands where it is used."""
+"""Avro schemas as trees of values: names are looked up, and every type stands where it is used.
+
+`formats.avro` reads schemas strictly, to decide what may be registered, and keeps all of their
+text. Here is read what any registry has let in, namespaces with hyphens and all, and kept is what
+decides about columns.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from barnabas.registry.formats import SchemaError
+from barnabas.registry.formats.avro.model import PRIMITIVES
 
-PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 MAX_DEPTH = 64
 """Of types within types: beyond it Spark, too, gives up."""
 
@@ -168,7 +173,7 @@ class _Parser:
         shapes = tuple(self._shape(member, namespace) for member in members)
         if not shapes:
             raise SchemaError("A union has no members.")
-        return shapes[0] if len(shapes) == 1 and not is_null(shapes[0]) else Union(shapes)
+        return Union(shapes)
 
     def _record(self, declared: dict[str, Any], namespace: str) -> Shape:
         name = _defined_name(declared, namespace)

@@ -1,5 +1,8 @@
 """Which columns a JSON Schema describes.
 
+`formats.json_schema` reads one to compare it with another, checked by its meta-schema. Executors
+need no more than the types of fields, without the libraries that checking takes.
+
 All fields are nullable, as in what Spark itself reads of JSON. A property that may be of several
 types, or of any, is the text of its JSON.
 """
