@@ -6,6 +6,7 @@ with Spark's settings, ours with those of `barnabas spark`. A whole run writes b
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from barnabas.spark.session import settings
+from barnabas.spark.session import WORKERS_PYTHON, settings
 from bench.brokers import CONTENDERS, PEERS, Contender
 from bench.report import processors, show
 from bench.targets import Bound, Target
@@ -107,7 +108,8 @@ def once(name: str, section: str, broker: Contender, options: argparse.Namespace
     if name == OURS:
         command += [f"--conf={key}={value}" for key, value in settings().items()]
     print(f"{broker.name}, {section}: {name}", file=sys.stderr, flush=True)
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=LONGEST_S)
+    env = {**os.environ, WORKERS_PYTHON: sys.executable}
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, check=True, timeout=LONGEST_S)
     results: Results = json.loads(done.stdout.splitlines()[-1])["results"]
     return results
 
