@@ -15,6 +15,7 @@ from barnabas.client.consumer import Consumer
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.producer import Producer
 from barnabas.client.producer._partitioners import murmur2
+from barnabas.client.producer.rows import Rows
 from barnabas.client.values import OFFSET_INVALID, ConsumerGroupMetadata, TopicPartition
 from barnabas.testing import Broker
 
@@ -324,10 +325,30 @@ def test_rows_go_where_their_keys_belong(make: Callable[..., Producer]) -> None:
         assert offsets[partition] - before[partition] - 1 == expected
 
 
-def test_rows_that_name_a_missing_partition_are_refused(make: Callable[..., Producer]) -> None:
+def test_rows_that_name_no_partition_go_where_their_keys_belong(
+    make: Callable[..., Producer],
+) -> None:
     producer = make()
-    rows = pa.record_batch({"value": [b"x"], "partition": [7]})
-    with pytest.raises(ValueError, match="7"):
+    producer.produce("t", b"before")
+    producer.flush(20)
+    keys = [b"key %d" % i for i in range(100)]
+    named = [i % 3 if i % 2 else None for i in range(100)]
+    rows = pa.record_batch({"key": keys, "value": keys, "partition": pa.array(named, pa.int32())})
+    encoder = Rows(producer._settings, producer._accumulator, "t")
+    found = encoder._partitions_of(rows).to_pylist()
+    assert found == [
+        murmur2(key) % 3 if partition is None else partition
+        for key, partition in zip(keys, named, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("partition", [7, -1])
+def test_rows_that_name_a_missing_partition_are_refused(
+    make: Callable[..., Producer], partition: int
+) -> None:
+    producer = make()
+    rows = pa.record_batch({"value": [b"x"], "partition": [partition]})
+    with pytest.raises(ValueError, match=f"{partition} to {partition}; t has 3"):
         producer.produce_arrow("t", rows)
     with pytest.raises(TypeError):
         producer.produce_arrow("t", [b"x"])  # type: ignore[arg-type]

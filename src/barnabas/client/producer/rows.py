@@ -71,20 +71,35 @@ class Rows:
         assert begin == len(rows), f"{pa.__version__} left rows out"
 
     def _partitions_of(self, rows: pa.RecordBatch) -> pa.Array | None:
+        """Those that rows name; of rows that name none, those of their keys."""
+        import pyarrow.compute as pc
+
+        named = self._named(rows)
+        if named is not None and not named.null_count:
+            return named
+        of_keys = self._of_keys(rows)
+        if named is None:
+            return of_keys
+        return named.fill_null(-1) if of_keys is None else pc.coalesce(named, of_keys)
+
+    def _named(self, rows: pa.RecordBatch) -> pa.Array | None:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if "partition" in rows.schema.names:
-            named = rows.column("partition").cast(pa.int32()).fill_null(-1)
-            bounds = pc.min_max(named).as_py()
-            if bounds["max"] is not None and (
-                bounds["max"] >= self._partitions or bounds["min"] < -1
-            ):
-                raise ValueError(
-                    f"Rows name partitions {bounds['min']} to {bounds['max']}; "
-                    f"{self._topic} has {self._partitions}."
-                )
-            return named
+        if "partition" not in rows.schema.names:
+            return None
+        named = rows.column("partition").cast(pa.int32())
+        bounds = pc.min_max(named).as_py()
+        if bounds["max"] is not None and (bounds["max"] >= self._partitions or bounds["min"] < 0):
+            raise ValueError(
+                f"Rows name partitions {bounds['min']} to {bounds['max']}; "
+                f"{self._topic} has {self._partitions}."
+            )
+        return named
+
+    def _of_keys(self, rows: pa.RecordBatch) -> pa.Array | None:
+        import pyarrow as pa
+
         if "key" not in rows.schema.names or self._hash is None:
             return None
         hashed, missing = self._hash
