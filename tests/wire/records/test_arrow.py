@@ -169,6 +169,13 @@ def test_rows_without_a_value_are_refused_by_name() -> None:
         from_arrow(pa.record_batch({"key": pa.array([b"a"])}))
 
 
+@pytest.mark.parametrize("header", [None, {"key": None, "value": b"x"}])
+def test_a_header_without_a_key_is_refused(header: dict[str, bytes | None] | None) -> None:
+    headers = pa.array([[header]], schema().field("headers").type)
+    with pytest.raises(ValueError, match="A header has no key"):
+        from_arrow(pa.record_batch({"value": [b"v"], "headers": headers}))
+
+
 def test_a_column_that_points_out_of_its_content_is_refused() -> None:
     offsets = pa.array([0, 9, 4], pa.int32()).buffers()[1]
     broken = pa.Array.from_buffers(pa.binary(), 2, [None, offsets, pa.py_buffer(b"abcd")])

@@ -22,6 +22,7 @@ from barnabas.wire.records.batch import (
     Readable,
     iterate_batches,
 )
+from barnabas.wire.records.buffers import view
 from barnabas.wire.records.build import close_batch
 from barnabas.wire.records.compression import Codec
 from barnabas.wire.records.read import MAX_DECOMPRESSED_BYTES, Run, append_time, record_bytes
@@ -107,11 +108,11 @@ def runs_to_arrow(runs: Sequence[Run], sizes: Sequence[Sizes]) -> pa.RecordBatch
     offsets, timestamps = pa.allocate_buffer(count * 8), pa.allocate_buffer(count * 8)
     header_offsets = pa.allocate_buffer(count * 4 + 4)
     columns = _loops.Columns(
-        _view(offsets, "q"),
-        _view(timestamps, "q"),
+        view(offsets, "q"),
+        view(timestamps, "q"),
         keys.cells(),
         values.cells(),
-        _view(header_offsets, "i"),
+        view(header_offsets, "i"),
         header_keys.cells(),
         header_values.cells(),
     )
@@ -216,19 +217,14 @@ class _Room:
         self.content = pa.allocate_buffer(size_bytes)
 
     def cells(self) -> _loops.Cells:
-        validity = _view(self.validity, "B")
+        validity = view(self.validity, "B")
         validity[:] = b"\xff" * len(validity)
-        return _loops.Cells(_view(self.offsets, "i"), validity, _view(self.content, "B"))
+        return _loops.Cells(view(self.offsets, "i"), validity, view(self.content, "B"))
 
     def array(self, kind: pa.DataType) -> pa.Array:
         import pyarrow as pa
 
         return pa.Array.from_buffers(kind, self.count, [self.validity, self.offsets, self.content])
-
-
-def _view(buffer: pa.Buffer | None, kind: str) -> memoryview:
-    """The buffer as a sequence of C's integers."""
-    return memoryview(b"" if buffer is None else buffer).cast("B").cast(kind)  # type: ignore[call-overload, no-any-return]
 
 
 def _readable(names: pa.Array) -> pa.Array:
@@ -251,10 +247,10 @@ def _source(rows: pa.RecordBatch, default_timestamp: int) -> _encoding.Rows:
     if "value" not in names:
         raise ValueError(f"The rows have no column 'value'; they have {names}.")
     count = rows.num_rows
-    timestamps = _view(None, "q")
+    timestamps = view(None, "q")
     if "timestamp" in names:
         timestamps = _timestamps(rows.column("timestamp"), default_timestamp)
-    headers = _view(None, "i"), _nulls(0), _nulls(0)
+    headers = view(None, "i"), _nulls(0), _nulls(0)
     if "headers" in names:
         headers = _headers(rows.column("headers"))
     return _encoding.Rows(
@@ -276,21 +272,27 @@ def _timestamps(column: pa.Array, default: int) -> memoryview:
 
 
 def _headers(column: pa.Array) -> tuple[memoryview, _encoding.Cells, _encoding.Cells]:
-    """Where each row's headers begin and the last one's end, their keys, and their values."""
+    """Where each row's headers begin and the last one's end, their keys, and their values.
+
+    ValueError for a header without a key, which records cannot have.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     ends = pc.cumulative_sum(pc.list_value_length(column).fill_null(0).cast(pa.int32()))
     entries = column.flatten()
+    keys = pc.struct_field(entries, "key")
+    if keys.null_count:
+        raise ValueError("A header has no key: neither it nor its field key may be null.")
     return (
         _integers(pa.concat_arrays([pa.repeat(pa.scalar(0, pa.int32()), 1), ends]), "i"),
-        _cells(pc.struct_field(entries, "key").fill_null("")),
+        _cells(keys),
         _cells(pc.struct_field(entries, "value")),
     )
 
 
 def _integers(array: pa.Array, kind: str) -> memoryview:
-    return _view(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
+    return view(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
 
 
 def _cells(array: pa.Array) -> _encoding.Cells:
@@ -302,13 +304,13 @@ def _cells(array: pa.Array) -> _encoding.Cells:
         return _nulls(0)
     validity, offsets, content = array.buffers()
     return _encoding.Cells(
-        _view(offsets, "i"),
-        _view(validity, "B"),
-        _view(content, "B"),
+        view(offsets, "i"),
+        view(validity, "B"),
+        view(content, "B"),
         array.offset,
         len(array),
     )
 
 
 def _nulls(count: int) -> _encoding.Cells:
-    return _encoding.Cells(_view(None, "i"), _NOTHING, _NOTHING, 0, count)
+    return _encoding.Cells(view(None, "i"), _NOTHING, _NOTHING, 0, count)
