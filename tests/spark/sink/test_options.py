@@ -25,6 +25,8 @@ VALUE = StructType().add("value", "binary")
         (ADDRESS | {"txnAppId": "a", "txnVersion": "-1"}, "txnVersion is a number"),
         (ADDRESS | {"valueSubject": "s"}, "need a valueFormat"),
         (ADDRESS | {"kafka.transactional.id": "x"}, "set transactionalIdPrefix instead"),
+        (ADDRESS | {"kafka.acks": "1"}, "acks.* or set deliveryGuarantee to at-least-once"),
+        (ADDRESS | {"kafka.enable.idempotence": "false"}, "enable.idempotence.* at-least-once"),
         (ADDRESS | {"kafka.linger.ms": "soon"}, "linger.ms"),
         (ADDRESS | {"kafka.lingr.ms": "5"}, "lingr.ms"),
     ],
@@ -38,6 +40,18 @@ def test_names_are_taken_in_any_case() -> None:
     told = read_options(ADDRESS | {"TOPIC": "t", "DeliveryGuarantee": "At-Least-Once"})
     assert (told.topic, told.guarantee) == ("t", Guarantee.AT_LEAST_ONCE)
     assert told.conf["bootstrap.servers"] == "localhost:9092"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"kafka.acks": "all", "kafka.enable.idempotence": "true"},
+        {"kafka.acks": "1", "deliveryGuarantee": "at-least-once"},
+        {"kafka.enable.idempotence": "false", "deliveryGuarantee": "at-least-once"},
+    ],
+)
+def test_acknowledgements_are_as_many_as_the_guarantee_needs(settings: dict[str, str]) -> None:
+    read_options(ADDRESS | settings)
 
 
 @pytest.mark.parametrize(

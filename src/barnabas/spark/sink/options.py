@@ -28,7 +28,6 @@ _HARMLESS = ("path", "checkpointLocation", "queryName", "includeHeaders", "outpu
 
 _DECIDED_HERE = {
     "transactional.id": "set transactionalIdPrefix instead",
-    "enable.idempotence": "the sink always has it",
     "key.serializer": "keys are written as bytes; see keyFormat",
     "value.serializer": "values are written as bytes; see valueFormat",
 }
@@ -77,10 +76,11 @@ def read_options(options: Mapping[str, str]) -> SinkOptions:
     application, version = given.get("txnappid"), _version(given.get("txnversion"))
     if (application is None) != (version is None):
         raise OptionError("txnAppId and txnVersion belong together: set both or none.")
+    guarantee = _guarantee(given.get("deliveryguarantee", Guarantee.EXACTLY_ONCE))
     return SinkOptions(
-        conf=_conf(given),
+        conf=_conf(given, guarantee),
         topic=given.get("topic"),
-        guarantee=_guarantee(given.get("deliveryguarantee", Guarantee.EXACTLY_ONCE)),
+        guarantee=guarantee,
         id_prefix=given.get("transactionalidprefix", "barnabas-sink"),
         application=application,
         version=version,
@@ -90,7 +90,7 @@ def read_options(options: Mapping[str, str]) -> SinkOptions:
     )
 
 
-def _conf(given: Mapping[str, str]) -> Mapping[str, str]:
+def _conf(given: Mapping[str, str], guarantee: Guarantee) -> Mapping[str, str]:
     told = {
         name.removeprefix(PASSED_ON): value
         for name, value in given.items()
@@ -106,7 +106,20 @@ def _conf(given: Mapping[str, str]) -> Mapping[str, str]:
         producer_settings(conf)
     except KafkaException as failure:
         raise OptionError(f"kafka.*: {error_in(failure).str()}") from None
+    if guarantee is Guarantee.EXACTLY_ONCE:
+        _require_transactions(conf)
     return conf
+
+
+def _require_transactions(conf: Mapping[str, str]) -> None:
+    """What a user of Spark's connector may have set for less than all acknowledgements."""
+    try:
+        producer_settings({**conf, "transactional.id": "of a task"})
+    except KafkaException as failure:
+        raise OptionError(
+            f"kafka.*: {error_in(failure).str()}. Leave it out, or set deliveryGuarantee to "
+            f"{Guarantee.AT_LEAST_ONCE}, which writes without transactions."
+        ) from None
 
 
 def _guarantee(text: str) -> Guarantee:
