@@ -51,7 +51,8 @@ def planned_ranges(options: SourceOptions, broker: Broker) -> list[OffsetRange]:
         options.ending, partitions, broker.offsets, named="endingOffsets", is_late_latest=True
     )
     if isinstance(options.ending, Given):
-        _require_there(ends, broker.latest(partitions))
+        loss = Loss(options.fail_on_data_loss, options.poll_timeout_ms)
+        ends = _ends_there(ends, broker.latest(partitions), loss)
     _require_order(starts, ends)
     return [
         OffsetRange(topic, partition, start, ends[topic, partition])
@@ -59,14 +60,17 @@ def planned_ranges(options: SourceOptions, broker: Broker) -> list[OffsetRange]:
     ]
 
 
-def _require_there(ends: dict[Partition, int], latest: dict[Partition, int]) -> None:
+def _ends_there(
+    ends: dict[Partition, int], latest: dict[Partition, int], loss: Loss
+) -> dict[Partition, int]:
     """What does not exist yet would be waited for in vain."""
     for (topic, partition), end in sorted(ends.items()):
         last = latest[topic, partition]
         if end > last:
-            raise SourceError(
+            loss.tell(
                 f"endingOffsets has {end} for {topic} [{partition}], which ends at offset {last}."
             )
+    return {each: min(end, latest[each]) for each, end in ends.items()}
 
 
 def _require_order(starts: dict[Partition, int], ends: dict[Partition, int]) -> None:
