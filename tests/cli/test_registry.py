@@ -1,5 +1,6 @@
 """`barnabas registry`, and the one beside the brokers of `barnabas up`."""
 
+import os
 import re
 import signal
 import socket
@@ -38,26 +39,28 @@ def test_a_port_that_is_taken_is_named(barnabas: Barnabas, kafka_broker: Broker)
 
 
 def test_up_has_a_registry_that_ends_with_it(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    command = [sys.executable, "-m", "barnabas.cli", "up", "--port", "0", "--host", "127.0.0.1"]
-    with log.open("wb") as file:
-        up = subprocess.Popen(
-            [*command, "--dir", str(tmp_path / "data")],
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        wait_until(lambda: "Schema registry: " in log.read_text(), "the banner is shown", START_S)
-        url = re.findall(r"Schema registry: (\S+)", log.read_text())[0]
-        wait_until(lambda: _answers(url), "the registry answers", START_S)
-        told = ask(url, "POST", "/subjects/orders-value/versions", record("x")).json
-        assert told["id"] == 1
-    finally:
-        up.send_signal(signal.SIGINT)
-        assert up.wait(START_S) == 0
-    assert not _answers(url)
-    assert "Traceback" not in log.read_text()
+    up = Up(tmp_path)
+    told = ask(up.url, "POST", "/subjects/orders-value/versions", record("x")).json
+    assert told["id"] == 1
+    assert up.end(signal.SIGINT) == 0
+    assert not _answers(up.url)
+    assert "Traceback" not in up.said
+
+
+def test_a_registry_that_is_killed_is_started_again_by_up(tmp_path: Path) -> None:
+    up = Up(tmp_path)
+    ask(up.url, "POST", "/subjects/orders-value/versions", record("x"))
+    os.kill(up.registry_pid, signal.SIGKILL)
+    wait_until(lambda: "killed by SIGKILL" in up.said, "its death is told", START_S)
+    wait_until(lambda: _answers(up.url), "the registry answers again", START_S)
+    assert ask(up.url, "GET", "/subjects").json == ["orders-value"]
+    assert up.end(signal.SIGINT) == 0
+
+
+def test_a_registry_does_not_outlive_an_up_that_is_killed(tmp_path: Path) -> None:
+    up = Up(tmp_path)
+    up.end(signal.SIGKILL)
+    wait_until(lambda: not _answers(up.url), "the registry has ended", START_S)
 
 
 def test_up_goes_on_without_a_registry_if_its_port_is_taken() -> None:
@@ -68,6 +71,38 @@ def test_up_goes_on_without_a_registry_if_its_port_is_taken() -> None:
         beside = Beside.on("127.0.0.1", port)
     assert beside.port is None
     assert f"port {port} cannot be had" in beside.remark
+
+
+class Up:
+    """`barnabas up` on ports that are free, with a registry that answers."""
+
+    def __init__(self, directory: Path) -> None:
+        self._log = directory / "log"
+        where = ("--port", "0", "--host", "127.0.0.1", "--dir", str(directory / "data"))
+        with self._log.open("wb") as file:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "barnabas.cli", "up", *where],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
+        wait_until(lambda: "Schema registry: " in self.said, "the banner is shown", START_S)
+        self.url = re.findall(r"Schema registry: (\S+)", self.said)[0]
+        wait_until(lambda: _answers(self.url), "the registry answers", START_S)
+
+    @property
+    def said(self) -> str:
+        return self._log.read_text()
+
+    @property
+    def registry_pid(self) -> int:
+        pid = self._process.pid
+        return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
+
+    def end(self, number: signal.Signals) -> int:
+        """Its status."""
+        self._process.send_signal(number)
+        return self._process.wait(START_S)
 
 
 def _answers(url: str) -> bool:

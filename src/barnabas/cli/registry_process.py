@@ -1,12 +1,14 @@
 """The schema registry beside the brokers of `barnabas up`: a process of its own.
 
-So the loop and the memory of a broker stay its own. It ends with `barnabas up`, however that ends.
+So the loop and the memory of a broker stay its own. It ends with `barnabas up`, however that ends;
+if it is killed before, it is started again.
 """
 
 import asyncio
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -16,6 +18,8 @@ import click
 
 _NEEDED = ("starlette", "uvicorn", "urllib3", "fastavro", "jsonschema", "google.protobuf")
 _STOP_TIMEOUT_S = 10
+_SHORTEST_PAUSE_S = 1
+_LONGEST_PAUSE_S = 60
 
 
 @dataclass(slots=True, frozen=True)
@@ -47,40 +51,64 @@ class RegistryProcess:
     def __init__(self, beside: Beside) -> None:
         self._beside = beside
         self._process: asyncio.subprocess.Process | None = None
-        self._echoing: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     async def start(self, bootstrap_servers: str) -> None:
         if self._beside.port is None:
             return
-        self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "barnabas.cli", "registry", "--stop-with-stdin"),
-            *("--bootstrap-server", bootstrap_servers),
-            *("--host", self._beside.host, "--port", str(self._beside.port)),
-            stdin=asyncio.subprocess.PIPE,  # it ends with us, however we end
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is ours: it stops before the brokers do
-        )
-        assert self._process.stderr is not None
-        self._echoing = asyncio.create_task(_echo(self._process.stderr))
+        where = ("--host", self._beside.host, "--port", str(self._beside.port))
+        arguments = ("registry", "--bootstrap-server", bootstrap_servers, *where)
+        self._process = await _started(arguments)
+        self._watching = asyncio.create_task(self._watch(self._process, arguments))
 
     async def stop(self) -> None:
-        if self._process is None or self._echoing is None:
+        if self._process is None or self._watching is None:
             return
+        self._watching.cancel()  # from here on it may end
+        await asyncio.gather(self._watching, return_exceptions=True)
         with suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
         try:
             async with asyncio.timeout(_STOP_TIMEOUT_S):
-                await self._process.wait()
+                await _lived(self._process)
         except TimeoutError:
             self._process.kill()
             await self._process.wait()
-        await self._echoing
+
+    async def _watch(self, process: asyncio.subprocess.Process, arguments: Sequence[str]) -> None:
+        """Start it again if it is killed. If it gives up it has told why, and would again."""
+        pause_s = _SHORTEST_PAUSE_S
+        while (status := await _lived(process)) < 0:
+            killed = signal.Signals(-status).name
+            _tell(f"killed by {killed}; it is started again in {pause_s} s")
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            self._process = process = await _started(arguments)
+        _tell(f"ended with status {status}. Start it with: barnabas {' '.join(arguments)}")
 
 
-async def _echo(lines: asyncio.StreamReader) -> None:
-    while line := await lines.readline():
-        click.echo(f"registry | {line.decode(errors='replace').rstrip()}", err=True)
+async def _started(arguments: Sequence[str]) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "barnabas.cli", *arguments, "--stop-with-stdin"),
+        stdin=asyncio.subprocess.PIPE,  # it ends with us, however we end
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is ours: it stops before the brokers do
+    )
+
+
+async def _lived(process: asyncio.subprocess.Process) -> int:
+    """Pass on what it says until it has ended; its status, negative if it was killed."""
+    assert process.stderr is not None
+    while not process.stderr.at_eof():
+        with suppress(ValueError):  # a line too long to be kept is left out
+            if line := await process.stderr.readline():
+                _tell(line.decode(errors="replace").rstrip())
+    return await process.wait()
+
+
+def _tell(line: str) -> None:
+    click.echo(f"registry | {line}", err=True)
 
 
 def _is_installed(module: str) -> bool:
