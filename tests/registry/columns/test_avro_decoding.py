@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.registry.columns.avro_examples import Example, examples, write
 
 from barnabas.registry.columns import Decoded, avro
-from barnabas.registry.columns.framing import header
 from barnabas.registry.columns.language import SchemaSource
 from barnabas.registry.formats import SchemaError
+from barnabas.registry.framing import header
 
 few = settings(
     max_examples=40,

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from tests.registry.columns.avro_examples import Example, examples, read, write
 
 from barnabas.registry.columns import avro
-from barnabas.registry.columns.framing import header
 from barnabas.registry.columns.language import SchemaSource
 from barnabas.registry.formats import SchemaError
+from barnabas.registry.framing import header
 
 
 def encode(schema: Any, values: pa.Array, schema_id: int | None = None) -> list[bytes | None]:

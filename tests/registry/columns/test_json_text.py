@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barnabas.registry.columns import Decoded, json_text
-from barnabas.registry.columns.framing import header
 from barnabas.registry.columns.language import SchemaSource
 from barnabas.registry.formats import SchemaError
+from barnabas.registry.framing import header
 
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

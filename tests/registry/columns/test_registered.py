@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from barnabas.registry.columns.format import ColumnFormat, FormatError
-from barnabas.registry.columns.framing import header
+from barnabas.registry.framing import header
 from barnabas.registry.service import SchemaRegistry
 from barnabas.schema_registry import Schema, SchemaRegistryClient
 from barnabas.schema_registry.error import SchemaRegistryError

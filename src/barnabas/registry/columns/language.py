@@ -31,7 +31,7 @@ class Language(Protocol):
     ) -> Decoder:
         """Of what was written with one schema to columns of the other.
 
-        Framed payloads begin with `framing.HEADER_BYTES`, which were looked at and are stepped
+        Framed payloads begin with a `registry.framing.header`, which was looked at and is stepped
         over, and with whatever else the language puts before a value.
         """
         ...

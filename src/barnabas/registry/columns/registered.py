@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from barnabas.registry.columns import Decoded, Decoder
-from barnabas.registry.columns.framing import NO_HEADER, schema_ids, why_foreign
 from barnabas.registry.columns.language import Language, SchemaSource
+from barnabas.registry.columns.schema_ids import NO_HEADER, schema_ids, why_foreign
 from barnabas.registry.formats import SchemaError
 
 if TYPE_CHECKING:

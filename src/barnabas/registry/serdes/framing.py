@@ -1,11 +1,6 @@
-"""Which schema a payload was written with: before the payload, or in a header.
+"""Which schema a payload was written with, where confluent_kafka's serializers say it.
 
-    0x00, four bytes of the schema's id, big-endian, payload
-    0x01, sixteen bytes of the schema's guid, payload        (in a header: without the payload)
-
-Protobuf has the message's place in its file between the two: how many indexes, then the indexes
-from the outermost message inwards, as zigzag varints. The first message of a file, [0], is one
-zero byte.
+That is before the payload, or in a header of the record: `barnabas.registry.framing` has the bytes.
 """
 
 import io
@@ -13,12 +8,19 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from barnabas.registry.framing import (
+    GUID_HEADER_BYTES,
+    GUID_MAGIC,
+    HEADER_BYTES,
+    ID_MAGIC,
+    FramingError,
+    guid_header,
+    header,
+    index_encodings,
+    read_indexes,
+)
 from barnabas.serialization import MessageField, SerializationContext, SerializationError
 
-_ID = 0
-_GUID = 1
-_DEEPEST = 1000
-"""No message is nested deeper: so many indexes are not indexes."""
 _HEADERS = {MessageField.KEY: "__key_schema_id"}
 _VALUE_HEADER = "__value_schema_id"
 
@@ -53,22 +55,18 @@ class SchemaId:
     def id_to_bytes(self) -> bytes:
         if self.id is None:
             raise SerializationError("the schema has no id")
-        return bytes((_ID,)) + self.id.to_bytes(4, "big") + self._indexes()
+        return header(self.id) + self._indexes()
 
     def guid_to_bytes(self) -> bytes:
         if self.guid is None:
             raise SerializationError(
                 f"the registry gave no guid for schema {self.id}: it is too old for ids in headers"
             )
-        return bytes((_GUID,)) + self.guid.bytes + self._indexes()
+        return guid_header(self.guid) + self._indexes()
 
     def _indexes(self) -> bytes:
         indexes = self.message_indexes
-        if indexes is None:
-            return b""
-        if list(indexes) == [0]:
-            return b"\0"
-        return b"".join(map(_varint, (len(indexes), *indexes)))
+        return b"" if indexes is None else index_encodings(indexes)[0]
 
 
 class Frame(NamedTuple):
@@ -79,16 +77,18 @@ class Frame(NamedTuple):
 
 def read_frame(framed: bytes, with_indexes: bool) -> Frame:
     """SerializationError where the bytes are not framed."""
-    if len(framed) < 5:
+    if len(framed) < HEADER_BYTES:
         raise SerializationError(
             f"{len(framed)} bytes are too few for a schema's id: "
             "they were not written with a schema registry's serializer"
         )
     schema: int | UUID
-    if framed[0] == _ID:
-        schema, at = int.from_bytes(framed[1:5], "big"), 5
-    elif framed[0] == _GUID and len(framed) >= 17:
-        schema, at = UUID(bytes=framed[1:17]), 17
+    if framed[0] == ID_MAGIC:
+        at = HEADER_BYTES
+        schema = int.from_bytes(framed[1:at], "big")
+    elif framed[0] == GUID_MAGIC and len(framed) >= GUID_HEADER_BYTES:
+        at = GUID_HEADER_BYTES
+        schema = UUID(bytes=framed[1:at])
     else:
         raise SerializationError(
             f"they begin with 0x{framed[0]:02x}, not with the magic byte 0x00: "
@@ -96,7 +96,10 @@ def read_frame(framed: bytes, with_indexes: bool) -> Frame:
         )
     if not with_indexes:
         return Frame(schema, None, framed[at:])
-    indexes, at = _read_indexes(framed, at)
+    try:
+        indexes, at = read_indexes(framed, at)
+    except FramingError as problem:
+        raise SerializationError(str(problem)) from None
     return Frame(schema, indexes, framed[at:])
 
 
@@ -161,40 +164,3 @@ def dual_schema_id_deserializer(
     wanted = _HEADERS.get(ctx.field, _VALUE_HEADER)
     schema_id.from_bytes(io.BytesIO(dict(ctx.headers)[wanted]))
     return io.BytesIO(payload)
-
-
-def _read_indexes(framed: bytes, at: int) -> tuple[tuple[int, ...], int]:
-    try:
-        count, at = _read_varint(framed, at)
-        if count == 0:
-            return (0,), at
-        if not 0 < count <= _DEEPEST:
-            raise SerializationError(f"{count} message indexes are not those of a message")
-        indexes = []
-        for _ in range(count):
-            index, at = _read_varint(framed, at)
-            indexes.append(index)
-    except IndexError:
-        raise SerializationError("the bytes end within the message indexes") from None
-    return tuple(indexes), at
-
-
-def _read_varint(framed: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = framed[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), at
-        shift += 7
-
-
-def _varint(value: int) -> bytes:
-    value = value << 1 if value >= 0 else (-value << 1) - 1
-    written = bytearray()
-    while value > 0x7F:
-        written.append(value & 0x7F | 0x80)
-        value >>= 7
-    written.append(value)
-    return bytes(written)

@@ -9,6 +9,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.message import DecodeError, Message
 
 from barnabas.registry.client.schemas import Schema, SchemaReference
+from barnabas.registry.framing import message_indexes
 from barnabas.registry.serdes.aio import AsyncDeserializer, AsyncSerializer
 from barnabas.registry.serdes.deserializer import Reader, RegistryDeserializer, payload_of
 from barnabas.registry.serdes.framing import Frame
@@ -71,7 +72,7 @@ class ProtobufSerializer(RegistrySerializer):
         found = self._registry.lookup_schema(subject, schema, normalize_schemas=self._normalize)
         return SchemaReference(file.name, subject, found.version)
 
-    def _message_indexes(self) -> list[int] | None:
+    def _message_indexes(self) -> tuple[int, ...] | None:
         return self._indexes
 
     def _parsed(self, schema: Any) -> Any:
@@ -133,14 +134,6 @@ class AsyncProtobufSerializer(AsyncSerializer):
 
 class AsyncProtobufDeserializer(AsyncDeserializer):
     kind = ProtobufDeserializer
-
-
-def message_indexes(descriptor: Any) -> list[int]:
-    """Where a message is: its index in the file, or in the message around it, after that one's."""
-    around = descriptor.containing_type
-    if around is None:
-        return [list(descriptor.file.message_types_by_name).index(descriptor.name)]
-    return [*message_indexes(around), list(around.nested_types_by_name).index(descriptor.name)]
 
 
 class _WrittenFile:

@@ -74,7 +74,7 @@ class RegistrySerializer(Serializer):
     def _encoded(self, obj: Any, writer: Writer, ctx: SerializationContext | None) -> bytes:
         raise NotImplementedError
 
-    def _message_indexes(self) -> list[int] | None:
+    def _message_indexes(self) -> tuple[int, ...] | None:
         return None
 
     # -- what they share

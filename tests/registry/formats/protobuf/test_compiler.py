@@ -8,8 +8,9 @@ from google.protobuf import timestamp_pb2
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from barnabas.registry.formats import SchemaError, SchemaType, parse
-from barnabas.registry.formats.protobuf import ProtobufSchema, is_serialized, message_indexes
+from barnabas.registry.formats.protobuf import ProtobufSchema, is_serialized
 from barnabas.registry.formats.protobuf import parse as parse_protobuf
+from barnabas.registry.framing import message_indexes
 
 ORDER = """
 syntax = "proto3";

@@ -12,8 +12,9 @@ from barnabas.registry.columns.avro import _decode
 from barnabas.registry.columns.avro.building import Builder
 from barnabas.registry.columns.avro.resolution import program
 from barnabas.registry.columns.avro.shapes import Shape
-from barnabas.registry.columns.framing import HEADER_BYTES, bytes_view
 from barnabas.registry.columns.language import SchemaSource
+from barnabas.registry.framing import HEADER_BYTES
+from barnabas.wire.records.buffers import view
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,9 +36,9 @@ class ProgramDecoder:
     def decode(self, payloads: pa.BinaryArray) -> Decoded:
         validity, offsets, content = payloads.buffers()
         faults = self._program.run(
-            bytes_view(offsets, "i"),
-            bytes_view(validity if payloads.null_count else None, "B"),
-            bytes_view(content, "B"),
+            view(offsets, "i"),
+            view(validity if payloads.null_count else None, "B"),
+            view(content, "B"),
             payloads.offset,
             len(payloads),
             self._header_bytes,

@@ -16,6 +16,7 @@ from barnabas.registry.columns.avro.shapes import (
     Union,
 )
 from barnabas.registry.formats import SchemaError
+from barnabas.registry.varints import write_varint
 
 
 def encode_default(shape: Shape, default: Any, path: str) -> bytes:
@@ -36,7 +37,7 @@ def _encoded(shape: Shape, value: Any) -> bytes:
                 raise ValueError(f"it has {len(content)} bytes of {size}")
             return content
         case Enum(_, symbols):
-            return varint(symbols.index(value))
+            return write_varint(symbols.index(value))
         case Array(items):
             return _blocks([_encoded(items, item) for item in value])
         case Map(values):
@@ -55,7 +56,7 @@ def _encoded_member(members: tuple[Shape, ...], value: Any) -> bytes:
     """The first member that takes it: since Avro 1.12 a default may be of any."""
     for index, member in enumerate(members):
         try:
-            return varint(index) + _encoded(member, value)
+            return write_varint(index) + _encoded(member, value)
         except (TypeError, ValueError, KeyError, AttributeError, struct.error):
             continue
     raise ValueError("no member of the union takes it")
@@ -68,7 +69,7 @@ def _encoded_primitive(kind: str, value: Any) -> bytes:
         case "boolean", bool():
             return bytes([value])
         case (("int" | "long"), int()) if not isinstance(value, bool):
-            return varint(value)
+            return write_varint(value)
         case "float", int() | float():
             return struct.pack("<f", value)
         case "double", int() | float():
@@ -80,20 +81,9 @@ def _encoded_primitive(kind: str, value: Any) -> bytes:
     raise TypeError(f"{value!r} is no {kind}")
 
 
-def varint(value: int) -> bytes:
-    """Zigzag, seven bits a byte, lowest first."""
-    left = value << 1 if value >= 0 else (-value << 1) - 1
-    encoded = bytearray()
-    while left > 0x7F:
-        encoded.append(left & 0x7F | 0x80)
-        left >>= 7
-    encoded.append(left)
-    return bytes(encoded)
-
-
 def _sized(content: bytes) -> bytes:
-    return varint(len(content)) + content
+    return write_varint(len(content)) + content
 
 
 def _blocks(items: list[bytes]) -> bytes:
-    return (varint(len(items)) + b"".join(items) if items else b"") + b"\0"
+    return (write_varint(len(items)) + b"".join(items) if items else b"") + b"\0"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from barnabas.registry.columns.avro import _encode, scalars
-from barnabas.registry.columns.avro.defaults import encode_default, varint
+from barnabas.registry.columns.avro.defaults import encode_default
 from barnabas.registry.columns.avro.scalars import Place
 from barnabas.registry.columns.avro.shapes import (
     MAP_KEY,
@@ -25,8 +25,10 @@ from barnabas.registry.columns.avro.shapes import (
     is_null,
 )
 from barnabas.registry.columns.avro.types import arrow_type
-from barnabas.registry.columns.framing import bytes_view, header
 from barnabas.registry.formats import SchemaError
+from barnabas.registry.framing import header
+from barnabas.registry.varints import write_varint
+from barnabas.wire.records.buffers import offsets_of, view
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,10 +54,10 @@ class ProgramEncoder:
         offsets = pa.allocate_buffer(4 * count + 4)
         content = _encode.run(
             _present(self._shape, values, Place()),
-            bytes_view(bits, "B"),
+            view(bits, "B"),
             0 if valid is None else valid.offset,
             self._header,
-            bytes_view(offsets, "i"),
+            view(offsets, "i"),
             values.nbytes + count * (len(self._header) + 8),
         )
         if valid is not None and valid.offset:
@@ -76,10 +78,10 @@ def _node(shape: Shape, values: pa.Array, place: Place) -> _encode.Node:
     if isinstance(shape, Union):
         for index, member in enumerate(shape.members):
             if is_null(member):
-                absent = _encode.Prefixed(varint(index), _encode.Nothing())
+                absent = _encode.Prefixed(write_varint(index), _encode.Nothing())
     if pa.types.is_null(values.type):
         return absent
-    return _encode.Nullable(bytes_view(values.buffers()[0], "B"), values.offset, present, absent)
+    return _encode.Nullable(view(values.buffers()[0], "B"), values.offset, present, absent)
 
 
 def _present(shape: Shape, values: pa.Array, place: Place) -> _encode.Node:
@@ -96,10 +98,10 @@ def _present(shape: Shape, values: pa.Array, place: Place) -> _encode.Node:
             return _record(shape, values, place)
         case Array(items) if kinds.is_list(values.type) or kinds.is_large_list(values.type):
             lists = values.cast(pa.list_(values.type.value_field))
-            return _encode.Items(scalars.offsets(lists), [_node(items, lists.values, place)])
+            return _encode.Items(offsets_of(lists), [_node(items, lists.values, place)])
         case Map(inner) if kinds.is_map(values.type):
             return _encode.Items(
-                scalars.offsets(values),
+                offsets_of(values),
                 [_node(MAP_KEY, values.keys, place), _node(inner, values.items, place)],
             )
         case Primitive():
@@ -138,7 +140,7 @@ def _missing(field: Field, place: Place) -> _encode.Node:
     if isinstance(field.shape, Union):
         for index, member in enumerate(field.shape.members):
             if is_null(member):
-                return _encode.Prefixed(varint(index), _encode.Nothing())
+                return _encode.Prefixed(write_varint(index), _encode.Nothing())
     raise SchemaError(f"{place} is in the schema, without a default, and there is no such column.")
 
 
@@ -154,7 +156,7 @@ def _union(members: tuple[Shape, ...], values: pa.Array, place: Place) -> _encod
     numbered.sort(key=lambda each: not scalars.is_same(arrow_type(each[1]), values.type))
     for index, member in numbered:
         try:
-            return _encode.Prefixed(varint(index), _present(member, values, place))
+            return _encode.Prefixed(write_varint(index), _present(member, values, place))
         except SchemaError:
             if len(numbered) == 1:
                 raise
@@ -170,5 +172,5 @@ def _choice(
         column = values.field(field)
         present.append(_encode.Int(scalars.integers(column.is_valid(), 32)))
         inner = _present(member, column, place.within(f"member{field}"))
-        nodes.append(_encode.Prefixed(varint(index), inner))
+        nodes.append(_encode.Prefixed(write_varint(index), inner))
     return _encode.Choice(present, nodes)

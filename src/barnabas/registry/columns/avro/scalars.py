@@ -9,8 +9,8 @@ from uuid import UUID
 from barnabas.registry.columns.avro import _encode
 from barnabas.registry.columns.avro.shapes import Enum, Fixed, Logical, Primitive
 from barnabas.registry.columns.avro.types import MAX_PRECISION, UUID_BYTES, timestamp_unit
-from barnabas.registry.columns.framing import bytes_view
 from barnabas.registry.formats import SchemaError
+from barnabas.wire.records.buffers import offsets_of, view
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +38,7 @@ def primitive(shape: Primitive, values: pa.Array, place: Place) -> _encode.Node:
     kinds, kind = pa.types, values.type
     match shape.kind:
         case "boolean" if kinds.is_boolean(kind):
-            return _encode.Boolean(bytes_view(values.buffers()[1], "B"), values.offset)
+            return _encode.Boolean(view(values.buffers()[1], "B"), values.offset)
         case "int" if _is_whole(kind):
             return _encode.Int(integers(_in_unit(values, shape.logical), 32, place))
         case "long" if _is_whole(kind):
@@ -83,7 +83,7 @@ def enum(shape: Enum, values: pa.Array, place: Place) -> _encode.Node:
     if numbers.null_count == values.null_count:
         return known
     return _encode.Nullable(
-        bytes_view(numbers.buffers()[0], "B"),
+        view(numbers.buffers()[0], "B"),
         numbers.offset,
         known,
         _encode.Unfit(f"it is no symbol of enum {shape.name}"),
@@ -94,16 +94,8 @@ def integers(values: pa.Array, bits: int, place: Place | None = None) -> memoryv
     import pyarrow as pa
 
     whole = _cast(values, pa.int32() if bits == 32 else pa.int64(), place or Place())
-    cells = bytes_view(whole.buffers()[1], "i" if bits == 32 else "q")
+    cells = view(whole.buffers()[1], "i" if bits == 32 else "q")
     return cells[whole.offset : whole.offset + len(whole)]
-
-
-def offsets(values: pa.Array) -> memoryview:
-    """Of lists and bytes: where each begins, and the last one ends."""
-    if len(values) == 0:  # then Arrow may leave out the one offset that there is
-        return memoryview(bytes(4)).cast("i")
-    cells = bytes_view(values.buffers()[1], "i")
-    return cells[values.offset : values.offset + len(values) + 1]
 
 
 def is_same(one: pa.DataType, other: pa.DataType) -> bool:
@@ -124,12 +116,12 @@ def _bytes(values: pa.Array) -> tuple[memoryview, memoryview]:
 
     if pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type):
         values = values.cast(pa.binary())
-    return offsets(values), bytes_view(values.buffers()[2], "B")
+    return offsets_of(values), view(values.buffers()[2], "B")
 
 
 def _cells(values: pa.Array) -> memoryview:
     width = values.type.bit_width // 8
-    cells = bytes_view(values.buffers()[1], "B")
+    cells = view(values.buffers()[1], "B")
     return cells[values.offset * width : (values.offset + len(values)) * width]
 
 

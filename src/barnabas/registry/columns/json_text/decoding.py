@@ -6,9 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from barnabas.registry.columns import Decoded
-from barnabas.registry.columns.framing import HEADER_BYTES, bytes_view
 from barnabas.registry.columns.json_text import _text
 from barnabas.registry.columns.json_text.kinds import Kind, List, Map, Object, Scalar, arrow_type
+from barnabas.registry.framing import HEADER_BYTES
+from barnabas.wire.records.buffers import view
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,9 +95,9 @@ class ObjectDecoder:
             return pa.nulls(count, self.arrow_type)
         validity, offsets, content = payloads.buffers()
         lines = _text.join_objects(
-            bytes_view(offsets, "i"),
-            bytes_view(validity if payloads.null_count else None, "B"),
-            bytes_view(content, "B"),
+            view(offsets, "i"),
+            view(validity if payloads.null_count else None, "B"),
+            view(content, "B"),
             payloads.offset,
             count,
             self._header_bytes,
@@ -134,7 +135,7 @@ def _check_utf8(text: pa.Buffer) -> None:
     import pyarrow as pa
 
     ends = pa.py_buffer(memoryview(bytearray(8)).cast("B"))
-    bytes_view(ends, "i")[1] = text.size
+    view(ends, "i")[1] = text.size
     pa.Array.from_buffers(pa.string(), 1, [None, ends, text]).validate(full=True)
 
 

@@ -9,10 +9,11 @@ import base64
 import json
 from typing import TYPE_CHECKING
 
-from barnabas.registry.columns.framing import bytes_view, header
 from barnabas.registry.columns.json_text import _text
 from barnabas.registry.columns.json_text.kinds import JSON, Kind, List, Map, Object, Scalar
 from barnabas.registry.formats import SchemaError
+from barnabas.registry.framing import header
+from barnabas.wire.records.buffers import offsets_of, view
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +38,7 @@ class DocumentEncoder:
         content = _text.write(
             _node(self._kind, values, ""),
             self._header,
-            bytes_view(offsets, "i"),
+            view(offsets, "i"),
             2 * values.nbytes + count * (len(self._header) + 16),
         )
         documents = pa.Array.from_buffers(
@@ -62,13 +63,13 @@ def _node(kind: Kind, values: pa.Array, path: str) -> _text.Node:
     if is_type.is_list(given) and (isinstance(kind, List) or kind == JSON):
         items = kind.items if isinstance(kind, List) else JSON
         return _text.Items(
-            *_nulls(values), _offsets(values), None, _node(items, values.values, f"{path}[]")
+            *_nulls(values), offsets_of(values), None, _node(items, values.values, f"{path}[]")
         )
     if is_type.is_map(given) and not isinstance(kind, List | Object):
         inner = kind.values if isinstance(kind, Map) else JSON
         keys = _node(Scalar("string"), values.keys, path)
         return _text.Items(
-            *_nulls(values), _offsets(values), keys, _node(inner, values.items, path)
+            *_nulls(values), offsets_of(values), keys, _node(inner, values.items, path)
         )
     if isinstance(kind, Scalar):
         return _scalar(kind, values, path)
@@ -112,9 +113,7 @@ def _scalar(kind: Scalar, values: pa.Array, path: str) -> _text.Node:
 
 
 def _written(texts: pa.Array, *, is_quoted: bool) -> _text.Node:
-    return _text.Text(
-        *_nulls(texts), _offsets(texts), bytes_view(texts.buffers()[2], "B"), is_quoted
-    )
+    return _text.Text(*_nulls(texts), offsets_of(texts), view(texts.buffers()[2], "B"), is_quoted)
 
 
 def _as_text(values: pa.Array, path: str) -> pa.Array:
@@ -156,15 +155,8 @@ def _finite(values: pa.Array) -> pa.Array:
 
 def _nulls(values: pa.Array) -> tuple[memoryview, int]:
     if values.null_count == 0:
-        return bytes_view(None, "B"), 0
-    return bytes_view(values.buffers()[0], "B"), values.offset
-
-
-def _offsets(values: pa.Array) -> memoryview:
-    if len(values) == 0:  # then Arrow may leave out the one offset that there is
-        return memoryview(bytes(4)).cast("i")
-    cells = bytes_view(values.buffers()[1], "i")
-    return cells[values.offset : values.offset + len(values) + 1]
+        return view(None, "B"), 0
+    return view(values.buffers()[0], "B"), values.offset
 
 
 def _mismatch(path: str, given: pa.DataType, wanted: str) -> SchemaError:

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 
 from google.protobuf.descriptor import Descriptor
 
-from barnabas.registry.columns.framing import header
 from barnabas.registry.columns.language import SchemaSource
 from barnabas.registry.columns.protobuf.decode import ProtobufDecoder
 from barnabas.registry.columns.protobuf.derive import derive
 from barnabas.registry.columns.protobuf.encode import ProtobufEncoder
-from barnabas.registry.columns.protobuf.indexes import encodings
 from barnabas.registry.columns.protobuf.shape import shape_of
 from barnabas.registry.formats import SchemaError
-from barnabas.registry.formats.protobuf import ProtobufSchema, message_indexes, parse
+from barnabas.registry.formats.protobuf import ProtobufSchema, parse
+from barnabas.registry.framing import header, index_encodings, message_indexes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +42,9 @@ def encoder(
     schema: SchemaSource, arrow_type: pa.DataType, message: str | None, *, schema_id: int | None
 ) -> ProtobufEncoder:
     chosen = _chosen(_parsed(schema), message)
-    prefix = b"" if schema_id is None else header(schema_id) + encodings(message_indexes(chosen))[0]
+    prefix = b""
+    if schema_id is not None:
+        prefix = header(schema_id) + index_encodings(message_indexes(chosen))[0]
     return ProtobufEncoder(chosen, arrow_type, prefix)
 
 

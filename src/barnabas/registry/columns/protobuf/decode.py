@@ -11,12 +11,18 @@ from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 from barnabas.registry.columns import Decoded
-from barnabas.registry.columns.framing import HEADER_BYTES, bytes_view
 from barnabas.registry.columns.protobuf import _decoding
-from barnabas.registry.columns.protobuf.indexes import encodings, read_indexes
 from barnabas.registry.columns.protobuf.shape import Shape, shape_of
 from barnabas.registry.formats import SchemaError
-from barnabas.registry.formats.protobuf import ProtobufSchema, message_indexes
+from barnabas.registry.formats.protobuf import ProtobufSchema
+from barnabas.registry.framing import (
+    HEADER_BYTES,
+    FramingError,
+    index_encodings,
+    message_indexes,
+    read_indexes,
+)
+from barnabas.wire.records.buffers import view
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,9 +52,9 @@ class ProtobufDecoder:
         validity, offsets, content = payloads.buffers()
         self._columns.column.clear()
         faults = self._reader.read(
-            bytes_view(offsets, "i"),
-            bytes_view(content, "B"),
-            bytes_view(validity if payloads.null_count else None, "B"),
+            view(offsets, "i"),
+            view(content, "B"),
+            view(validity if payloads.null_count else None, "B"),
             payloads.offset,
             len(payloads),
             0 if self._written is None else HEADER_BYTES,
@@ -84,11 +90,11 @@ class ProtobufDecoder:
 
     def _why_other(self, payload: bytes) -> str:
         assert self._written is not None
-        indexes = read_indexes(payload[HEADER_BYTES:])
-        if indexes is None:
-            return "The payload is cut short: it does not say which message it is."
         try:
+            indexes, _ = read_indexes(payload, HEADER_BYTES)
             name = self._written.message_at(indexes).full_name
+        except FramingError:
+            return "The payload is cut short: it does not say which message it is."
         except SchemaError as raised:
             return str(raised)
         return (
@@ -120,7 +126,7 @@ def _prefixes(wanted: Descriptor, written: ProtobufSchema) -> tuple[bytes, ...]:
     except SchemaError:
         return ()
     is_own = message.file.name == written.descriptor.name
-    return encodings(message_indexes(message)) if is_own else ()
+    return index_encodings(message_indexes(message)) if is_own else ()
 
 
 @dataclass(slots=True, frozen=True)

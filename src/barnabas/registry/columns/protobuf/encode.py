@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from google.protobuf.descriptor import Descriptor
 
 from barnabas.registry.columns.format import FormatError
-from barnabas.registry.columns.framing import bytes_view
 from barnabas.registry.columns.protobuf import _encoding
 from barnabas.registry.columns.protobuf.kinds import Kind
 from barnabas.registry.columns.protobuf.shape import Shape, shape_of
+from barnabas.wire.records.buffers import view
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -133,7 +133,7 @@ def _bind(field: _Field, array: pa.Array) -> None:
     """The array's buffers to the source, and those under it to its children."""
     if field.shape.is_repeated:
         validity, starts = array.buffers()[:2]
-        bits = bytes_view(validity if array.null_count else None, "B")
+        bits = view(validity if array.null_count else None, "B")
         field.source.bind_lists(array.offset, bits, _numbers(starts, "i"))
         if field.shape.is_map:
             none, ints, longs = _NOTHING["B"], _NOTHING["i"], _NOTHING["q"]
@@ -147,7 +147,7 @@ def _bind(field: _Field, array: pa.Array) -> None:
 
 def _bind_values(field: _Field, array: pa.Array) -> None:
     buffers = array.buffers()
-    validity = bytes_view(buffers[0] if array.null_count else None, "B")
+    validity = view(buffers[0] if array.null_count else None, "B")
     views = dict(_NOTHING)
     content = _NOTHING["B"]
     if field.shape.kind is Kind.MESSAGE:
@@ -157,7 +157,7 @@ def _bind_values(field: _Field, array: pa.Array) -> None:
         code = _CODES[field.shape.kind]
         views[code] = _numbers(buffers[1], code)
         if field.shape.kind in _TEXTS:
-            content = bytes_view(buffers[2], "B")
+            content = view(buffers[2], "B")
     field.source.bind(array.offset, validity, views["B"], views["i"], views["q"], content)
 
 

@@ -104,14 +104,6 @@ class ProtobufSchema:
         return incompatibilities(written.descriptor, self.descriptor)
 
 
-def message_indexes(message: Descriptor) -> tuple[int, ...]:
-    """How a payload says that it is this message."""
-    if message.containing_type is None:
-        return (list(message.file.message_types_by_name.values()).index(message),)
-    outer = message.containing_type
-    return (*message_indexes(outer), list(outer.nested_types).index(message))
-
-
 class _Texts:
     """What was given, each as .proto text: a descriptor in base64 is printed."""
 
