@@ -11,6 +11,8 @@ from tests.conformance.brokers import wait_until
 from tests.registry.asking import Answer, ask, record
 from tests.registry.processes import RegistryProcess
 
+from barnabas import Producer, TopicPartition
+from barnabas.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from barnabas.registry.service import SchemaRegistry
 from barnabas.registry.topic import TopicError
 from barnabas.testing import Broker
@@ -135,6 +137,35 @@ def test_what_was_written_is_there_after_a_restart(fresh_kafka_broker: Broker) -
         assert ask(registry.url, "GET", "/subjects?deleted=true").json == ["One"]
         assert ask(registry.url, "GET", "/config/One").json["compatibilityLevel"] == "FULL"
         assert register(registry.url, "Two").json["id"] == 2
+
+
+def test_records_of_others_in_the_topic_are_left_out(fresh_kafka_broker: Broker) -> None:
+    servers = fresh_kafka_broker.bootstrap_servers
+    key = b'{"keytype":"SCHEMA","subject":"s","version":1,"magic":1}'
+    with SchemaRegistry(servers) as registry:
+        with Producer({"bootstrap.servers": servers}) as producer:
+            producer.produce("_schemas", b'{"id":"one","schema":"x"}', key)
+            producer.produce("_schemas", b"no JSON", b"neither")
+        assert register(registry.url, "One").json["id"] == 1
+    with SchemaRegistry(servers) as registry:
+        assert ask(registry.url, "GET", "/subjects").json == ["One"]
+
+
+def test_a_topic_is_read_from_wherever_it_begins(fresh_kafka_broker: Broker) -> None:
+    servers = fresh_kafka_broker.bootstrap_servers
+    fresh_kafka_broker.create_topic("moved")
+    with Producer({"bootstrap.servers": servers}) as producer:
+        producer.produce("moved", "gone")
+    admin = AdminClient({"bootstrap.servers": servers})
+    first = TopicPartition("moved", 0, 1)
+    admin.delete_records([first])[first].result(PATIENCE_S)
+    compact = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, "moved", incremental_configs=[compact])
+    admin.incremental_alter_configs([resource])[resource].result(PATIENCE_S)
+    with SchemaRegistry(servers, topic="moved") as registry:
+        register(registry.url, "One")
+    with SchemaRegistry(servers, topic="moved") as registry:
+        assert ask(registry.url, "GET", "/subjects").json == ["One"]
 
 
 def test_a_topic_that_would_lose_schemas_is_refused(fresh_kafka_broker: Broker) -> None:

@@ -113,6 +113,15 @@ def test_what_older_registries_left_out_is_read_as_they_meant_it() -> None:
         (b'{"keytype":"SCHEMA","subject":"s","version":1,"magic":1}', b"[1]"),
         (b'{"keytype":"MODE","magic":0}', b'{"mode":"WRONG"}'),
         (b'{"keytype":"CONFIG","magic":0}', b'{"compatibilityLevel":"WRONG"}'),
+        (b'{"keytype":"CONFIG","subject":["s"],"magic":0}', b"{}"),
+        (b'{"keytype":"CONTEXT","context":5,"magic":0}', b"{}"),
+        (b'{"keytype":"SCHEMA","subject":7,"version":1,"magic":1}', b'{"id":1,"schema":""}'),
+        (b'{"keytype":"SCHEMA","subject":"s","version":"1","magic":1}', b'{"id":1,"schema":""}'),
+        (b'{"keytype":"SCHEMA","subject":"s","version":1,"magic":1}', b'{"id":"1","schema":""}'),
+        (b'{"keytype":"CONFIG","magic":0}', b'{"alias":"\\ud800"}'),
+        (b'{"keytype":"DELETE_SUBJECT","subject":"s","magic":0}', b'{"version":"all"}'),
+        (b"[" * 100_000, b"{}"),
+        (b'{"keytype":"MODE","magic":0}', b"[" * 100_000),
     ],
 )
 def test_what_is_no_record_of_this_format_is_told_apart(key: bytes | None, value: bytes) -> None:

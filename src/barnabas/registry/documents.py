@@ -5,6 +5,7 @@ is what makes two schemas the same, and is the schema's guid.
 """
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -225,6 +226,16 @@ class Definition:
 
 class DocumentError(ValueError):
     """A document is not of the form it should have; names the field."""
+
+
+def read_json(content: bytes) -> Any:
+    """DocumentError if it is none, or has half a character (`\\ud800`) that cannot be written."""
+    try:
+        document = json.loads(content)
+        json.dumps(document, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"not JSON: {error}") from None
+    return document
 
 
 def _rules(found: Mapping[str, Any], kind: str) -> tuple[Rule, ...]:

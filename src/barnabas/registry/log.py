@@ -15,7 +15,7 @@ from barnabas.client._message import Message
 from barnabas.client.consumer.aio import AioConsumer
 from barnabas.client.errors import KafkaError, KafkaException, error_in
 from barnabas.client.producer.aio import AioProducer
-from barnabas.client.values import TopicPartition
+from barnabas.client.values import OFFSET_BEGINNING, TopicPartition
 from barnabas.registry import errors
 from barnabas.registry.records import NoopKey, Record, UnreadableRecordError, read, write
 from barnabas.registry.settings import RegistrySettings
@@ -25,7 +25,6 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _PARTITION = 0
 _BATCH = 1000
-_OFFSET_BEGINNING = 0
 
 
 class SchemaLog:
@@ -46,7 +45,11 @@ class SchemaLog:
         """Have the topic, and read what it holds."""
         await prepare_topic(self._settings)
         self._reading = asyncio.create_task(self._read())
-        await self._has_seen_the_end.wait()
+        seen = asyncio.create_task(self._has_seen_the_end.wait())
+        await asyncio.wait([self._reading, seen], return_when=asyncio.FIRST_COMPLETED)
+        if not seen.done():
+            seen.cancel()
+            await self._reading  # which tells why it ended
 
     async def take_over(self) -> None:
         """Be the one who writes, knowing all that was written."""
@@ -131,11 +134,12 @@ class SchemaLog:
             **self._settings.kafka,
             "group.id": f"{self._settings.group_id}-readers",  # asked for, but never joined
             "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",  # should the beginning have moved meanwhile
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
         }
         async with AioConsumer(conf) as consumer:
-            place = TopicPartition(self._settings.topic, _PARTITION, _OFFSET_BEGINNING)
+            place = TopicPartition(self._settings.topic, _PARTITION, OFFSET_BEGINNING)
             await consumer.assign([place])
             while True:
                 first = await consumer.poll(-1)

@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any
 
 from barnabas.registry.config import Config
-from barnabas.registry.documents import Definition, DocumentError
+from barnabas.registry.documents import Definition, read_json
 
 TENANT = "default"
 
@@ -157,12 +157,11 @@ def write(record: Record) -> tuple[bytes, bytes | None]:
 
 def read(key: bytes | None, value: bytes | None, timestamp_ms: int | None = None) -> Record:
     try:
-        fields = json.loads(key or b"null")
-        found = _read_key(fields)
+        found = _read_key(read_json(key or b"null"))
         if value is None or isinstance(found, NoopKey):
             return Record(found)
-        return Record(found, _read_value(found, json.loads(value), timestamp_ms))
-    except (ValueError, KeyError, TypeError, DocumentError) as error:
+        return Record(found, _read_value(found, read_json(value), timestamp_ms))
+    except (ValueError, KeyError, TypeError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise UnreadableRecordError(f"{(key or b'')[:200]!r}: {reason}") from None
 
@@ -230,22 +229,21 @@ def _schema_fields(value: SchemaValue) -> dict[str, Any]:
 
 def _read_key(fields: Mapping[str, Any]) -> Key:
     keytype = fields["keytype"]
-    subject = fields.get("subject")
     match keytype:
         case "SCHEMA":
             if fields.get("magic", 1) not in (0, 1):
                 raise ValueError(f"magic {fields['magic']} is not known")
-            return SchemaKey(fields["subject"], fields["version"])
+            return SchemaKey(_name(fields), _number(fields, "version"))
         case "CONFIG":
-            return ConfigKey(subject)
+            return ConfigKey(_scope(fields))
         case "MODE":
-            return ModeKey(subject)
+            return ModeKey(_scope(fields))
         case "DELETE_SUBJECT":
-            return DeleteSubjectKey(fields["subject"])
+            return DeleteSubjectKey(_name(fields))
         case "CLEAR_SUBJECT":
-            return ClearSubjectKey(fields["subject"])
+            return ClearSubjectKey(_name(fields))
         case "CONTEXT":
-            return ContextKey(fields["context"], fields.get("tenant", TENANT))
+            return ContextKey(_name(fields, "context"), fields.get("tenant", TENANT))
         case "NOOP":
             return NoopKey()
     raise ValueError(f"keytype {keytype} is not known")
@@ -257,9 +255,9 @@ def _read_value(key: Key, fields: Mapping[str, Any], timestamp_ms: int | None) -
             return SchemaValue(
                 subject,
                 version,
-                fields["id"],
+                _number(fields, "id"),
                 Definition.read(fields),
-                deleted=fields.get("deleted", False),
+                deleted=bool(fields.get("deleted", False)),
                 md5=fields.get("md5"),
                 timestamp_ms=timestamp_ms,
             )
@@ -268,13 +266,32 @@ def _read_value(key: Key, fields: Mapping[str, Any], timestamp_ms: int | None) -
         case ModeKey(subject):
             return ModeValue(subject, Mode(fields["mode"]))
         case DeleteSubjectKey(subject):
-            return DeleteSubjectValue(subject, fields["version"])
+            return DeleteSubjectValue(subject, _number(fields, "version"))
         case ClearSubjectKey(subject):
             return ClearSubjectValue(subject)
         case ContextKey(context, tenant):
             return ContextValue(context, tenant)
         case NoopKey():
             raise ValueError("a NOOP has no value")
+
+
+def _scope(fields: Mapping[str, Any]) -> str | None:
+    """A subject or a context; all of them if none is named."""
+    return None if fields.get("subject") is None else _name(fields)
+
+
+def _name(fields: Mapping[str, Any], what: str = "subject") -> str:
+    name = fields[what]
+    if not isinstance(name, str):
+        raise TypeError(f"{what}: a string is expected, not {name!r:.100}")
+    return name
+
+
+def _number(fields: Mapping[str, Any], name: str) -> int:
+    number = fields[name]
+    if not isinstance(number, int):
+        raise TypeError(f"{name}: a whole number is expected, not {number!r:.100}")
+    return number
 
 
 def _bytes(fields: Mapping[str, Any]) -> bytes:

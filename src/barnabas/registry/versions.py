@@ -15,7 +15,7 @@ def read_version(text: str) -> int:
         version = int(text)
     except ValueError:
         raise errors.invalid_version(text) from None
-    if version != LATEST and not 1 <= version <= 2**31 - 1:
+    if "_" in text or (version != LATEST and not 1 <= version <= 2**31 - 1):
         raise errors.invalid_version(text)
     return version
 

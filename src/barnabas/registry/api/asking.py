@@ -1,6 +1,5 @@
 """What a request says: path, query and body, each of its type or refused."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -9,6 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from barnabas.registry import errors
+from barnabas.registry.documents import DocumentError, read_json
 from barnabas.registry.instance import Instance
 from barnabas.registry.naming import beside, normalized
 from barnabas.registry.state import State
@@ -51,9 +51,9 @@ async def body_of(request: Request) -> Mapping[str, Any]:
     if not content.strip():
         raise errors.RegistryError(422, "The request needs a body, and it is empty")
     try:
-        document = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise HTTPException(400, f"The body is not JSON: {error}") from None
+        document = read_json(content)
+    except DocumentError as error:
+        raise HTTPException(400, f"The body is {error}") from None
     if not isinstance(document, dict):
         raise HTTPException(400, "The body has to be a JSON object")
     return document
@@ -112,6 +112,6 @@ def number_field(body: Mapping[str, Any], name: str) -> int | None:
 
 def _number(text: str) -> int:
     number = int(text)
-    if abs(number) > _LARGEST_NUMBER:
+    if abs(number) > _LARGEST_NUMBER or "_" in text:  # which Python reads past
         raise ValueError(text)
     return number
