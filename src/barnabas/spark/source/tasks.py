@@ -17,7 +17,11 @@ Task = tuple[OffsetRange, ...]
 
 
 def plan(ranges: Iterable[OffsetRange], sizing: Sizing) -> list[Task]:
-    """The tasks that read the ranges, about as large as each other."""
+    """The tasks that read the ranges, about as large as each other.
+
+    What is cut is larger than what shares a task with it, and comes first in it: so tasks in the
+    order of their firsts keep the order of each partition, for whoever collects rows.
+    """
     pieces = _split([each for each in ranges if len(each) > 0], sizing)
     if not pieces:
         return []
@@ -34,7 +38,7 @@ def plan(ranges: Iterable[OffsetRange], sizing: Sizing) -> list[Task]:
         else:
             tasks[index].append(piece)
             heapq.heapreplace(loads, (load + len(piece), index))
-    return [tuple(sorted(task)) for task in tasks]
+    return [tuple(sorted(task)) for task in sorted(tasks)]
 
 
 def _split(ranges: list[OffsetRange], sizing: Sizing) -> list[OffsetRange]:
