@@ -4,7 +4,7 @@ import copy
 from types import ModuleType
 
 import pytest
-from tests.client.plain import from_source
+from tests.uncompiled import from_source
 
 from barnabas.client import _message
 from barnabas.client.errors import KafkaError

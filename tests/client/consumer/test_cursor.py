@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.client.plain import from_source
+from tests.uncompiled import from_source
 from tests.wire.records.samples import FROM_KAFKA, codecs, law, records, some_records
 
 from barnabas.client import _message

@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.client.plain import from_source
+from tests.uncompiled import from_source
 from tests.wire.records.samples import some_records
 
 from barnabas.client.consumer import _tap

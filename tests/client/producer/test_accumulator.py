@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pytest
-from tests.client.plain import from_source
+from tests.uncompiled import from_source
 
 from barnabas.client import _message as compiled_message
 from barnabas.client.producer import _accumulator as compiled_accumulator

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from tests.client.plain import from_source
+from tests.uncompiled import from_source
 
 from barnabas.client import _ready as compiled_ready
 from barnabas.client.errors import KafkaError, KafkaException

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.client.plain import from_source
+from tests.uncompiled import from_source
 
 from barnabas.client.producer import _partitioners as compiled
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.registry.columns.avro_examples import SIMPLE
+from tests.registry.columns.avro.examples import SIMPLE
 
 from barnabas.registry.columns import avro, json_text
 from barnabas.registry.columns.language import SchemaSource

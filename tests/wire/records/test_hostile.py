@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.wire.records.conftest import PLAIN
+from tests.uncompiled import from_source
 from tests.wire.records.samples import NOW_MS, codecs, law, records, some_records
 
 from barnabas.wire.errors import KafkaError
@@ -16,6 +16,8 @@ from barnabas.wire.records.build import Record, build_batch
 from barnabas.wire.records.compression import Codec
 from barnabas.wire.records.read import read_records
 from barnabas.wire.records.validate import ProduceRules, validate
+
+PLAIN = from_source(_loops)
 
 RULES = ProduceRules(
     max_message_bytes=1 << 20,
@@ -157,13 +159,12 @@ def test_compiled_or_not_the_same_bytes_are_judged_alike(
     for _ in range(chance.randrange(3)):
         body[chance.randrange(len(body))] = chance.choice(TELLING_BYTES)
     count = len(given_records)
-    plain = PLAIN[_loops]
     for base_timestamp in (0, -(1 << 63), (1 << 63) - 1):
-        assert _loops.walk(body, count, base_timestamp, 5, 1 << 50) == plain.walk(
+        assert _loops.walk(body, count, base_timestamp, 5, 1 << 50) == PLAIN.walk(
             body, count, base_timestamp, 5, 1 << 50
         )
     outcomes = []
-    for decode in (_loops.decode, plain.decode):
+    for decode in (_loops.decode, PLAIN.decode):
         try:
             outcomes.append(decode(body, count, 1 << 40, 0, None))
         except CorruptBatch as refused:

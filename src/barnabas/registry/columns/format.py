@@ -109,7 +109,7 @@ class ColumnFormat:
         )
 
     def encoder(self, arrow_type: pa.DataType) -> Encoder:
-        """FormatError where values of this type cannot be written with the schema."""
+        """SchemaError where values of this type cannot be written with the schema."""
         if not self._needs_schema:
             from barnabas.registry.columns import plain
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from barnabas.registry.columns import Decoded, Decoder, Encoder
+from barnabas.registry.formats import SchemaError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +28,7 @@ def encoder(name: str, arrow_type: pa.DataType) -> Encoder:
     if kinds.is_nested(arrow_type) or (
         name == "binary" and not (kinds.is_binary(arrow_type) or kinds.is_string(arrow_type))
     ):
-        raise ValueError(
+        raise SchemaError(
             f"Format {name!r} cannot write values of type {arrow_type}: cast them, or name a "
             f"format with a schema."
         )

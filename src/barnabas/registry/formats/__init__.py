@@ -16,7 +16,7 @@ class SchemaType(StrEnum):
 
 
 class SchemaError(ValueError):
-    """The text is not a schema of its type; says where and why."""
+    """The text is no schema of its type, or not one for what is asked; says where and why."""
 
 
 @dataclass(slots=True, frozen=True)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from google.protobuf.descriptor import Descriptor
 
 from barnabas.registry.columns.language import SchemaSource
-from barnabas.registry.columns.protobuf.decode import ProtobufDecoder
-from barnabas.registry.columns.protobuf.derive import derive
-from barnabas.registry.columns.protobuf.encode import ProtobufEncoder
-from barnabas.registry.columns.protobuf.shape import shape_of
+from barnabas.registry.columns.protobuf.decoding import ProtobufDecoder
+from barnabas.registry.columns.protobuf.deriving import derive
+from barnabas.registry.columns.protobuf.encoding import ProtobufEncoder
+from barnabas.registry.columns.protobuf.shapes import shape_of
 from barnabas.registry.formats import SchemaError
 from barnabas.registry.formats.protobuf import ProtobufSchema, parse
 from barnabas.registry.framing import header, index_encodings, message_indexes

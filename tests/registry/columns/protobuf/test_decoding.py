@@ -24,7 +24,7 @@ from tests.registry.columns.protobuf.samples import (
 from barnabas.registry.columns import Decoded
 from barnabas.registry.columns.language import SchemaSource
 from barnabas.registry.columns.protobuf import arrow_type, decoder
-from barnabas.registry.columns.protobuf.decode import ProtobufDecoder
+from barnabas.registry.columns.protobuf.decoding import ProtobufDecoder
 from barnabas.registry.formats import SchemaError
 from barnabas.registry.formats.protobuf import parse
 

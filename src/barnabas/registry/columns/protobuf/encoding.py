@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from google.protobuf.descriptor import Descriptor
 
-from barnabas.registry.columns.format import FormatError
 from barnabas.registry.columns.protobuf import _encoding
 from barnabas.registry.columns.protobuf.kinds import Kind
-from barnabas.registry.columns.protobuf.shape import Shape, shape_of
+from barnabas.registry.columns.protobuf.shapes import Shape, shape_of
+from barnabas.registry.formats import SchemaError
 from barnabas.wire.records.buffers import view
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 class ProtobufEncoder:
     def __init__(self, message: Descriptor, arrow_type: pa.DataType, prefix: bytes) -> None:
-        """FormatError where values of the type do not fit the message."""
+        """SchemaError where values of the type do not fit the message."""
         self._name = message.full_name
         self._prefix = prefix
         self._field = _fitted(shape_of(message), arrow_type, message.full_name)
@@ -64,13 +64,13 @@ def _fitted(shape: Shape, arrow_type: pa.DataType, path: str) -> _Field:
     types = pa.types
     if shape.is_map:
         if not types.is_map(arrow_type):
-            raise FormatError(f"Field {path} is a map, and the column is {arrow_type}.")
+            raise SchemaError(f"Field {path} is a map, and the column is {arrow_type}.")
         key = _fitted(shape.children[0], arrow_type.key_type, f"{path}.key")
         value = _fitted(shape.children[1], arrow_type.item_type, f"{path}.value")
         return _field(shape, pa.map_(key.arrow_type, value.arrow_type), ((0, key), (1, value)))
     if shape.is_repeated:
         if not types.is_list(arrow_type):
-            raise FormatError(f"Field {path} is repeated, and the column is {arrow_type}.")
+            raise SchemaError(f"Field {path} is repeated, and the column is {arrow_type}.")
         one = _fitted_value(shape, arrow_type.value_type, path)
         return _field(shape, pa.list_(one.arrow_type), one.children)
     return _fitted_value(shape, arrow_type, path)
@@ -83,22 +83,22 @@ def _fitted_value(shape: Shape, arrow_type: pa.DataType, path: str) -> _Field:
         try:
             pa.nulls(0, arrow_type).cast(shape.arrow_type)
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-            raise FormatError(
+            raise SchemaError(
                 f"Field {path} is a {shape.arrow_type}, and the column is {arrow_type}."
             ) from None
         return _field(shape, shape.arrow_type, ())
     if not pa.types.is_struct(arrow_type):
-        raise FormatError(f"Field {path} is a message, and the column is {arrow_type}.")
+        raise SchemaError(f"Field {path} is a message, and the column is {arrow_type}.")
     known = {child.name: child for child in shape.children}
     for field in arrow_type:
         if field.name not in known:
-            raise FormatError(
+            raise SchemaError(
                 f"Message {path} has no field {field.name!r}; it has {', '.join(known)}."
             )
     given = {field.name for field in arrow_type}
     lacking = [child.name for child in shape.children if child.is_required]
     if not given.issuperset(lacking):
-        raise FormatError(f"Message {path} requires {', '.join(lacking)}: give columns for them.")
+        raise SchemaError(f"Message {path} requires {', '.join(lacking)}: give columns for them.")
     fields = [
         _fitted(known[field.name], field.type, f"{path}.{field.name}") for field in arrow_type
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
-from tests.registry.columns.avro_examples import Example, examples, read, write
+from tests.registry.columns.avro.examples import Example, examples, read, write
 
 from barnabas.registry.columns import avro
 from barnabas.registry.columns.language import SchemaSource

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.registry.columns.avro_examples import Example, examples, write
+from tests.registry.columns.avro.examples import Example, examples, write
 
 from barnabas.registry.columns import Decoded, avro
 from barnabas.registry.columns.language import SchemaSource

@@ -12,7 +12,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from barnabas.registry.columns import Decoded
 from barnabas.registry.columns.protobuf import _decoding
-from barnabas.registry.columns.protobuf.shape import Shape, shape_of
+from barnabas.registry.columns.protobuf.shapes import Shape, shape_of
 from barnabas.registry.formats import SchemaError
 from barnabas.registry.formats.protobuf import ProtobufSchema
 from barnabas.registry.framing import (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from barnabas.registry.columns.format import FormatError
+from barnabas.registry.formats import SchemaError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,13 +18,13 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def derive(arrow_type: pa.DataType, name: str) -> str:
     """The text of a schema that can hold all values of the type.
 
-    Dates and decimals are text. FormatError where Protobuf has nothing of the kind: a list of
+    Dates and decimals are text. SchemaError where Protobuf has nothing of the kind: a list of
     lists, say.
     """
     import pyarrow as pa
 
     if not pa.types.is_struct(arrow_type):
-        raise FormatError(
+        raise SchemaError(
             f"A Protobuf message is made of a struct, and the column is {arrow_type}."
         )
     body = list(_message(arrow_type, _message_name(name)))
@@ -39,7 +39,7 @@ def _message(struct: pa.StructType, name: str) -> Iterator[str]:
     inner: list[str] = []
     for number, field in enumerate(struct, 1):
         if not _IDENTIFIER.fullmatch(field.name):
-            raise FormatError(
+            raise SchemaError(
                 f"A Protobuf field cannot be called {field.name!r}: rename the column."
             )
         kind = _field(field.type, field.name, inner)
@@ -56,7 +56,7 @@ def _field(arrow_type: pa.DataType, name: str, inner: list[str]) -> str:
     if pa.types.is_map(arrow_type):
         key = _value(arrow_type.key_type, name, inner)
         if key not in ("string", "int32", "int64", "bool"):
-            raise FormatError(f"Field {name}: a key of a Protobuf map cannot be a {key}.")
+            raise SchemaError(f"Field {name}: a key of a Protobuf map cannot be a {key}.")
         return f"map<{key}, {_value(arrow_type.item_type, name, inner)}>"
     value = _value(arrow_type, name, inner)
     return value if "." in value or value[0].isupper() else f"optional {value}"
@@ -75,7 +75,7 @@ def _value(arrow_type: pa.DataType, name: str, inner: list[str]) -> str:
         return "string"
     kind = _SCALARS.get(str(arrow_type))
     if kind is None:
-        raise FormatError(f"Field {name}: Protobuf has no type for {arrow_type} there.")
+        raise SchemaError(f"Field {name}: Protobuf has no type for {arrow_type} there.")
     return kind
 
 

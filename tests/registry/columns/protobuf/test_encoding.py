@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.registry.columns.protobuf.samples import EVERY, TEXT, Every, expected, messages, same
 
-from barnabas.registry.columns.format import FormatError
 from barnabas.registry.columns.language import SchemaSource
 from barnabas.registry.columns.protobuf import decoder, derive, encoder
-from barnabas.registry.columns.protobuf.decode import ProtobufDecoder
-from barnabas.registry.columns.protobuf.encode import ProtobufEncoder
+from barnabas.registry.columns.protobuf.decoding import ProtobufDecoder
+from barnabas.registry.columns.protobuf.encoding import ProtobufEncoder
+from barnabas.registry.formats import SchemaError
 from barnabas.registry.formats.protobuf import parse
 
 
@@ -114,14 +114,14 @@ def test_values_that_do_not_fit_are_errors_naming_the_field(row: dict[str, Any],
 def test_columns_that_do_not_fit_are_errors_before_anything_is_written(
     struct: pa.DataType, told: str
 ) -> None:
-    with pytest.raises(FormatError, match=told):
+    with pytest.raises(SchemaError, match=told):
         ProtobufEncoder(EVERY, struct, b"")
 
 
 def test_required_fields_are_required() -> None:
     schema = parse("message A { required int32 a = 1; optional int32 b = 2; }", {})
     message = schema.message("A")
-    with pytest.raises(FormatError, match="requires a"):
+    with pytest.raises(SchemaError, match="requires a"):
         ProtobufEncoder(message, pa.struct([("b", pa.int32())]), b"")
     struct = pa.struct([("a", pa.int32())])
     with pytest.raises(ValueError, match="Field a is required, and null"):
@@ -178,7 +178,7 @@ def test_a_schema_is_derived_from_columns_that_have_none() -> None:
     ],
 )
 def test_what_protobuf_cannot_say_is_not_derived(struct: pa.DataType, told: str) -> None:
-    with pytest.raises(FormatError, match=told):
+    with pytest.raises(SchemaError, match=told):
         derive(struct, "x")
 
 

@@ -1,0 +1,49 @@
+"""The compiled files as the Python they are, as where there was no compiler."""
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+def from_source(compiled: ModuleType, **replaced: ModuleType) -> ModuleType:
+    """The module as plain Python; it imports those in `replaced` instead of the compiled ones."""
+    name = compiled.__name__
+    path = Path(str(compiled.__file__)).with_name(f"{name.rpartition('.')[2]}.py")
+    path = path if path.exists() else Path(str(compiled.__file__))
+    spec = importlib.util.spec_from_file_location(f"plain{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    plain = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "cython", None)
+        for other in replaced.values():
+            patch.setitem(sys.modules, other.__name__, other)
+        spec.loader.exec_module(plain)
+    return plain
+
+
+def both_ways(*modules: ModuleType) -> Callable[..., Iterator[str]]:
+    """A fixture that has every test run twice: with the files compiled, and as plain Python."""
+    plain = {module: from_source(module) for module in modules}
+
+    @pytest.fixture(params=["compiled", "plain"], autouse=True, scope="module")
+    def loops(request: pytest.FixtureRequest) -> Iterator[str]:
+        if request.param == "compiled" and not all(map(_is_compiled, modules)):
+            pytest.skip("the loops are not compiled here")
+        with pytest.MonkeyPatch.context() as patch:
+            if request.param == "plain":
+                for module, source in plain.items():
+                    for name in vars(source):
+                        if not name.startswith("_"):
+                            patch.setattr(module, name, getattr(source, name), raising=False)
+            yield request.param
+
+    return loops
+
+
+def _is_compiled(module: ModuleType) -> bool:
+    return not str(module.__file__).endswith(".py")
