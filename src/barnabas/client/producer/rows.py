@@ -16,6 +16,7 @@ from barnabas.client.producer._partitioners import BY_NAME, murmur2, spread
 from barnabas.client.producer.sealing import Seal
 from barnabas.client.settings import ProducerSettings
 from barnabas.wire.records.arrow import encode
+from barnabas.wire.records.buffers import view
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,15 +108,15 @@ class Rows:
         validity, offsets, content = keys.buffers()
         found = pa.allocate_buffer(4 * max(1, len(keys)))
         spread(
-            _view(offsets or bytes(4), "i"),
-            _view(validity or b"", "B"),
-            _view(content or b"", "B"),
+            view(offsets or bytes(4), "i"),
+            view(validity, "B"),
+            view(content, "B"),
             keys.offset if offsets else 0,
             len(keys),
             hashed,
             self._partitions,
             missing,
-            _view(found, "i"),
+            view(found, "i"),
         )
         return pa.Array.from_buffers(pa.int32(), len(keys), [None, found])
 
@@ -146,7 +147,3 @@ def _chunks(rows: pa.RecordBatch | pa.Table) -> Iterator[pa.RecordBatch]:
             step = max(1, CHUNK_BYTES * batch.num_rows // max(1, batch.nbytes))
             for first in range(0, batch.num_rows, step):
                 yield batch.slice(first, step)
-
-
-def _view(buffer: Any, kind: str) -> memoryview:
-    return memoryview(buffer).cast("B").cast(kind)  # type: ignore[call-overload, no-any-return]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class SchemaSource:
     text: str
     references: Mapping[str, str] = field(default_factory=dict)
-    """The texts it refers to, and those they refer to, by the names that are used."""
+    """The texts it refers to by the names that are used, each after those that it refers to."""
 
 
 class Language(Protocol):

@@ -175,22 +175,10 @@ def _joined(parts: list[tuple[pa.Array, Decoded]], arrow_type: pa.DataType) -> D
 
 
 def _source(client: SchemaRegistryClient, schema: Schema) -> SchemaSource:
-    references: dict[str, str] = {}
-    _gather(client, schema, references)
+    from barnabas.registry.client.references import referenced_texts
+
     assert schema.schema_str is not None
-    return SchemaSource(schema.schema_str, references)
-
-
-def _gather(client: SchemaRegistryClient, schema: Schema, texts: dict[str, str]) -> None:
-    for reference in schema.references or []:
-        assert reference.name is not None
-        assert reference.subject is not None
-        if reference.name not in texts:
-            found = client.get_version(reference.subject, reference.version or -1).schema
-            assert found is not None
-            assert found.schema_str is not None
-            texts[reference.name] = found.schema_str
-            _gather(client, found, texts)
+    return SchemaSource(schema.schema_str, referenced_texts(schema, client))
 
 
 def _client(configuration: Mapping[str, str]) -> SchemaRegistryClient:

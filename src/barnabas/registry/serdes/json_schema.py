@@ -11,11 +11,12 @@ from referencing import Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT7
 
+from barnabas.registry.client.references import referenced_texts
 from barnabas.registry.client.schemas import Schema
 from barnabas.registry.serdes.aio import AsyncDeserializer, AsyncSerializer
 from barnabas.registry.serdes.deserializer import Reader, RegistryDeserializer, payload_of
 from barnabas.registry.serdes.framing import Frame
-from barnabas.registry.serdes.schemas import given_schema, referenced_texts
+from barnabas.registry.serdes.schemas import given_schema
 from barnabas.registry.serdes.serializer import RegistrySerializer, Writer
 from barnabas.registry.serdes.settings import SerdeConf
 from barnabas.serialization import SerializationContext, SerializationError

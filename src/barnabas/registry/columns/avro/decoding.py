@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from barnabas.registry.columns import Decoded
@@ -99,14 +98,9 @@ def _parsed(schema: SchemaSource) -> Any:
     import fastavro
 
     named: dict[str, Any] = {}
-    for text in _innermost_first(schema.references.values()):
+    for text in schema.references.values():  # each after those it refers to
         fastavro.parse_schema(json.loads(text), named_schemas=named)
     return fastavro.parse_schema(json.loads(schema.text), named_schemas=named)
-
-
-def _innermost_first(texts: Iterable[str]) -> Iterable[str]:
-    """A registry names what a schema refers to before what that refers to."""
-    return reversed(list(texts))
 
 
 def _reason(fault: int, path: list[str]) -> str:
