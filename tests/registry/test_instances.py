@@ -1,5 +1,6 @@
 """Several registries on the same brokers, and brokers that go away."""
 
+import json
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.conformance.brokers import wait_until
+from tests.conformance.brokers import free_port, wait_until
 from tests.registry.asking import Answer, ask, record
 from tests.registry.processes import RegistryProcess
 
@@ -125,6 +126,29 @@ def test_a_broker_that_is_away_is_told_and_waited_for(fresh_kafka_broker: Broker
         fresh_kafka_broker.start()
         registered_at_last(registry.url, "After")
         assert "After" in ask(registry.url, "GET", "/subjects").json
+
+
+@pytest.mark.parametrize("limit", [{}, {"message.max.bytes": "10000000"}], ids=["here", "broker"])
+def test_a_schema_that_is_too_large_takes_the_writing_from_nobody(
+    fresh_kafka_broker: Broker, limit: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "barnabas.registry")
+    fixed = {"type": "fixed", "name": "Huge", "size": 1, "doc": "x" * 1_200_000}
+    huge = {"schema": json.dumps(fixed)}
+    with SchemaRegistry(fresh_kafka_broker.bootstrap_servers, client=limit) as registry:
+        register(registry.url, "Before")
+        assert ask(registry.url, "POST", "/subjects/Huge/versions", huge).error_code == 42209
+        assert register(registry.url, "After").json["id"] == 2
+        assert "no more" not in caplog.text
+
+
+def test_brokers_that_are_not_there_yet_are_waited_for_aloud(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    nobody = f"127.0.0.1:{free_port()}"
+    with pytest.raises(TopicError, match=f"no broker answers: {nobody}"):
+        SchemaRegistry(nobody, start_timeout_ms=2_500).start()
+    assert f"waiting for brokers: no broker answers: {nobody}" in caplog.text
 
 
 def test_what_was_written_is_there_after_a_restart(fresh_kafka_broker: Broker) -> None:

@@ -104,6 +104,22 @@ class SchemaLog:
         producer = self._producer
         assert producer is not None
         await producer.begin_transaction()
+        try:
+            messages = await self._delivered(producer, records)
+        except KafkaException as failure:
+            if error_in(failure).code() != KafkaError.MSG_SIZE_TOO_LARGE:
+                raise
+            # This says nothing against who writes: the next one may be smaller.
+            await producer.abort_transaction(self._timeout_s)
+            raise errors.too_large(
+                "Register operation failed because schema is too large"
+            ) from failure
+        await producer.commit_transaction(self._timeout_s)
+        await self.applied(max(_offset(message) for message in messages))
+
+    async def _delivered(
+        self, producer: AioProducer, records: Sequence[Record]
+    ) -> Sequence[Message]:
         deliveries = []
         for record in records:
             key, value = write(record)
@@ -112,9 +128,7 @@ class SchemaLog:
                     self._settings.topic, value=value, key=key, partition=_PARTITION
                 )
             )
-        messages = await asyncio.gather(*deliveries)
-        await producer.commit_transaction(self._timeout_s)
-        await self.applied(max(_offset(message) for message in messages))
+        return await asyncio.gather(*deliveries)
 
     async def _in_time(self, writing: Coroutine[Any, Any, T]) -> T:
         """What fails leaves it open whether it was written: only a new beginning tells."""
@@ -173,6 +187,4 @@ def _offset(message: Message) -> int:
 def _told(topic: str, error: KafkaError) -> errors.RegistryError:
     if error.code() in (KafkaError._TIMED_OUT, KafkaError._MSG_TIMED_OUT):
         return errors.log_timed_out(f"Write to {topic} timed out: {error.str()}")
-    if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
-        return errors.too_large("Register operation failed because schema is too large")
     return errors.log_failed(f"Write to {topic} failed: {error.str()}")

@@ -12,6 +12,7 @@ from barnabas.registry.settings import RegistrySettings
 
 _log = logging.getLogger(__name__)
 _PAUSE_S = 0.2
+_ANSWER_S = 2  # after which it is told that there is nobody
 
 
 class TopicError(Exception):
@@ -21,6 +22,7 @@ class TopicError(Exception):
 async def prepare_topic(settings: RegistrySettings) -> None:
     """Have it, with one partition, compacted. TopicError where it cannot be."""
     deadline = Deadline.after(settings.start_timeout_ms)
+    waits = False
     async with AioAdminClient(settings.kafka) as admin:
         while True:
             try:
@@ -32,11 +34,14 @@ async def prepare_topic(settings: RegistrySettings) -> None:
                     raise TopicError(
                         f"Topic {settings.topic} could not be made ready: {error.str()}"
                     ) from failure
+                if not waits:
+                    _log.warning("waiting for brokers: %s", error.str())
+                waits = True
             await asyncio.sleep(_PAUSE_S)
 
 
 async def _create_or_verify(admin: AioAdminClient, settings: RegistrySettings) -> None:
-    cluster = await admin.list_topics(timeout=settings.timeout_ms / 1000)
+    cluster = await admin.list_topics(timeout=_ANSWER_S)
     topic = cluster.topics.get(settings.topic)
     if topic is None:
         copies = max(1, min(settings.replication_factor, len(cluster.brokers)))
