@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Barnabas
 from tests.conformance.brokers import wait_until
-from tests.registry.asking import ask, record
+from tests.registry.asking import ask, half_a_request, record
 from tests.registry.processes import RegistryProcess
 
 from barnabas.testing import Broker
@@ -26,6 +26,15 @@ def test_it_serves_until_it_is_told_to_stop(
     registry = RegistryProcess(kafka_broker.bootstrap_servers, tmp_path / "log").wait()
     assert ask(registry.url, "GET", "/subjects").status == 200
     assert registry.end(number) == 0
+    assert "Traceback" not in registry.said
+
+
+def test_a_client_that_dawdles_is_told_when_it_stops(kafka_broker: Broker, tmp_path: Path) -> None:
+    registry = RegistryProcess(kafka_broker.bootstrap_servers, tmp_path / "log").wait()
+    with half_a_request(registry.url, 1_000) as connection:
+        wait_until(registry.answers, "the request before it is taken up", START_S)
+        assert registry.end(signal.SIGTERM) == 0
+        assert connection.recv(100).startswith(b"HTTP/1.1 503")
     assert "Traceback" not in registry.said
 
 

@@ -1,6 +1,7 @@
 """Ask a registry over HTTP, as any program would."""
 
 import json
+import socket
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +45,15 @@ def ask(
     except urllib3.exceptions.HTTPError as failure:
         raise OSError(str(failure)) from failure
     return Answer(response.status, response.headers.get("content-type", ""), response.data)
+
+
+def half_a_request(url: str, promised_bytes: int) -> socket.socket:
+    """A connection with a request on it whose body has only begun."""
+    where = urllib3.util.parse_url(url)
+    connection = socket.create_connection((where.host or "", where.port or 0), timeout=60)
+    head = f"POST /subjects/half/versions HTTP/1.1\r\nHost: x\r\nContent-Length: {promised_bytes}"
+    connection.sendall(f"{head}\r\n\r\n{{".encode())
+    return connection
 
 
 def record(*fields: str, name: str = "Order") -> dict[str, str]:

@@ -5,7 +5,9 @@ import json
 
 import pytest
 from tests.registry.api.conftest import Api
-from tests.registry.asking import record
+from tests.registry.asking import half_a_request, record
+
+from barnabas.registry.service import SchemaRegistry
 
 
 def test_a_schema_is_registered_and_found_by_every_way(api: Api, subject: str) -> None:
@@ -192,6 +194,15 @@ def test_what_makes_no_sense_is_refused_with_its_code(
 
 def test_a_body_is_bounded(api: Api) -> None:
     assert api.refused("POST", "/subjects/huge/versions", b" " * (17 * 2**20)) == 413
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(
+    schema_registry: SchemaRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.registry.api.asking.BODY_TIMEOUT_S", 0.1)
+    for promised, status in ((1_000, b"408"), (10**10, b"413")):
+        with half_a_request(schema_registry.url, promised) as connection:
+            assert connection.recv(100).startswith(b"HTTP/1.1 " + status)
 
 
 def test_content_types_are_negotiated(api: Api) -> None:

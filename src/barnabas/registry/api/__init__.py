@@ -22,12 +22,12 @@ def application(instance: "Instance") -> "Starlette":
         subjects,
     )
     from barnabas.registry.api.paths import Paths
-    from barnabas.registry.api.refusing import HANDLERS
+    from barnabas.registry.api.refusing import HANDLERS, Stopping
 
     resources = (about, subjects, schemas, config, mode, compatibility, contexts)
     app = Starlette(
         routes=[route for resource in resources for route in resource.ROUTES],
-        middleware=[Middleware(Paths)],
+        middleware=[Middleware(Stopping), Middleware(Paths)],
         exception_handlers=HANDLERS,
     )
     app.router.redirect_slashes = False

@@ -1,5 +1,6 @@
 """What a request says: path, query and body, each of its type or refused."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -14,6 +15,8 @@ from barnabas.registry.naming import beside, normalized
 from barnabas.registry.state import State
 
 LARGEST_BODY_BYTES = 16 * 2**20
+BODY_TIMEOUT_S = 30
+_TOO_LARGE = HTTPException(413, f"A body may have at most {LARGEST_BODY_BYTES} bytes")
 _READ = (
     "application/vnd.schemaregistry.v1+json",
     "application/vnd.schemaregistry+json",
@@ -33,12 +36,19 @@ def state_of(request: Request) -> State:
 
 
 async def content_of(request: Request) -> bytes:
-    """The body as it is; 413 if it is too large."""
+    """The body as it is; 413 if it is too large, 408 if it does not come."""
+    promised = request.headers.get("content-length", "")
+    if promised.isdecimal() and int(promised) > LARGEST_BODY_BYTES:
+        raise _TOO_LARGE
     content = bytearray()
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > LARGEST_BODY_BYTES:
-            raise HTTPException(413, f"A body may have at most {LARGEST_BODY_BYTES} bytes")
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT_S):
+            async for chunk in request.stream():
+                content += chunk
+                if len(content) > LARGEST_BODY_BYTES:
+                    raise _TOO_LARGE
+    except TimeoutError:
+        raise HTTPException(408) from None
     return bytes(content)
 
 

@@ -1,10 +1,12 @@
 """Whatever goes wrong is told as `{"error_code": ..., "message": ...}`."""
 
+import asyncio
 from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from barnabas.registry.api.answering import refused
 from barnabas.registry.documents import DocumentError
@@ -33,6 +35,19 @@ async def _gone(request: Request, error: Exception) -> Response:
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     return refused(500, 500, "Internal Server Error")  # the server logs it, with its traceback
+
+
+class Stopping:
+    """Middleware that tells whoever is still asking, when the registry stops, that it does."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            await refused(503, 503, "The registry stops")(scope, receive, send)
 
 
 HANDLERS = {
