@@ -17,12 +17,12 @@ VALUE = StructType().add("value", "binary")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "kafka.bootstrap.servers is missing"),
+        ({}, "kafka.bootstrap.servers must say where the brokers are"),
         (ADDRESS | {"topics": "a"}, "Did you mean 'topic'"),
         (ADDRESS | {"deliveryGarantee": "x"}, "Did you mean 'deliveryGuarantee'"),
         (ADDRESS | {"deliveryGuarantee": "twice"}, "exactly-once or at-least-once, not 'twice'"),
         (ADDRESS | {"txnAppId": "a"}, "txnAppId and txnVersion belong together"),
-        (ADDRESS | {"txnAppId": "a", "txnVersion": "-1"}, "txnVersion is a number"),
+        (ADDRESS | {"txnAppId": "a", "txnVersion": "-1"}, "txnVersion must be a whole number"),
         (ADDRESS | {"valueSubject": "s"}, "need a valueFormat"),
         (ADDRESS | {"kafka.transactional.id": "x"}, "set transactionalIdPrefix instead"),
         (ADDRESS | {"kafka.acks": "1"}, "acks.* or set deliveryGuarantee to at-least-once"),
@@ -34,6 +34,14 @@ VALUE = StructType().add("value", "binary")
 def test_an_option_that_is_wrong_is_named(options: dict[str, str], said: str) -> None:
     with pytest.raises(OptionError, match=said):
         read_options(options)
+
+
+def test_a_format_is_asked_for_as_in_reading() -> None:
+    typed = {"valueFormat": "Protobuf", "valueMessage": "shop.Order"}
+    asked = read_options(ADDRESS | typed | {"schema.registry.url": "http://localhost:8081"}).value
+    assert asked is not None
+    assert (asked.name, asked.message, asked.framing) == ("protobuf", "shop.Order", "registry")
+    assert asked.registry == {"url": "http://localhost:8081"}
 
 
 def test_names_are_taken_in_any_case() -> None:
@@ -64,7 +72,7 @@ def test_acknowledgements_are_as_many_as_the_guarantee_needs(settings: dict[str,
         ({"value": "binary", "headers": "string"}, {"topic": "t"}, "headers is string"),
         ({"value": "binary", "topic": "long"}, {}, "topic is bigint and must be string"),
         ({"topic": "string"}, {"valueFormat": "json"}, "no column value, and none to make it of"),
-        ({"value": "long"}, {"topic": "t", "valueFormat": "xml"}, "valueFormat is one of avro"),
+        ({"value": "long"}, {"topic": "t", "valueFormat": "xml"}, "valueFormat must be one of"),
     ],
 )
 def test_a_column_that_is_wrong_is_named(

@@ -1,7 +1,6 @@
 """The ledger that brokers keep: decisions are offsets of a group, transactions are Kafka's own.
 
-Made in the process that runs a writer's `commit` or a task, and kept there for the next: Spark
-uses its Python processes again.
+Made in the process that runs a writer's `commit` or a task, and kept there for the next.
 """
 
 import functools
@@ -19,6 +18,7 @@ from barnabas.client.admin.model import ConsumerGroupTopicPartitions
 from barnabas.client.errors import KafkaError, KafkaException, error_in
 from barnabas.client.producer import Producer
 from barnabas.client.values import ConsumerGroupMetadata, PreparedTransaction, TopicPartition
+from barnabas.spark.kept import Kept
 from barnabas.spark.naming import OptionError
 from barnabas.spark.sink import names
 from barnabas.spark.sink.decision import PIECES, TOPIC, Decision, decode, encode
@@ -26,14 +26,16 @@ from barnabas.spark.sink.decision import PIECES, TOPIC, Decision, decode, encode
 PATIENCE_S = 120.0
 """For what a cluster may need a while for, as when a coordinator moves."""
 
-_KEPT = 8
+MOST_KEPT = 8
 """Queries whose connections a process keeps."""
 
 
-@functools.lru_cache(_KEPT)
-def administrator(conf: tuple[tuple[str, str], ...]) -> AdminClient:
+_administrators: Kept[frozenset[tuple[str, str]], AdminClient] = Kept(MOST_KEPT)
+
+
+def administrator(conf: Mapping[str, str]) -> AdminClient:
     """This process's, for a cluster."""
-    return AdminClient(dict(conf))
+    return _administrators.get(frozenset(conf.items()), lambda: AdminClient(dict(conf)))
 
 
 class BrokerDecisions:
@@ -42,7 +44,7 @@ class BrokerDecisions:
     def __init__(self, conf: Mapping[str, str], prefix: str) -> None:
         self._conf = conf
         self._prefix = prefix
-        self._admin = administrator(tuple(sorted(conf.items())))
+        self._admin = administrator(conf)
 
     def read(self) -> Decision | None:
         asked = [TopicPartition(TOPIC, index) for index in range(PIECES)]
@@ -148,7 +150,7 @@ class BrokerLedger(BrokerDecisions):
             future.result()
 
 
-@functools.lru_cache(_KEPT)
+@functools.lru_cache(MOST_KEPT)
 def ensure_decision_topic(admin: AdminClient) -> None:
     """Offsets are committed for topics that exist; this one holds no records."""
     try:
@@ -158,9 +160,13 @@ def ensure_decision_topic(admin: AdminClient) -> None:
             raise
 
 
-@functools.lru_cache(1024)
-def require_topic(admin: AdminClient, topic: str) -> None:
+def require_topic(conf: Mapping[str, str], topic: str) -> None:
     """OptionError unless the topic exists, or comes to be when it is written to."""
+    _require_topic(administrator(conf), topic)
+
+
+@functools.lru_cache(1024)
+def _require_topic(admin: AdminClient, topic: str) -> None:
     if admin.list_topics(topic, PATIENCE_S).topics[topic].error is None:
         return
     if not _creates_topics(admin):
@@ -178,3 +184,13 @@ def _creates_topics(admin: AdminClient) -> bool:
     except KafkaException:
         return True  # not for this user to know: writing will tell
     return str(settings["auto.create.topics.enable"].value) == "true"
+
+
+_ledgers: Kept[tuple[frozenset[tuple[str, str]], str], BrokerLedger] = Kept(
+    MOST_KEPT, let_go=BrokerLedger.hand_over
+)
+
+
+def ledger_for(conf: Mapping[str, str], prefix: str) -> BrokerLedger:
+    """This process's for a query."""
+    return _ledgers.get((frozenset(conf.items()), prefix), lambda: BrokerLedger(conf, prefix))

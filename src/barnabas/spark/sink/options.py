@@ -6,7 +6,9 @@ from enum import StrEnum
 
 from barnabas.client.errors import KafkaException, error_in
 from barnabas.client.settings import producer_settings
-from barnabas.spark.naming import PASSED_ON, REGISTRY, OptionError, require_known
+from barnabas.registry.columns.format import ColumnFormat
+from barnabas.spark.formats import asked_format
+from barnabas.spark.naming import PASSED_ON, REGISTRY, TYPED, OptionError, Told
 
 _OWN = (
     "topic",
@@ -14,14 +16,9 @@ _OWN = (
     "transactionalIdPrefix",
     "txnAppId",
     "txnVersion",
-    "keyFormat",
-    "valueFormat",
-    "keySubject",
-    "valueSubject",
-    "keySchema",
-    "valueSchema",
-    "schema.registry.url",
-    "kafka.bootstrap.servers",
+    *TYPED,
+    f"{REGISTRY}url",
+    f"{PASSED_ON}bootstrap.servers",
 )
 _HARMLESS = ("path", "checkpointLocation", "queryName", "includeHeaders", "outputMode")
 """Spark's own, and what is said of the connector's writer without effect."""
@@ -47,15 +44,6 @@ class Guarantee(StrEnum):
 
 
 @dataclass(slots=True, frozen=True)
-class Format:
-    """How a column's values become bytes, as far as options say."""
-
-    name: str
-    subject: str | None
-    schema: str | None
-
-
-@dataclass(slots=True, frozen=True)
 class SinkOptions:
     conf: Mapping[str, str]
     """The producers' settings."""
@@ -64,44 +52,31 @@ class SinkOptions:
     id_prefix: str
     application: str | None
     version: int | None
-    key: Format | None
-    value: Format | None
-    registry: Mapping[str, str]
+    key: ColumnFormat | None
+    value: ColumnFormat | None
 
 
 def read_options(options: Mapping[str, str]) -> SinkOptions:
     """OptionError says what is wrong."""
-    given = {name.lower(): str(value) for name, value in options.items()}
-    require_known(given, (*_OWN, *_HARMLESS), purpose="the barnabas sink")
-    application, version = given.get("txnappid"), _version(given.get("txnversion"))
+    told = Told(options, (*_OWN, *_HARMLESS), purpose="the barnabas sink")
+    application, version = told.text("txnAppId"), _version(told)
     if (application is None) != (version is None):
         raise OptionError("txnAppId and txnVersion belong together: set both or none.")
-    guarantee = _guarantee(given.get("deliveryguarantee", Guarantee.EXACTLY_ONCE))
+    guarantee = Guarantee(told.word("deliveryGuarantee", tuple(Guarantee)))
     return SinkOptions(
-        conf=_conf(given, guarantee),
-        topic=given.get("topic"),
+        conf=_conf(told, guarantee),
+        topic=told.text("topic"),
         guarantee=guarantee,
-        id_prefix=given.get("transactionalidprefix", "barnabas-sink"),
+        id_prefix=told.text("transactionalIdPrefix") or "barnabas-sink",
         application=application,
         version=version,
-        key=_format(given, "key"),
-        value=_format(given, "value"),
-        registry={name: value for name, value in given.items() if name.startswith(REGISTRY)},
+        key=_format(told, "key"),
+        value=_format(told, "value"),
     )
 
 
-def _conf(given: Mapping[str, str], guarantee: Guarantee) -> Mapping[str, str]:
-    told = {
-        name.removeprefix(PASSED_ON): value
-        for name, value in given.items()
-        if name.startswith(PASSED_ON)
-    }
-    if not told.get("bootstrap.servers"):
-        raise OptionError("The option kafka.bootstrap.servers is missing: host:port,host:port,...")
-    for name, instead in _DECIDED_HERE.items():
-        if name in told:
-            raise OptionError(f"kafka.{name} cannot be set: {instead}.")
-    conf = {**_DEFAULTS, **told}
+def _conf(told: Told, guarantee: Guarantee) -> Mapping[str, str]:
+    conf = _DEFAULTS | told.client(_DECIDED_HERE)
     try:
         producer_settings(conf)
     except KafkaException as failure:
@@ -122,27 +97,13 @@ def _require_transactions(conf: Mapping[str, str]) -> None:
         ) from None
 
 
-def _guarantee(text: str) -> Guarantee:
-    try:
-        return Guarantee(text.lower())
-    except ValueError:
-        allowed = " or ".join(Guarantee)
-        raise OptionError(f"deliveryGuarantee is {allowed}, not {text!r}.") from None
+def _version(told: Told) -> int | None:
+    """A number that grows with each batch, from 0 on."""
+    return None if told.text("txnVersion") is None else told.whole("txnVersion", 0)
 
 
-def _version(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not text.isdecimal():
-        raise OptionError(f"txnVersion is a number that grows, from 0 on, not {text!r}.")
-    return int(text)
-
-
-def _format(given: Mapping[str, str], column: str) -> Format | None:
-    name = given.get(f"{column}format")
-    subject, schema = given.get(f"{column}subject"), given.get(f"{column}schema")
-    if name is None:
-        if subject is not None or schema is not None:
-            raise OptionError(f"{column}Subject and {column}Schema need a {column}Format.")
-        return None
-    return Format(name.lower(), subject, schema)
+def _format(told: Told, column: str) -> ColumnFormat | None:
+    asked = asked_format(told, column)
+    if asked is None and (told.text(f"{column}Subject") or told.text(f"{column}Schema")):
+        raise OptionError(f"{column}Subject and {column}Schema need a {column}Format.")
+    return asked

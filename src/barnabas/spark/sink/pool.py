@@ -5,17 +5,13 @@ ended all transactions of the one before. Ids that the last decision names are n
 long as the run lasts in which it was read, since it may not be carried out yet.
 """
 
-from collections import OrderedDict
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 from barnabas.client.producer import Producer
+from barnabas.spark.kept import Kept
 from barnabas.spark.sink import names
-
-PATIENCE_S = 120.0
-
-_KEPT = 8
-"""Queries whose producers a process keeps."""
+from barnabas.spark.sink.ledger import MOST_KEPT, PATIENCE_S
 
 
 @dataclass(slots=True)
@@ -63,27 +59,17 @@ class Pool:
             lane.producer.close(0)
 
 
-_pools: OrderedDict[tuple[object, str], Pool] = OrderedDict()
-_plain: OrderedDict[object, Producer] = OrderedDict()
+_pools: Kept[tuple[frozenset[tuple[str, str]], str], Pool] = Kept(MOST_KEPT, let_go=Pool.close)
+_plain: Kept[frozenset[tuple[str, str]], Producer] = Kept(
+    MOST_KEPT, let_go=lambda producer: producer.close(0)
+)
 
 
 def pool_for(conf: Mapping[str, str], prefix: str) -> Pool:
-    """This process's; the one that was not used for longest makes room."""
-    key = tuple(sorted(conf.items())), prefix
-    pool = _pools.setdefault(key, Pool(conf, prefix))
-    _pools.move_to_end(key)
-    if len(_pools) > _KEPT:
-        _, oldest = _pools.popitem(last=False)
-        oldest.close()
-    return pool
+    """This process's for a query."""
+    return _pools.get((frozenset(conf.items()), prefix), lambda: Pool(conf, prefix))
 
 
 def plain_producer(conf: Mapping[str, str]) -> Producer:
     """This process's producer without transactions."""
-    key = tuple(sorted(conf.items()))
-    if key not in _plain:
-        _plain[key] = Producer(dict(conf))
-        if len(_plain) > _KEPT:
-            _, oldest = _plain.popitem(last=False)
-            oldest.close(0)
-    return _plain[key]
+    return _plain.get(frozenset(conf.items()), lambda: Producer(dict(conf)))

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from barnabas.client.errors import KafkaException
+from barnabas.spark.kept import Kept
 from barnabas.spark.sink import protocol
 from barnabas.spark.sink.decision import Decision, Written
-from barnabas.spark.sink.ledger import BrokerDecisions, administrator, require_topic
-from barnabas.spark.sink.pool import PATIENCE_S, Lane, plain_producer, pool_for
+from barnabas.spark.sink.ledger import PATIENCE_S, BrokerDecisions, require_topic
+from barnabas.spark.sink.pool import Lane, plain_producer, pool_for
 from barnabas.spark.sink.protocol import Report
 from barnabas.spark.sink.rows import RowShape
 
@@ -75,7 +76,7 @@ def write_at_least_once(
     encoder = shape.encoder()
     for batch in batches:
         for topic, part in encoder.by_topic(batch):
-            require_topic(administrator(tuple(sorted(conf.items()))), topic)
+            require_topic(conf, topic)
             rows += producer.produce_arrow(topic, part, delivered)
     producer.flush()
     if failed:
@@ -97,7 +98,7 @@ def _fill(
         for topic, part in encoder.by_topic(batch):
             if not rows:
                 lane.begin()
-            require_topic(administrator(tuple(sorted(conf.items()))), topic)
+            require_topic(conf, topic)
             rows += lane.producer.produce_arrow(topic, part)
     return Written(task, rows, lane.producer.prepare_transaction(PATIENCE_S)) if rows else None
 
@@ -110,14 +111,9 @@ def _give_up(lane: Lane) -> None:
         return
 
 
-_last_met: dict[tuple[str, str], Decision | None] = {}
+_last_met: Kept[tuple[str, str], Decision | None] = Kept(64)
 
 
 def _met(conf: Mapping[str, str], job: Job) -> Decision | None:
     """What was decided when this process met the run: since then it is the run that decides."""
-    key = job.prefix, job.run
-    if key not in _last_met:
-        while len(_last_met) >= 64:
-            del _last_met[next(iter(_last_met))]
-        _last_met[key] = BrokerDecisions(conf, job.prefix).read()
-    return _last_met[key]
+    return _last_met.get((job.prefix, job.run), BrokerDecisions(conf, job.prefix).read)

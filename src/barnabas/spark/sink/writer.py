@@ -7,7 +7,6 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
@@ -20,7 +19,7 @@ from pyspark.sql.datasource import (
 from barnabas.client.errors import KafkaError, KafkaException, error_in
 from barnabas.spark.naming import OptionError
 from barnabas.spark.sink import protocol
-from barnabas.spark.sink.ledger import BrokerLedger, administrator, require_topic
+from barnabas.spark.sink.ledger import BrokerLedger, ledger_for, require_topic
 from barnabas.spark.sink.options import Guarantee, SinkOptions, read_options
 from barnabas.spark.sink.protocol import Report
 from barnabas.spark.sink.rows import RowShape, shape_of
@@ -106,7 +105,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
 def _shape(schema: StructType, options: SinkOptions) -> RowShape:
     if options.topic is not None:
-        require_topic(administrator(tuple(sorted(options.conf.items()))), options.topic)
+        require_topic(options.conf, options.topic)
     return shape_of(schema, options)
 
 
@@ -147,7 +146,7 @@ def _commit(options: SinkOptions, messages: Messages, *, finish_last: bool) -> N
     job, reports = _told(messages)
     if job is None:
         return
-    ledger = _ledger(tuple(sorted(options.conf.items())), job.prefix)
+    ledger = ledger_for(options.conf, job.prefix)
     try:
         protocol.commit(ledger, job.batch, reports, finish_last=finish_last)
     except KafkaException as failure:
@@ -163,7 +162,7 @@ def _commit(options: SinkOptions, messages: Messages, *, finish_last: bool) -> N
 def _abort(options: SinkOptions, messages: Messages) -> None:
     job, reports = _told(messages)
     if job is not None:
-        ledger = _ledger(tuple(sorted(options.conf.items())), job.prefix)
+        ledger = ledger_for(options.conf, job.prefix)
         ledger.hand_over()  # a decision that is still under way must not come after this
         protocol.abort(ledger, job.batch, reports)
 
@@ -184,9 +183,3 @@ def _sweep(ledger: BrokerLedger, job: Job, reports: Sequence[Report]) -> None:
 def _told(messages: Messages) -> tuple[Job | None, list[Report]]:
     told = [each for each in messages if isinstance(each, TaskMessage)]
     return (told[0].job if told else None), [each.report for each in told]
-
-
-@lru_cache(8)
-def _ledger(conf: tuple[tuple[str, str], ...], prefix: str) -> BrokerLedger:
-    """This process's for a query."""
-    return BrokerLedger(dict(conf), prefix)

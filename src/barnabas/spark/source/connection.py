@@ -1,9 +1,5 @@
-"""Connections to clusters, one for each set of client settings, kept for the tasks that follow.
+"""Connections to clusters, one for each set of client settings: a process's first task connects."""
 
-Spark reuses the processes that its tasks run in: only the first task of each has to connect.
-"""
-
-from collections import OrderedDict
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
@@ -11,6 +7,7 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.errors import KafkaException, error_in
 from barnabas.client.loop_thread import LoopThread
 from barnabas.client.settings import ConsumerSettings, consumer_settings
+from barnabas.spark.kept import Kept
 from barnabas.spark.naming import PASSED_ON, OptionError
 
 T = TypeVar("T")
@@ -49,20 +46,16 @@ class Connection:
             self.thread.release()
 
 
-_kept: OrderedDict[tuple[tuple[str, str], ...], Connection] = OrderedDict()
+_connections: Kept[frozenset[tuple[str, str]], Connection] = Kept(
+    MOST_KEPT,
+    let_go=Connection.close,
+    is_of_use=lambda connection: not connection.thread.is_left_behind,
+)
 
 
 def connect(client: Mapping[str, str]) -> Connection:
     """The process's connection for these settings."""
-    key = tuple(sorted(client.items()))
-    kept = _kept.pop(key, None)
-    if kept is None or kept.thread.is_left_behind:
-        kept = Connection(_settings(client))
-    _kept[key] = kept
-    if len(_kept) > MOST_KEPT:
-        _, oldest = _kept.popitem(last=False)
-        oldest.close()
-    return kept
+    return _connections.get(frozenset(client.items()), lambda: Connection(_settings(client)))
 
 
 def require_settings(client: Mapping[str, str]) -> None:

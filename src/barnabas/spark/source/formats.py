@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from barnabas.registry.columns.format import FORMAT_NAMES, ColumnFormat, FormatName
-from barnabas.spark.naming import REGISTRY, OptionError
-from barnabas.spark.source.told import Told
+from barnabas.registry.columns.format import ColumnFormat
+from barnabas.spark.formats import asked_format
+from barnabas.spark.kept import Kept
+from barnabas.spark.naming import REGISTRY, OptionError, Told
 
 if TYPE_CHECKING:
     from barnabas.registry.columns import Decoder
@@ -48,26 +49,12 @@ def formats_of(told: Told) -> Formats:
 
 
 def _format(told: Told, column: str) -> ColumnFormat | None:
-    name = (told.text(f"{column}Format") or "binary").lower()
-    if name not in FORMAT_NAMES:
-        raise OptionError(f"{column}Format must be one of {', '.join(FORMAT_NAMES)}, not {name!r}.")
-    if name == "binary":
+    asked = asked_format(told, column)
+    if asked is None or asked.name == "binary":
         return None
-    registry = {
-        option.removeprefix(REGISTRY): value
-        for option, value in told.given.items()
-        if option.startswith(REGISTRY)
-    }
-    schema = told.text(f"{column}Schema")
-    has_subject = name != "string" and schema is None
-    return ColumnFormat(
-        cast("FormatName", name),
-        _subject(told, column) if has_subject else told.text(f"{column}Subject"),
-        registry,
-        schema_text=schema,
-        message=told.text(f"{column}Message"),
-        framing="registry" if registry else "none",
-    ).resolved()
+    if asked.name != "string" and asked.schema_text is None:
+        asked = replace(asked, subject=_subject(told, column))
+    return asked.resolved()
 
 
 def _subject(told: Told, column: str) -> str:
@@ -86,15 +73,9 @@ def _subject(told: Told, column: str) -> str:
     return f"{topic}-{column}"
 
 
-_decoders: dict[bytes, Decoder] = {}
+_decoders: Kept[bytes, Decoder] = Kept(MOST_DECODERS)
 
 
 def decoder(format_: ColumnFormat) -> Decoder:
     """The process's one: making it takes longer than a small batch."""
-    key = pickle.dumps(format_)
-    known = _decoders.get(key)
-    if known is None:
-        if len(_decoders) >= MOST_DECODERS:
-            _decoders.clear()
-        known = _decoders[key] = format_.decoder()
-    return known
+    return _decoders.get(pickle.dumps(format_), format_.decoder)

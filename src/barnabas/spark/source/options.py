@@ -8,8 +8,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from barnabas.spark.naming import PASSED_ON, OptionError
+from barnabas.spark.naming import OptionError, Told
+from barnabas.spark.source import known
 from barnabas.spark.source.connection import require_settings
+from barnabas.spark.source.known import ENDING, STARTING, STRATEGIES
 from barnabas.spark.source.offsets import (
     EARLIEST,
     LATEST,
@@ -22,7 +24,6 @@ from barnabas.spark.source.offsets import (
     parse_offsets,
     parse_partitions,
 )
-from barnabas.spark.source.told import ENDING, STARTING, STRATEGIES, Told
 
 DEFAULT_DELAY_MS = 15 * 60 * 1000
 DEFAULT_POLL_TIMEOUT_MS = 120_000
@@ -90,14 +91,14 @@ class SourceOptions:
 
 def require_readable(given: Mapping[str, str]) -> None:
     """OptionError for what is wrong whether the read ends or not."""
-    told = Told(given)
+    told = known.told(given)
     _topics(told)
     require_settings(_client(told))
 
 
 def batch_options(given: Mapping[str, str]) -> SourceOptions:
     """For a read that ends."""
-    told = Told(given)
+    told = known.told(given)
     starting = _bound(told, STARTING, Everywhere(EARLIEST))
     ending = _bound(told, ENDING, Everywhere(LATEST))
     if _has(starting, LATEST):
@@ -109,7 +110,7 @@ def batch_options(given: Mapping[str, str]) -> SourceOptions:
 
 def stream_options(given: Mapping[str, str]) -> SourceOptions:
     """For a read that goes on."""
-    told = Told(given)
+    told = known.told(given)
     for name in ENDING:
         if told.text(name) is not None:
             raise OptionError(f"{name} is not for streams, which have no end.")
@@ -168,17 +169,7 @@ def _pattern(text: str) -> str:
 
 
 def _client(told: Told) -> dict[str, str]:
-    """What is passed on to the client, in Kafka's names."""
-    passed = {
-        name.removeprefix(PASSED_ON): value
-        for name, value in told.given.items()
-        if name.startswith(PASSED_ON)
-    }
-    for name in passed.keys() & _REFUSED.keys():
-        raise OptionError(f"{PASSED_ON}{name} must not be set: {_REFUSED[name]}.")
-    if not passed.get("bootstrap.servers", "").strip():
-        raise OptionError("kafka.bootstrap.servers must say where the brokers are: host:port,...")
-    return FETCHING | passed
+    return FETCHING | told.client(_REFUSED)
 
 
 def _bound(told: Told, names: tuple[str, str, str], default: Bound) -> Bound:

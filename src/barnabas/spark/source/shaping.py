@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from barnabas.spark.naming import OptionError
+from barnabas.spark.naming import OptionError, Told
 from barnabas.spark.source.columns import fields
 from barnabas.spark.source.connection import SourceError
 from barnabas.spark.source.formats import Formats, Mode, decoder, formats_of
-from barnabas.spark.source.told import Told
+from barnabas.spark.source.known import told
 
 if TYPE_CHECKING:
     from barnabas.registry.columns.format import ColumnFormat
@@ -40,13 +40,15 @@ _CORRUPT_FIELDS = [
 
 def declared(options: Mapping[str, str]) -> StructType:
     """The columns, as the options make them."""
-    return _offered(*_told(options))
+    asked = told(options)
+    return _offered(asked, formats_of(asked))
 
 
 def shape_of(options: Mapping[str, str], schema: StructType) -> Shape:
     """OptionError where the schema has columns that there are not."""
-    told, formats = _told(options)
-    offered = _offered(told, formats)
+    asked = told(options)
+    formats = formats_of(asked)
+    offered = _offered(asked, formats)
     types = {field.name: field.dataType for field in offered}
     for field in schema:
         if types.get(field.name) != field.dataType:
@@ -82,13 +84,8 @@ class Shape:
         return shaped
 
 
-def _told(options: Mapping[str, str]) -> tuple[Told, Formats]:
-    told = Told(options)
-    return told, formats_of(told)
-
-
-def _offered(told: Told, formats: Formats) -> StructType:
-    headers = told.word("includeHeaders", ("false", "true")) == "true"
+def _offered(asked: Told, formats: Formats) -> StructType:
+    headers = asked.word("includeHeaders", ("false", "true")) == "true"
     columns = fields(headers=headers)
     for index, format_ in enumerate((formats.key, formats.value)):
         if format_ is not None:
