@@ -116,6 +116,15 @@ def test_the_same_schema_at_the_same_time_has_one_id(fresh_kafka_broker: Broker)
         assert ask(urls[0], "GET", "/subjects/Same/versions").json == [1]
 
 
+def test_reads_do_not_wait_for_an_election(fresh_kafka_broker: Broker) -> None:
+    servers = fresh_kafka_broker.bootstrap_servers
+    for_long = 10 * PATIENCE_S * 1000
+    with SchemaRegistry(servers, leader_eligibility=False, timeout_ms=for_long) as registry:
+        assert ask(registry.url, "GET", "/subjects").json == []
+    with SchemaRegistry(servers, leader_eligibility=False, timeout_ms=100) as registry:
+        assert register(registry.url, "Nobody").error_code == 50004
+
+
 def test_a_broker_that_is_away_is_told_and_waited_for(fresh_kafka_broker: Broker) -> None:
     servers = fresh_kafka_broker.bootstrap_servers
     with SchemaRegistry(servers, timeout_ms=2_000, session_timeout_ms=6_000) as registry:

@@ -11,7 +11,6 @@ from barnabas.client.settings import admin_settings
 from barnabas.registry import errors
 from barnabas.registry.commands import Decision
 from barnabas.registry.election import Identity, Outcome
-from barnabas.registry.errors import RegistryError
 from barnabas.registry.log import SchemaLog
 from barnabas.registry.membership import Membership
 from barnabas.registry.settings import RegistrySettings
@@ -46,13 +45,11 @@ class Instance:
         self._elected = asyncio.Event()
 
     async def start(self) -> None:
-        """Return when all that is written is read, and it is known who writes."""
+        """Return when all that is written is read. Who writes shows later; writes wait for it."""
         await self._log.start()
         told = await self._cluster.describe([], timeout_ms=self.settings.start_timeout_ms)
         self.kafka_cluster_id = told.cluster_id or ""
         self._tasks.append(asyncio.create_task(self._membership.run()))
-        with contextlib.suppress(RegistryError):
-            await self.writer()
 
     async def stop(self) -> None:
         for task in self._tasks:
