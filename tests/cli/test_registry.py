@@ -38,6 +38,17 @@ def test_a_client_that_dawdles_is_told_when_it_stops(kafka_broker: Broker, tmp_p
     assert "Traceback" not in registry.said
 
 
+def test_what_is_not_installed_is_told_in_a_line(
+    barnabas: Barnabas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    result = barnabas("registry")
+    assert result.exit_code == 1
+    assert result.output == (
+        "Error: a schema registry needs uvicorn: pip install 'barnabas[registry]'\n"
+    )
+
+
 def test_a_port_that_is_taken_is_named(barnabas: Barnabas, kafka_broker: Broker) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])

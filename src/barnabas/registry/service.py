@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from barnabas.registry.election import Identity
+from barnabas.registry.extra import needed_by
 from barnabas.registry.instance import Instance
 from barnabas.registry.settings import RegistrySettings
 
@@ -77,9 +78,10 @@ class SchemaRegistry:
 @contextlib.asynccontextmanager
 async def serving(settings: RegistrySettings) -> AsyncIterator[str]:
     """An instance on the running loop, answering at the URL that is given."""
-    import uvicorn
+    with needed_by("a schema registry"):
+        import uvicorn
 
-    from barnabas.registry.api import application
+        from barnabas.registry.api import application
 
     listener = _listener(settings.host, settings.port)
     port = listener.getsockname()[1]

@@ -9,8 +9,9 @@ import click
 from barnabas import __version__
 from barnabas.cli.signals import told_to_stop
 from barnabas.cli.work.refused import Refused
-from barnabas.registry.extra import needed_by
+from barnabas.registry.service import serving
 from barnabas.registry.settings import RegistrySettings
+from barnabas.registry.topic import TopicError
 
 
 async def serve(settings: RegistrySettings, *, stop_with_stdin: bool) -> None:
@@ -28,19 +29,13 @@ async def serve(settings: RegistrySettings, *, stop_with_stdin: bool) -> None:
 async def _live(settings: RegistrySettings) -> None:
     """Serve until cancelled."""
     try:
-        with needed_by("barnabas registry"):
-            from barnabas.registry.service import serving
-        from barnabas.registry.topic import TopicError
-    except ImportError as missing:
-        raise Refused(str(missing)) from None
-    try:
         async with serving(settings) as url:
             click.echo(
                 f"Barnabas {__version__}: a schema registry answers on {url}, with its schemas "
                 f"in {settings.topic} of {settings.bootstrap_servers}. Stop it with Ctrl-C."
             )
             await asyncio.Event().wait()
-    except TopicError as failure:
+    except (TopicError, ImportError) as failure:
         raise Refused(str(failure)) from failure
     except OSError as failure:
         raise Refused(
