@@ -6,6 +6,7 @@ first: who has registered a schema can read it back at once, wherever it asks.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, wraps
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 Handler = Callable[[Request], Awaitable[Response]]
 FORWARDED = "X-Forward"
 OFFSET = "X-Schemas-Offset"
+MOST_AT_ONCE = 32
 _PASSED_ON = ("accept", "content-type", "authorization")
 
 
@@ -47,8 +49,14 @@ async def _forwarded(request: Request, writer: str) -> Response:
     content = await content_of(request)
     timeout_s = instance.settings.timeout_ms / 1000
     try:
-        answer = await asyncio.to_thread(
-            _ask, request.method, url, content, {**headers, FORWARDED: "true"}, timeout_s
+        answer = await asyncio.get_running_loop().run_in_executor(
+            _threads(),
+            _ask,
+            request.method,
+            url,
+            content,
+            {**headers, FORWARDED: "true"},
+            timeout_s,
         )
     except OSError as failure:
         raise errors.forwarding_failed(
@@ -73,7 +81,13 @@ def _ask(
 
 
 @cache
+def _threads() -> ThreadPoolExecutor:
+    """Of their own: waiting for a writer that hangs must not keep reads from theirs."""
+    return ThreadPoolExecutor(MOST_AT_ONCE, "passing-on")
+
+
+@cache
 def _connections() -> "urllib3.PoolManager":
     import urllib3
 
-    return urllib3.PoolManager(maxsize=10)
+    return urllib3.PoolManager(maxsize=MOST_AT_ONCE)

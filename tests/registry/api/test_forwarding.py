@@ -1,0 +1,40 @@
+"""Writes on their way to the instance that writes."""
+
+import socket
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.registry.asking import ask, record
+
+from barnabas.registry.api.forwarding import MOST_AT_ONCE
+from barnabas.registry.instance import Instance
+from barnabas.registry.service import SchemaRegistry
+from barnabas.testing import Broker
+
+
+def test_a_writer_that_hangs_does_not_hold_up_reads(
+    registry_broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = socket.create_server(("127.0.0.1", 0), backlog=MOST_AT_ONCE)
+    silent.settimeout(60)
+
+    async def writer(_: Instance) -> str:
+        return f"http://127.0.0.1:{silent.getsockname()[1]}"
+
+    monkeypatch.setattr(Instance, "writer", writer)
+    servers, body = registry_broker.bootstrap_servers, record("x")
+    with (
+        SchemaRegistry(servers, group_id="held-up", timeout_ms=600_000) as registry,
+        ThreadPoolExecutor(MOST_AT_ONCE) as pool,
+    ):
+        writes = [
+            pool.submit(ask, registry.url, "POST", "/subjects/held-up/versions", body)
+            for _ in range(MOST_AT_ONCE)
+        ]
+        held = [silent.accept()[0] for _ in writes]
+        assert ask(registry.url, "POST", "/subjects/none", body).error_code == 40401
+        assert not any(write.done() for write in writes)
+        for connection in held:
+            connection.close()
+        assert {write.result().error_code for write in writes} == {50003}
+    silent.close()
