@@ -50,6 +50,8 @@ class Broker:
     """The new flow."""
     ids: dict[str, Transactional] = field(default_factory=dict)
     pieces: list[str] = field(default_factory=list)
+    decided: set[int] = field(default_factory=set)
+    """Batches that ever were."""
     driver_epoch: int = 0
     log: list[Row] = field(default_factory=list)
     """What readers of what is committed see."""
@@ -134,6 +136,7 @@ class SimulatedLedger:
             raise Fenced
         pieces = encode(PREFIX, decision)
         self._broker.pieces[: len(pieces)] = pieces
+        self._broker.decided.add(decision.batch)
         self._step()
 
     def complete(
@@ -191,6 +194,10 @@ class Worker:
 class Spark:
     """A query over batches of rows, restarted from its checkpoint until all are committed."""
 
+    finish_last = False
+    has_zombies = True
+    has_timeouts = True
+
     def __init__(self, seed: int) -> None:
         self.seed = random.Random(seed)
         self.broker = Broker(ends_with_new_epoch=self.seed.random() < 0.5)
@@ -227,24 +234,27 @@ class Spark:
 
     def _run(self) -> None:
         for batch in range(self.committed + 1, self.batches):
-            reports: list[Report] = []
-            ledger = SimulatedLedger(self.broker, self.fate, self._zombie_may_commit)
-            try:
-                reports = [self._task(batch, task) for task in range(self.tasks)]
-                if self.seed.random() < 0.1 and self.fate.likelihood:
-                    self.zombies.append((batch, reports))  # it comes to life again later
-                    raise Death
-                protocol.commit(ledger, batch, reports, finish_last=False)
-            except LostRowsError:
-                protocol.abort(SimulatedLedger(self.broker, self.fate), batch, reports)
-                raise
-            except Death:
-                if self.seed.random() < 0.5:  # it was a request that failed, not the driver
-                    protocol.abort(SimulatedLedger(self.broker, self.fate), batch, reports)
-                raise
-            protocol.sweep(ledger, reports, now_s=1.0)
+            self._batch(batch)
             self._step()
             self.committed = batch
+
+    def _batch(self, batch: int) -> None:
+        reports: list[Report] = []
+        ledger = SimulatedLedger(self.broker, self.fate, self._zombie_may_commit)
+        try:
+            reports = [self._task(batch, task) for task in range(self.tasks)]
+            if self.has_zombies and self.seed.random() < 0.1 and self.fate.likelihood:
+                self.zombies.append((batch, reports))  # it comes to life again later
+                raise Death
+            protocol.commit(ledger, batch, reports, finish_last=self.finish_last)
+        except LostRowsError:
+            protocol.abort(SimulatedLedger(self.broker, self.fate), batch, reports)
+            raise
+        except Death:
+            if self.seed.random() < 0.5:  # it was a request that failed, not the driver
+                protocol.abort(SimulatedLedger(self.broker, self.fate), batch, reports)
+            raise
+        protocol.sweep(ledger, reports, now_s=1.0)
 
     def _task(self, batch: int, task: int) -> Report:
         for attempt in range(20):
@@ -287,7 +297,7 @@ class Spark:
     def _between_runs(self) -> None:
         if self.seed.random() < 0.7:
             self.workers.clear()  # they die with their driver, unless it was only stopped
-        if self.seed.random() < 0.2:  # it took long to start again
+        if self.has_timeouts and self.seed.random() < 0.2:  # it took long to start again
             for name in self.broker.open_ids():
                 if self.seed.random() < 0.7:
                     self.broker.time_out(name)
@@ -313,3 +323,35 @@ class Spark:
 
     def _rows_of_all(self, batch: int) -> list[int]:
         return [row for task in range(self.tasks) for row in self._rows(batch, task)]
+
+
+class Jobs(Spark):
+    """Saves of one application: one that fails is repeated, or left for the next version.
+
+    What was decided then is left at that until the next version's save, in workers that may be
+    the same. Nobody else saves meanwhile, which is asked of users.
+    """
+
+    finish_last = True
+    has_zombies = False
+    has_timeouts = False
+
+    @property
+    def expected(self) -> list[Row]:
+        return sorted((b, r) for b in self.broker.decided for r in self._rows_of_all(b))
+
+    def play(self) -> None:
+        deadliness = self.seed.choice([0.01, 0.05, 0.15])
+        for version in range(self.batches):
+            while self.committed < version:
+                self.run += 1
+                is_in_peace = version == self.batches - 1 or self.seed.random() < 0.1
+                self.fate.likelihood = 0.0 if is_in_peace else deadliness
+                try:
+                    self._batch(version)
+                    assert version in self.broker.decided or not self._rows_of_all(version)
+                    self.committed = version
+                except (Death, Fenced):
+                    self._between_runs()
+                    if self.seed.random() < 0.5:
+                        self.committed = version

@@ -152,6 +152,17 @@ def test_what_dead_attempts_left_open_is_swept(query: Query) -> None:
     assert query.topic.values() == ["a"]
 
 
+def test_a_version_without_rows_carries_out_the_one_before(query: Query) -> None:
+    ledger = query.ledger()
+    ledger.take_over()
+    ledger.decide(protocol.Decision(0, 1, (query.task(0, "a").written,)))
+    query.go_on()
+    report = query.task(0, attempt=1)
+    protocol.commit(ledger, query.job.batch, [report], finish_last=True)
+    assert protocol.sweep(ledger, [report], report.began_s) == []
+    assert query.topic.values() == ["a"]
+
+
 def test_another_querys_transactions_are_none_of_its_business(query: Query) -> None:
     other = Query(query.topic)
     other.job = replace(other.job, prefix=f"{query.job.prefix}-2")

@@ -114,7 +114,7 @@ def commit(ledger: Ledger, batch: int, reports: Sequence[Report], *, finish_last
     micro-batch before the last one is committed, but jobs of one application follow no rule.)
     """
     written = [each.written for each in reports if each.written is not None]
-    if not written and not any(each.is_decided for each in reports):
+    if not (written or finish_last or any(each.is_decided for each in reports)):
         return
     last = ledger.take_over()
     if last is None or last.batch < batch:

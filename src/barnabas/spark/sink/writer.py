@@ -82,7 +82,7 @@ class BatchWriter(DataSourceArrowWriter):
         return _write(self._options, self._shape, self._job, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        _commit(self._options, messages, finish_last=True)
+        _commit(self._options, messages, finish_last=self._options.application is not None)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         _abort(self._options, messages)
