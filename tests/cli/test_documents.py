@@ -21,6 +21,7 @@ SPARK = ROOT / "docs" / "spark.md"
 
 
 def blocks(page: Path, language: str) -> list[str]:
+    """Whole programs: what is only a part of one is fenced as `py`."""
     return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
