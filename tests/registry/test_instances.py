@@ -201,6 +201,18 @@ def test_a_topic_is_read_from_wherever_it_begins(fresh_kafka_broker: Broker) -> 
         assert ask(registry.url, "GET", "/subjects").json == ["One"]
 
 
+def test_a_topic_that_begins_anew_is_told(
+    fresh_kafka_broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    with SchemaRegistry(fresh_kafka_broker.bootstrap_servers, timeout_ms=2_000) as registry:
+        register(registry.url, "One")
+        register(registry.url, "Two")
+        fresh_kafka_broker.delete_topic("_schemas")
+        fresh_kafka_broker.create_topic("_schemas", config={"cleanup.policy": "compact"})
+        registered_at_last(registry.url, "Three")
+        wait_until(lambda: "has begun anew" in caplog.text, "it is told", PATIENCE_S)
+
+
 def test_a_topic_that_would_lose_schemas_is_refused(fresh_kafka_broker: Broker) -> None:
     servers = fresh_kafka_broker.bootstrap_servers
     fresh_kafka_broker.create_topic("deleting")

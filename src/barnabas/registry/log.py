@@ -175,7 +175,14 @@ class SchemaLog:
                 self._apply(read(message.key(), message.value(), timestamp_ms))
             except UnreadableRecordError as unreadable:
                 _log.warning("a record of %s is left out: %s", self._settings.topic, unreadable)
-            self._read_up_to = _offset(message)
+            if (offset := _offset(message)) <= self._read_up_to:
+                _log.error(
+                    "topic %s has begun anew, at offset %d: what this instance read of the one "
+                    "before may be gone. Start it again to know only what is there.",
+                    self._settings.topic,
+                    offset,
+                )
+            self._read_up_to = offset
 
 
 def _offset(message: Message) -> int:
