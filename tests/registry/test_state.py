@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.registry.states import state_of
 
 from barnabas.registry.config import CompatibilityLevel, Config
 from barnabas.registry.documents import Definition, Reference
@@ -27,13 +28,6 @@ INT, LONG = Definition('"int"'), Definition('"long"')
 
 def version(subject: str, number: int, id_: int, definition: Definition = INT) -> Record:
     return Record(SchemaKey(subject, number), SchemaValue(subject, number, id_, definition))
-
-
-def state_of(*records: Record) -> State:
-    state = State()
-    for record in records:
-        state.apply(record)
-    return state
 
 
 def numbers(state: State, subject: str, *, deleted: bool = False) -> list[int]:

@@ -67,11 +67,11 @@ class Metadata:
             sensitive=list(self.sensitive),
         )
 
-    def over(self, weaker: "Metadata | None") -> "Metadata":
+    def over(self, weaker: Self | None) -> Self:
         """Of both what they say; where they differ, this one's."""
         if weaker is None:
             return self
-        return Metadata(
+        return type(self)(
             tuple(sorted((dict(weaker.tags) | dict(self.tags)).items())),
             tuple(sorted((dict(weaker.properties) | dict(self.properties)).items())),
             tuple(sorted({*weaker.sensitive, *self.sensitive})),
@@ -171,11 +171,11 @@ class RuleSet:
             enableAt=self.enable_at,
         )
 
-    def over(self, weaker: "RuleSet | None") -> "RuleSet":
+    def over(self, weaker: Self | None) -> Self:
         """The rules of both; of two with one name, this one's."""
         if weaker is None:
             return self
-        return RuleSet(
+        return type(self)(
             _merged(weaker.migration_rules, self.migration_rules),
             _merged(weaker.domain_rules, self.domain_rules),
             _merged(weaker.encoding_rules, self.encoding_rules),

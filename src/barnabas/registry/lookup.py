@@ -1,9 +1,10 @@
 """Find the version of a subject that a schema is registered as."""
 
 from dataclasses import replace
+from typing import Protocol, Self, TypeVar
 
 from barnabas.registry.config import Config
-from barnabas.registry.documents import Definition, Metadata, RuleSet
+from barnabas.registry.documents import Definition
 from barnabas.registry.records import SchemaValue
 from barnabas.registry.schemas import canonical
 from barnabas.registry.state import State
@@ -47,20 +48,20 @@ def populated(definition: Definition, config: Config, previous: SchemaValue | No
         rules = rules or previous.definition.rule_set
     return replace(
         definition,
-        metadata=_layered_metadata(config.default_metadata, metadata, config.override_metadata),
-        rule_set=_layered_rules(config.default_rule_set, rules, config.override_rule_set),
+        metadata=_layered(config.default_metadata, metadata, config.override_metadata),
+        rule_set=_layered(config.default_rule_set, rules, config.override_rule_set),
     )
 
 
-def _layered_metadata(*weakest_first: Metadata | None) -> Metadata | None:
-    merged: Metadata | None = None
-    for each in weakest_first:
-        merged = merged if each is None else each.over(merged)
-    return merged
+class _Layer(Protocol):
+    def over(self, weaker: Self | None) -> Self: ...
 
 
-def _layered_rules(*weakest_first: RuleSet | None) -> RuleSet | None:
-    merged: RuleSet | None = None
+L = TypeVar("L", bound=_Layer)
+
+
+def _layered(*weakest_first: L | None) -> L | None:
+    merged: L | None = None
     for each in weakest_first:
         merged = merged if each is None else each.over(merged)
     return merged

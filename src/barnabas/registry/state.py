@@ -18,6 +18,7 @@ from barnabas.registry.naming import DEFAULT_CONTEXT, GLOBAL_CONTEXT, Subject, b
 from barnabas.registry.records import (
     ClearSubjectValue,
     ConfigKey,
+    ConfigValue,
     ContextKey,
     DeleteSubjectValue,
     Mode,
@@ -27,7 +28,6 @@ from barnabas.registry.records import (
     SchemaKey,
     SchemaValue,
 )
-from barnabas.registry.records import ConfigValue as ConfigRecord
 
 K = TypeVar("K")
 _log = logging.getLogger(__name__)
@@ -154,7 +154,7 @@ class State:
                 for value in self.versions(subject):
                     if value.version <= version:
                         self._subjects[subject][value.version] = value.as_deleted()
-            case ConfigKey(subject), ConfigRecord(_, config):
+            case ConfigKey(subject), ConfigValue(_, config):
                 self.configs[subject] = config
             case ConfigKey(subject), None:
                 self.configs.pop(subject, None)

@@ -1,6 +1,7 @@
 """What may be deleted, and how."""
 
 import pytest
+from tests.registry.states import state_of
 
 from barnabas.registry.commands.delete import (
     DeleteSubject,
@@ -25,11 +26,8 @@ from barnabas.registry.records import (
 from barnabas.registry.state import State
 
 
-def state_with(*versions: SchemaValue) -> State:
-    state = State()
-    for each in versions:
-        state.apply(Record(each.key, each))
-    return state
+def written(value: SchemaValue) -> Record:
+    return Record(value.key, value)
 
 
 def version(subject: str, number: int, text: str, *references: Reference) -> SchemaValue:
@@ -47,7 +45,7 @@ def error_code(decide: object, request: object, state: State) -> int:
 
 
 def test_a_version_is_deleted_softly_and_then_for_good() -> None:
-    state = state_with(ONE, TWO)
+    state = state_of(written(ONE), written(TWO))
     assert error_code(decide_version, DeleteVersion("a", 1, permanent=True), state) == 40407
     soft = decide_version(DeleteVersion("a", 1), state)
     assert soft.answer == 1
@@ -59,18 +57,18 @@ def test_a_version_is_deleted_softly_and_then_for_good() -> None:
 
 
 def test_the_latest_is_deleted_by_its_own_name() -> None:
-    assert decide_version(DeleteVersion("a", -1), state_with(ONE, TWO)).answer == 2
+    assert decide_version(DeleteVersion("a", -1), state_of(written(ONE), written(TWO))).answer == 2
 
 
 def test_what_is_not_there_is_not_deleted() -> None:
-    state = state_with(ONE)
+    state = state_of(written(ONE))
     assert error_code(decide_version, DeleteVersion("b", 1), state) == 40401
     assert error_code(decide_version, DeleteVersion("a", 9), state) == 40402
     assert error_code(decide_subject, DeleteSubject("b"), state) == 40401
 
 
 def test_the_last_version_takes_the_settings_of_its_subject_along() -> None:
-    state = state_with(ONE.as_deleted())
+    state = state_of(written(ONE.as_deleted()))
     state.apply(Record(ConfigKey("a"), ConfigValue("a", Config(normalize=True))))
     state.apply(Record(ModeKey("a"), ModeValue("a", Mode.READWRITE)))
     decision = decide_version(DeleteVersion("a", 1, permanent=True), state)
@@ -78,7 +76,7 @@ def test_the_last_version_takes_the_settings_of_its_subject_along() -> None:
 
 
 def test_a_subject_is_deleted_softly_and_then_for_good() -> None:
-    state = state_with(ONE, TWO)
+    state = state_of(written(ONE), written(TWO))
     assert error_code(decide_subject, DeleteSubject("a", permanent=True), state) == 40405
     soft = decide_subject(DeleteSubject("a"), state)
     assert soft.answer == [1, 2]
@@ -91,7 +89,7 @@ def test_a_subject_is_deleted_softly_and_then_for_good() -> None:
 
 def test_what_others_refer_to_stays() -> None:
     referring = version("b", 1, "three", Reference("A", "a", 1))
-    state = state_with(ONE, referring)
+    state = state_of(written(ONE), written(referring))
     assert error_code(decide_version, DeleteVersion("a", 1), state) == 42206
     assert error_code(decide_subject, DeleteSubject("a"), state) == 42206
     state.apply(Record(referring.key, referring.as_deleted()))
@@ -99,7 +97,7 @@ def test_what_others_refer_to_stays() -> None:
 
 
 def test_nothing_is_deleted_in_a_read_only_mode() -> None:
-    state = state_with(ONE)
+    state = state_of(written(ONE))
     state.apply(Record(ModeKey(None), ModeValue(None, Mode.READONLY)))
     assert error_code(decide_version, DeleteVersion("a", 1), state) == 42205
     assert error_code(decide_subject, DeleteSubject("a"), state) == 42205

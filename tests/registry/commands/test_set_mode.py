@@ -1,6 +1,7 @@
 """Modes: what has to be so before one may be set."""
 
 import pytest
+from tests.registry.states import state_of
 
 from barnabas.registry.commands.set_mode import (
     RemoveMode,
@@ -24,15 +25,8 @@ from barnabas.registry.state import State
 ONE = SchemaValue("a", 1, 1, Definition('"int"'))
 
 
-def state_with(*records: Record) -> State:
-    state = State()
-    for each in records:
-        state.apply(each)
-    return state
-
-
 def test_import_is_for_subjects_without_schemas_unless_it_is_forced() -> None:
-    state = state_with(Record(ONE.key, ONE))
+    state = state_of(Record(ONE.key, ONE))
     for scope in (None, "a"):
         with pytest.raises(RegistryError, match="found existing subjects"):
             decide_change(SetMode(scope, Mode.IMPORT), state)
@@ -41,7 +35,7 @@ def test_import_is_for_subjects_without_schemas_unless_it_is_forced() -> None:
 
 
 def test_import_clears_what_was_softly_deleted() -> None:
-    state = state_with(Record(ONE.key, ONE.as_deleted()))
+    state = state_of(Record(ONE.key, ONE.as_deleted()))
     keys = [each.key for each in decide_change(SetMode("a", Mode.IMPORT), state).records]
     assert keys == [SchemaKey("a", 1), ClearSubjectKey("a"), ModeKey("a")]
 
@@ -55,7 +49,7 @@ def test_forward_is_for_all_or_for_nobody() -> None:
 
 def test_the_modes_of_a_context_go_together_if_asked() -> None:
     scopes = (":.s:", ":.s:a", ":.t:a", "a")
-    state = state_with(*(Record(ModeKey(each), ModeValue(each, Mode.READONLY)) for each in scopes))
+    state = state_of(*(Record(ModeKey(each), ModeValue(each, Mode.READONLY)) for each in scopes))
     alone = decide_removal(RemoveMode(":.s:"), state)
     assert alone.answer is Mode.READONLY
     assert [each.key for each in alone.records] == [ModeKey(":.s:")]

@@ -1,14 +1,13 @@
 """The part of a registry's client that is about its settings, not about schemas' texts."""
 
 from typing import Any
-from urllib.parse import quote
 
 from barnabas.registry.client.associations import (
     Association,
     AssociationCreateOrUpdateRequest,
     AssociationResponse,
 )
-from barnabas.registry.client.http import RegistryHttp
+from barnabas.registry.client.http import RegistryHttp, quoted
 from barnabas.registry.client.schemas import Schema
 from barnabas.registry.client.server_config import ServerConfig
 
@@ -49,14 +48,14 @@ class RegistryAdministration:
         verbose: bool = False,
     ) -> bool:
         """Whether the schema could follow that version."""
-        path = f"compatibility/subjects/{_quoted(subject_name)}/versions/{version}"
+        path = f"compatibility/subjects/{quoted(subject_name)}/versions/{version}"
         return self._is_compatible(path, schema, normalize, verbose)
 
     def test_compatibility_all_versions(
         self, subject_name: str, schema: Schema, normalize: bool = False, verbose: bool = False
     ) -> bool:
         """Whether the schema could follow those versions that the subject's level asks about."""
-        path = f"compatibility/subjects/{_quoted(subject_name)}/versions"
+        path = f"compatibility/subjects/{quoted(subject_name)}/versions"
         return self._is_compatible(path, schema, normalize, verbose)
 
     def _is_compatible(self, path: str, schema: Schema, normalize: bool, verbose: bool) -> bool:
@@ -140,7 +139,7 @@ class RegistryAdministration:
             query["offset"] = offset
         if limit >= 1:
             query["limit"] = limit
-        path = f"associations/resources/{_quoted(resource_namespace)}/{_quoted(resource_name)}"
+        path = f"associations/resources/{quoted(resource_namespace)}/{quoted(resource_name)}"
         answer = self._http.request("GET", path, query)
         return [Association.from_dict(each) for each in answer]
 
@@ -157,11 +156,11 @@ class RegistryAdministration:
     ) -> None:
         query = _filters(resource_type, association_types)
         query["cascadeLifecycle"] = cascade_lifecycle
-        self._http.request("DELETE", f"associations/resources/{_quoted(resource_id)}", query)
+        self._http.request("DELETE", f"associations/resources/{quoted(resource_id)}", query)
 
 
 def _of(kind: str, subject: str | None) -> str:
-    return kind if subject is None else f"{kind}/{_quoted(subject)}"
+    return kind if subject is None else f"{kind}/{quoted(subject)}"
 
 
 def _filters(resource_type: str | None, association_types: list[str] | None) -> dict[str, Any]:
@@ -171,7 +170,3 @@ def _filters(resource_type: str | None, association_types: list[str] | None) -> 
     if association_types is not None:
         query["associationType"] = association_types
     return query
-
-
-def _quoted(name: str) -> str:
-    return quote(name, safe="")

@@ -6,11 +6,10 @@ latest version can change: `cache.latest.ttl.sec` says for how long an answer is
 
 from collections.abc import Mapping
 from typing import Any, Self
-from urllib.parse import quote
 
 from barnabas.registry.client.administration import RegistryAdministration
 from barnabas.registry.client.cache import SubjectCache
-from barnabas.registry.client.http import RegistryHttp
+from barnabas.registry.client.http import RegistryHttp, quoted
 from barnabas.registry.client.schemas import RegisteredSchema, Schema, SchemaVersion
 from barnabas.registry.client.settings import ClientSettings
 
@@ -66,7 +65,7 @@ class SchemaRegistryClient(RegistryAdministration):
             return known
         answer = self._http.request(
             "POST",
-            f"subjects/{_quoted(subject_name)}/versions",
+            f"subjects/{quoted(subject_name)}/versions",
             {"normalize": normalize_schemas},
             schema.to_dict(),
         )
@@ -92,7 +91,7 @@ class SchemaRegistryClient(RegistryAdministration):
             return known
         query = _known(normalize=normalize_schemas, deleted=deleted, format=fmt)
         answer = self._http.request(
-            "POST", f"subjects/{_quoted(subject_name)}", query, schema.to_dict()
+            "POST", f"subjects/{quoted(subject_name)}", query, schema.to_dict()
         )
         found = RegisteredSchema.from_dict(answer | schema.to_dict())
         return self._found.put(found, *key)
@@ -102,7 +101,7 @@ class SchemaRegistryClient(RegistryAdministration):
         if known is not None:
             return known
         answer = self._http.request(
-            "GET", f"subjects/{_quoted(subject_name)}/versions/latest", _known(format=fmt)
+            "GET", f"subjects/{quoted(subject_name)}/versions/latest", _known(format=fmt)
         )
         return self._latest.put(RegisteredSchema.from_dict(answer), subject_name, fmt)
 
@@ -120,7 +119,7 @@ class SchemaRegistryClient(RegistryAdministration):
             return known
         query = _known(deleted=deleted, format=fmt)
         query |= {"key": list(metadata), "value": list(metadata.values())}
-        answer = self._http.request("GET", f"subjects/{_quoted(subject_name)}/metadata", query)
+        answer = self._http.request("GET", f"subjects/{quoted(subject_name)}/metadata", query)
         return self._latest.put(RegisteredSchema.from_dict(answer), *key)
 
     def get_version(
@@ -136,7 +135,7 @@ class SchemaRegistryClient(RegistryAdministration):
             return known
         answer = self._http.request(
             "GET",
-            f"subjects/{_quoted(subject_name)}/versions/{version}",
+            f"subjects/{quoted(subject_name)}/versions/{version}",
             _known(deleted=deleted, format=fmt),
         )
         found = RegisteredSchema.from_dict(answer)
@@ -152,7 +151,7 @@ class SchemaRegistryClient(RegistryAdministration):
     ) -> list[int]:
         versions: list[int] = self._http.request(
             "GET",
-            f"subjects/{_quoted(subject_name)}/versions",
+            f"subjects/{quoted(subject_name)}/versions",
             {"deleted": deleted, "deleted_only": deleted_only, "offset": offset, "limit": limit},
         )
         return versions
@@ -163,7 +162,7 @@ class SchemaRegistryClient(RegistryAdministration):
         """The ids of the schemas that refer to this version."""
         ids: list[int] = self._http.request(
             "GET",
-            f"subjects/{_quoted(subject_name)}/versions/{version}/referencedby",
+            f"subjects/{quoted(subject_name)}/versions/{version}/referencedby",
             {"offset": offset, "limit": limit},
         )
         return ids
@@ -226,7 +225,7 @@ class SchemaRegistryClient(RegistryAdministration):
     def delete_subject(self, subject_name: str, permanent: bool = False) -> list[int]:
         """Its versions, which are deleted; for good only if they were deleted before."""
         versions: list[int] = self._http.request(
-            "DELETE", f"subjects/{_quoted(subject_name)}", {"permanent": permanent}
+            "DELETE", f"subjects/{quoted(subject_name)}", {"permanent": permanent}
         )
         self._forget(subject_name)
         return versions
@@ -234,7 +233,7 @@ class SchemaRegistryClient(RegistryAdministration):
     def delete_version(self, subject_name: str, version: int, permanent: bool = False) -> int:
         deleted: int = self._http.request(
             "DELETE",
-            f"subjects/{_quoted(subject_name)}/versions/{version}",
+            f"subjects/{quoted(subject_name)}/versions/{version}",
             {"permanent": permanent},
         )
         self._forget(subject_name)
@@ -256,10 +255,6 @@ class SchemaRegistryClient(RegistryAdministration):
     def _forget(self, subject: str) -> None:
         for cache in self._caches:
             cache.forget(subject)
-
-
-def _quoted(subject: str) -> str:
-    return quote(subject, safe="")
 
 
 def _known(**query: Any) -> dict[str, Any]:

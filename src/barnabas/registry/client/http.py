@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from barnabas.registry.client.errors import RegistryUnreachableError, SchemaRegistryError
 from barnabas.registry.client.pools import basic_auth, urllib3
@@ -107,6 +107,11 @@ class RegistryHttp:
             retries=False,  # ours, which know a registry's answers
         )
         return response.status, response.data
+
+
+def quoted(name: str) -> str:
+    """A name as one step of a path, whatever is in it."""
+    return quote(name, safe="")
 
 
 def _words(query: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from barnabas.registry.serdes.framing import (
     read_frame,
 )
 from barnabas.registry.serdes.rules import refuse_rules
+from barnabas.registry.serdes.serde import RegistrySerde
 from barnabas.registry.serdes.settings import SchemaChoice, SerdeConf
 from barnabas.serialization import Deserializer, SerializationContext, SerializationError
 
@@ -34,7 +35,7 @@ class Reader:
     """The reader's schema; None where it is the writer's."""
 
 
-class RegistryDeserializer(Deserializer):
+class RegistryDeserializer(RegistrySerde, Deserializer):
     """To be derived from by a format's deserializer."""
 
     schema_type: str
@@ -42,7 +43,6 @@ class RegistryDeserializer(Deserializer):
 
     def __init__(self, client: Any, schema: Any, conf: Mapping[str, Any] | None) -> None:
         self._registry = client
-        self._owns_registry = False
         left = SerdeConf(conf)
         self._choice = SchemaChoice.take(left, by_id=False)
         self._naming = left.naming(client)
@@ -82,22 +82,6 @@ class RegistryDeserializer(Deserializer):
         if reader is None:
             reader = self._made_reader(subject, frame, ctx)
         return self._decoded(frame, reader, ctx)
-
-    @property
-    def follows_latest(self) -> bool:
-        """Whether the registry may have to be asked at any time."""
-        return self._choice.is_made
-
-    def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
-        self._naming.set_cluster_id_resolver(resolver)
-
-    def own_schema_registry_client(self) -> None:
-        """Close the client with this deserializer."""
-        self._owns_registry = True
-
-    def close(self) -> None:
-        if self._owns_registry:
-            self._registry.close()
 
     def frame_of(self, value: bytes, ctx: SerializationContext | None) -> Frame:
         """Which schema the bytes were written with, and what they are without saying so."""

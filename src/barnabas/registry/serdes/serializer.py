@@ -10,6 +10,7 @@ from typing import Any
 
 from barnabas.registry.serdes.framing import SchemaId, prefix_schema_id_serializer
 from barnabas.registry.serdes.rules import refuse_rules
+from barnabas.registry.serdes.serde import RegistrySerde
 from barnabas.registry.serdes.settings import SchemaChoice, SerdeConf
 from barnabas.serialization import SerializationContext, SerializationError, Serializer
 
@@ -27,7 +28,7 @@ class Writer:
     """As the format wants it for encoding."""
 
 
-class RegistrySerializer(Serializer):
+class RegistrySerializer(RegistrySerde, Serializer):
     """To be derived from by a format's serializer."""
 
     schema_type: str
@@ -36,7 +37,6 @@ class RegistrySerializer(Serializer):
 
     def __init__(self, client: Any, conf: Mapping[str, Any] | None) -> None:
         self._registry = client
-        self._owns_registry = False
         left = SerdeConf(conf)
         self._auto_register = left.flag("auto.register.schemas", True)
         self._normalize = left.flag("normalize.schemas", False)
@@ -97,22 +97,6 @@ class RegistrySerializer(Serializer):
             return writer.prefix + payload
         framed: bytes = self._frame(payload, ctx, writer.schema_id)
         return framed
-
-    @property
-    def follows_latest(self) -> bool:
-        """Whether the registry may have to be asked at any time."""
-        return self._choice.is_made
-
-    def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
-        self._naming.set_cluster_id_resolver(resolver)
-
-    def own_schema_registry_client(self) -> None:
-        """Close the client with this serializer."""
-        self._owns_registry = True
-
-    def close(self) -> None:
-        if self._owns_registry:
-            self._registry.close()
 
     def _writer(self, subject: str, ctx: SerializationContext | None) -> Writer:
         chosen = None

@@ -33,11 +33,6 @@ def parse(text: str, references: Mapping[str, str]) -> "ProtobufSchema":
     return ProtobufSchema(tuple(files), _linked(files))
 
 
-def is_serialized(text: str) -> bool:
-    """Whether this is a descriptor in base64, and not .proto text."""
-    return _descriptor(text) is not None
-
-
 @dataclass(frozen=True)
 class ProtobufSchema:
     files: tuple[FileDescriptorProto, ...]
