@@ -18,8 +18,7 @@ from barnabas.registry.records import (
 )
 from barnabas.registry.schemas import canonical, parsed
 from barnabas.registry.state import State
-
-LATEST = -1
+from barnabas.registry.versions import LATEST
 
 
 @dataclass(slots=True, frozen=True)

@@ -92,14 +92,28 @@ class DeserializerSettings(SerdeBuilder):
         return self._set("deserializer_init", deserializer_init)
 
 
-class AvroSerializerBuilder(SerializerSettings):
-    _names = ("schema", "to_dict", "serializer_config", "serializer_init")
+class DictSerializerSettings(SerializerSettings):
+    """What those have in common whose serializers take dicts, by a schema's text."""
 
     def set_schema(self, schema_str: Any) -> Self:
         return self._set("schema", schema_str)
 
     def set_to_dict(self, to_dict: Callable[..., Any]) -> Self:
         return self._set("to_dict", to_dict)
+
+
+class DictDeserializerSettings(DeserializerSettings):
+    """What those have in common whose deserializers give dicts."""
+
+    def set_schema(self, schema_str: Any) -> Self:
+        return self._set("schema", schema_str)
+
+    def set_from_dict(self, from_dict: Callable[..., Any]) -> Self:
+        return self._set("from_dict", from_dict)
+
+
+class AvroSerializerBuilder(DictSerializerSettings):
+    _names = ("schema", "to_dict", "serializer_config", "serializer_init")
 
     def _construct(self, client: Any) -> Any:
         from barnabas.registry.serdes.avro import AvroSerializer
@@ -108,7 +122,7 @@ class AvroSerializerBuilder(SerializerSettings):
         return AvroSerializer(client, given("schema"), given("to_dict"), given("serializer_config"))
 
 
-class AvroDeserializerBuilder(DeserializerSettings):
+class AvroDeserializerBuilder(DictDeserializerSettings):
     _names = (
         "schema",
         "from_dict",
@@ -116,12 +130,6 @@ class AvroDeserializerBuilder(DeserializerSettings):
         "deserializer_config",
         "deserializer_init",
     )
-
-    def set_schema(self, schema_str: Any) -> Self:
-        return self._set("schema", schema_str)
-
-    def set_from_dict(self, from_dict: Callable[..., Any]) -> Self:
-        return self._set("from_dict", from_dict)
 
     def set_return_record_name(self, return_record_name: bool) -> Self:
         return self._set("return_record_name", return_record_name)
@@ -139,14 +147,8 @@ class AvroDeserializerBuilder(DeserializerSettings):
         )
 
 
-class JSONSerializerBuilder(SerializerSettings):
+class JSONSerializerBuilder(DictSerializerSettings):
     _names = ("schema", "to_dict", "serializer_config", "json_encode", "serializer_init")
-
-    def set_schema(self, schema_str: Any) -> Self:
-        return self._set("schema", schema_str)
-
-    def set_to_dict(self, to_dict: Callable[..., Any]) -> Self:
-        return self._set("to_dict", to_dict)
 
     def set_json_encode(self, json_encode: Callable[..., Any]) -> Self:
         return self._set("json_encode", json_encode)
@@ -164,14 +166,8 @@ class JSONSerializerBuilder(SerializerSettings):
         )
 
 
-class JSONDeserializerBuilder(DeserializerSettings):
+class JSONDeserializerBuilder(DictDeserializerSettings):
     _names = ("schema", "from_dict", "deserializer_config", "json_decode", "deserializer_init")
-
-    def set_schema(self, schema_str: Any) -> Self:
-        return self._set("schema", schema_str)
-
-    def set_from_dict(self, from_dict: Callable[..., Any]) -> Self:
-        return self._set("from_dict", from_dict)
 
     def set_json_decode(self, json_decode: Callable[..., Any]) -> Self:
         return self._set("json_decode", json_decode)
