@@ -11,7 +11,7 @@ DATA ?= data
 # What is compiled at install: a change in one of them installs anew.
 COMPILED := $(shell grep -rl --include='_*.py' '^\# cython:' src)
 
-.PHONY: run test demo chaos check format conformance bench clean
+.PHONY: run test demo chaos chaos-spark check format conformance bench clean
 
 run: .venv/.installed
 	$(BIN)/barnabas up --port $(PORT) --dir $(DATA)
@@ -31,7 +31,6 @@ chaos: .venv/.installed
 	$(BIN)/python -m tests.cluster.chaos --seed $(SEED) --minutes $(MINUTES) --clients $(CLIENTS)
 
 # A pipeline on Spark whose processes are killed for minutes; each row must be there once.
-.PHONY: chaos-spark
 chaos-spark: .venv/.installed
 	$(BIN)/python -m tests.spark.exactly_once --seed $(SEED) --minutes $(MINUTES)
 
@@ -52,6 +51,7 @@ bench: .venv/.installed peers
 	PEERS=$(abspath $(PEERS)) $(BIN)/python -m bench
 	PEERS=$(abspath $(PEERS)) $(BIN)/python -m bench.libraries
 	PEERS=$(abspath $(PEERS)) $(BIN)/python -m bench.spark
+	$(BIN)/python -m bench.columns
 
 .PHONY: peers
 peers:
@@ -65,6 +65,7 @@ peers:
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m compileall -q src
 	@touch $@
 
 clean:

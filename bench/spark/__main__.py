@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from barnabas.spark.interpreter import for_workers
 from barnabas.spark.session import WORKERS_PYTHON, settings
 from bench.brokers import CONTENDERS, PEERS, Contender
 from bench.report import processors, show
@@ -108,7 +109,7 @@ def once(name: str, section: str, broker: Contender, options: argparse.Namespace
     if name == OURS:
         command += [f"--conf={key}={value}" for key, value in settings().items()]
     print(f"{broker.name}, {section}: {name}", file=sys.stderr, flush=True)
-    env = {**os.environ, WORKERS_PYTHON: sys.executable}
+    env = {**os.environ, WORKERS_PYTHON: for_workers()}
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, check=True, timeout=LONGEST_S)
     results: Results = json.loads(done.stdout.splitlines()[-1])["results"]
     return results

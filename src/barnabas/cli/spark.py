@@ -2,17 +2,12 @@
 
 import json
 import os
-import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import click
 
 from barnabas.cli.errors import Status, Told
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 """Everything after the command is Spark's to understand."""
@@ -32,7 +27,8 @@ def command(context: click.Context, write: Path | None, as_json: bool) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    session = _session()
+    from barnabas.spark import session
+
     if as_json:
         text = json.dumps(session.settings(), indent=2)
     else:
@@ -61,11 +57,13 @@ def submit(arguments: tuple[str, ...]) -> None:
 
 def _become(program: str, arguments: tuple[str, ...]) -> NoReturn:
     """This process goes on as Spark's program, and Ctrl-C and exit status are its own."""
-    session = _session()
+    from barnabas.spark import session
+    from barnabas.spark.interpreter import for_workers
+
     _require_all()
     import pyspark
 
-    os.environ.setdefault(session.WORKERS_PYTHON, sys.executable)
+    os.environ.setdefault(session.WORKERS_PYTHON, for_workers())
     script = Path(pyspark.__file__).parent / "bin" / program
     given = [f"--conf={name}={value}" for name, value in session.settings().items()]
     os.execv(script, [program, *given, *arguments])
@@ -81,14 +79,6 @@ def _written(path: Path, text: str) -> None:
     click.echo(f"Written to {path}. Spark reads conf/spark-defaults.conf, or --properties-file.")
 
 
-def _session() -> "ModuleType":
-    try:
-        from barnabas.spark import session
-    except ImportError:
-        raise Told(_without_pyspark(), Status.REFUSED) from None
-    return session
-
-
 def _require_all() -> None:
     from barnabas.spark.prerequisites import PrerequisiteError, require_all
 
@@ -96,11 +86,3 @@ def _require_all() -> None:
         require_all()
     except PrerequisiteError as error:
         raise Told(str(error), Status.REFUSED) from None
-
-
-def _without_pyspark() -> str:
-    try:
-        found = f"{version('pyspark')} is installed"
-    except PackageNotFoundError:
-        found = "it is not installed"
-    return f"PySpark 4.2 or later is needed, and {found}: pip install 'barnabas[spark]'"

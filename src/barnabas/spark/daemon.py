@@ -1,9 +1,9 @@
-"""Spark's daemon of Python workers, with what tasks use imported before it forks them.
+"""Spark's daemon of Python workers, with what they use imported before it forks them.
 
 Spark starts `python -m <spark.python.daemon.module> <worker module>` and has each worker forked
-from it. Its own daemon imports nothing, so that every worker imports pyarrow, PySpark (out of a
-zip file, compiled anew each time) and the client for itself, and after each task walks through
-all of that in a garbage collection: 20 to 50 ms, in which the worker takes no other task.
+from it. Its own daemon imports nothing, so that every worker imports pyarrow, PySpark and the
+client for itself, and after each task walks through all of that in a garbage collection: 20 to
+50 ms, in which the worker takes no other task.
 """
 
 import contextlib
@@ -14,20 +14,30 @@ from importlib import import_module
 
 from pyspark import daemon
 
-PRELOADED = (
-    "pyarrow",
-    "pyspark.sql.worker.plan_data_source_read",
-    "pyspark.sql.worker.write_into_data_source",
-    "barnabas.spark.source.batch",
-    "barnabas.spark.source.stream",
-    "barnabas.spark.sink.writer",
-)
+_READING = ("barnabas.spark.source.batch", "barnabas.spark.source.stream")
+_WRITING = ("barnabas.spark.sink.writer",)
+PRELOADED = {
+    "pyspark.worker": (
+        "pyarrow",
+        "pyspark.sql.worker.plan_data_source_read",
+        "pyspark.sql.worker.write_into_data_source",
+        *_READING,
+        *_WRITING,
+    ),
+    "pyspark.sql.worker.create_data_source": ("barnabas.spark.source.shaping",),
+    "pyspark.sql.worker.plan_data_source_read": _READING,
+    "pyspark.sql.worker.write_into_data_source": _WRITING,
+    "pyspark.sql.worker.commit_data_source_write": _WRITING,
+    "pyspark.sql.worker.python_streaming_sink_runner": _WRITING,
+}
+"""What is used besides it, by the module that is to run: tasks, and what the driver asks of us."""
 
 
 def main() -> None:
     """Serve Spark until it closes our standard input."""
     with _standard_output_kept_clean():
-        for module in (*sys.argv[1:], *PRELOADED):
+        worker = sys.argv[1]
+        for module in (worker, *PRELOADED.get(worker, ())):
             # A worker that needs what is not installed says so in a task, where it is seen.
             with contextlib.suppress(ImportError):
                 import_module(module)

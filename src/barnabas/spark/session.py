@@ -7,10 +7,10 @@ What a setting gains was measured with small micro-batches, 100 records a second
 """
 
 import os
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from barnabas.spark.interpreter import for_workers
 from barnabas.spark.prerequisites import require_all
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def configure(builder: "SparkSession.Builder") -> "SparkSession.Builder":
     PrerequisiteError says in a line why Spark would not start.
     """
     require_all()
-    os.environ.setdefault(WORKERS_PYTHON, sys.executable)
+    os.environ.setdefault(WORKERS_PYTHON, for_workers())
     for setting in SETTINGS:
         builder = builder.config(setting.name, setting.value)
     return builder

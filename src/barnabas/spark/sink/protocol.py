@@ -159,6 +159,19 @@ def sweep(ledger: Ledger, reports: Sequence[Report], now_s: float) -> list[str]:
     return left
 
 
+def clear(ledger: Ledger) -> list[str]:
+    """After the abort of a job: its tasks that died, or were stopped, may have left more open.
+
+    What an earlier version decided on is not the job's, and stays open until it is carried out.
+    """
+    last = ledger.read()
+    decided = set() if last is None else {it.transaction.transactional_id for it in last.written}
+    left = [each for each in ledger.open_ids(0) if each not in decided]
+    if left:
+        ledger.fence(left)
+    return left
+
+
 def _replayed(ledger: Ledger, last: Decision, reports: Sequence[Report]) -> Decision:
     """The batch is decided; what was lost of it may have been written again."""
     again = {

@@ -86,6 +86,9 @@ class BatchWriter(DataSourceArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         _abort(self._options, messages)
+        if self._options.guarantee is Guarantee.EXACTLY_ONCE:
+            # Nobody comes after this job who would find what its tasks have left.
+            protocol.clear(ledger_for(self._options.conf, self._job.prefix))
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
