@@ -16,6 +16,7 @@ from barnabas.wire.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
+from barnabas.wire.records.batch import MAGIC_AT, TRANSACTIONAL_BIT
 from barnabas.wire.records.build import Record, build_batch
 from barnabas.wire.records.compression import Codec
 
@@ -178,6 +179,16 @@ def test_zstd_is_refused_in_versions_that_had_it_not(world: World) -> None:
     refused = produce_one(world, records, version=6)
     assert refused.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     assert produce_one(world, records, version=7).error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("byte", [Codec.ZSTD, TRANSACTIONAL_BIT], ids=["zstd", "transactional"])
+def test_what_looks_like_an_attribute_in_an_old_format_is_none(world: World, byte: int) -> None:
+    world.create_topic("orders")
+    old = bytearray(batch_of(b"a"))
+    old[MAGIC_AT] = 1
+    old[22] = byte  # there messages of format 1 have a byte of their timestamp
+    answer = produce_one(world, memoryview(old), version=6)
+    assert answer.error_code == ErrorCode.INVALID_RECORD
 
 
 def test_a_topic_with_append_time_tells_it(world: World) -> None:

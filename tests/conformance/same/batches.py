@@ -61,8 +61,12 @@ def altered(good: bytes, place: int, layout: str, value: int, *, fix_crc: bool =
     return bytes(changed)
 
 
-def message_set_v1() -> bytes:
-    """One message in the format that Kafka 4 no longer takes."""
-    body = struct.pack(">bbqi", 1, 0, START_MS, -1) + struct.pack(">i", 1) + b"v"
+def message_set_v1(attributes: int = 0) -> bytes:
+    """One message in the format that Kafka 4 no longer takes.
+
+    `attributes` is what would be read if this were a batch: there stands a part of the timestamp.
+    """
+    timestamp_ms = START_MS & ~(0xFF << 24) | attributes << 24
+    body = struct.pack(">bbqi", 1, 0, timestamp_ms, -1) + struct.pack(">i", 1) + b"v"
     message = struct.pack(">I", zlib.crc32(body)) + body
     return struct.pack(">qi", 0, len(message)) + message

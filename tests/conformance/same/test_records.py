@@ -32,6 +32,7 @@ from barnabas.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from barnabas.wire.records.batch import TRANSACTIONAL_BIT
 from barnabas.wire.records.compression import Codec
 
 pytestmark = pytest.mark.peer
@@ -58,6 +59,8 @@ PRODUCED: dict[str, Sequence[bytes | None]] = {
     "cut_short": [in_pieces()],
     "bad_checksum": [altered(batch(), COUNT_AT, ">i", 1, fix_crc=False)[:-1] + b"!"],
     "magic_1": [message_set_v1()],
+    "magic_1_like_zstd": [message_set_v1(Codec.ZSTD)],
+    "magic_1_like_transactional": [message_set_v1(TRANSACTIONAL_BIT)],
     "magic_3": [altered(batch(), MAGIC_AT, ">b", 3)],
     "magic_0": [altered(batch(), MAGIC_AT, ">b", 0)],
     "count_too_high": [altered(batch(2), COUNT_AT, ">i", 3)],

@@ -31,7 +31,7 @@ from barnabas.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from barnabas.wire.records.batch import CODEC_BITS, TRANSACTIONAL_BIT
+from barnabas.wire.records.batch import CODEC_BITS, MAGIC, MAGIC_AT, TRANSACTIONAL_BIT
 from barnabas.wire.records.compression import Codec
 from barnabas.wire.records.validate import InvalidRecords, UnfitRequest
 
@@ -43,7 +43,7 @@ ACKS = frozenset((-1, NO_ANSWER, 1))
 ADMIN_CLIENT_ID = "__admin_client"
 """The one client that may write to internal topics, to mend them."""
 
-_ATTRIBUTES_AT = 22  # the byte of a batch that holds all the attributes there are
+_ATTRIBUTES_AT = 22  # the byte of a v2 batch that holds all the attributes there are
 _NO_RECORDS = memoryview(b"")
 _NOTHING_VERIFIED: Verified = {}
 
@@ -136,7 +136,8 @@ class _Appends:
             partition = self._find(topic, wanted.index)
             records: Any = wanted.records
             size_bytes = len(records) if records is not None else 0
-            attributes = records[_ATTRIBUTES_AT] if size_bytes > _ATTRIBUTES_AT else 0
+            is_batch = size_bytes > _ATTRIBUTES_AT and records[MAGIC_AT] == MAGIC
+            attributes = records[_ATTRIBUTES_AT] if is_batch else 0
             verification = None
             if (
                 attributes & TRANSACTIONAL_BIT
