@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.conformance.brokers import PEERS, Broker
+from tests.conformance.brokers import PEERS, Broker, BrokerProcess, PeerBroker, peer_is_here
 from tests.conformance.clients.confluent import ConfluentClient
 
 from barnabas.cli.kafka import COMMANDS
@@ -23,6 +23,8 @@ from barnabas.cli.kafka import COMMANDS
 pytestmark = pytest.mark.peer
 
 TOPIC, GROUP = "beside", "beside-readers"
+LONG_NAMED_GROUP = "beside-" + "other-" * 10 + "readers"
+"""Wider than a column is at least."""
 
 
 class Said(NamedTuple):
@@ -96,9 +98,22 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     os.chdir(before)
 
 
+@pytest.fixture(scope="module", params=[BrokerProcess, PeerBroker], ids=["broker", "kafka"])
+def target(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Broker]:
+    """A broker of their own: what commands list is not what other tests left, nor does it go."""
+    if not peer_is_here():
+        pytest.skip("Kafka's own commands are not here: set PEERS to the folder of its script")
+    process: Broker = request.param(tmp_path_factory.mktemp("target"))
+    process.start()
+    yield process
+    process.stop()
+
+
 @pytest.fixture(scope="module")
 def filled(target: Broker, files: Path) -> Broker:
-    """A broker with a topic, records and a group that has read some."""
+    """A broker with a topic, records and groups that have read some."""
     client = ConfluentClient(target.bootstrap)
     client.create_topic(TOPIC, partitions=2)
     client.close()
@@ -108,8 +123,9 @@ def filled(target: Broker, files: Path) -> Broker:
         [PEERS / "kafka", "tool", "console-producer", *server, "--topic", TOPIC],
         input=lines, text=True, check=True, capture_output=True, timeout=90,
     )  # fmt: skip
-    reset = ("--reset-offsets", "--group", GROUP, "--topic", TOPIC, "--to-earliest", "--execute")
-    assert ours("consumer-groups", *server, *reset).status == 0
+    reset = ("--reset-offsets", "--topic", TOPIC, "--to-earliest", "--execute")
+    for group in GROUP, LONG_NAMED_GROUP:
+        assert ours("consumer-groups", *server, *reset, "--group", group).status == 0
     return target
 
 

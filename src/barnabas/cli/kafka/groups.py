@@ -48,10 +48,11 @@ async def _list(admin: "AioAdminClient", chosen: Namespace) -> None:
     groups = sorted(
         (group for group in listed if _is_meant(group, chosen)), key=lambda group: group.group_id
     )
-    width = max([20, *(len(group.group_id) for group in groups)])
-    print(f"{'GROUP'.ljust(width)} {'TYPE':<20} {'PROTOCOL':<20}")
-    for group in groups:
-        print(f"{group.group_id.ljust(width)} {group.type.title():<20} {group.protocol_type:<20} ")
+    rows = [(group.group_id, group.type.title(), group.protocol_type) for group in groups]
+    width = max([20, *(len(cell) for row in rows for cell in row)])  # of every column
+    print(" ".join(cell.ljust(width) for cell in ("GROUP", "TYPE", "PROTOCOL")))
+    for row in rows:
+        print("".join(f"{cell.ljust(width)} " for cell in row))
 
 
 def _is_meant(group: "GroupListing", chosen: Namespace) -> bool:
