@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.config.differences import DYNAMIC_HERE_ALONE
 
 from barnabas.config import broker, client_metrics, group, topic
 from barnabas.config.client import admin, consumer, producer
@@ -58,9 +59,6 @@ def test_topic_and_group_settings_fall_back_to_broker_settings_of_their_type() -
             numbers = {Type.INT, Type.LONG}
             own, other = setting.type, broker.SETTINGS[synonym].type
             assert own is other or {own, other} <= numbers
-
-
-DYNAMIC_HERE_ALONE = {"num.partitions"}
 
 
 def fact_line(setting: Setting) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.config.differences import DYNAMIC_HERE_ALONE
 from tests.conformance.brokers import PeerBroker, connect, peer_is_here, read_frame, wait_until
 
 from barnabas.config import (
@@ -181,7 +182,7 @@ def test_every_setting_is_described_as_kafka_does(
 
 def differs(name: str) -> bool:
     """What Kafka does not have, and what it does not let change at run time."""
-    return name.startswith("barnabas.") or name == "num.partitions"
+    return name.startswith("barnabas.") or name in DYNAMIC_HERE_ALONE
 
 
 @pytest.mark.parametrize(("resource_type", "name", "configs"), JUDGED)
