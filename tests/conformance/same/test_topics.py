@@ -1,6 +1,7 @@
 """Metadata and the making, changing and deleting of topics, in every version."""
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopi
 pytestmark = pytest.mark.peer
 
 UNKNOWN_ID = b"\x01" * 16
+KNOWN_ELECTIONS = (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -239,18 +241,31 @@ def test_describe_topic_partitions(
     same(sides, lambda *_: request)
 
 
-@pytest.mark.parametrize("election", [0, 1, 2])
+@pytest.mark.parametrize("election", [*KNOWN_ELECTIONS, 2])
 @pytest.mark.parametrize(
-    ("topic", "partitions"),
-    [(PLAIN, [0, 1]), (PLAIN, [99]), ("unknown-to-both", [0]), (None, [])],
+    ("topic", "partitions"), [(PLAIN, [0, 1]), (PLAIN, [99]), ("unknown-to-both", [0])]
 )
-def test_elect_leaders(
-    sides: Sides, election: int, topic: str | None, partitions: list[int]
-) -> None:
-    chosen = None if topic is None else [TopicPartitions(topic=topic, partitions=partitions)]
-    same(
-        sides,
-        lambda *_: ElectLeadersRequest(
-            election_type=election, topic_partitions=chosen, timeout_ms=10_000
-        ),
-    )
+def test_elect_leaders(sides: Sides, election: int, topic: str, partitions: list[int]) -> None:
+    chosen = [TopicPartitions(topic=topic, partitions=partitions)]
+    same(sides, lambda *_: elect(election, chosen))
+
+
+@pytest.mark.parametrize("election", [*KNOWN_ELECTIONS, 2])
+def test_elect_leaders_of_all_topics(sides: Sides, election: int) -> None:
+    """Each broker names its own topics, and of each the partitions that it did something about."""
+    but = {"replica_election_results": "each its own topics"}
+    versions = same(sides, lambda *_: elect(election, None), but=but)
+    for side, version in product(sides, versions):
+        answer: Any = side.ask(elect(election, None), version)
+        told = {each.topic: each.partition_result for each in answer.replica_election_results}
+        expected = {name: [] for name in topics_of(side)} if election in KNOWN_ELECTIONS else {}
+        assert (side.name, version, told) == (side.name, version, expected)
+
+
+def elect(election: int, chosen: list[TopicPartitions] | None) -> ElectLeadersRequest:
+    return ElectLeadersRequest(election_type=election, topic_partitions=chosen, timeout_ms=10_000)
+
+
+def topics_of(side: Side) -> list[str]:
+    answer: Any = side.ask(MetadataRequest(topics=None), 12)
+    return [topic.name for topic in answer.topics]
