@@ -1,5 +1,6 @@
 """Brokers for every test that needs one, and the way to the tests' own modules."""
 
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,10 @@ PROMPT = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What the client libraries still use is theirs to replace."""
+    # What a shell runs in the background is deaf to Ctrl-C, and so is all that it starts.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # What the client libraries still use is theirs to replace.
     for origin in "kafka", "importlib.resources", "tests.conformance.clients":
         config.addinivalue_line("filterwarnings", f"ignore::DeprecationWarning:{origin}")
 
