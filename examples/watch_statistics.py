@@ -36,8 +36,13 @@ def main(servers: str, topic: str, count: str) -> None:
         producer.poll(0)
     producer.flush(30)
     deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and not (seen and seen[-1]["txmsgs"] == int(count)):
+    while time.monotonic() < deadline and not (seen and is_done(seen[-1], int(count))):
         producer.poll(0.1)
+
+
+def is_done(statistics: dict[str, object], count: int) -> bool:
+    """Messages that were sent still wait for the broker's answer."""
+    return statistics["txmsgs"] == count and statistics["msg_cnt"] == 0
 
 
 if __name__ == "__main__":
