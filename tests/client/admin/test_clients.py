@@ -3,9 +3,9 @@
 import asyncio
 import gc
 import threading
-from time import monotonic
 
 import pytest
+from tests.conformance.brokers import wait_until
 from tests.net.harness import a_free_port
 from tests.server.harness import on_a_loop
 
@@ -86,10 +86,39 @@ def test_a_client_that_nobody_needs_is_closed(broker: Broker) -> None:
     admin.list_topics(timeout=10)
     del admin
     gc.collect()
-    deadline_s = monotonic() + 10
-    while threading.active_count() > before and monotonic() < deadline_s:
-        gc.collect()
-    assert threading.active_count() <= before
+    wait_until(lambda: threading.active_count() <= before, "the clients' thread ends")
+
+
+def test_a_call_keeps_the_client_that_nobody_else_keeps(broker: Broker, name: str) -> None:
+    before = threading.active_count()
+    conf = {"bootstrap.servers": broker.bootstrap_servers}
+    created = AdminClient(conf).create_topics([NewTopic(name, 1, 1)])[name]
+    described = AdminClient(conf).describe_cluster()
+    gc.collect()
+    assert created.result(10) is None
+    assert described.result(10).nodes
+    wait_until(lambda: threading.active_count() <= before, "the clients' thread ends")
+
+
+def test_a_call_that_nobody_waits_for_is_done(broker: Broker, name: str) -> None:
+    conf = {"bootstrap.servers": broker.bootstrap_servers}
+    AdminClient(conf).create_topics([NewTopic(name, 1, 1)])
+    with AdminClient(conf) as admin:
+        wait_until(lambda: name in admin.list_topics(timeout=10).topics, f"{name} is created")
+
+
+def test_a_call_that_failed_keeps_its_client_no_longer(broker: Broker) -> None:
+    before = threading.active_count()
+    conf = nowhere()
+    failed = AdminClient(conf).describe_cluster(request_timeout=0.3)
+    failure = failed.exception(10)
+    assert isinstance(failure, KafkaException)
+    assert conf["bootstrap.servers"] in failure.args[0].str()
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    refused = admin.create_topics([NewTopic("no name", 1, 1)])["no name"]
+    del admin
+    assert isinstance(refused.exception(10), KafkaException)
+    wait_until(lambda: threading.active_count() <= before, "the clients' thread ends")
 
 
 def test_wrong_settings_are_refused() -> None:

@@ -37,7 +37,10 @@ class PlainClient:
         self._finalize = weakref.finalize(self, _end, self._thread, self._core)
 
     def close(self) -> None:
-        """Hang up; futures that are not done fail. Happens by itself when nobody needs it."""
+        """Hang up; futures that are not done fail.
+
+        Happens by itself when nobody needs the client and no call is under way.
+        """
         ended = self._finalize()
         if ended is not None:
             ended.result(CLOSE_S)
@@ -73,12 +76,19 @@ class PlainClient:
         return self._thread.run(self._open(call))
 
     def _one(self, call: Coroutine[Any, Any, V]) -> "Future[V]":
-        return one_future(self._thread.submit(self._open(call)))
+        return one_future(self._start(call))
 
     def _each(
         self, keys: Iterable[K], call: Coroutine[Any, Any, Results[K, V]]
     ) -> "dict[K, Future[V]]":
-        return future_each(keys, self._thread.submit(self._open(call)))
+        return future_each(keys, self._start(call))
+
+    def _start(self, call: Coroutine[Any, Any, V]) -> "Future[V]":
+        """Whoever called may keep nothing but the future: the call keeps the client, until done."""
+        started = self._thread.submit(self._open(call))
+        kept = [self]
+        started.add_done_callback(lambda _: kept.clear())
+        return started
 
     def _open(self, call: Coroutine[Any, Any, V]) -> Coroutine[Any, Any, V]:
         if not self._finalize.alive:
