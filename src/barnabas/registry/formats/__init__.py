@@ -52,7 +52,10 @@ class ParsedSchema(Protocol):
         ...
 
     def cannot_read(self, written: "ParsedSchema") -> list[Incompatibility]:
-        """Why data of `written` cannot be read with this schema; nothing where it can."""
+        """Why data of `written` cannot be read with this schema; nothing where it can.
+
+        The two are of one type: whoever asks has seen to that.
+        """
         ...
 
 

@@ -182,12 +182,6 @@ def test_the_description_names_the_field_and_both_schemas() -> None:
     )
 
 
-def test_another_language_is_a_mismatch() -> None:
-    json_schema = parse(SchemaType.JSON, "{}", {})
-    (found,) = parse(SchemaType.AVRO, '"int"', {}).cannot_read(json_schema)
-    assert found.error_type == "TYPE_MISMATCH"
-
-
 def chain(length: int, leaf: str) -> object:
     """Records that each hold the one before twice: many more paths than records."""
     links = [record(field("x", leaf), name="R0")]

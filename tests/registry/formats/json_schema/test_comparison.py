@@ -412,11 +412,6 @@ def test_a_schema_reads_itself(schema: object) -> None:
     assert breaks(schema, schema) == []
 
 
-def test_another_language_is_a_change_of_type() -> None:
-    (found,) = parse(SchemaType.JSON, "{}", {}).cannot_read(parse(SchemaType.AVRO, '"int"', {}))
-    assert found.error_type == "TYPE_CHANGED"
-
-
 def test_the_description_names_the_place_and_both_schemas() -> None:
     reader, writer = (
         parse(SchemaType.JSON, json.dumps(each), {}) for each in (closed(), closed(email=STRING))

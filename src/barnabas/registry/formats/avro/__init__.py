@@ -44,6 +44,5 @@ class AvroSchema:
         return self.schema.name.full if isinstance(self.schema, Record) else None
 
     def cannot_read(self, written: ParsedSchema) -> list[Incompatibility]:
-        if not isinstance(written, AvroSchema):
-            return [Incompatibility("TYPE_MISMATCH", "The {writer} schema is not of type AVRO")]
+        assert isinstance(written, AvroSchema)
         return resolution.incompatibilities(self.schema, written.schema)

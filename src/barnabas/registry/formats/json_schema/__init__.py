@@ -32,6 +32,5 @@ class JsonSchema:
         return title if isinstance(title, str) else None
 
     def cannot_read(self, written: ParsedSchema) -> list[Incompatibility]:
-        if not isinstance(written, JsonSchema):
-            return [Incompatibility("TYPE_CHANGED", "The {writer} schema is not of type JSON")]
+        assert isinstance(written, JsonSchema)
         return comparison.incompatibilities(self.root, written.root)

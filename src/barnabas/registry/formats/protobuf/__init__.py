@@ -94,8 +94,7 @@ class ProtobufSchema:
         return chosen
 
     def cannot_read(self, written: ParsedSchema) -> list[Incompatibility]:
-        if not isinstance(written, ProtobufSchema):
-            raise TypeError("Schemas of different types are not compared.")
+        assert isinstance(written, ProtobufSchema)
         return incompatibilities(written.descriptor, self.descriptor)
 
 
