@@ -54,7 +54,7 @@ def test_a_python_example_runs(addresses: dict[str, str], example: str) -> None:
     for written, real in addresses.items():
         example = example.replace(written, real)
     done = subprocess.run(
-        [sys.executable, "-c", example], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", example], capture_output=True, text=True, timeout=110, check=False
     )
     assert done.returncode == 0, done.stderr
     for promised in re.findall(r"^print\(.*\)  # (.*)$", example, re.MULTILINE):
