@@ -46,6 +46,18 @@ def test_groups_are_listed_with_their_states_and_types(kafka: Command, busy: Con
     assert empty.lines[1:] == [f"{'idle':<25} {'Classic':<20} {'Empty':<20}"]
 
 
+@pytest.mark.parametrize("name", ["narrow", "a-group-of-thirty-characters--"])
+def test_all_groups_are_listed_in_columns_of_one_width(
+    kafka: Command, broker: Broker, name: str
+) -> None:
+    commit(broker, name, {("orders", 0): 3})
+    listed = kafka("kafka-groups", "--list").lines
+    kafka("kafka-consumer-groups", "--delete", "--group", name)
+    width = max(20, len(name))
+    assert listed[0] == f"{'GROUP':<{width}} {'TYPE':<{width}} {'PROTOCOL':<{width}}"
+    assert f"{name:<{width}} {'Classic':<{width}} {'':<{width}} " in listed
+
+
 def test_offsets_of_a_group_are_described_with_their_lags(kafka: Command) -> None:
     said = kafka("kafka-consumer-groups", "--describe", "--group", "idle")
     assert said.out == (
