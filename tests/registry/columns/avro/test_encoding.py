@@ -54,6 +54,16 @@ def test_the_id_stands_before_each_payload_and_nulls_stay_null() -> None:
     assert encode(record(a="long"), values, 7) == [header(7) + b"\x02", None, header(7) + b"\x04"]
 
 
+def test_bytes_alone_stand_behind_the_id_without_their_length() -> None:
+    payloads = pa.array([b"abc", None, b""], pa.binary())
+    encoded = encode("bytes", payloads, 7)
+    assert encoded == [b"\0\0\0\0\7abc", None, b"\0\0\0\0\7"]
+    source = SchemaSource('"bytes"', {})
+    decoded = avro.decoder(source, source, None, framed=True).decode(pa.array(encoded, pa.binary()))
+    assert decoded.values.equals(payloads)
+    assert decoded.reasons is None
+
+
 def test_a_schema_derived_from_a_type_takes_all_its_values() -> None:
     inner = pa.struct([pa.field("x", pa.list_(pa.int32())), pa.field("y", pa.string())])
     kind = pa.struct(

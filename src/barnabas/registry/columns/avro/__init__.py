@@ -8,6 +8,7 @@ from barnabas.registry.columns import Decoder, Encoder
 from barnabas.registry.columns.avro import deriving, shapes, types
 from barnabas.registry.columns.avro.decoding import ProgramDecoder, RewritingDecoder
 from barnabas.registry.columns.avro.encoding import ProgramEncoder
+from barnabas.registry.columns.avro.raw import RawDecoder, RawEncoder, is_raw
 from barnabas.registry.columns.language import SchemaSource
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ def decoder(
 ) -> Decoder:
     shape = shapes.parse(wanted.text, wanted.references)
     try:
-        return ProgramDecoder(shapes.parse(written.text, written.references), shape, framed=framed)
+        found = shapes.parse(written.text, written.references)
+        if framed and is_raw(found) and is_raw(shape):
+            return RawDecoder()
+        return ProgramDecoder(found, shape, framed=framed)
     except shapes.RecursiveSchemaError:  # in a field, it may be, that the reader leaves out
         return RewritingDecoder(written, wanted, ProgramDecoder(shape, shape, framed=False), framed)
 
@@ -31,7 +35,9 @@ def decoder(
 def encoder(
     schema: SchemaSource, arrow_type: pa.DataType, message: str | None, *, schema_id: int | None
 ) -> Encoder:
-    return ProgramEncoder(shapes.parse(schema.text, schema.references), arrow_type, schema_id)
+    shape = shapes.parse(schema.text, schema.references)
+    program = ProgramEncoder(shape, arrow_type, schema_id)
+    return RawEncoder(schema_id) if schema_id is not None and is_raw(shape) else program
 
 
 def derive(arrow_type: pa.DataType, name: str) -> str:
