@@ -139,6 +139,22 @@ async def test_only_what_failed_is_asked_again() -> None:
 
 
 @on_a_loop
+async def test_what_was_told_stays_when_nobody_answers_any_more() -> None:
+    def half(request: Any) -> ListOffsetsResponse:
+        broker.answers[ApiKey.METADATA] = hang_up
+        response = ends()(request)
+        response.topics[0].partitions[0].error_code = ErrorCode.LEADER_NOT_AVAILABLE
+        return response
+
+    broker = ScriptedBroker({ApiKey.LIST_OFFSETS: half}, topics={"a": 2})
+    async with administered(broker, default_api_timeout_ms=1_000) as admin:
+        found = await admin.list_offsets(latest("a", 2))
+        moving, settled = found
+        assert list(found.errors) == [moving]
+        assert found[settled].offset == 1
+
+
+@on_a_loop
 async def test_what_does_not_pass_in_time_says_what_was_last_wrong() -> None:
     stuck = ScriptedBroker(
         {ApiKey.LIST_OFFSETS: ends(ErrorCode.NOT_LEADER_OR_FOLLOWER)}, topics={"a": 1}

@@ -191,7 +191,17 @@ class Routes:
         backoff = Backoff(self.settings.retry_backoff_ms, self.settings.retry_backoff_max_ms)
         left = list(outcomes)
         while left:
-            told = await attempt(left)
+            try:
+                told = await attempt(left)
+            except KafkaException as failure:
+                if outcomes[left[0]] is silence:
+                    raise  # nothing has been told about anything
+                error = error_in(failure)
+                is_late = error == KafkaError._TIMED_OUT
+                outcomes.update(
+                    (item, _late(outcomes[item]) if is_late else error) for item in left
+                )
+                break
             outcomes.update((item, told[item]) for item in left if item in told)
             left = [item for item in left if _passes(outcomes[item], passing)]
             pause_ms = backoff.next_ms()
