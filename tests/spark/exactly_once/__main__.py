@@ -13,6 +13,9 @@ from tests.spark.exactly_once.trial import Trial
 
 from barnabas.testing import Broker
 
+KILLS_A_LIFE = 8
+"""That it survives, before one that it does not."""
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.spark.exactly_once", description=__doc__)
@@ -33,9 +36,8 @@ def _trials(bootstrap_servers: str, directory: Path, seed: int, minutes: float) 
         home = directory / ("stateful" if is_stateful else "plain")
         home.mkdir()
         trial = Trial(bootstrap_servers, home, seed, is_stateful)
-        trial.run(rounds=2, until_s=time.monotonic() + minutes * 30)
-        deaths = ", ".join(f"{count} {kind}" for kind, count in trial.deaths.items())
-        print(f"{home.name}: {trial.produced:,} rows, each once. Killed: {deaths}.", flush=True)
+        trial.run(kills_a_life=KILLS_A_LIFE, until_s=time.monotonic() + minutes * 30)
+        print(trial, flush=True)
     return 0
 
 

@@ -2,14 +2,18 @@
 
 python -m tests.spark.exactly_once.program --bootstrap HOST:PORT --source A --sink B --checkpoint D
 
-Ends by itself when all that is in the source has been written. Says `running` when it begins to.
+A query that fails is started again here, in the same session. With --drain it ends when all that
+is in the source has been written, else never.
 """
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 from barnabas.spark.session import configure
 
@@ -25,30 +29,53 @@ def main() -> int:
     parser.add_argument("--source", required=True)
     parser.add_argument("--sink", required=True)
     parser.add_argument("--checkpoint", type=Path, required=True)
-    parser.add_argument("--stateful", action="store_true", help="write what was not seen before")
+    parser.add_argument("--stateful", action="store_true", help="write how often a value was seen")
+    parser.add_argument("--drain", action="store_true", help="end when all is written")
     told = parser.parse_args()
     spark = _session(told.checkpoint.parent)
+    while True:
+        query = _start(spark, told)
+        try:
+            query.awaitTermination()
+            break
+        except StreamingQueryException as failure:
+            print(f"The query has failed: {failure}"[:2000], file=sys.stderr, flush=True)
+    spark.stop()
+    return 0
+
+
+def _start(spark: SparkSession, told: argparse.Namespace) -> StreamingQuery:
     address = {"kafka.bootstrap.servers": told.bootstrap}
     source = {"subscribe": told.source, "startingOffsets": "earliest"}
     stream = (
         spark.readStream.format("barnabas")
         .options(**address, **source, maxOffsetsPerTrigger=str(ROWS_A_BATCH))
         .load()
-        .selectExpr("key", "value")
+        .selectExpr("key", "cast(value as string) as value")
     )
-    if told.stateful:
-        stream = stream.dropDuplicates(["value"])
-    query = (
-        stream.writeStream.format("barnabas")
-        .options(**address, topic=told.sink)
-        .option("checkpointLocation", str(told.checkpoint))
-        .trigger(availableNow=True)
-        .start()
+    written = {**address, "topic": told.sink}
+    writing = (
+        _seen(stream).writeStream.outputMode("update").foreachBatch(_saving(written))
+        if told.stateful
+        else stream.writeStream.format("barnabas").options(**written)
     )
-    print("running", flush=True)
-    query.awaitTermination()
-    spark.stop()
-    return 0
+    writing = writing.option("checkpointLocation", str(told.checkpoint))
+    return (writing.trigger(availableNow=True) if told.drain else writing).start()
+
+
+def _seen(stream: DataFrame) -> DataFrame:
+    """Each value with how often it was there, whenever that changes."""
+    return stream.groupBy("value").count().selectExpr("concat(value, ':', count) as value")
+
+
+def _saving(options: dict[str, str]) -> Callable[[DataFrame, int], None]:
+    """Spark has no other way for updates to reach a sink of Python."""
+
+    def save(frame: DataFrame, batch: int) -> None:
+        versioned = options | {"txnAppId": options["topic"], "txnVersion": str(batch)}
+        frame.write.format("barnabas").options(**versioned).mode("append").save()
+
+    return save
 
 
 def _session(directory: Path) -> SparkSession:

@@ -1,15 +1,18 @@
-"""Each row once after kills (-9) of the driver, its JVM and its Python workers, by a seed."""
+"""Each row once after kills (-9) of the driver, its JVM and its Python processes, by a seed."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.conformance.brokers import PeerBroker
-from tests.spark.exactly_once.trial import Trial
+from tests.spark.exactly_once.trial import SURVIVED, Trial
+from tests.spark.exactly_once.victims import Kind
 
 from barnabas.testing import Broker
 
 SEED = 7
+LIVES = 2
+KILLS = LIVES * (len(SURVIVED) + 1)
 
 
 @pytest.fixture(params=["barnabas", pytest.param("kafka", marks=pytest.mark.peer)])
@@ -25,7 +28,12 @@ def bootstrap_servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterato
 
 
 @pytest.mark.timeout(600)
-def test_each_row_is_there_once_whoever_is_killed(bootstrap_servers: str, tmp_path: Path) -> None:
-    trial = Trial(bootstrap_servers, tmp_path, SEED)
-    trial.run(rounds=2)
-    assert trial.deaths
+@pytest.mark.parametrize("is_stateful", [False, pytest.param(True, marks=pytest.mark.peer)])
+def test_each_row_is_there_once_whoever_is_killed(
+    bootstrap_servers: str, tmp_path: Path, is_stateful: bool
+) -> None:
+    trial = Trial(bootstrap_servers, tmp_path, SEED, is_stateful)
+    trial.run(lives=LIVES, kills_a_life=len(SURVIVED))
+    print(trial)
+    assert trial.deaths.total() >= KILLS, trial
+    assert {*SURVIVED, Kind.JVM, Kind.DRIVER} <= trial.deaths.keys()

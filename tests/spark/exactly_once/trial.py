@@ -1,35 +1,49 @@
-"""Rounds of a pipeline that is killed at moments of a seed's choice, and what is left in the end.
+"""Lives of a pipeline that is killed at moments of a seed's choice, and what is left in the end.
 
-Each round adds records to the source and starts the pipeline from its checkpoint; it is killed,
-here or there, or ends by itself. The last round is left in peace. Then whoever reads what is
-committed must find each record once.
+In each life some of its processes are killed, which the pipeline survives, and then its driver or
+its JVM. The last life is left in peace. Then whoever reads what is committed must find each
+record once, and no transaction may be open.
 """
 
-import contextlib
+import os
 import random
 import subprocess
 import sys
 import time
+import uuid
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.spark.exactly_once.victims import Kind, below, kill
+from tests.spark.exactly_once.program import ROWS_A_BATCH
+from tests.spark.exactly_once.victims import MARK, Kind, kill, living
 from tests.spark.sink.topics import Topic
 
 from barnabas import Producer
+from barnabas.admin import AdminClient, TransactionState
+from barnabas.testing.fleet import wait_until
 
 PARTITIONS = 3
-RECORDS_A_ROUND = 2_000
-LONGEST_S = 300.0
-"""That a round may take before it is a fault."""
+LONGEST_S = 240.0
+"""That anything may take before it is a fault."""
 
-MOST_BATCHES = 3
+MOST_BATCHES = 2
 """That begin before a kill; it then comes at some moment of the last."""
 
 LATEST_KILL_S = 0.6
 
-_WEIGHTS = {Kind.DRIVER: 3, Kind.JVM: 4, Kind.DAEMON: 1, Kind.WORKER: 4}
+SURVIVED = {Kind.WORKER: 3, Kind.COMMITTER: 3, Kind.SOURCE: 1, Kind.DAEMON: 0}
+"""Kills that end a task or the query, and how likely each is after the first of its kind. (Spark
+starts no other daemon as long as the workers of the dead one will do.)"""
+
+_OPEN = [
+    TransactionState.ONGOING,
+    TransactionState.PREPARE_COMMIT,
+    TransactionState.PREPARE_ABORT,
+]
+
+
+_Process = subprocess.Popen[bytes]
 
 
 @dataclass(slots=True)
@@ -38,92 +52,126 @@ class Trial:
     directory: Path
     seed: int
     is_stateful: bool = False
-    deaths: Counter[str] = field(default_factory=Counter)
+    deaths: Counter[Kind] = field(default_factory=Counter)
+    lives: int = 0
     produced: int = 0
-    _left_behind: list[int] = field(default_factory=list)
+    _fed: int = 0
+    """Batches that there are rows for."""
+    _mark: str = field(default_factory=lambda: uuid.uuid4().hex)
 
-    def run(self, *, rounds: int, until_s: float | None = None) -> None:
-        """At least so many rounds, and more while there is time (of the monotonic clock)."""
+    def run(self, *, kills_a_life: int, lives: int = 2, until_s: float | None = None) -> None:
+        """At least so many lives, and more while there is time (of the monotonic clock)."""
         chance = random.Random(self.seed)
         source = Topic.create(self.bootstrap_servers, PARTITIONS)
         sink = Topic.create(self.bootstrap_servers, PARTITIONS)
-        done = 0
-        while done < rounds or (until_s is not None and time.monotonic() < until_s):
-            self._produce(source)
-            self._round(source, sink, chance)
-            done += 1
-        self._bury()
-        self._produce(source)
-        self._last_round(source, sink)
-        self.verify(sink)
+        try:
+            while self.lives < lives or (until_s is not None and time.monotonic() < until_s):
+                ending = (Kind.JVM, Kind.DRIVER)[(self.seed + self.lives) % 2]
+                self._live(source, sink, [*_survived(chance, kills_a_life), ending], chance)
+                self.lives += 1
+            self._produce(source, ROWS_A_BATCH)
+            self._last_life(source, sink)
+        finally:
+            self._bury()
+        self._verify(sink)
 
-    def verify(self, sink: Topic) -> None:
-        counts = Counter(int(record.value) for record in sink.records() if record.value)
-        missing = sorted(set(range(self.produced)) - counts.keys())
-        twice = sorted(value for value, count in counts.items() if count > 1)
-        assert not missing, f"seed {self.seed}: {len(missing)} rows are missing: {missing[:10]}"
-        assert not twice, f"seed {self.seed}: {len(twice)} rows are there twice: {twice[:10]}"
-        assert len(counts) == self.produced, f"seed {self.seed}: rows that nobody produced"
+    def __str__(self) -> str:
+        killed = ", ".join(f"{self.deaths[kind]} {kind}" for kind in Kind if self.deaths[kind])
+        what = "stateful" if self.is_stateful else "plain"
+        return (
+            f"seed {self.seed}, {what}: {self.produced:,} rows, each once, "
+            f"after {self.deaths.total()} kills in {self.lives} lives ({killed})"
+        )
 
-    def _produce(self, source: Topic) -> None:
-        with Producer({"bootstrap.servers": self.bootstrap_servers}) as producer:
-            for value in range(self.produced, self.produced + RECORDS_A_ROUND):
-                for _ in range(2 if self.is_stateful else 1):
-                    producer.produce(source.name, str(value), key=str(value))
-        self.produced += RECORDS_A_ROUND
-
-    def _round(self, source: Topic, sink: Topic, chance: random.Random) -> None:
-        """One life of the driver: kills of workers do not end it, most others do."""
+    def _live(self, source: Topic, sink: Topic, doomed: list[Kind], chance: random.Random) -> None:
+        """From the start to the death of the driver or of its JVM."""
         pipeline = self._start(source, sink)
         try:
-            while pipeline.poll() is None:
-                kind = chance.choices(list(_WEIGHTS), list(_WEIGHTS.values()))[0]
-                batches, delay_s = chance.randint(0, MOST_BATCHES), chance.uniform(0, LATEST_KILL_S)
-                self._let_run(pipeline, batches, delay_s)
-                found = below(pipeline.pid) if pipeline.poll() is None else {}
-                victims = found.get(kind, [])
-                if victims and kill(chance.choice(victims)):
-                    self._left_behind = found.get(Kind.JVM, [])
-                    self.deaths[kind] += 1
-                    if kind in (Kind.DRIVER, Kind.JVM):
-                        return
-            self.deaths["by itself"] += 1
+            for kind in doomed:
+                self._let_run(pipeline, source, batches=chance.randint(0, MOST_BATCHES))
+                time.sleep(chance.uniform(0, LATEST_KILL_S))
+                self._kill(kind, pipeline, source, chance)
         finally:
-            _end(pipeline)
+            # A JVM that has lost its driver ends by itself, beside the next one.
+            pipeline.kill()
+            pipeline.wait()
 
-    def _bury(self) -> None:
-        """A JVM without its driver ends by itself, beside the next one; here at the latest."""
-        while self._left_behind:
-            kill(self._left_behind.pop())
-
-    def _let_run(self, pipeline: "subprocess.Popen[str]", batches: int, delay_s: float) -> None:
-        """Until so many batches more have begun, and a moment longer; or until it ends."""
+    def _let_run(self, pipeline: _Process, source: Topic, *, batches: int) -> None:
         enough = self._begun() + batches
-        until_s = time.monotonic() + LONGEST_S
-        while pipeline.poll() is None and self._begun() < enough:
-            assert time.monotonic() < until_s, f"seed {self.seed}: no batch begins"
-            time.sleep(0.01)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            pipeline.wait(delay_s)
+
+        def has_run() -> bool:
+            self._keep_busy(pipeline, source)
+            return self._begun() >= enough
+
+        wait_until(has_run, "a batch begins", LONGEST_S, step_s=0.02)
+
+    def _kill(self, kind: Kind, pipeline: _Process, source: Topic, chance: random.Random) -> None:
+        """One of the kind, as soon as there is any."""
+
+        def is_done() -> bool:
+            self._keep_busy(pipeline, source)
+            found = [pipeline.pid] if kind is Kind.DRIVER else living(self._mark)[kind]
+            return bool(found) and kill(chance.choice(sorted(found)))
+
+        wait_until(is_done, f"a {kind} lives", LONGEST_S, step_s=0.02)
+        self.deaths[kind] += 1
+
+    def _keep_busy(self, pipeline: _Process, source: Topic) -> None:
+        """There are rows for one batch more, whatever has begun."""
+        assert pipeline.poll() is None, f"{self._faulty} has ended\n{self._log}"
+        begun = self._begun()
+        if begun >= self._fed:
+            self._produce(source, ROWS_A_BATCH)
+            self._fed = begun + 1
 
     def _begun(self) -> int:
         """Batches, by the checkpoint's log of offsets."""
         entries = (self.directory / "checkpoint" / "offsets").glob("[0-9]*")
         return max((int(entry.name) + 1 for entry in entries), default=0)
 
-    def _last_round(self, source: Topic, sink: Topic) -> None:
-        """Once more where it ends early: what was left behind may have been what ends it."""
-        for _ in range(3):
-            pipeline = self._start(source, sink)
-            try:
-                if pipeline.wait(LONGEST_S) == 0:
-                    return
-            finally:
-                _end(pipeline)
-        raise AssertionError(f"seed {self.seed}: the pipeline fails\n{self._log[-4000:]}")
+    def _last_life(self, source: Topic, sink: Topic) -> None:
+        pipeline = self._start(source, sink, "--drain")
+        try:
+            status = pipeline.wait(LONGEST_S)
+        finally:
+            pipeline.kill()
+        assert status == 0, f"{self._faulty} fails\n{self._log}"
 
-    def _start(self, source: Topic, sink: Topic) -> "subprocess.Popen[str]":
-        command = [sys.executable, "-m", "tests.spark.exactly_once.program"]
+    def _bury(self) -> None:
+        """Nobody is left."""
+
+        def is_quiet() -> bool:
+            left = [pid for pids in living(self._mark).values() for pid in pids]
+            for pid in left:
+                kill(pid)
+            return not left
+
+        wait_until(is_quiet, "nobody is left", LONGEST_S)
+
+    def _produce(self, source: Topic, rows: int) -> None:
+        with Producer({"bootstrap.servers": self.bootstrap_servers}) as producer:
+            for value in range(self.produced, self.produced + rows):
+                for _ in range(2 if self.is_stateful else 1):
+                    producer.produce(source.name, str(value), key=str(value))
+        self.produced += rows
+
+    def _verify(self, sink: Topic) -> None:
+        found = Counter(record.value.decode() for record in sink.records() if record.value)
+        last, earlier = ("{}:2", "{}:1") if self.is_stateful else ("{}", "{}")
+        expected = {last.format(value) for value in range(self.produced)}
+        allowed = expected | {earlier.format(value) for value in range(self.produced)}
+        missing = sorted(expected - found.keys())
+        twice = sorted(value for value, count in found.items() if count > 1)
+        strange = sorted(found.keys() - allowed)
+        assert not missing, f"{self._faulty}: {len(missing)} rows are missing: {missing[:10]}"
+        assert not twice, f"{self._faulty}: {len(twice)} rows are there twice: {twice[:10]}"
+        assert not strange, f"{self._faulty}: rows that nobody produced: {strange[:10]}"
+        with AdminClient({"bootstrap.servers": self.bootstrap_servers}) as admin:
+            listed = admin.list_transactions(states=_OPEN).result(20).all()
+        assert not any(listed.values()), f"{self._faulty}: left open: {listed}"
+
+    def _start(self, source: Topic, sink: Topic, *more: str) -> _Process:
+        command = [sys.executable, "-m", "tests.spark.exactly_once.program", *more]
         told = {
             "--bootstrap": self.bootstrap_servers,
             "--source": source.name,
@@ -134,14 +182,13 @@ class Trial:
         if self.is_stateful:
             command.append("--stateful")
         with self._log_file.open("a") as log:
-            pipeline = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=_ROOT
+            return subprocess.Popen(
+                command, stdout=log, stderr=log, cwd=_ROOT, env={**os.environ, MARK: self._mark}
             )
-        assert pipeline.stdout is not None
-        for line in pipeline.stdout:
-            if line.startswith("running"):
-                break
-        return pipeline
+
+    @property
+    def _faulty(self) -> str:
+        return f"seed {self.seed}, life {self.lives}: the pipeline"
 
     @property
     def _log_file(self) -> Path:
@@ -149,18 +196,16 @@ class Trial:
 
     @property
     def _log(self) -> str:
-        return self._log_file.read_text()
+        return self._log_file.read_text()[-4000:]
 
 
 _ROOT = Path(__file__).parents[3]
 
 
-def _end(pipeline: "subprocess.Popen[str]") -> None:
-    """Nobody is left of it: the JVM first, since nobody's child cannot be found."""
-    found = below(pipeline.pid)
-    for kind in (Kind.JVM, Kind.DRIVER, Kind.DAEMON, Kind.WORKER):
-        for pid in found[kind]:
-            kill(pid)
-    pipeline.wait(60)
-    if pipeline.stdout is not None:
-        pipeline.stdout.close()
+def _survived(chance: random.Random, count: int) -> list[Kind]:
+    """Each kind once as far as they go, then as likely as they are; in any order."""
+    doomed = list(SURVIVED)
+    doomed += chance.choices(doomed, list(SURVIVED.values()), k=count)
+    doomed = doomed[:count]
+    chance.shuffle(doomed)
+    return doomed

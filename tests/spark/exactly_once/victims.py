@@ -1,9 +1,13 @@
-"""The processes of a pipeline, found below the one that was started."""
+"""The processes of a pipeline, found by a mark that all of them inherit."""
 
 import os
 import signal
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+MARK = "BARNABAS_TRIAL"
+"""A variable of their environment. Parents would not do: a JVM outlives its driver."""
 
 
 class Kind(StrEnum):
@@ -11,24 +15,24 @@ class Kind(StrEnum):
     """The Python program."""
     JVM = "jvm"
     DAEMON = "daemon"
-    """Forks Spark's Python workers."""
+    """Forks the workers that run tasks."""
     WORKER = "worker"
+    COMMITTER = "committer"
+    """Runs `commit` and `abort` of the sink."""
+    SOURCE = "source"
+    """Tells Spark what there is to read."""
+    OTHER = "other"
+    """As those that look at options, once a query."""
 
 
-def below(pid: int) -> dict[Kind, list[int]]:
-    """What lives now, with the one given."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and (parent := _parent(entry)) is not None:
-            children.setdefault(parent, []).append(int(entry.name))
+def living(mark: str) -> dict[Kind, list[int]]:
+    """All that live now and have the mark."""
+    wanted = f"{MARK}={mark}".encode()
+    seen = [_seen(entry) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    ours = {each.pid: each for each in seen if each is not None and wanted in each.environment}
     found: dict[Kind, list[int]] = {kind: [] for kind in Kind}
-    found[Kind.DRIVER] = [pid]
-    jvms = [child for child in children.get(pid, ()) if _runs(child, "java")]
-    found[Kind.JVM] = jvms
-    found[Kind.DAEMON] = [child for jvm in jvms for child in children.get(jvm, ())]
-    found[Kind.WORKER] = [
-        child for daemon in found[Kind.DAEMON] for child in children.get(daemon, ())
-    ]
+    for each in ours.values():
+        found[_kind(each, ours.get(each.parent))].append(each.pid)
     return found
 
 
@@ -41,15 +45,37 @@ def kill(pid: int) -> bool:
     return True
 
 
-def _parent(entry: Path) -> int | None:
-    try:
-        return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return None  # it has just ended
+@dataclass(slots=True, frozen=True)
+class _Seen:
+    pid: int
+    parent: int
+    environment: list[bytes]
+    words: list[str]
 
 
-def _runs(pid: int, program: str) -> bool:
+def _seen(entry: Path) -> _Seen | None:
     try:
-        return program in Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0]
+        parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+        environment = (entry / "environ").read_bytes().split(b"\0")
+        words = (entry / "cmdline").read_text().split("\0")
     except OSError:
-        return False
+        return None  # it has just ended, or is not ours to look at
+    return _Seen(int(entry.name), parent, environment, words)
+
+
+_COMMITTERS = {"python_streaming_sink_runner", "commit_data_source_write"}
+
+
+def _kind(it: _Seen, parent: _Seen | None) -> Kind:
+    if it.words[0].endswith("java"):
+        return Kind.JVM
+    modules = {word.rpartition(".")[2] for word in it.words}
+    # Workers whose daemon has died are used on.
+    is_forked = parent is None or _kind(parent, None) is not Kind.JVM
+    if "program" in modules:
+        return Kind.DRIVER
+    if "worker" in modules:
+        return Kind.WORKER if is_forked else Kind.DAEMON
+    if modules & _COMMITTERS and is_forked:
+        return Kind.COMMITTER
+    return Kind.SOURCE if "python_streaming_source_runner" in modules else Kind.OTHER
