@@ -352,6 +352,8 @@ class Jobs(Spark):
                     assert version in self.broker.decided or not self._rows_of_all(version)
                     self.committed = version
                 except (Death, Fenced):
+                    if self.seed.random() < 0.5:
+                        protocol.clear(SimulatedLedger(self.broker, Fate(self.seed, 0.0)))
                     self._between_runs()
                     if self.seed.random() < 0.5:
                         self.committed = version

@@ -2,12 +2,17 @@
 
 from collections import Counter
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from tests.spark.sink.topics import Record, Topic
+
+from barnabas.registry.service import SchemaRegistry
+from barnabas.schema_registry import SchemaRegistryClient
+from barnabas.testing import Broker
 
 GUARANTEES = ["exactly-once", "at-least-once"]
 
@@ -87,3 +92,21 @@ def test_a_stream_is_written_batch_by_batch(
         assert query.awaitTermination(100)
         assert query.exception() is None
     assert topic.values() == sorted(map(str, range(30)))
+
+
+def test_typed_columns_come_back_as_they_were(
+    spark: SparkSession, topic: Topic, broker: Broker
+) -> None:
+    columns = "id long, item string, price decimal(9,2), at timestamp, tags array<string>"
+    at = datetime(2024, 5, 6, 7, 8, 9, 123456)
+    rows = [(1, "ink", Decimal("2.50"), at, ["a", "b"]), (2, None, None, None, [])]
+    frame = spark.createDataFrame(rows, columns)
+    with SchemaRegistry(broker.bootstrap_servers) as registry:
+        typed = {"valueFormat": "avro", "schema.registry.url": registry.url}
+        save(frame.selectExpr("cast(id as string) as key", "*"), topic, **typed)
+        address = {"kafka.bootstrap.servers": topic.bootstrap_servers, "subscribe": topic.name}
+        read = spark.read.format("barnabas").options(**address, **typed).load()
+        back = read.select("value.*").orderBy("id").collect()
+        subjects = SchemaRegistryClient({"url": registry.url}).get_subjects()
+    assert [tuple(row) for row in back] == rows
+    assert f"{topic.name}-value" in subjects

@@ -1,0 +1,72 @@
+"""Writes that fail or are stopped half-way: nothing of them is seen, nothing holds readers up."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from tests.spark.sink.topics import Topic
+
+from barnabas.admin import AdminClient, TransactionState
+from barnabas.testing.fleet import wait_until
+
+ROWS = 60_000
+"""More than Spark hands to a writer at once."""
+
+
+def open_ids(topic: Topic) -> list[str]:
+    with AdminClient({"bootstrap.servers": topic.bootstrap_servers}) as admin:
+        listed = admin.list_transactions(states=[TransactionState.ONGOING]).result(20).all()
+    return [each.transactional_id for found in listed.values() for each in found]
+
+
+def save(frame: DataFrame, topic: Topic) -> None:
+    frame.write.format("barnabas").options(**topic.options).mode("append").save()
+
+
+def test_of_a_save_whose_task_fails_half_way_nothing_is_seen(
+    spark: SparkSession, topic: Topic
+) -> None:
+    value = f"if(id = {ROWS - 1}, raise_error('bad row'), cast(id as string)) as value"
+    with pytest.raises(PySparkException, match="bad row"):
+        save(spark.range(0, ROWS, 1, 2).selectExpr(value), topic)
+    # A task that was stopped as well may take a moment to notice.
+    wait_until(lambda: not open_ids(topic), "no transaction is open")
+    save(spark.range(3).selectExpr("cast(id as string) as value"), topic)
+    assert topic.values() == ["0", "1", "2"]
+
+
+def test_a_query_that_is_stopped_in_a_batch_writes_it_once_when_it_goes_on(
+    spark: SparkSession, topic: Topic, tmp_path: Path
+) -> None:
+    texts, may_go_on = tmp_path / "texts", tmp_path / "go on"
+    spark.range(0, 1, 1, 1).selectExpr("'x'").write.text(str(texts))
+
+    def many(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            for first in range(0, ROWS, ROWS // 6):  # what is yielded last may stay in a buffer
+                values = [str(row) for row in range(first, first + ROWS // 6)]
+                yield pa.RecordBatch.from_pydict({"value": values})
+            while not may_go_on.exists():
+                time.sleep(0.01)
+            yield pa.RecordBatch.from_pydict({"value": ["last"]})
+
+    writing = (
+        spark.readStream.text(str(texts))
+        .mapInArrow(many, "value string")
+        .writeStream.format("barnabas")
+        .options(**topic.options)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+    )
+    query = writing.start()
+    wait_until(lambda: open_ids(topic), "the batch is under way", 100)
+    query.stop()
+    may_go_on.touch()
+    again = writing.start()
+    assert again.awaitTermination(100)
+    assert open_ids(topic) == []
+    assert topic.values() == sorted([*map(str, range(ROWS)), "last"])
