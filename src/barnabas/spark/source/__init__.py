@@ -2,8 +2,8 @@
 
 `options.py` reads what was asked for; `bounds.py`, `tasks.py` and `advance.py` decide what is read
 when and by whom, and ask nobody; `broker.py` asks the cluster for the driver. In the executors,
-`fetching.py` brings what a task reads, `columns.py` makes Arrow of it, and `shaping.py` what was
-declared.
+`reading.py` is a task: `fetching.py` brings what it reads, `columns.py` makes Arrow of it, and
+`shaping.py` what `declaring.py` has declared.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def schema(options: Mapping[str, str]) -> StructType:
+    from barnabas.spark.source.declaring import declared
     from barnabas.spark.source.options import require_readable
-    from barnabas.spark.source.shaping import declared
 
     require_readable(options)
     return declared(options)

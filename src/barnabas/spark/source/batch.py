@@ -13,9 +13,8 @@ from barnabas.spark.source.connection import SourceError, connect
 from barnabas.spark.source.loss import Loss
 from barnabas.spark.source.offsets import Given, OffsetRange, Partition
 from barnabas.spark.source.options import SourceOptions
-from barnabas.spark.source.reading import Ranges, read
 from barnabas.spark.source.shaping import Shape
-from barnabas.spark.source.tasks import plan
+from barnabas.spark.source.tasks import Ranges, plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +32,8 @@ class BatchReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if partition.value is None:  # Spark's own, where there is nothing to read
             return iter(())
+        from barnabas.spark.source.reading import read  # the driver starts sooner without
+
         loss = Loss(self._options.fail_on_data_loss, self._options.poll_timeout_ms)
         return map(self._shape.apply, read(partition.value, self._options.client, loss))
 

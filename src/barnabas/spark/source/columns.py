@@ -7,16 +7,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
 
 from barnabas.client.consumer._cursor import Cursor, Progress
 from barnabas.client.settings import ConsumerSettings
@@ -31,24 +21,6 @@ FULL_BYTES = 8 << 20
 
 CREATE_TIME, LOG_APPEND_TIME = 0, 1
 _ALL = 0x7FFFFFFF
-
-HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
-
-
-def fields(*, headers: bool) -> list[StructField]:
-    """The columns of Spark's Kafka connector."""
-    columns = [
-        StructField("key", BinaryType()),
-        StructField("value", BinaryType()),
-        StructField("topic", StringType()),
-        StructField("partition", IntegerType()),
-        StructField("offset", LongType()),
-        StructField("timestamp", TimestampType()),
-        StructField("timestampType", IntegerType()),
-    ]
-    if headers:
-        columns.append(StructField("headers", ArrayType(HEADER)))
-    return columns
 
 
 def runs_of(fetched: Fetched, settings: ConsumerSettings) -> Iterator[Run]:

@@ -5,20 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
-from pyspark.sql.datasource import InputPartition
 
 from barnabas.spark.source.columns import Gathering, runs_of
 from barnabas.spark.source.connection import connect
 from barnabas.spark.source.fetching import Fetching
 from barnabas.spark.source.loss import Loss
 from barnabas.spark.source.offsets import OffsetRange
-
-
-class Ranges(InputPartition):
-    """What one task reads."""
-
-    def __init__(self, value: Sequence[OffsetRange]) -> None:
-        super().__init__(tuple(value))
 
 
 def read(

@@ -11,26 +11,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from barnabas.spark.naming import OptionError, Told
-from barnabas.spark.source.columns import fields
+from barnabas.spark.naming import OptionError
 from barnabas.spark.source.connection import SourceError
+from barnabas.spark.source.declaring import offered
 from barnabas.spark.source.formats import Formats, Mode, decoder, formats_of
 from barnabas.spark.source.known import told
 
 if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
     from barnabas.registry.columns.format import ColumnFormat
 
-CORRUPT = StructType(
-    [
-        StructField("key", BinaryType()),
-        StructField("value", BinaryType()),
-        StructField("reason", StringType()),
-    ]
-)
 _CORRUPT_FIELDS = [
     pa.field("key", pa.binary()),
     pa.field("value", pa.binary()),
@@ -38,23 +30,17 @@ _CORRUPT_FIELDS = [
 ]
 
 
-def declared(options: Mapping[str, str]) -> StructType:
-    """The columns, as the options make them."""
-    asked = told(options)
-    return _offered(asked, formats_of(asked))
-
-
 def shape_of(options: Mapping[str, str], schema: StructType) -> Shape:
     """OptionError where the schema has columns that there are not."""
     asked = told(options)
     formats = formats_of(asked)
-    offered = _offered(asked, formats)
-    types = {field.name: field.dataType for field in offered}
+    there = offered(asked, formats)
+    types = {field.name: field.dataType for field in there}
     for field in schema:
         if types.get(field.name) != field.dataType:
             raise OptionError(
                 f"The schema has a column {field.name} of type {field.dataType.simpleString()};"
-                f" there are {offered.simpleString()}."
+                f" there are {there.simpleString()}."
             )
     return Shape(tuple(field.name for field in schema), formats)
 
@@ -67,6 +53,8 @@ class Shape:
     formats: Formats
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        import pyarrow.compute as pc  # not in the driver, which has no rows
+
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         reasons = [
             reason
@@ -84,21 +72,12 @@ class Shape:
         return shaped
 
 
-def _offered(asked: Told, formats: Formats) -> StructType:
-    headers = asked.word("includeHeaders", ("false", "true")) == "true"
-    columns = fields(headers=headers)
-    for index, format_ in enumerate((formats.key, formats.value)):
-        if format_ is not None:
-            columns[index].dataType = from_arrow_type(format_.arrow_type())
-    if formats.has_corrupt_column:
-        columns.append(StructField(formats.corrupt_column, CORRUPT))
-    return StructType(columns)
-
-
 def _decode(
     columns: dict[str, pa.Array], name: str, format_: ColumnFormat
 ) -> pa.StringArray | None:
     """Put the values in place of the payloads; why some could not be decoded."""
+    import pyarrow.compute as pc
+
     decoded = decoder(format_).decode(columns[name])
     columns[name] = decoded.values
     if decoded.reasons is None:
@@ -114,6 +93,8 @@ def _corrupt(batch: pa.RecordBatch, why: pa.StringArray | None) -> pa.StructArra
 
 
 def _undecodable(batch: pa.RecordBatch, why: pa.StringArray) -> SourceError:
+    import pyarrow.compute as pc
+
     first = pc.index(why.is_valid(), True).as_py()
     topic, partition, offset = (
         batch.column(name)[first].as_py() for name in ("topic", "partition", "offset")

@@ -31,9 +31,8 @@ from barnabas.spark.source.offsets import (
     to_document,
 )
 from barnabas.spark.source.options import SourceOptions
-from barnabas.spark.source.reading import Ranges, read
 from barnabas.spark.source.shaping import Shape
-from barnabas.spark.source.tasks import plan
+from barnabas.spark.source.tasks import Ranges, plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,6 +95,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # In the executors
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from barnabas.spark.source.reading import read  # the driver starts sooner without
+
         read_task = read(partition.value, self._options.client, self._loss)
         return map(self._shape.apply, read_task)
 

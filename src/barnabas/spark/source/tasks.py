@@ -4,6 +4,8 @@ import heapq
 import itertools
 from collections.abc import Iterable
 
+from pyspark.sql.datasource import InputPartition
+
 from barnabas.spark.source.offsets import OffsetRange
 from barnabas.spark.source.options import Sizing
 
@@ -14,6 +16,13 @@ MOST_TASKS = 256
 """More than these only where minPartitions or maxRecordsPerPartition ask for them."""
 
 Task = tuple[OffsetRange, ...]
+
+
+class Ranges(InputPartition):
+    """What one task reads, as it travels to it."""
+
+    def __init__(self, value: Task) -> None:
+        super().__init__(value)
 
 
 def plan(ranges: Iterable[OffsetRange], sizing: Sizing) -> list[Task]:

@@ -1,0 +1,61 @@
+"""The columns that are declared to Spark: the connector's, and what formats make of them."""
+
+from collections.abc import Mapping
+
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from barnabas.spark.naming import Told
+from barnabas.spark.source.formats import Formats, formats_of
+from barnabas.spark.source.known import told
+
+HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+CORRUPT = StructType(
+    [
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("reason", StringType()),
+    ]
+)
+
+
+def declared(options: Mapping[str, str]) -> StructType:
+    """The columns, as the options make them."""
+    asked = told(options)
+    return offered(asked, formats_of(asked))
+
+
+def offered(asked: Told, formats: Formats) -> StructType:
+    headers = asked.word("includeHeaders", ("false", "true")) == "true"
+    columns = fields(headers=headers)
+    for index, format_ in enumerate((formats.key, formats.value)):
+        if format_ is not None:
+            columns[index].dataType = from_arrow_type(format_.arrow_type())
+    if formats.has_corrupt_column:
+        columns.append(StructField(formats.corrupt_column, CORRUPT))
+    return StructType(columns)
+
+
+def fields(*, headers: bool) -> list[StructField]:
+    """The columns of Spark's Kafka connector."""
+    columns = [
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("timestamp", TimestampType()),
+        StructField("timestampType", IntegerType()),
+    ]
+    if headers:
+        columns.append(StructField("headers", ArrayType(HEADER)))
+    return columns
