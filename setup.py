@@ -19,7 +19,7 @@ def extensions() -> list[Extension]:
             Extension(
                 path.removeprefix("src/").removesuffix(".py").replace("/", "."),
                 [path],
-                extra_compile_args=["-O3"],
+                extra_compile_args=["-O3", "-g0"],  # debugging symbols take longest to compile
             )
             for path in marked()
         ],
