@@ -12,6 +12,12 @@ from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.loop_thread import LoopThread
 
 
+@pytest.fixture(autouse=True)
+def nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients of other tests, kept for longer, have a thread of their own."""
+    monkeypatch.setattr(LoopThread, "_shared", None)
+
+
 async def name_of_thread() -> str:
     return threading.current_thread().name
 
