@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from barnabas import Consumer, KafkaError, Producer, TopicPartition
+from barnabas.client.loop_thread import LoopThread
 from barnabas.testing import Broker
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
@@ -33,8 +34,20 @@ def wait_until(condition: Callable[[], bool], why: str) -> None:
         time.sleep(0.01)
 
 
+_elsewhere: set[threading.Thread] = set()
+"""Of clients that other tests in this process keep for longer."""
+
+
+@pytest.fixture(autouse=True)
+def nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LoopThread, "_shared", None)
+    _elsewhere.clear()
+    _elsewhere.update(threading.enumerate())
+
+
 def client_threads() -> list[str]:
-    return [each.name for each in threading.enumerate() if each.name == "barnabas-clients"]
+    found = set(threading.enumerate()) - _elsewhere
+    return [each.name for each in found if each.name == "barnabas-clients"]
 
 
 def open_files() -> int:
