@@ -111,7 +111,13 @@ class Routes:
         self, items: Iterable[K], exchange: Exchange[K, V], deadline: Deadline
     ) -> dict[K, V | KafkaError]:
         """Any broker passes these on to the active controller."""
-        return await self.by_broker(dict.fromkeys(items), exchange, deadline)
+
+        async def attempt(left: list[K]) -> Mapping[K, V | KafkaError]:
+            return await self._ask_nodes({None: left}, exchange)
+
+        # Who is told to be active may not be among the nodes that are told, for a moment.
+        passing = _CONTROLLER_MOVES | {KafkaError._UNKNOWN_BROKER}
+        return await self._settle(items, attempt, deadline, passing)
 
     async def ask_controller(self, request: Message, deadline: Deadline) -> Any:
         """One answer for the whole request; KafkaException if that is an error."""
