@@ -68,6 +68,8 @@ def test_quorum_describe_asks_brokers_or_controllers(up: Up, barnabas: Barnabas)
     settings = (up.directory / "1.properties").read_text()
     (controllers,) = re.findall(r"controller.quorum.bootstrap.servers=(.*)", settings)
     for whom in ("-b", up.bootstrap), ("-C", controllers):
+        # On a busy machine a node may be taken for dead for a moment, and is not listed then.
+        wait_until(lambda whom=whom: barnabas("quorum", "describe", *whom).exit_code == 0)
         said = barnabas("quorum", "describe", *whom)
         assert said.exit_code == 0, said.output
         assert "Voters: 3   needed: 2   silent: none" in said.output

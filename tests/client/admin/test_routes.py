@@ -257,30 +257,6 @@ async def test_of_several_controllers_the_active_one_is_asked() -> None:
 
 
 @on_a_loop
-async def test_a_controller_that_is_active_and_not_yet_listed_is_asked_when_it_is() -> None:
-    leader = ScriptedBroker({ApiKey.CREATE_TOPICS: created()}, node_id=2)
-    del leader.answers[ApiKey.METADATA]
-    listed: list[DescribeClusterBroker] = []
-
-    def described(request: Any) -> DescribeClusterResponse:
-        told = DescribeClusterResponse(
-            endpoint_type=request.endpoint_type,
-            cluster_id="castle",
-            controller_id=leader.node_id,
-            brokers=list(listed),
-        )
-        listed[:] = [DescribeClusterBroker(broker_id=2, host=HOST, port=leader.port)]
-        return told
-
-    leader.answers[ApiKey.DESCRIBE_CLUSTER] = described
-    await leader.start()
-    settings = AdminSettings(bootstrap_controllers=(leader.endpoint,), retry_backoff_ms=5)
-    async with AioAdminClient(settings) as admin:
-        assert (await admin.create_topics([NewTopic("a", 1, 1)])).all() == {"a": None}
-    await leader.stop()
-
-
-@on_a_loop
 async def test_an_error_that_stays_is_told_at_once() -> None:
     broker = ScriptedBroker({ApiKey.CREATE_TOPICS: created(ErrorCode.POLICY_VIOLATION)})
     async with administered(broker) as admin:
