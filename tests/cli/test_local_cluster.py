@@ -69,7 +69,10 @@ def test_quorum_describe_asks_brokers_or_controllers(up: Up, barnabas: Barnabas)
     (controllers,) = re.findall(r"controller.quorum.bootstrap.servers=(.*)", settings)
     for whom in ("-b", up.bootstrap), ("-C", controllers):
         # On a busy machine a node may be taken for dead for a moment, and is not listed then.
-        wait_until(lambda whom=whom: barnabas("quorum", "describe", *whom).exit_code == 0)
+        wait_until(
+            lambda whom=whom: barnabas("quorum", "describe", *whom).exit_code == 0,
+            "the quorum is described",
+        )
         said = barnabas("quorum", "describe", *whom)
         assert said.exit_code == 0, said.output
         assert "Voters: 3   needed: 2   silent: none" in said.output
