@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # `tests.conformance.brokers` from any test
 
 from tests.conformance.brokers import BrokerProcess, PeerBroker, peer_is_here
+
+# Nothing fails for being slow: the first example may have to import what others find loaded.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 PROMPT = {
     "group.consumer.assignment.interval.ms": "0",
