@@ -170,17 +170,20 @@ async def test_a_client_may_have_no_id() -> None:
 
 @on_a_loop
 async def test_nothing_of_a_request_that_parked_is_left_for_the_garbage_collector() -> None:
+    calls: list[Call] = []
+
     async def park(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
+        calls.append(call)
         await asyncio.sleep(0)
         return ListConfigResourcesResponse()
 
     client = Server({LIST: park}).connect()
-    gc.collect()
     gc.disable()
     try:
         await client.send(ASK)
         await client.receive(LIST, 1)
-        assert not [each for each in gc.get_objects() if isinstance(each, Exchange)]
+        assert len(calls) == 1
+        assert not [each for each in gc.get_referrers(*calls) if isinstance(each, Exchange)]
     finally:
         gc.enable()
 
