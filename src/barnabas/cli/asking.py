@@ -44,10 +44,9 @@ class Display:
         click.echo(json.dumps(value, default=str))
 
 
-def asks(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command a `connection` and a `display`."""
-
-    @click.option(
+def bootstrap_server(command: Callable[..., None]) -> Callable[..., None]:
+    """Tell a command `servers`."""
+    option = click.option(
         "--bootstrap-server",
         "-b",
         "servers",
@@ -57,6 +56,13 @@ def asks(command: Callable[..., None]) -> Callable[..., None]:
         envvar="BARNABAS_BOOTSTRAP_SERVER",
         help="Brokers to ask.",
     )
+    return option(command)
+
+
+def asks(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command a `connection` and a `display`."""
+
+    @bootstrap_server
     @click.option(
         "--bootstrap-controller",
         "-C",

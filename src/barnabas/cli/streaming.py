@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from barnabas.cli.asking import PATIENCE_S, Display
+from barnabas.cli.asking import PATIENCE_S, Display, bootstrap_server
 from barnabas.cli.work.given import given
 from barnabas.cli.work.refused import Refused
 from barnabas.cli.work.stopping import until_stopped
@@ -20,16 +20,7 @@ Advance = Callable[[int], None]
 def streams(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the `settings` of its clients and a `display`; Ctrl-C ends it cleanly."""
 
-    @click.option(
-        "--bootstrap-server",
-        "-b",
-        "servers",
-        metavar="HOST:PORT,...",
-        default="localhost:9092",
-        show_default=True,
-        envvar="BARNABAS_BOOTSTRAP_SERVER",
-        help="Brokers to ask.",
-    )
+    @bootstrap_server
     @click.option(
         "--command-config",
         metavar="FILE",

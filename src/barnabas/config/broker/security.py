@@ -1,6 +1,7 @@
 """Who may connect and what they may do: TLS, SASL, delegation tokens, principals."""
 
-from barnabas.config.checks import ListOf, NonNull, OneOf, at_least, between
+from barnabas.config import login
+from barnabas.config.checks import ListOf, NonNull, OneOf, at_least
 from barnabas.config.setting import (
     BOOLEAN,
     CLASS,
@@ -19,7 +20,7 @@ from barnabas.config.setting import (
     declare,
 )
 
-SETTINGS = declare(
+SETTINGS = login.SETTINGS | declare(
     Setting("authorizer.class.name", STRING, "", LOW, NonNull()),
     Setting("connection.failed.authentication.delay.ms", INT, 100, LOW, at_least(0)),
     Setting("connections.max.reauth.ms", LONG, 0, MEDIUM),
@@ -34,7 +35,6 @@ SETTINGS = declare(
         MEDIUM,
         dynamic=PER_BROKER,
     ),
-    Setting("sasl.client.callback.handler.class", CLASS, None, MEDIUM),
     Setting(
         "sasl.enabled.mechanisms",
         LIST,
@@ -57,60 +57,12 @@ SETTINGS = declare(
     Setting("sasl.kerberos.service.name", STRING, None, MEDIUM, dynamic=PER_BROKER),
     Setting("sasl.kerberos.ticket.renew.jitter", DOUBLE, 0.05, MEDIUM, dynamic=PER_BROKER),
     Setting("sasl.kerberos.ticket.renew.window.factor", DOUBLE, 0.8, MEDIUM, dynamic=PER_BROKER),
-    Setting("sasl.login.callback.handler.class", CLASS, None, MEDIUM),
-    Setting("sasl.login.class", CLASS, None, MEDIUM),
-    Setting("sasl.login.connect.timeout.ms", INT, None, LOW),
-    Setting("sasl.login.read.timeout.ms", INT, None, LOW),
     Setting("sasl.login.refresh.buffer.seconds", SHORT, 300, MEDIUM, dynamic=PER_BROKER),
     Setting("sasl.login.refresh.min.period.seconds", SHORT, 60, MEDIUM, dynamic=PER_BROKER),
     Setting("sasl.login.refresh.window.factor", DOUBLE, 0.8, MEDIUM, dynamic=PER_BROKER),
     Setting("sasl.login.refresh.window.jitter", DOUBLE, 0.05, MEDIUM, dynamic=PER_BROKER),
-    Setting("sasl.login.retry.backoff.max.ms", LONG, 10_000, LOW),
-    Setting("sasl.login.retry.backoff.ms", LONG, 100, LOW),
     Setting("sasl.mechanism.controller.protocol", STRING, "GSSAPI", HIGH),
     Setting("sasl.mechanism.inter.broker.protocol", STRING, "GSSAPI", MEDIUM, dynamic=PER_BROKER),
-    Setting(
-        "sasl.oauthbearer.assertion.algorithm",
-        STRING,
-        "RS256",
-        MEDIUM,
-        OneOf("ES256", "RS256", ignore_case=True),
-    ),
-    Setting("sasl.oauthbearer.assertion.claim.aud", STRING, None, MEDIUM),
-    Setting("sasl.oauthbearer.assertion.claim.exp.seconds", INT, 300, LOW, between(0, 86_400)),
-    Setting("sasl.oauthbearer.assertion.claim.iss", STRING, None, MEDIUM),
-    Setting("sasl.oauthbearer.assertion.claim.jti.include", BOOLEAN, False, MEDIUM),
-    Setting("sasl.oauthbearer.assertion.claim.nbf.seconds", INT, 60, LOW, between(0, 3_600)),
-    Setting("sasl.oauthbearer.assertion.claim.sub", STRING, None, MEDIUM),
-    Setting("sasl.oauthbearer.assertion.file", STRING, None, MEDIUM),
-    Setting("sasl.oauthbearer.assertion.private.key.file", STRING, None, MEDIUM),
-    Setting("sasl.oauthbearer.assertion.private.key.passphrase", PASSWORD, None, MEDIUM),
-    Setting("sasl.oauthbearer.assertion.template.file", STRING, None, MEDIUM),
-    Setting("sasl.oauthbearer.client.credentials.client.id", STRING, None, MEDIUM),
-    Setting("sasl.oauthbearer.client.credentials.client.secret", PASSWORD, None, MEDIUM),
-    Setting("sasl.oauthbearer.clock.skew.seconds", INT, 30, LOW),
-    Setting("sasl.oauthbearer.expected.audience", LIST, (), HIGH, ListOf(may_be_empty=True)),
-    Setting("sasl.oauthbearer.expected.issuer", STRING, None, HIGH),
-    Setting("sasl.oauthbearer.jwks.endpoint.refresh.ms", LONG, 3_600_000, LOW),
-    Setting("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", LONG, 10_000, LOW),
-    Setting("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", LONG, 100, LOW),
-    Setting("sasl.oauthbearer.jwks.endpoint.url", STRING, None, MEDIUM),
-    Setting(
-        "sasl.oauthbearer.jwt.retriever.class",
-        CLASS,
-        "org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever",
-        MEDIUM,
-    ),
-    Setting(
-        "sasl.oauthbearer.jwt.validator.class",
-        CLASS,
-        "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator",
-        MEDIUM,
-    ),
-    Setting("sasl.oauthbearer.scope", STRING, None, MEDIUM),
-    Setting("sasl.oauthbearer.scope.claim.name", STRING, "scope", LOW),
-    Setting("sasl.oauthbearer.sub.claim.name", STRING, "sub", LOW),
-    Setting("sasl.oauthbearer.token.endpoint.url", STRING, None, MEDIUM),
     Setting("sasl.server.callback.handler.class", CLASS, None, MEDIUM),
     Setting("sasl.server.max.receive.size", INT, 524_288, MEDIUM),
     Setting(
@@ -120,7 +72,6 @@ SETTINGS = declare(
         MEDIUM,
         OneOf("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
     ),
-    Setting("security.providers", STRING, None, LOW),
     Setting("ssl.allow.dn.changes", BOOLEAN, False, LOW),
     Setting("ssl.allow.san.changes", BOOLEAN, False, LOW),
     Setting("ssl.cipher.suites", LIST, (), MEDIUM, ListOf(may_be_empty=True), dynamic=PER_BROKER),

@@ -1,12 +1,12 @@
 """TLS and SASL as every client takes them."""
 
+from barnabas.config import login
 from barnabas.config.checks import ListOf, OneOf, between
 from barnabas.config.setting import (
     BOOLEAN,
     CLASS,
     DOUBLE,
     HIGH,
-    INT,
     LIST,
     LONG,
     LOW,
@@ -18,68 +18,19 @@ from barnabas.config.setting import (
     declare,
 )
 
-SETTINGS = declare(
-    Setting("sasl.client.callback.handler.class", CLASS, None, MEDIUM),
+SETTINGS = login.SETTINGS | declare(
     Setting("sasl.jaas.config", PASSWORD, None, MEDIUM),
     Setting("sasl.kerberos.kinit.cmd", STRING, "/usr/bin/kinit", LOW),
     Setting("sasl.kerberos.min.time.before.relogin", LONG, 60_000, LOW),
     Setting("sasl.kerberos.service.name", STRING, None, MEDIUM),
     Setting("sasl.kerberos.ticket.renew.jitter", DOUBLE, 0.05, LOW),
     Setting("sasl.kerberos.ticket.renew.window.factor", DOUBLE, 0.8, LOW),
-    Setting("sasl.login.callback.handler.class", CLASS, None, MEDIUM),
-    Setting("sasl.login.class", CLASS, None, MEDIUM),
-    Setting("sasl.login.connect.timeout.ms", INT, None, LOW),
-    Setting("sasl.login.read.timeout.ms", INT, None, LOW),
     Setting("sasl.login.refresh.buffer.seconds", SHORT, 300, LOW, between(0, 3_600)),
     Setting("sasl.login.refresh.min.period.seconds", SHORT, 60, LOW, between(0, 900)),
     Setting("sasl.login.refresh.window.factor", DOUBLE, 0.8, LOW, between(0.5, 1.0)),
     Setting("sasl.login.refresh.window.jitter", DOUBLE, 0.05, LOW, between(0.0, 0.25)),
-    Setting("sasl.login.retry.backoff.max.ms", LONG, 10_000, LOW),
-    Setting("sasl.login.retry.backoff.ms", LONG, 100, LOW),
     Setting("sasl.mechanism", STRING, "GSSAPI", MEDIUM),
-    Setting(
-        "sasl.oauthbearer.assertion.algorithm",
-        STRING,
-        "RS256",
-        MEDIUM,
-        OneOf("ES256", "RS256", ignore_case=True),
-    ),
-    Setting("sasl.oauthbearer.assertion.claim.aud", STRING, None, MEDIUM),
-    Setting("sasl.oauthbearer.assertion.claim.exp.seconds", INT, 300, LOW, between(0, 86_400)),
-    Setting("sasl.oauthbearer.assertion.claim.iss", STRING, None, MEDIUM),
-    Setting("sasl.oauthbearer.assertion.claim.jti.include", BOOLEAN, False, MEDIUM),
-    Setting("sasl.oauthbearer.assertion.claim.nbf.seconds", INT, 60, LOW, between(0, 3_600)),
-    Setting("sasl.oauthbearer.assertion.claim.sub", STRING, None, MEDIUM),
-    Setting("sasl.oauthbearer.assertion.file", STRING, None, MEDIUM),
-    Setting("sasl.oauthbearer.assertion.private.key.file", STRING, None, MEDIUM),
-    Setting("sasl.oauthbearer.assertion.private.key.passphrase", PASSWORD, None, MEDIUM),
-    Setting("sasl.oauthbearer.assertion.template.file", STRING, None, MEDIUM),
-    Setting("sasl.oauthbearer.client.credentials.client.id", STRING, None, MEDIUM),
-    Setting("sasl.oauthbearer.client.credentials.client.secret", PASSWORD, None, MEDIUM),
-    Setting("sasl.oauthbearer.clock.skew.seconds", INT, 30, LOW),
-    Setting("sasl.oauthbearer.expected.audience", LIST, (), HIGH, ListOf(may_be_empty=True)),
-    Setting("sasl.oauthbearer.expected.issuer", STRING, None, HIGH),
     Setting("sasl.oauthbearer.header.urlencode", BOOLEAN, False, LOW),
-    Setting("sasl.oauthbearer.jwks.endpoint.refresh.ms", LONG, 3_600_000, LOW),
-    Setting("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", LONG, 10_000, LOW),
-    Setting("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", LONG, 100, LOW),
-    Setting("sasl.oauthbearer.jwks.endpoint.url", STRING, None, MEDIUM),
-    Setting(
-        "sasl.oauthbearer.jwt.retriever.class",
-        CLASS,
-        "org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever",
-        MEDIUM,
-    ),
-    Setting(
-        "sasl.oauthbearer.jwt.validator.class",
-        CLASS,
-        "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator",
-        MEDIUM,
-    ),
-    Setting("sasl.oauthbearer.scope", STRING, None, MEDIUM),
-    Setting("sasl.oauthbearer.scope.claim.name", STRING, "scope", LOW),
-    Setting("sasl.oauthbearer.sub.claim.name", STRING, "sub", LOW),
-    Setting("sasl.oauthbearer.token.endpoint.url", STRING, None, MEDIUM),
     Setting(
         "security.protocol",
         STRING,
@@ -87,7 +38,6 @@ SETTINGS = declare(
         MEDIUM,
         OneOf("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT", ignore_case=True),
     ),
-    Setting("security.providers", STRING, None, LOW),
     Setting("ssl.cipher.suites", LIST, (), LOW, ListOf(may_be_empty=True)),
     Setting(
         "ssl.enabled.protocols", LIST, ("TLSv1.2", "TLSv1.3"), MEDIUM, ListOf(may_be_empty=True)
