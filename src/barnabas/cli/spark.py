@@ -14,7 +14,12 @@ PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
 @click.group("spark", invoke_without_command=True)
-@click.option("--write", type=click.Path(path_type=Path), help="Into FILE, a spark-defaults.conf.")
+@click.option(
+    "--write",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write them into FILE, a spark-defaults.conf.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 @click.pass_context
 def command(context: click.Context, write: Path | None, as_json: bool) -> None:

@@ -37,15 +37,19 @@ def require_all() -> None:
 def require_package(name: str) -> None:
     oldest, first_too_new = _BOUNDS[name]
     wanted = f"{name} {_dotted(oldest)} or later"
+    bounds = f"{name}>={_dotted(oldest)}"
     if first_too_new is not None:
         wanted += f", before {_dotted(first_too_new)}"
+        bounds += f",<{_dotted(first_too_new)}"
     try:
         found = version(name)
     except PackageNotFoundError:
         raise PrerequisiteError(f"Spark needs {wanted}, which is not here: {_INSTALL}") from None
     if oldest <= _parsed(found) and (first_too_new is None or _parsed(found) < first_too_new):
         return
-    raise PrerequisiteError(f"Spark needs {wanted}, and {found} is installed: {_INSTALL}")
+    raise PrerequisiteError(
+        f"Spark needs {wanted}, and {found} is installed: pip install '{bounds}'"
+    )
 
 
 def require_java() -> None:
