@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.client.librdkafka import takes
+from tests.logged import lines
 
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.settings import (
@@ -350,7 +351,7 @@ def test_settings_of_other_clients_and_those_without_effect_are_taken(
 ) -> None:
     with caplog.at_level(logging.DEBUG, logger="barnabas.client"):
         consumer_settings({"linger.ms": 5, "socket.nagle.disable": True, "fetch.min.bytes": 1})
-    (line,) = caplog.messages
+    (line,) = lines(caplog)
     assert "linger.ms (it is for another kind of client)" in line
     assert "socket.nagle.disable" in line
     assert "fetch.min.bytes" not in line

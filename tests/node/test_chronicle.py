@@ -1,6 +1,7 @@
 """The active controller tells what became of brokers: a line each, however much it moved."""
 
 import pytest
+from tests.logged import lines
 
 from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
@@ -34,7 +35,7 @@ def test_the_active_controller_tells_each_change_of_a_broker_once(
     chronicle.follow(moved(0, 0), image_with())
     chronicle.follow(moved(5, 0), image_with(leaving=True))
     chronicle.follow(moved(0, 0), Image())
-    assert [each.getMessage() for each in caplog.records] == [
+    assert lines(caplog) == [
         "broker 2 is registered",
         "broker 2 may lead",
         "broker 2 is fenced: 1000 partitions changed, 3 of them have no leader",
@@ -51,4 +52,4 @@ def test_other_controllers_say_nothing(caplog: pytest.LogCaptureFixture) -> None
     chronicle.follow(moved(1, 1), image_with(fenced=True))
     is_active = True
     chronicle.follow(moved(0, 0), image_with(fenced=True))
-    assert caplog.records == []
+    assert lines(caplog) == []

@@ -1,9 +1,11 @@
 """A node without an active controller says what keeps it from having one, and no more often."""
 
+import logging
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.logged import lines
 
 from barnabas.node.errors import Fatal
 from barnabas.node.leader_watch import AGAIN_MS, PATIENCE_MS, LeaderWatch
@@ -37,7 +39,7 @@ class Watched:
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    return lines(caplog, logging.WARNING)
 
 
 def test_it_names_the_voters_and_why_each_gives_no_answer(
@@ -102,6 +104,4 @@ def test_a_failure_is_told_once_as_long_as_it_lasts(caplog: pytest.LogCaptureFix
     contacts.failed(HERE, refused)
     contacts.answered(HERE)
     contacts.failed(HERE, refused)
-    assert [each.getMessage() for each in caplog.records] == [
-        "The controller at here:1: Connection refused"
-    ] * 2
+    assert lines(caplog) == ["The controller at here:1: Connection refused"] * 2

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.logged import logged
 from tests.server.harness import on_a_loop
 
 from barnabas.metadata.delta import Delta
@@ -129,7 +130,7 @@ async def test_who_was_just_restarted_asks_again_without_alarm(
     presence = a_presence(FakeController(refusal, BrokerRegistrationResponse(broker_epoch=7)))
     await presence.register(BrokerRegistrationRequest())
     assert presence.epoch == 7
-    assert not [each for each in caplog.records if each.levelno > logging.INFO]
+    assert not logged(caplog, logging.WARNING)
 
 
 @on_a_loop

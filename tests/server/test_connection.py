@@ -8,6 +8,7 @@ from struct import pack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.logged import lines
 from tests.server.harness import (
     LIST,
     PRODUCE,
@@ -151,8 +152,8 @@ async def test_bytes_after_a_request_within_its_frame_are_let_pass() -> None:
 async def refusal(client: Client, caplog: pytest.LogCaptureFixture) -> str:
     with caplog.at_level(logging.WARNING, "barnabas"):
         assert await client.is_closed()
-    (record,) = caplog.records
-    return record.getMessage()
+    (line,) = lines(caplog)
+    return line
 
 
 @pytest.mark.parametrize("length", [-1, -(2**31), 1001, 2**31 - 1])

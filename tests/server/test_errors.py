@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.logged import logged
 
 from barnabas.log.failures import LogDirFailure
 from barnabas.server.api import HANDLERS
@@ -216,7 +217,7 @@ def test_exceptions_have_codes(failure: Exception, code: ErrorCode) -> None:
 def test_a_fault_of_ours_leaves_a_traceback_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     call: Any = _Call()
     failure_of(ZeroDivisionError("oh"), "Produce", call)
-    (record,) = caplog.records
+    (record,) = logged(caplog)
     assert "Produce v9 from 10.0.0.1" in record.getMessage()
     assert record.exc_info is not None
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.logged import logged
 from tests.replication.following.pair import Pair, content
 
 STEPS = st.lists(
@@ -134,7 +135,7 @@ def test_a_start_within_a_batch_brings_the_whole_batch(
     pair.settle()
     assert (pair.followed.log.start_offset, pair.followed.log.end_offset) == (2, 4)
     # Nothing is amiss: the follower had nothing before.
-    assert not [each for each in caplog.records if each.levelno > logging.INFO]
+    assert not logged(caplog, logging.WARNING)
 
 
 def test_who_is_beyond_the_leaders_end_without_a_common_epoch_is_cut_there(pair: Pair) -> None:
