@@ -1,9 +1,10 @@
-"""Brokers for every test that needs one, and the way to the tests' own modules."""
+"""Brokers for every test that needs one, the order of tests, and the way to their own modules."""
 
 import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -11,6 +12,7 @@ from hypothesis import settings
 sys.path.insert(0, str(Path(__file__).parents[1]))  # `tests.conformance.brokers` from any test
 
 from tests.conformance.brokers import BrokerProcess, PeerBroker, peer_is_here
+from tests.turns import LongestFirst, turn
 
 # Nothing fails for being slow: the first example may have to import what others find loaded.
 settings.register_profile("untimed", deadline=None)
@@ -32,6 +34,15 @@ def pytest_configure(config: pytest.Config) -> None:
     # What the client libraries still use is theirs to replace.
     for origin in "kafka", "importlib.resources", "tests.conformance.clients":
         config.addinivalue_line("filterwarnings", f"ignore::DeprecationWarning:{origin}")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LongestFirst | None:
+    return LongestFirst(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        items.sort(key=turn)
 
 
 @pytest.fixture(scope="session")
