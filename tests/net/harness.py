@@ -73,14 +73,6 @@ async def ask(peer: Peer, request: Message, timeout_ms: int = A_MINUTE_MS) -> An
     return await answered
 
 
-def a_free_port() -> int:
-    """One on which nobody listens."""
-    with socket.socket() as sock:
-        sock.bind((HOST, 0))
-        port: int = sock.getsockname()[1]
-        return port
-
-
 class Stranger:
     """Accepts one connection after the other, and says to each what the test wants."""
 

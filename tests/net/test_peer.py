@@ -11,7 +11,6 @@ from tests.net.harness import (
     ASK,
     HOST,
     Stranger,
-    a_free_port,
     a_peer,
     ask,
     listening,
@@ -22,6 +21,7 @@ from tests.server.harness import LIST, PRODUCE, Gate, a_produce, name_the_client
 from barnabas.net import SocketPeers
 from barnabas.net import peer as peer_module
 from barnabas.server.call import Call
+from barnabas.testing.ports import free_port
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -152,7 +152,7 @@ async def test_large_answers_arrive_whole_again_and_again() -> None:
 
 @on_a_loop
 async def test_nobody_listens() -> None:
-    failure = await ask(a_peer(port := a_free_port()), ASK)
+    failure = await ask(a_peer(port := free_port()), ASK)
     assert isinstance(failure, ConnectionRefusedError)
     assert f"{HOST}:{port}" in str(failure)
 
@@ -349,12 +349,13 @@ async def test_only_so_many_requests_may_wait(monkeypatch: pytest.MonkeyPatch) -
 @on_a_loop
 async def test_a_port_that_connects_to_itself_is_one_that_nobody_listens_on() -> None:
     # The kernel may give a connection the very port it is going to: both ends are then ours.
-    port = a_free_port()
+    port = free_port()
     real = socket.socket
 
     class Bound(real):  # type: ignore[misc, valid-type]
         def connect(self, address: Any) -> None:
-            if self.getsockname()[1] == 0:
+            if address[1] == port and self.getsockname()[1] == 0:
+                self.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 self.bind(address)
             super().connect(address)
 

@@ -37,7 +37,9 @@ from barnabas.wire.schema import Message
 LIST = ApiKey.LIST_CONFIG_RESOURCES
 PRODUCE = ApiKey.PRODUCE
 
-DEADLINE_S = 5.0
+DEADLINE_S = 60.0
+"""For anything: what takes longer hangs."""
+
 _LENGTH = Struct(">i")
 
 

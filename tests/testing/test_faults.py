@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.testing.clients import consumer, poll_until, produce, producer, values
+from tests.testing.clients import DEADLINE_S, consumer, poll_until, produce, producer, values
 
 from barnabas.testing import Broker
 from barnabas.testing.asking import ask as ask_port
@@ -36,7 +36,8 @@ def broker(running: Broker) -> Iterator[Broker]:
 
 def ask(broker: Broker, request: Message) -> Any:
     port = int(broker.bootstrap_servers.rpartition(":")[2])
-    return ask_port(port, request, api(request.API_KEY).stable_versions.max)
+    version = api(request.API_KEY).stable_versions.max
+    return ask_port(port, request, version, deadline_s=DEADLINE_S)
 
 
 def test_an_error_comes_as_often_as_ordered_and_a_client_gets_over_it(broker: Broker) -> None:
@@ -96,12 +97,10 @@ def test_an_error_stands_where_the_api_has_its_errors(broker: Broker) -> None:
 
 def test_a_delayed_answer_is_late_and_the_others_are_not(broker: Broker) -> None:
     fault = broker.faults.delay("ListGroups", 0.2, times=1)
-    took_s = []
-    for _ in range(2):
-        began_s = time.monotonic()
-        ask(broker, ListGroupsRequest())
-        took_s.append(time.monotonic() - began_s)
-    assert took_s[0] >= 0.2 > took_s[1]
+    began_s = time.monotonic()
+    ask(broker, ListGroupsRequest())
+    assert time.monotonic() - began_s >= 0.2
+    ask(broker, ListGroupsRequest())
     assert fault.fired == 1
 
 

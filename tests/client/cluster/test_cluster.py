@@ -13,13 +13,13 @@ from tests.client.scripted import (
     ScriptedBroker,
     metadata_of,
 )
-from tests.net.harness import a_free_port
 from tests.server.harness import on_a_loop
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.settings import ConnectionSettings
 from barnabas.config.addresses import Endpoint
+from barnabas.testing.ports import free_port
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_cluster import (
@@ -138,7 +138,7 @@ async def test_a_cluster_that_says_so_is_looked_for_anew() -> None:
 
 @on_a_loop
 async def test_nobody_answers_and_every_address_is_named_with_its_reason() -> None:
-    ports = [a_free_port(), a_free_port()]
+    ports = [free_port(), free_port()]
     addresses = tuple(Endpoint("127.0.0.1", port) for port in ports)
     cluster = Cluster(ConnectionSettings(bootstrap_servers=addresses, retry_backoff_ms=10))
     with pytest.raises(KafkaException) as caught:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.client.patience import refused
 
 from barnabas import (
     Consumer,
@@ -27,10 +28,10 @@ def delivered(broker: Broker, topic: str, value: bytes, **more: Any) -> tuple[st
     def report(error: KafkaError | None, _: Message) -> None:
         told.append(error)
 
-    names = {"bootstrap.servers": broker.bootstrap_servers, "message.timeout.ms": 9_000}
+    names = {"bootstrap.servers": broker.bootstrap_servers, "message.timeout.ms": 29_000}
     with Producer(names) as producer:
         producer.produce(topic, value, on_delivery=report, **more)
-        assert producer.flush(10) == 0
+        assert producer.flush(30) == 0
     (error,) = told
     assert error is not None
     return error.name(), error.str()
@@ -40,7 +41,7 @@ def polled(broker: Broker, place: TopicPartition) -> KafkaError:
     names = {"group.id": "g", "auto.offset.reset": "error"}
     with Consumer({"bootstrap.servers": broker.bootstrap_servers, **names}) as consumer:
         consumer.assign([place])
-        message = consumer.poll(10)
+        message = consumer.poll(30)
     assert message is not None
     error = message.error()
     assert error is not None
@@ -50,8 +51,7 @@ def polled(broker: Broker, place: TopicPartition) -> KafkaError:
 @pytest.mark.parametrize("client", [Producer, Consumer])
 def test_an_address_where_nobody_listens_is_named_with_the_reason(client: Any) -> None:
     it = client({"bootstrap.servers": NOBODY, "group.id": "g"})
-    with pytest.raises(KafkaException, match=f"{NOBODY}: Connection refused"):
-        it.list_topics(timeout=0.3)
+    refused(lambda timeout_s: it.list_topics(timeout=timeout_s), f"{NOBODY}: Connection refused")
     it.close()
 
 
@@ -60,7 +60,7 @@ def test_error_cb_hears_who_is_down_and_that_everybody_is() -> None:
     producer = Producer({"bootstrap.servers": NOBODY}, error_cb=told.append)
     producer.produce("t", b"x")
     while len(told) < 2:
-        assert producer.poll(10)
+        assert producer.poll(30)
     assert told[0] == KafkaError._TRANSPORT
     assert f"{NOBODY}: Connection refused" in told[0].str()
     assert told[1] == KafkaError._ALL_BROKERS_DOWN
@@ -70,11 +70,10 @@ def test_error_cb_hears_who_is_down_and_that_everybody_is() -> None:
 @pytest.mark.parametrize("client", [Producer, Consumer])
 def test_without_error_cb_the_log_says_that_nobody_answers(client: Any, caplog: Any) -> None:
     it = client({"bootstrap.servers": NOBODY, "group.id": "g", "client.id": "mine"})
-    with pytest.raises(KafkaException):
-        it.list_topics(timeout=0.3)
+    refused(lambda timeout_s: it.list_topics(timeout=timeout_s), f"{NOBODY}: Connection refused")
     it.close()
-    (said,) = [each for each in caplog.records if each.name == "barnabas.client"]
-    assert said.getMessage() == f"mine: 1/1 brokers are down: {NOBODY}: Connection refused"
+    said = [each for each in caplog.messages if each.startswith("mine: ")]
+    assert said == [f"mine: 1/1 brokers are down: {NOBODY}: Connection refused"]
 
 
 def test_records_that_cannot_be_delivered_say_why(broker: Broker) -> None:

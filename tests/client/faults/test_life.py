@@ -10,17 +10,16 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.client.conftest import Threads
 
 from barnabas import Consumer, KafkaError, Producer, TopicPartition
-from barnabas.client.loop_thread import LoopThread
 from barnabas.testing import Broker
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
-DEADLINE_S = 10.0
+DEADLINE_S = 30.0
 
 
 def settings(broker: Broker, **more: Any) -> dict[str, Any]:
@@ -34,44 +33,33 @@ def wait_until(condition: Callable[[], bool], why: str) -> None:
         time.sleep(0.01)
 
 
-_elsewhere: set[threading.Thread] = set()
-"""Of clients that other tests in this process keep for longer."""
-
-
-@pytest.fixture(autouse=True)
-def nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LoopThread, "_shared", None)
-    _elsewhere.clear()
-    _elsewhere.update(threading.enumerate())
-
-
-def client_threads() -> list[str]:
-    found = set(threading.enumerate()) - _elsewhere
-    return [each.name for each in found if each.name == "barnabas-clients"]
-
-
-def open_files() -> int:
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
-
-
 def test_clients_that_come_and_go_leave_nothing_behind(broker: Broker) -> None:
-    broker.create_topic("short")
+    """In a process of their own, where all threads and files are theirs."""
+    printed = run(
+        """
+        import threading
+        from pathlib import Path
 
-    def live() -> None:
-        with Producer(settings(broker)) as producer:
-            producer.produce("short", b"x")
-        Consumer(settings(broker), **{"group.id": "g"}).close()
+        def live():
+            with Producer(S) as producer:
+                producer.produce("short", b"x")
+            Consumer(S, **{"group.id": "g"}).close()
 
-    live()
-    wait_until(lambda: not client_threads(), "a thread stays")
-    before = open_files()
-    for _ in range(50):
+        def open_files():
+            return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
         live()
-    assert not client_threads()
-    wait_until(lambda: open_files() <= before, f"{open_files()} open files, {before} before")
+        before = open_files(), threading.active_count()
+        for _ in range(50):
+            live()
+        print((open_files(), threading.active_count()) == before)
+        """,
+        broker,
+    )
+    assert printed == "True\n"
 
 
-def test_a_producer_that_nobody_needs_ends_by_itself(broker: Broker) -> None:
+def test_a_producer_that_nobody_needs_ends_by_itself(broker: Broker, threads: Threads) -> None:
     producer = Producer(settings(broker), error_cb=lambda _: None)
     producer.produce("forgotten", b"x", on_delivery=lambda *_: None)
     assert producer.flush(DEADLINE_S) == 0
@@ -79,13 +67,13 @@ def test_a_producer_that_nobody_needs_ends_by_itself(broker: Broker) -> None:
     del producer
     gc.collect()
     assert known() is None
-    wait_until(lambda: not client_threads(), "its thread stays")
+    wait_until(threads.have_ended, "its thread stays")
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 @pytest.mark.parametrize("polls", [0, 1, 5])
 def test_a_consumer_that_nobody_needs_leaves_its_group(
-    broker: Broker, protocol: str, polls: int
+    broker: Broker, threads: Threads, protocol: str, polls: int
 ) -> None:
     topic = f"dropped-{protocol}-{polls}"
     broker.create_topic(topic)
@@ -109,7 +97,7 @@ def test_a_consumer_that_nobody_needs_leaves_its_group(
     del consumer
     gc.collect()
     assert known() is None
-    wait_until(lambda: not client_threads(), "its thread stays")
+    wait_until(threads.have_ended, "its thread stays")
     with Producer(settings(broker)) as producer:
         producer.produce(topic, b"3")
     with a_consumer() as another:
@@ -124,7 +112,7 @@ def test_a_child_process_has_clients_of_its_own(broker: Broker) -> None:
         import os
         producer, consumer = Producer(S), Consumer(S, **{"group.id": "g"})
         producer.produce("forked", b"parent")
-        producer.flush(10)
+        producer.flush(30)
         if not os.fork():
             for use in (
                 lambda: producer.produce("forked", b"x"),
@@ -144,7 +132,7 @@ def test_a_child_process_has_clients_of_its_own(broker: Broker) -> None:
             os._exit(0)
         print(os.wait()[1])
         producer.produce("forked", b"parent again")
-        print(producer.flush(10))
+        print(producer.flush(30))
         """,
         broker,
     )
@@ -194,10 +182,14 @@ def test_ctrl_c_ends_every_wait(call: Callable[[Producer, Consumer], object]) ->
     producer, consumer = Producer(NOBODY), Consumer(NOBODY, **{"group.id": "g"})
     consumer.subscribe(["t"])
     interrupt = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
-    interrupt.start()
+
+    def interrupted() -> None:
+        interrupt.start()
+        call(producer, consumer)
+
     try:
         with pytest.raises(KeyboardInterrupt):
-            call(producer, consumer)
+            interrupted()
     finally:
         interrupt.join()
         consumer.close()
@@ -205,7 +197,6 @@ def test_ctrl_c_ends_every_wait(call: Callable[[Producer, Consumer], object]) ->
 
 
 def test_clients_can_be_closed_in_every_state(broker: Broker) -> None:
-    began_s = time.monotonic()
     for where in settings(broker), NOBODY:
         Producer(where).close(0)
         producer = Producer(where)
@@ -226,7 +217,6 @@ def test_clients_can_be_closed_in_every_state(broker: Broker) -> None:
             prepare(consumer)
             consumer.close()
             consumer.close()
-    assert time.monotonic() - began_s < DEADLINE_S
 
 
 def test_what_a_callback_raises_comes_out_and_breaks_nothing(broker: Broker) -> None:
@@ -295,7 +285,7 @@ def test_a_producer_has_no_more_than_its_buffer(broker: Broker) -> None:
         began_s = time.monotonic()
         with pytest.raises(BufferError):
             fill(patient, bytes(1_000))
-        assert 0.2 <= time.monotonic() - began_s < DEADLINE_S
+        assert time.monotonic() - began_s >= 0.2
         for each in producer, patient:
             each.purge()
             each.close(1)
@@ -314,7 +304,7 @@ def run(source: str, broker: Broker, address: str = "") -> str:
         [sys.executable, "-c", program + textwrap.dedent(source)],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")

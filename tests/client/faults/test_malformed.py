@@ -1,17 +1,17 @@
-"""Peers that are no Kafka brokers, or broken ones: clients say so, soon, and do not fall over."""
+"""Peers that are no Kafka brokers, or broken ones: clients say so, and do not fall over."""
 
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from tests.client.patience import refused
 from tests.client.scripted import ScriptedBroker
 
-from barnabas import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from barnabas import Consumer, KafkaError, Producer, TopicPartition
 from barnabas.client.loop_thread import LoopThread
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.messages.fetch import (
@@ -29,6 +29,8 @@ from barnabas.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+
+DEADLINE_S = 30.0
 
 NOBODY_KNOWS = 9999
 """An error code of a protocol that is yet to come."""
@@ -96,11 +98,8 @@ def test_a_peer_that_speaks_something_else_is_named_with_what_is_wrong(kind: str
     answer, words = ANSWERS[kind]
     with a_peer(answer) as address:
         producer = Producer({"bootstrap.servers": address})
-        began_s = time.monotonic()
-        with pytest.raises(KafkaException, match=words) as caught:
-            producer.list_topics(timeout=0.5)
-        assert time.monotonic() - began_s < 5
-        assert address in caught.value.args[0].str()
+        failure = refused(lambda timeout_s: producer.list_topics(timeout=timeout_s), words)
+        assert address in failure.args[0].str()
         producer.close(0)
 
 
@@ -150,7 +149,7 @@ def delivered_by(broker: ScriptedBroker, **more: Any) -> list[KafkaError | None]
     told: list[KafkaError | None] = []
     producer = Producer(settings_of(broker, **more))
     producer.produce("t", b"x", on_delivery=lambda error, _: told.append(error))
-    producer.flush(5)
+    producer.flush(DEADLINE_S)
     producer.close(0)
     return told
 
@@ -239,7 +238,7 @@ def polled(answer: Callable[[FetchRequest], FetchResponse]) -> KafkaError:
     with scripted(fetch=answer) as broker:
         consumer = Consumer(settings_of(broker, group_id="g"))
         consumer.assign([TopicPartition("t", 0, 0)])
-        message = consumer.poll(3)
+        message = consumer.poll(DEADLINE_S)
         consumer.close()
     assert message is not None
     error = message.error()

@@ -17,6 +17,7 @@ from barnabas.schema_registry import (
     SchemaRegistryClient,
 )
 from barnabas.schema_registry.error import SchemaRegistryError
+from barnabas.testing.ports import free_port
 
 BUSY = (503, {"error_code": 50301, "message": "busy"})
 FINE = (200, ["s"])
@@ -28,8 +29,7 @@ def client_of(url: str, **more: Any) -> SchemaRegistryClient:
 
 
 def nobody() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        return f"http://127.0.0.1:{unused.getsockname()[1]}"
+    return f"http://127.0.0.1:{free_port()}"
 
 
 def test_a_busy_registry_is_asked_again(script: ScriptedRegistry) -> None:
