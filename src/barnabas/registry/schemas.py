@@ -1,10 +1,12 @@
 """Schemas as their languages see them: read once, with the texts that they refer to."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 
 from barnabas.registry import errors
+from barnabas.registry.config import Config
 from barnabas.registry.documents import Definition
 from barnabas.registry.formats import ParsedSchema, SchemaError, SchemaType, parse
 from barnabas.registry.naming import beside
@@ -21,16 +23,23 @@ def parsed(state: State, subject: str, definition: Definition) -> ParsedSchema:
     except ValueError:
         raise errors.invalid_schema(f"Invalid schema type {definition.schema_type}") from None
     texts = tuple(sorted(texts_referred_to(state, subject, definition).items()))
-    try:
+    with _refused(definition):
         return _read(kind, definition.schema, texts)
-    except SchemaError as error:
-        raise errors.invalid_schema(
-            f"Invalid schema of type {kind.value}, details: {error}"
-        ) from error
 
 
 def parsed_version(state: State, value: SchemaValue) -> ParsedSchema:
     return parsed(state, value.subject, value.definition)
+
+
+def parsed_as_new(
+    state: State, subject: str, definition: Definition, config: Config
+) -> ParsedSchema:
+    """The same for one that is to be registered: RegistryError 42201 if it has faults too."""
+    schema = parsed(state, subject, definition)
+    if config.validate_new_schemas is not False:
+        with _refused(definition):
+            schema.require_valid()
+    return schema
 
 
 def canonical(state: State, subject: str, definition: Definition, *, normalize: bool) -> Definition:
@@ -75,6 +84,16 @@ def _latest(state: State, subject: str, referred: str) -> int:
             f'Invalid schema, details: No schema reference found for subject "{referred}"'
         )
     return found.version
+
+
+@contextmanager
+def _refused(definition: Definition) -> Iterator[None]:
+    try:
+        yield
+    except SchemaError as error:
+        raise errors.invalid_schema(
+            f"Invalid schema of type {definition.schema_type}, details: {error}"
+        ) from error
 
 
 @lru_cache(CACHED_SCHEMAS)

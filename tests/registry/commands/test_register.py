@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from barnabas.registry.commands import Decision
 from barnabas.registry.commands.register import Register, decide
 from barnabas.registry.config import CompatibilityLevel, Config
 from barnabas.registry.documents import Definition, Metadata, Reference
@@ -103,6 +104,31 @@ def test_nothing_is_registered_in_a_read_only_mode(mode: Mode) -> None:
     with pytest.raises(RegistryError, match="read-only mode") as refused:
         decide(Register("a", record("x")), state)
     assert refused.value.error_code == 42205
+
+
+@pytest.mark.parametrize("mode", [Mode.READONLY, Mode.READONLY_OVERRIDE, Mode.IMPORT])
+def test_what_is_registered_is_found_again_in_any_mode(mode: Mode) -> None:
+    state = State()
+    known = put(state, Register("a", record("x")))
+    set_mode(state, mode)
+    assert decide(Register("a", record("x")), state) == Decision(known)
+
+
+@pytest.mark.parametrize(
+    "fault", ['"name":"x","type":"int","default":"none"', '"name":"a-b","type":"int"']
+)
+def test_faults_that_another_registry_took_are_in_nobodys_way(fault: str) -> None:
+    state = State()
+    text = '{"type":"record","name":"Order","fields":[{' + fault + "}]}"
+    stored = SchemaValue("a", 1, 1, Definition(text))
+    state.apply(Record(stored.key, stored))
+    assert decide(Register("a", stored.definition), state) == Decision(stored)
+    assert put(state, Register("a", record())).version == 2
+    with pytest.raises(RegistryError, match=r"Invalid default|is no name") as refused:
+        decide(Register("b", stored.definition), state)
+    assert refused.value.error_code == 42201
+    set_config(state, Config(validate_new_schemas=False), "b")
+    assert put(state, Register("b", stored.definition)).id == 1
 
 
 def test_a_version_that_is_given_must_be_the_next() -> None:

@@ -36,7 +36,10 @@ def state_of(request: Request) -> State:
 
 
 async def content_of(request: Request) -> bytes:
-    """The body as it is; 413 if it is too large, 408 if it does not come."""
+    """The body, however often it is asked for; 413 if it is too large, 408 if it does not come."""
+    kept: bytes | None = getattr(request.state, "content", None)
+    if kept is not None:
+        return kept
     promised = request.headers.get("content-length", "")
     if promised.isdecimal() and int(promised) > LARGEST_BODY_BYTES:
         raise _TOO_LARGE
@@ -49,6 +52,7 @@ async def content_of(request: Request) -> bytes:
                     raise _TOO_LARGE
     except TimeoutError:
         raise HTTPException(408) from None
+    request.state.content = bytes(content)
     return bytes(content)
 
 

@@ -14,7 +14,7 @@ from barnabas.registry.compatibility import reasons_against
 from barnabas.registry.documents import Definition
 from barnabas.registry.errors import RegistryError
 from barnabas.registry.records import SchemaValue
-from barnabas.registry.schemas import canonical, parsed
+from barnabas.registry.schemas import canonical, parsed_as_new
 from barnabas.registry.state import State
 from barnabas.registry.versions import LATEST, read_version
 
@@ -64,7 +64,7 @@ def _reasons(
     config = state.config(subject)
     normalize = normalize or bool(config.normalize)
     definition = canonical(state, subject, given, normalize=normalize)
-    schema = parsed(state, subject, definition)
+    schema = parsed_as_new(state, subject, definition, config)
     return reasons_against(state, config, schema, definition, earlier)
 
 

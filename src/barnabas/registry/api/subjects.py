@@ -104,7 +104,6 @@ async def list_versions(request: Request) -> Response:
     return answered(request, page(request, listed))
 
 
-@by_the_writer
 async def register_schema(request: Request) -> Response:
     body = await body_of(request)
     id_ = number_field(body, "id")
@@ -122,8 +121,19 @@ async def register_schema(request: Request) -> Response:
         normalize=flag(request, "normalize"),
         force=flag(request, "force"),
     )
-    value = await instance_of(request).write(register.decide, command)
-    return answered(request, registered_json(value, definition))
+
+    @by_the_writer
+    async def written(request: Request) -> Response:
+        value = await instance_of(request).write(register.decide, command)
+        return answered(request, registered_json(value, definition))
+
+    try:
+        known = await asyncio.to_thread(register.registered, command, state_of(request))
+    except RegistryError:
+        known = None  # the writer may know more, what it refers to among that
+    if known is None:
+        return await written(request)
+    return answered(request, registered_json(known, definition))
 
 
 async def get_version(request: Request) -> Response:

@@ -16,7 +16,7 @@ from barnabas.registry.records import (
     SchemaKey,
     SchemaValue,
 )
-from barnabas.registry.schemas import canonical, parsed
+from barnabas.registry.schemas import canonical, parsed_as_new
 from barnabas.registry.state import State
 from barnabas.registry.versions import LATEST
 
@@ -32,30 +32,42 @@ class Register:
 
 
 def decide(request: Register, state: State) -> Decision[SchemaValue]:
+    if existing := registered(request, state):
+        return Decision(existing)
     subject = request.subject
-    config, mode = state.config(subject), state.mode(subject)
+    config, mode, latest = state.config(subject), state.mode(subject), state.latest(subject)
     _require_mode(request, mode)
-    normalize = (request.normalize or bool(config.normalize)) and not mode.takes_ids
-    definition = _with_text(request.definition, state.latest(subject), mode)
-    if not config.says_of_schemas and (
-        existing := _registered(request, definition, state, normalize)
-    ):
-        return Decision(existing)
+    definition = _with_text(request.definition, latest, mode)
     if not mode.takes_ids:
-        definition = populated(definition, config, state.latest(subject))
-    if existing := _registered(request, definition, state, normalize):
+        definition = populated(definition, config, latest)
+    if existing := _known_as(request, definition, state):
         return Decision(existing)
-    definition = canonical(state, subject, definition, normalize=normalize)
-    if not mode.takes_ids and not request.force:
-        schema = parsed(state, subject, definition)
-        reasons = reasons_against(state, config, schema, definition, state.versions(subject))
-        if reasons:
+    definition = canonical(state, subject, definition, normalize=_normalizes(request, state))
+    if not mode.takes_ids:
+        schema = parsed_as_new(state, subject, definition, config)
+        versions = [] if request.force else state.versions(subject)
+        if reasons := reasons_against(state, config, schema, definition, versions):
             raise errors.incompatible(subject, reasons)
     value = SchemaValue(
         subject, _version(request, state, mode), _id(request, definition, state), definition
     )
     before = (*_new_context(subject, state), *_superseded(value, state))
     return Decision(value, (*before, Record(value.key, value)))
+
+
+def registered(request: Register, state: State) -> SchemaValue | None:
+    """The version that it is already. To say so needs no writer, and no mode that allows writing.
+
+    None also where it would be given metadata or rules first, or the text of the latest version.
+    """
+    if not request.definition.schema.strip() or state.config(request.subject).says_of_schemas:
+        return None
+    return _known_as(request, request.definition, state)
+
+
+def _normalizes(request: Register, state: State) -> bool:
+    wanted = request.normalize or bool(state.config(request.subject).normalize)
+    return wanted and not state.mode(request.subject).takes_ids
 
 
 def _require_mode(request: Register, mode: Mode) -> None:
@@ -83,11 +95,9 @@ def _with_text(definition: Definition, previous: SchemaValue | None, mode: Mode)
     )
 
 
-def _registered(
-    request: Register, definition: Definition, state: State, normalize: bool
-) -> SchemaValue | None:
-    """The version that it is already, if it is one that is wanted."""
-    found = found_as(state, request.subject, definition, normalize=normalize)
+def _known_as(request: Register, definition: Definition, state: State) -> SchemaValue | None:
+    """The version with this definition, if it is the one that is wanted."""
+    found = found_as(state, request.subject, definition, normalize=_normalizes(request, state))
     if found is None or (request.id is not None and found.id != request.id):
         return None
     if request.version is None or request.version == found.version:

@@ -51,6 +51,10 @@ class ParsedSchema(Protocol):
         """Of the record, message or document at its top."""
         ...
 
+    def require_valid(self) -> None:
+        """SchemaError if it can be read but has faults that a new schema must not have."""
+        ...
+
     def cannot_read(self, written: "ParsedSchema") -> list[Incompatibility]:
         """Why data of `written` cannot be read with this schema; nothing where it can.
 

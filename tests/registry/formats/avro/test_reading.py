@@ -18,7 +18,7 @@ def field(name: str, type_: object, **attributes: object) -> dict[str, object]:
 def refusal(schema: object, references: dict[str, str] | None = None) -> str:
     text = schema if isinstance(schema, str) else json.dumps(schema)
     with pytest.raises(SchemaError) as refused:
-        parse(SchemaType.AVRO, text, references or {})
+        parse(SchemaType.AVRO, text, references or {}).require_valid()
     return str(refused.value)
 
 
@@ -119,7 +119,9 @@ GOOD_DEFAULTS = [
 @pytest.mark.parametrize(("type_", "default"), GOOD_DEFAULTS)
 def test_a_default_that_is_a_value_of_its_type_is_taken(type_: object, default: object) -> None:
     text = json.dumps(record(field("a", type_, default=default)))
-    assert '"default":' in parse(SchemaType.AVRO, text, {}).text
+    schema = parse(SchemaType.AVRO, text, {})
+    schema.require_valid()
+    assert '"default":' in schema.text
 
 
 def test_references_are_found_by_name_whatever_their_order() -> None:
@@ -156,7 +158,25 @@ def test_references_that_need_each_other_are_refused() -> None:
 
 def test_a_default_in_a_reference_is_left_as_it_was_registered() -> None:
     registered = '{"type":"record","name":"A","fields":[{"name":"n","type":"int","default":"x"}]}'
-    assert parse(SchemaType.AVRO, '"A"', {"A": registered}).text == '"A"'
+    schema = parse(SchemaType.AVRO, '"A"', {"A": registered})
+    schema.require_valid()
+    assert schema.text == '"A"'
+
+
+def test_a_name_may_be_used_before_it_is_defined() -> None:
+    size = {"type": "fixed", "name": "Size", "size": 2, "namespace": "shop.parts"}
+    inner = record(field("me", "shop.Order"), field("size", size), name="shop.Part")
+    text = json.dumps(
+        record(field("first", "Part"), field("size", "shop.parts.Size"), field("parts", inner))
+    )
+    schema = parse(SchemaType.AVRO, text, {})
+    assert schema.text == (
+        '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"first","type":'
+        '{"type":"record","name":"Part","fields":[{"name":"me","type":"Order"},{"name":"size",'
+        '"type":{"type":"fixed","name":"Size","namespace":"shop.parts","size":2}}]}},'
+        '{"name":"size","type":"shop.parts.Size"},{"name":"parts","type":"Part"}]}'
+    )
+    assert parse(SchemaType.AVRO, schema.text, {}).text == schema.text
 
 
 def test_only_a_record_gives_its_name() -> None:

@@ -1,23 +1,20 @@
-"""Avro schemas: read strictly, written as other registries write them, compared by resolution."""
+"""Avro schemas: read, checked, written as other registries write them, compared by resolution."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from barnabas.registry.formats import Incompatibility, ParsedSchema
-from barnabas.registry.formats.avro import defaults, resolution, writing
+from barnabas.registry.formats.avro import resolution, validity, writing
 from barnabas.registry.formats.avro.model import AvroType, Record
 from barnabas.registry.formats.avro.reading import Reader
 
 
 def parse(text: str, references: Mapping[str, str]) -> "AvroSchema":
-    """Defaults of referenced schemas are not checked again: they were registered as they are."""
     reader = Reader(references)
     reader.read_references()
     referenced = frozenset(reader.named)
-    schema = reader.read(text)
-    defaults.check(schema, referenced)
-    return AvroSchema(schema, referenced)
+    return AvroSchema(reader.read(text), referenced)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +39,10 @@ class AvroSchema:
     @property
     def name(self) -> str | None:
         return self.schema.name.full if isinstance(self.schema, Record) else None
+
+    def require_valid(self) -> None:
+        """Referenced schemas are not checked again: they were registered as they are."""
+        validity.check(self.schema, self.referenced)
 
     def cannot_read(self, written: ParsedSchema) -> list[Incompatibility]:
         assert isinstance(written, AvroSchema)

@@ -1,6 +1,9 @@
-"""From JSON to an Avro schema, strictly: an error says which record and field it is about."""
+"""From JSON to an Avro schema: an error says which record and field it is about.
 
-import re
+A name may be used before it is defined, as Avro has it since 1.12. Whether names and defaults are
+good ones is for `validity` to say, of schemas that are new: what is registered can be read.
+"""
+
 from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
@@ -32,7 +35,10 @@ class Reader:
 
     def __init__(self, references: Mapping[str, str]) -> None:
         self.named: dict[str, Named] = {}
+        self._read_nodes: dict[int, Named] = {}  # by the identity of what defines them
         self._unread = dict(references)
+        self._unsearched: list[object] = []  # documents, for what they define further on
+        self._definitions: dict[str, tuple[Attributes, str]] = {}
         self._bounds = Bounds("read it")
 
     def read_references(self) -> None:
@@ -40,7 +46,9 @@ class Reader:
             self._read_reference(next(iter(self._unread)))
 
     def read(self, text: str) -> AvroType:
-        return self._type(json_text.read(text), "", "the schema")
+        document = json_text.read(text)
+        self._unsearched.append(document)
+        return self._type(document, "", "the schema")
 
     def _read_reference(self, name: str) -> None:
         text = self._unread.pop(name)
@@ -70,10 +78,17 @@ class Reader:
                 self._read_reference(full_name)
             if full_name in self.named:
                 return self.named[full_name]
+            if (definition := self._defined_further_on(full_name)) is not None:
+                return self._described(*definition, place)
         raise SchemaError(
             f"The type of {place} is {name}, which is neither a primitive type"
-            " nor defined before nor in a reference"
+            " nor defined in the schema nor in a reference"
         )
+
+    def _defined_further_on(self, full_name: str) -> tuple[Attributes, str] | None:
+        while self._unsearched:
+            self._definitions |= _definitions(self._unsearched.pop())
+        return self._definitions.get(full_name)
 
     def _union(self, nodes: list[object], space: str, place: str) -> Union:
         branches = tuple(self._type(node, space, place) for node in nodes)
@@ -88,6 +103,8 @@ class Reader:
         return Union(branches)
 
     def _described(self, node: Attributes, space: str, place: str) -> AvroType:
+        if id(node) in self._read_nodes:
+            return self._read_nodes[id(node)]
         match node.get("type"):
             case str(kind) if kind in PRIMITIVES:
                 return Primitive(kind, _properties(node, _TYPE_ATTRIBUTES))
@@ -122,7 +139,7 @@ class Reader:
             _properties(node, _TYPE_ATTRIBUTES),
             node["type"] == "error",
         )
-        self._define(record)
+        self._define(node, record)
         fields = _required(node, "fields", f"The record {name.full}")
         if not isinstance(fields, list):
             raise SchemaError(f"The fields of the record {name.full} are no array")
@@ -143,7 +160,6 @@ class Reader:
         if not isinstance(name, str):
             raise SchemaError(f"A field of the record {owner} has no name")
         place = f"the field {owner}.{name}"
-        _check_name(name, place)
         type_ = self._type(_required(node, "type", f"T{place[1:]}"), record.name.space, place)
         order = node.get("order", "ascending")
         if not isinstance(order, str) or order.lower() not in _ORDERS:
@@ -165,7 +181,6 @@ class Reader:
             raise SchemaError(f"The symbols of the enum {name.full} are no array of strings")
         taken: set[str] = set()
         for symbol in symbols:
-            _check_name(symbol, f"a symbol of the enum {name.full}")
             if symbol in taken:
                 raise SchemaError(f"The enum {name.full} has the symbol {symbol} twice")
             taken.add(symbol)
@@ -183,7 +198,7 @@ class Reader:
             _type_aliases(node, name),
             _properties(node, _TYPE_ATTRIBUTES | {"default"}),
         )
-        self._define(enum)
+        self._define(node, enum)
         return enum
 
     def _fixed(self, node: Attributes, space: str, place: str) -> Fixed:
@@ -198,13 +213,13 @@ class Reader:
             _type_aliases(node, name),
             _properties(node, _TYPE_ATTRIBUTES),
         )
-        self._define(fixed)
+        self._define(node, fixed)
         return fixed
 
-    def _define(self, defined: Named) -> None:
+    def _define(self, node: Attributes, defined: Named) -> None:
         if defined.name.full in self.named:
             raise SchemaError(f"The name {defined.name.full} is defined twice")
-        self.named[defined.name.full] = defined
+        self.named[defined.name.full] = self._read_nodes[id(node)] = defined
 
 
 _TYPE_ATTRIBUTES: Final = frozenset(
@@ -212,7 +227,28 @@ _TYPE_ATTRIBUTES: Final = frozenset(
 )
 _FIELD_ATTRIBUTES: Final = frozenset(["default", "doc", "name", "order", "type", "aliases"])
 _ORDERS: Final = ("ascending", "descending", "ignore")
-_SIMPLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAMED_KINDS: Final = ("record", "error", "enum", "fixed")
+
+
+def _definitions(document: object) -> dict[str, tuple[Attributes, str]]:
+    """What a document defines by name, wherever in it, each with the namespace around it."""
+    found: dict[str, tuple[Attributes, str]] = {}
+    waiting: list[tuple[object, str]] = [(document, "")]
+    while waiting:
+        node, space = waiting.pop()
+        if isinstance(node, list):
+            waiting += [(branch, space) for branch in node]
+        if not isinstance(node, dict):
+            continue
+        waiting += [(node.get("items"), space), (node.get("values"), space)]
+        if isinstance(node.get("name"), str) and node.get("type") in _NAMED_KINDS:
+            name = _name(node, space, "the schema")
+            found.setdefault(name.full, (node, space))
+            fields = node.get("fields")
+            for field in fields if isinstance(fields, list) else ():
+                if isinstance(field, dict):
+                    waiting.append((field.get("type"), name.space))
+    return found
 
 
 def _name(node: Attributes, space: str, place: str) -> Name:
@@ -221,10 +257,6 @@ def _name(node: Attributes, space: str, place: str) -> Name:
         raise SchemaError(f"The {node['type']} of {place} has no name")
     namespace = _text(node, "namespace")
     name = _qualified(written, space if namespace is None else namespace)
-    _check_name(name.simple, f"the {node['type']} {name.full}")
-    if name.space:
-        for part in name.space.split("."):
-            _check_name(part, f"the namespace of the {node['type']} {name.full}")
     if name.full in PRIMITIVES:
         raise SchemaError(f"The {node['type']} of {place} is named after a primitive: {name.full}")
     return name
@@ -233,14 +265,6 @@ def _name(node: Attributes, space: str, place: str) -> Name:
 def _qualified(written: str, space: str) -> Name:
     before, dot, simple = written.rpartition(".")
     return Name(simple, before if dot else space)
-
-
-def _check_name(name: str, place: str) -> None:
-    if not _SIMPLE_NAME.fullmatch(name):
-        raise SchemaError(
-            f"{json_text.write(name)} is no name for {place}:"
-            " letters, digits and _ are, not beginning with a digit"
-        )
 
 
 def _type_aliases(node: Attributes, name: Name) -> tuple[Name, ...]:

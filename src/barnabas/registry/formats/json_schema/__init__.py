@@ -31,6 +31,9 @@ class JsonSchema:
         title = self.document.get("title") if isinstance(self.document, Mapping) else None
         return title if isinstance(title, str) else None
 
+    def require_valid(self) -> None:
+        """What can be read is valid."""
+
     def cannot_read(self, written: ParsedSchema) -> list[Incompatibility]:
         assert isinstance(written, JsonSchema)
         return comparison.incompatibilities(self.root, written.root)

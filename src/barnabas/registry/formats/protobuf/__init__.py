@@ -93,6 +93,9 @@ class ProtobufSchema:
             raise SchemaError(f"There is no message at {list(path)} in the schema.") from None
         return chosen
 
+    def require_valid(self) -> None:
+        """What can be read is valid."""
+
     def cannot_read(self, written: ParsedSchema) -> list[Incompatibility]:
         assert isinstance(written, ProtobufSchema)
         return incompatibilities(written.descriptor, self.descriptor)

@@ -1,6 +1,11 @@
-"""Whether the defaults of a schema's fields are values of their types."""
+"""Whether a schema that can be read is one to register: its names, and the defaults of its fields.
 
-from collections.abc import Collection
+Other registries may have stored what is not: it stays readable, and comparable.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Final
 
 from barnabas.registry.formats import SchemaError, json_text
 from barnabas.registry.formats.avro.model import (
@@ -8,9 +13,9 @@ from barnabas.registry.formats.avro.model import (
     Array,
     AvroType,
     Enum,
-    Field,
     Fixed,
     Map,
+    Named,
     Record,
     Union,
 )
@@ -18,23 +23,21 @@ from barnabas.registry.formats.bounds import Bounds
 
 
 def check(schema: AvroType, unchecked: Collection[str]) -> None:
-    """SchemaError that names the first field whose default is wrong, records of `unchecked` aside.
+    """SchemaError that names the first bad name or default; types called `unchecked` aside.
 
     A default of a union may be of any of its branches, as Avro has it since 1.12.
     """
-    bounds = Bounds("check its defaults")
-    for owner, field in _fields(schema, unchecked, bounds):
-        if field.default is not MISSING and not _fits(field.default, field.type, bounds):
-            raise SchemaError(
-                f"Invalid default for the field {owner.name.full}.{field.name}:"
-                f" {json_text.write(field.default)} is no {_called(field.type)}"
-            )
+    bounds = Bounds("check it")
+    for named in _named(schema, unchecked, bounds):
+        _check_names(named)
+        if isinstance(named, Record):
+            _check_fields(named, bounds)
 
 
-def _fields(
-    schema: AvroType, unchecked: Collection[str], bounds: Bounds
-) -> list[tuple[Record, Field]]:
-    found: list[tuple[Record, Field]] = []
+_SIMPLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _named(schema: AvroType, unchecked: Collection[str], bounds: Bounds) -> Iterator[Named]:
     seen: set[int] = set()
     waiting = [schema]
     while waiting:
@@ -50,10 +53,38 @@ def _fields(
                 waiting.append(current.values)
             case Union():
                 waiting.extend(current.branches)
-            case Record() if current.name.full not in unchecked:
-                found.extend((current, field) for field in current.fields)
-                waiting.extend(field.type for field in current.fields)
-    return found
+            case Record() | Enum() | Fixed() if current.name.full not in unchecked:
+                yield current
+                if isinstance(current, Record):
+                    waiting.extend(field.type for field in current.fields)
+
+
+def _check_names(named: Named) -> None:
+    called = f"the {named.kind} {named.name.full}"
+    _check_name(named.name.simple, called)
+    for part in named.name.space.split(".") if named.name.space else ():
+        _check_name(part, f"the namespace of {called}")
+    for symbol in named.symbols if isinstance(named, Enum) else ():
+        _check_name(symbol, f"a symbol of {called}")
+
+
+def _check_fields(record: Record, bounds: Bounds) -> None:
+    for field in record.fields:
+        place = f"the field {record.name.full}.{field.name}"
+        _check_name(field.name, place)
+        if field.default is not MISSING and not _fits(field.default, field.type, bounds):
+            raise SchemaError(
+                f"Invalid default for {place}: {json_text.write(field.default)} is no"
+                f" {_called(field.type)}"
+            )
+
+
+def _check_name(name: str, place: str) -> None:
+    if not _SIMPLE_NAME.fullmatch(name):
+        raise SchemaError(
+            f"{json_text.write(name)} is no name for {place}:"
+            " letters, digits and _ are, not beginning with a digit"
+        )
 
 
 def _fits(value: object, schema: AvroType, bounds: Bounds) -> bool:
