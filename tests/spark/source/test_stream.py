@@ -105,6 +105,34 @@ def test_what_was_latest_is_written_down_before_anything_is_read(topic_of, reads
     assert again.partitions(again.initialOffset(), start) == []
 
 
+@pytest.mark.parametrize("starting", ["earliest", "latest"])
+def test_a_first_batch_is_run_again_without_partitions_made_since(
+    broker: Broker, topic_of, reads, starting: str
+) -> None:
+    topic = topic_of(3, partitions=1)
+    stream = reads.stream(topic.name, startingOffsets=starting)
+    start = stream.initialOffset()
+    end = stream.latestOffset(start, EVERYTHING)
+    tasks = [each.value for each in stream.partitions(start, end)]
+    with AdminClient({"bootstrap.servers": broker.bootstrap_servers}) as admin:
+        admin.create_partitions([NewPartitions(topic.name, 2)])[topic.name].result()
+    again = reads.stream(topic.name, startingOffsets=starting)
+    assert [each.value for each in again.partitions(again.initialOffset(), end)] == tasks
+
+
+def test_a_partition_made_while_a_stream_that_ends_begins_is_part_of_it(
+    broker: Broker, topic_of, reads
+) -> None:
+    topic = topic_of(3, partitions=1)
+    stream = reads.stream(topic.name)
+    stream.prepareForTriggerAvailableNow()
+    with AdminClient({"bootstrap.servers": broker.bootstrap_servers}) as admin:
+        admin.create_partitions([NewPartitions(topic.name, 2)])[topic.name].result()
+    start = stream.initialOffset()
+    assert stream.latestOffset(start, EVERYTHING) == start
+    assert stream.latestOffset(start, EVERYTHING) == start == {topic.name: {"0": 3, "1": 0}}
+
+
 def test_news_are_waited_for(topic_of, reads) -> None:
     topic = topic_of(3, partitions=2)
     too_long_ms = 10 * int(DEADLINE_S * 1000)

@@ -111,6 +111,7 @@ class _Driver:
         self._broker = Broker(connect(options.client))
         self._pace = Pace(options.limits)
         self._last: dict[Partition, int] | None = None  # where Trigger.AvailableNow ends
+        self._first: dict[Partition, int] | None = None  # where it begins, until it advances
         self._anchor: dict[Partition, int] | None = None  # where "latest" was when it began
         self._is_anchored = False
         self._committed: dict[Partition, int] = {}
@@ -127,6 +128,7 @@ class _Driver:
             named="startingOffsets",
             is_late_latest=options.is_late_latest,
         )
+        self._first = first
         if depends_on_now(options.starting):
             self._anchor = first
             if self._last is not None:
@@ -141,6 +143,7 @@ class _Driver:
 
     def advance(self, start: dict[Partition, int], *, is_limited: bool) -> dict[Partition, int]:
         """Where the next micro-batch ends; at `start` if there is to be none."""
+        self._first = None
         if start == self._anchor and not self._is_anchored:
             # Spark writes down where a batch ends, not where the first begins: so the first is
             # empty, and its end tells whoever starts the query again what "latest" was.
@@ -159,9 +162,11 @@ class _Driver:
 
     def ranges(self, start: dict[Partition, int], end: dict[Partition, int]) -> list[OffsetRange]:
         """What the micro-batch between these reads."""
-        if start == self._anchor:
-            # The first batch again, which was empty; "latest" is another offset by now.
-            start = {each: min(offset, end.get(each, offset)) for each, offset in start.items()}
+        if start == self._first:
+            # The first batch of an earlier run again, which did not know of partitions made since.
+            start = {each: start[each] for each in start.keys() & end.keys()}
+            if self._anchor is not None:  # it was empty; "latest" is another offset by now
+                start = {each: min(offset, end[each]) for each, offset in start.items()}
         new = end.keys() - start.keys()
         begins = self._broker.earliest(new) if new else {}
         return ranges_between(start, end, begins, self._loss)
@@ -198,5 +203,7 @@ class _Driver:
 
 
 def _farther(ends: Offsets, others: Offsets) -> dict[Partition, int]:
-    """Asked one after the other, what is latest may have grown in between."""
-    return {each: max(end, others.get(each, end)) for each, end in ends.items()}
+    """Asked one after the other, partitions and what is latest may have grown in between."""
+    return {
+        each: max(ends.get(each, 0), others.get(each, 0)) for each in ends.keys() | others.keys()
+    }
