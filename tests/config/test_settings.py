@@ -183,6 +183,7 @@ BAD = [
     ({"max.connections.per.ip.overrides": "h"}, "h is not of the form host:count"),
     ({"offsets.topic.compression.codec": "9"}, "must be 0 (none), 1 (gzip)"),
     ({"group.coordinator.rebalance.protocols": "consumer"}, "must include classic"),
+    ({"group.consumer.assignors": "range,com.acme.Ours"}, "com.acme.Ours, which cannot be loaded"),
     ({"replica.lag.time.max.ms": "100"}, "replica.fetch.wait.max.ms (500) must be at most"),
     ({"group.share.delivery.count.limit": "2", "group.share.min.delivery.count.limit": "3"}, "(3)"),
     ({"group.streams.num.standby.replicas": "3"}, "group.streams.max.standby.replicas (2)"),

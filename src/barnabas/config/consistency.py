@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from barnabas.config.addresses import parse_ip_overrides
+from barnabas.config.broker.groups import CONSUMER_ASSIGNORS
 
 _MIB = 1 << 20
 
@@ -23,6 +24,7 @@ def inconsistencies(values: Mapping[str, Any]) -> list[str]:
         _connections_per_ip,
         _compression_codecs,
         _rebalance_protocols,
+        _consumer_assignors,
     ):
         try:
             problem = rule(values)
@@ -149,4 +151,14 @@ def _compression_codecs(values: Mapping[str, Any]) -> str | None:
 def _rebalance_protocols(values: Mapping[str, Any]) -> str | None:
     if "classic" not in values["group.coordinator.rebalance.protocols"]:
         return "group.coordinator.rebalance.protocols must include classic"
+    return None
+
+
+def _consumer_assignors(values: Mapping[str, Any]) -> str | None:
+    for name in values["group.consumer.assignors"]:
+        if name not in CONSUMER_ASSIGNORS:
+            return (
+                f"group.consumer.assignors has {name}, which cannot be loaded: "
+                "uniform and range are built in"
+            )
     return None

@@ -55,6 +55,16 @@ def test_an_assignor_that_is_not_offered_is_refused(scene: Scene) -> None:
     assert code == ErrorCode.UNSUPPORTED_ASSIGNOR
 
 
+@pytest.mark.parametrize("wanted", [None, "range"])
+def test_assignors_may_be_set_by_the_names_of_kafkas_classes(wanted: str | None) -> None:
+    classes = "org.apache.kafka.coordinator.group.assignor."
+    listed = f"{classes}RangeAssignor, {classes}UniformAssignor"
+    scene = Scene(group_consumer_assignors=listed)
+    topic_id = scene.topic("t", 2)
+    told = scene.heartbeat("m", 0, **JOIN, server_assignor=wanted)
+    assert assigned(told) == {(topic_id, 0), (topic_id, 1)}
+
+
 def test_a_regular_expression_that_is_none_is_refused_and_nothing_written(scene: Scene) -> None:
     code = scene.code("m", 0, **JOIN, subscribed_topic_regex="[")
     assert code == ErrorCode.INVALID_REGULAR_EXPRESSION

@@ -164,3 +164,13 @@ SETTINGS = declare(
     Setting("share.coordinator.write.timeout.ms", INT, 5_000, HIGH, at_least(1)),
     Setting("share.fetch.purgatory.purge.interval.requests", INT, 1_000, MEDIUM),
 )
+
+_ASSIGNOR_CLASSES = "org.apache.kafka.coordinator.group.assignor."
+
+CONSUMER_ASSIGNORS = {
+    "uniform": "uniform",
+    "range": "range",
+    f"{_ASSIGNOR_CLASSES}UniformAssignor": "uniform",
+    f"{_ASSIGNOR_CLASSES}RangeAssignor": "range",
+}
+"""What `group.consumer.assignors` may list, Kafka's own classes too, and the name of each."""

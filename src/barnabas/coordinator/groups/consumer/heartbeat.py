@@ -24,6 +24,7 @@ from barnabas.coordinator.groups.consumer.member import (
     ConsumerMember,
     OwnedPartitions,
 )
+from barnabas.coordinator.groups.consumer.target import supported_assignors
 from barnabas.coordinator.groups.subscriptions import Subscriptions
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -182,7 +183,7 @@ def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
 
 
 def _check_assignor(groups: "Groups", name: str) -> None:
-    supported = groups.settings.broker("group.consumer.assignors")
+    supported = supported_assignors(groups)
     if name not in supported:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_ASSIGNOR,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from barnabas.config.broker.groups import CONSUMER_ASSIGNORS
 from barnabas.coordinator.groups.assignors import ASSIGNORS
 from barnabas.coordinator.groups.assignors.model import (
     Assignment,
@@ -61,8 +62,12 @@ def update_target(
 
 def default_assignor(groups: "Groups") -> str:
     """The assignor of groups in which nobody asks for one."""
-    name: str = groups.settings.broker("group.consumer.assignors")[0]
-    return name
+    return supported_assignors(groups)[0]
+
+
+def supported_assignors(groups: "Groups") -> list[str]:
+    """The names that a member may ask for."""
+    return [CONSUMER_ASSIGNORS[each] for each in groups.settings.broker("group.consumer.assignors")]
 
 
 def _is_too_soon(groups: "Groups", group: ConsumerGroup, now_ms: int) -> bool:
