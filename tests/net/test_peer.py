@@ -187,7 +187,8 @@ async def test_a_connection_that_broke_while_nobody_waited_costs_nothing() -> No
     await ask(peer, ASK)
     for connection in list(server.network._connections):
         connection.close()
-    await turns()
+    while peer._link is not None:
+        await asyncio.sleep(0)
     assert isinstance(await ask(peer, ASK), ListConfigResourcesResponse)
 
 

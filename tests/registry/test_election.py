@@ -100,7 +100,7 @@ async def _heard_of(*answers: Message | KafkaError) -> tuple[Heard, list[Message
     # Beats follow each other at once.
     member = Membership("g", Identity("a", 1), group, told, session_timeout_ms=3)
     running = asyncio.create_task(member.run())
-    await asyncio.wait_for(group.is_empty.wait(), 10)
+    await asyncio.wait_for(group.is_empty.wait(), 60)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     return heard, group.asked

@@ -65,16 +65,21 @@ def ids(url: str) -> list[tuple[int, str]]:
 
 
 def the_writer(instances: list[RegistryProcess]) -> RegistryProcess:
-    writers = [each for each in instances if each.writes]
-    assert len(writers) == 1, [each.said for each in instances]
+    """Once they agree who it is: on a busy machine one may be taken for dead for a while."""
+    writers: list[RegistryProcess] = []
+
+    def is_one() -> bool:
+        writers[:] = [each for each in instances if each.writes]
+        return len(writers) == 1
+
+    wait_until(is_one, "one of them writes", PATIENCE_S)
     return writers[0]
 
 
 def test_one_writes_for_all_and_another_takes_over_when_it_dies(
     three: list[RegistryProcess],
 ) -> None:
-    ids = {f"S{number}": register(three[number % 3].url, f"S{number}") for number in range(9)}
-    known = {subject: answer.json["id"] for subject, answer in ids.items()}
+    known = {f"S{n}": registered_at_last(three[n % 3].url, f"S{n}") for n in range(9)}
     assert sorted(known.values()) == list(range(1, 10))
     for each in three:
         wait_until(lambda url=each.url: subjects(url) == sorted(known), "all is read", PATIENCE_S)
@@ -92,7 +97,7 @@ def test_one_writes_for_all_and_another_takes_over_when_it_dies(
 
 
 def test_a_writer_that_was_paused_cannot_give_an_id_twice(three: list[RegistryProcess]) -> None:
-    first = register(three[0].url, "Before").json["id"]
+    first = registered_at_last(three[0].url, "Before")
     paused = the_writer(three)
     rest = [each for each in three if each is not paused]
     paused.send(signal.SIGSTOP)
@@ -128,7 +133,7 @@ def test_reads_do_not_wait_for_an_election(fresh_kafka_broker: Broker) -> None:
 def test_a_broker_that_is_away_is_told_and_waited_for(fresh_kafka_broker: Broker) -> None:
     servers = fresh_kafka_broker.bootstrap_servers
     with SchemaRegistry(servers, timeout_ms=2_000, session_timeout_ms=6_000) as registry:
-        assert register(registry.url, "Before").status == 200
+        registered_at_last(registry.url, "Before")
         fresh_kafka_broker.stop()
         assert register(registry.url, "Away").error_code in (50001, 50002, 50004)
         assert ask(registry.url, "GET", "/subjects").json == ["Before"]
@@ -201,16 +206,24 @@ def test_a_topic_is_read_from_wherever_it_begins(fresh_kafka_broker: Broker) -> 
         assert ask(registry.url, "GET", "/subjects").json == ["One"]
 
 
-def test_a_topic_that_begins_anew_is_told(
-    fresh_kafka_broker: Broker, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("records", [0, 50], ids=["shorter", "longer"])
+def test_a_topic_that_begins_anew_is_all_that_is_known(
+    fresh_kafka_broker: Broker, records: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with SchemaRegistry(fresh_kafka_broker.bootstrap_servers, timeout_ms=2_000) as registry:
+    with SchemaRegistry(fresh_kafka_broker.bootstrap_servers) as registry:
         register(registry.url, "One")
         register(registry.url, "Two")
         fresh_kafka_broker.delete_topic("_schemas")
+        assert subjects(registry.url) == ["One", "Two"]  # for whoever wants to save them
         fresh_kafka_broker.create_topic("_schemas", config={"cleanup.policy": "compact"})
+        with Producer({"bootstrap.servers": fresh_kafka_broker.bootstrap_servers}) as producer:
+            for _ in range(records):
+                producer.produce("_schemas", None, b'{"keytype":"NOOP","magic":0}')
         registered_at_last(registry.url, "Three")
-        wait_until(lambda: "has begun anew" in caplog.text, "it is told", PATIENCE_S)
+        wait_until(lambda: subjects(registry.url) == ["Three"], "the rest is gone", PATIENCE_S)
+        assert "has begun anew" in caplog.text
+        assert registered_at_last(registry.url, "Four")
+        assert subjects(registry.url) == ["Four", "Three"]
 
 
 def test_a_topic_that_would_lose_schemas_is_refused(fresh_kafka_broker: Broker) -> None:

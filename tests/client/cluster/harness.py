@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.client.patience import TIMES_S
 from tests.client.scripted import ScriptedBroker, metadata_of, settings_of
 
 from barnabas.client.cluster import Cluster, Deadline
 from barnabas.client.errors import KafkaError, KafkaException, error_in
 from barnabas.wire.apis import ApiKey
+from barnabas.wire.messages.list_groups import ListGroupsRequest
 
 CERTIFICATES = Path(__file__).parents[2] / "net" / "certificates"
 CA = str(CERTIFICATES / "ca.pem")
@@ -37,12 +39,22 @@ async def a_cluster(
 
 
 def soon() -> Deadline:
-    return Deadline.after(4_000)
+    return Deadline.after(30_000)
 
 
 async def until(condition: Any) -> None:
     while not condition():
         await asyncio.sleep(0.001)
+
+
+async def refusal_of(cluster: Cluster) -> KafkaException:
+    """Why nobody answers: a busy machine may find out later than within a little while."""
+    for timeout_s in TIMES_S:
+        with pytest.raises(KafkaException) as caught:
+            await cluster.ask(ListGroupsRequest(), timeout_ms=int(timeout_s * 1000))
+        if code_of(caught) != KafkaError._TIMED_OUT:
+            break
+    return caught.value
 
 
 def code_of(caught: pytest.ExceptionInfo[KafkaException]) -> int:

@@ -87,7 +87,7 @@ def settle(
         )
         positions.settle()
         meanwhile()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while each.state not in (State.FETCHED, State.STUCK):
                 await settled.wait()
                 settled.clear()

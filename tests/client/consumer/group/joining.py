@@ -12,7 +12,7 @@ from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import Partition
 from barnabas.config.addresses import Endpoint
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 def on_a_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
@@ -70,7 +70,7 @@ class Joined:
         await self.cluster.close()
 
 
-async def until(condition: Callable[[], object], timeout_s: float = 15.0) -> None:
+async def until(condition: Callable[[], object], timeout_s: float = 30.0) -> None:
     """Wait for a condition, with a deadline."""
     deadline = Deadline.after(timeout_s * 1000)
     while not condition():

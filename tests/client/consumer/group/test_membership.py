@@ -3,10 +3,12 @@
 import asyncio
 from typing import Any
 
+import pytest
 from tests.client.consumer.group.joining import Joined, on_a_loop, until
 from tests.client.scripted import ScriptedBroker, metadata_of
 
 from barnabas.client.consumer.group.classic.embedded import write_assignment
+from barnabas.client.consumer.group.classic.member import LEAVE_TIMEOUT_MS
 from barnabas.client.errors import KafkaError
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode
@@ -49,13 +51,17 @@ async def test_a_join_is_given_up_when_another_broker_coordinates() -> None:
 
 
 @on_a_loop
-async def test_leaving_is_over_in_seconds_though_the_coordinator_hangs() -> None:
+async def test_leaving_is_over_in_seconds_though_the_coordinator_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert LEAVE_TIMEOUT_MS <= 3_000
+    monkeypatch.setattr("barnabas.client.consumer.group.classic.member.LEAVE_TIMEOUT_MS", 50)
     async with ScriptedBroker(COORDINATING, topics={"t": 1}) as broker:
         member = at(broker)
         member.group.subscribe(["t"])
         await until(lambda: member.partitions)
         broker.answers[ApiKey.LEAVE_GROUP] = lambda _: None
-        await asyncio.wait_for(member.close(), 5)
+        await member.close()
         assert broker.asked(ApiKey.LEAVE_GROUP)
 
 
