@@ -26,6 +26,10 @@ def test_help_lists_the_commands(barnabas: Barnabas) -> None:
             ("--set", "listener.security.protocol.map=PLAINTEXT:SSL,CONTROLLER:PLAINTEXT"),
             "this version serves PLAINTEXT only",
         ),
+        (
+            ("--set", "create.topic.policy.class.name=org.acme.Strict"),
+            "create.topic.policy.class.name is org.acme.Strict; this version guards nothing",
+        ),
         (("--host", "0.0.0.0"), "set advertised.listeners to an address"),
         (("--host", "no.such.host.invalid"), "cannot find no.such.host.invalid"),
     ],

@@ -36,6 +36,13 @@ from barnabas.wire.records._loops import COMPILED
 
 log = logging.getLogger(__name__)
 
+_GUARDS = (
+    "authorizer.class.name",
+    "create.topic.policy.class.name",
+    "alter.config.policy.class.name",
+)
+"""What forbids something: not to heed it is worse than not to start."""
+
 
 class Node:
     """A running process. Build it with `Node.start`."""
@@ -300,6 +307,12 @@ def _require_supported(settings: BrokerSettings) -> None:
             raise NodeError(
                 f"Listener {listener} wants {listener.security_protocol.name}; this version "
                 "serves PLAINTEXT only: change listener.security.protocol.map."
+            )
+    for guard in _GUARDS:
+        if settings[guard]:
+            raise NodeError(
+                f"{guard} is {settings[guard]}; this version guards nothing, and would let "
+                "everybody do everything: take the setting out if that is what you want."
             )
 
 
