@@ -1,9 +1,29 @@
 """How a task gets its records: past failures that pass, and in few requests."""
 
-import pytest
+import asyncio
+import time
 
-from barnabas.spark.source.connection import SourceError
+import pyarrow as pa
+import pytest
+from tests.client.scripted import ScriptedBroker, metadata_of, topic_id
+from tests.replication.world import batch_of
+
+from barnabas.spark.source import fetching
+from barnabas.spark.source.connection import SourceError, connect
+from barnabas.spark.source.loss import Loss
+from barnabas.spark.source.offsets import OffsetRange
+from barnabas.spark.source.reading import read
 from barnabas.testing import Broker
+from barnabas.wire.apis import ApiKey
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+
+DEADLINE_S = 30.0
 
 
 def numbers(rows) -> list[int]:
@@ -58,3 +78,82 @@ def test_no_more_is_fetched_than_there_is_room_for(broker: Broker, topic_of, rea
     topic = topic_of(2000, partitions=1)
     small = {"kafka.max.partition.fetch.bytes": 200, "kafka.fetch.max.bytes": 200}
     assert numbers(reads.batch(topic.name, **small)) == [*range(2000)]
+
+
+def test_many_topics_cost_few_requests(broker: Broker, topic_of, reads) -> None:
+    topics = ",".join(topic_of(1, partitions=1).name for _ in range(20))
+    before = broker.faults.seen.copy()
+    own = {"kafka.client.id": "knows no topic yet"}
+    assert reads.batch(topics, **own).num_rows == 20
+    assert (broker.faults.seen - before)["Metadata"] <= 5
+
+
+def test_a_topic_that_is_gone_is_not_asked_for_any_more(broker: Broker, topic_of, reads) -> None:
+    gone = topic_of(1, partitions=1).name
+    client = {"bootstrap.servers": broker.bootstrap_servers, "client.id": "looks for what is gone"}
+    broker.delete_topic(gone)
+    assert [*read([OffsetRange(gone, 0, 0, 1)], client, Loss(False, 10_000))] == []
+    cluster = connect(client).cluster
+    assert gone not in cluster._watch._wanted
+
+
+def test_time_in_which_nobody_takes_records_is_not_the_brokers(
+    broker: Broker, topic_of, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "AHEAD_BYTES", 1)
+    topic = topic_of(2000, partitions=1)
+    client = {
+        "bootstrap.servers": broker.bootstrap_servers,
+        "max.partition.fetch.bytes": "200",
+        "fetch.max.bytes": "200",
+    }
+    patience_s = 0.5
+    wanted = OffsetRange(topic.name, 0, 0, 2000)
+    task = fetching.Fetching(connect(client), [wanted], Loss(True, int(patience_s * 1000)))
+    answers = iter(task)
+    reached = next(answers)[-1].next_offset
+    until_s = time.monotonic() + 2 * patience_s
+    while time.monotonic() < until_s:  # whoever takes them has other things to do
+        time.sleep(0.05)
+    with broker.faults.fail("Fetch", "NOT_LEADER_OR_FOLLOWER", times=1):
+        for answer in answers:
+            assert answer[0].from_offset == reached
+            reached = answer[-1].next_offset
+    assert reached == 2000
+
+
+@pytest.mark.parametrize("follower_fails", [False, True])
+def test_records_are_read_from_the_replica_that_the_leader_says_is_near(
+    follower_fails: bool,
+) -> None:
+    def answer(**told: object) -> FetchResponse:
+        partition = PartitionData(partition_index=0, **told)
+        topic = FetchableTopicResponse(topic="t", topic_id=topic_id("t"), partitions=[partition])
+        return FetchResponse(responses=[topic])
+
+    def lead(request: FetchRequest) -> FetchResponse:
+        told = {"high_watermark": 2, "last_stable_offset": 2}
+        if request.rack_id:
+            return answer(**told, preferred_read_replica=follower.node_id)
+        return answer(**told, records=batch_of(b"0", b"1"))
+
+    def follow(request: FetchRequest) -> FetchResponse:
+        if follower_fails:  # it has not got as far yet
+            return answer(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
+        return answer(records=batch_of(b"0", b"1"))
+
+    leader = ScriptedBroker({ApiKey.FETCH: lead}, node_id=1, topics={"t": 1})
+    follower = ScriptedBroker({ApiKey.FETCH: follow}, node_id=2)
+    for each in (leader, follower):
+        each.answers[ApiKey.METADATA] = lambda request: metadata_of([leader, follower], request)
+
+    async def rows() -> list[pa.RecordBatch]:
+        async with leader, follower:
+            client = {"bootstrap.servers": f"127.0.0.1:{leader.port}", "client.rack": "r2"}
+            task = read([OffsetRange("t", 0, 0, 2)], client, Loss(True, int(DEADLINE_S * 1000)))
+            return await asyncio.to_thread(list, task)
+
+    (batch,) = asyncio.run(rows())
+    assert numbers(batch) == [0, 1]
+    assert len(follower.asked(ApiKey.FETCH)) == 1
+    assert len(leader.asked(ApiKey.FETCH)) == 1 + follower_fails

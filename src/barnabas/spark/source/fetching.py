@@ -8,7 +8,7 @@ over as it is: whoever takes it decompresses and decodes, in a thread of its own
 import asyncio
 import queue
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -30,8 +30,8 @@ from barnabas.wire.messages.fetch import (
     PartitionData,
 )
 
-AHEAD_BYTES = 32 << 20
-"""What is fetched and not taken yet, at most, but for one answer."""
+AHEAD_BYTES = 48 << 20
+"""What is asked for or fetched, and not taken yet, at most; a record that is larger comes alone."""
 
 FIRST_BYTES = 1 << 20
 """Of a partition, before it is known how large its records are."""
@@ -132,10 +132,13 @@ class _Engine:
         self._received: list[Fetched] = []  # in the answer that is looked at
         self._ahead_bytes = 0
         self._room = asyncio.Event()
+        self._gone: set[str] = set()  # topics: who wants them would be told so for ever
         self._left: dict[Partition, deque[_Position]] = {}
         for each in ranges:
             self._left.setdefault((each.topic, each.partition), deque()).append(_Position(each))
         self._looks: Counter[Partition] = Counter()  # in vain
+        self._rack = self._settings.client_rack
+        self._nearer: dict[Partition, int] = {}  # followers that leaders sent us to (KIP-392)
         self._patience = Deadline.after(0)
         self._progressed()
 
@@ -153,19 +156,22 @@ class _Engine:
                     backoff.reset()
         finally:
             self._fetched.put(None)
+            self._cluster.unwant(self._gone)
 
     def taken(self, size_bytes: int) -> None:
         """There is room for so much more."""
         self._ahead_bytes -= size_bytes
-        if self._ahead_bytes < AHEAD_BYTES:
-            self._room.set()
+        self._room.set()
 
     def _progressed(self) -> None:
         self._patience = Deadline.after(self._loss.patience_ms)
 
     async def _homes(self) -> dict[int, list[Partition]]:
         """Partitions by their leaders, as far as they have some; those that are gone are left."""
-        topics = {name: await self._topic(name) for name in {topic for topic, _ in self._left}}
+        names = {topic for topic, _ in self._left}
+        self._cluster.want(names)  # all at once: one by one, each would be a request
+        deadline = Deadline.after(min(_LOOK_MS, self._patience.left_ms()))
+        topics = {name: await self._topic(name, deadline) for name in names}
         homes: dict[int, list[Partition]] = {}
         for key in list(self._left):
             name, index = key
@@ -175,19 +181,19 @@ class _Engine:
                 if leader == NO_LEADER:
                     self._require_patience(key, "it has no leader that answers")
                 else:
-                    homes.setdefault(leader, []).append(key)
+                    homes.setdefault(self._nearer.get(key, leader), []).append(key)
                 continue
             self._looks[key] += 1
             if self._looks[key] >= ATTEMPTS_AT_UNKNOWN:
+                self._gone.add(name)
                 self._loss.tell(f"{name} [{index}] does not exist any more.")
                 del self._left[key]
         if not homes:
             self._cluster.refresh()
         return homes
 
-    async def _topic(self, name: str) -> TopicInfo | None:
+    async def _topic(self, name: str, deadline: Deadline) -> TopicInfo | None:
         """As it is known, with an error if it is unknown; None if nobody tells."""
-        deadline = Deadline.after(min(_LOOK_MS, self._patience.left_ms()))
         try:
             return await self._cluster.topic(name, deadline=deadline)
         except KafkaException as failure:
@@ -207,31 +213,49 @@ class _Engine:
             for each in fetching:
                 each.cancel()
 
-    async def _fetch_from(self, leader: int, partitions: list[Partition]) -> None:
-        """As long as the leader answers for them."""
+    async def _fetch_from(self, node_id: int, partitions: list[Partition]) -> None:
+        """As long as the broker answers for them."""
         wanted = dict.fromkeys(partitions)
         while wanted:
-            while self._ahead_bytes >= AHEAD_BYTES:
-                self._room.clear()
-                await self._room.wait()
             try:
-                response: FetchResponse = await self._cluster.ask(
-                    self._request(list(wanted)), leader, purpose="fetch"
-                )
-                raise_failure(response.error_code)
+                response = await self._ask(self._request(wanted), node_id)
             except KafkaException as failure:
                 key, error = next(iter(wanted)), error_in(failure)
                 if not error.retriable():
                     raise SourceError(f"{key[0]} [{key[1]}]: {error.str()}") from None
                 self._require_patience(key, error.str())
-                self._cluster.refresh()
+                self._leave(node_id)
                 return
             for key, said in self._answers(response):
-                if not await self._look_at(key, said):
+                if not await self._look_at(key, said, node_id):
                     del wanted[key]
             self._hand_over()
 
-    def _request(self, partitions: list[Partition]) -> FetchRequest:
+    async def _ask(self, request: FetchRequest, node_id: int) -> FetchResponse:
+        """Once there is room for the answer."""
+        asked = (each.partition_max_bytes for topic in request.topics for each in topic.partitions)
+        most = min(sum(asked), request.max_bytes)
+        while self._ahead_bytes and self._ahead_bytes + most > AHEAD_BYTES:
+            self._room.clear()
+            await self._room.wait()
+            self._progressed()  # it was not the brokers that took so long
+        self._ahead_bytes += most
+        try:
+            response: FetchResponse = await self._cluster.ask(request, node_id, purpose="fetch")
+            raise_failure(response.error_code)
+            return response
+        finally:
+            self.taken(most)
+
+    def _leave(self, node_id: int) -> None:
+        """A broker has failed us: ask who leads by now, and stay with leaders if it was none."""
+        self._cluster.refresh()
+        followed = [key for key, replica in self._nearer.items() if replica == node_id]
+        for key in followed:
+            del self._nearer[key]
+            self._rack = ""
+
+    def _request(self, partitions: Iterable[Partition]) -> FetchRequest:
         topics: dict[str, FetchTopic] = {}
         for name, index in partitions:
             known = self._cluster.metadata.topics[name]
@@ -256,7 +280,7 @@ class _Engine:
             isolation_level=self._isolation,
             session_epoch=-1,
             topics=list(topics.values()),
-            rack_id=self._settings.client_rack,
+            rack_id=self._rack,
         )
 
     def _answers(self, response: FetchResponse) -> Iterator[tuple[Partition, PartitionData]]:
@@ -267,17 +291,22 @@ class _Engine:
                 for each in topic.partitions:
                     yield (name, each.partition_index), each
 
-    async def _look_at(self, key: Partition, said: PartitionData) -> bool:
-        """Whether there is more to fetch of it from the same leader."""
+    async def _look_at(self, key: Partition, said: PartitionData, node_id: int) -> bool:
+        """Whether there is more to fetch of it from the same broker."""
         code = ErrorCode.of(said.error_code)
-        if code in _ELSEWHERE:
+        is_follower = self._nearer.get(key) == node_id
+        if code in _ELSEWHERE or (code and is_follower):
             self._require_patience(key, told_by_broker(code).str())
-            self._cluster.refresh()
+            self._leave(node_id)
             return False
         if code is ErrorCode.OFFSET_OUT_OF_RANGE:
             return await self._out_of_range(key)
         if code is not ErrorCode.NONE:
             raise SourceError(f"{key[0]} [{key[1]}]: {told_by_broker(code).str()}")
+        if said.preferred_read_replica >= 0 and self._rack and not is_follower:
+            self._nearer[key] = said.preferred_read_replica
+            self._progressed()
+            return False
         position = self._left[key][0]
         if said.records:
             self._receive(key, position, said)
@@ -314,8 +343,11 @@ class _Engine:
     def _require_more(self, key: Partition, position: _Position, said: PartitionData) -> None:
         """Nothing came: the log may end before the range does, for now or for good."""
         end = said.last_stable_offset if self._isolation else said.high_watermark
-        if position.offset < end or not self._patience.passed:
-            return  # there was no room for it in the answer, or it may still come
+        if position.offset < end:  # there was no room for it in the answer
+            self._require_patience(key, f"nothing comes, although it ends at offset {end}")
+            return
+        if not self._patience.passed:
+            return  # it may still come
         self._loss.tell(
             f"{key[0]} [{key[1]}] ends at offset {end}, before {position.range.end}, where the"
             f" range to read ends."
