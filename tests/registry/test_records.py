@@ -21,6 +21,7 @@ from barnabas.registry.records import (
     SchemaKey,
     SchemaValue,
     UnreadableRecordError,
+    noop,
     read,
     write,
 )
@@ -87,6 +88,7 @@ FULL = Definition(
             b'{"tenant":"default","context":".staging"}',
         ),
         (Record(NoopKey()), b'{"keytype":"NOOP","magic":0}', None),
+        (noop({".": 7}), b'{"keytype":"NOOP","magic":0}', b'{"maxIds":{".":7}}'),
     ],
 )
 def test_a_record_is_written_so_and_read_back(

@@ -27,10 +27,9 @@ class Instance:
 
     def __init__(self, settings: RegistrySettings, identity: Identity) -> None:
         self.settings = settings
-        self.state = State()
         self.kafka_cluster_id = ""
-        self._log = SchemaLog(settings, self.state.apply)
         self._cluster = Cluster(admin_settings(settings.kafka))
+        self._log = SchemaLog(settings, self._cluster)
         self._membership = Membership(
             settings.group_id,
             identity,
@@ -58,6 +57,10 @@ class Instance:
         await self._membership.leave()
         await self._log.stop()
         await self._cluster.close()
+
+    @property
+    def state(self) -> State:
+        return self._log.state
 
     @property
     def applied_offset(self) -> int:

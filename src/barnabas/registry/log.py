@@ -4,52 +4,56 @@ Writes are transactions of one transactional id that all instances share. Whoeve
 begins with it anew, which shuts out whoever wrote before, at the broker: a writer that was
 paused and does not know that it has been replaced can do no harm. Then it appends a NOOP; once
 that is read back, all that was ever written has been read.
+
+If the topic is deleted, what it said stays known, and cannot be changed. If it is created again,
+what it says then is all that is known.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from barnabas.client._message import Message
+from barnabas.client.cluster import Cluster
 from barnabas.client.consumer.aio import AioConsumer
 from barnabas.client.errors import KafkaError, KafkaException, error_in
 from barnabas.client.producer.aio import AioProducer
 from barnabas.client.values import OFFSET_BEGINNING, TopicPartition
 from barnabas.registry import errors
-from barnabas.registry.records import NoopKey, Record, UnreadableRecordError, read, write
+from barnabas.registry.records import Record, UnreadableRecordError, noop, read, write
 from barnabas.registry.settings import RegistrySettings
+from barnabas.registry.state import State
 from barnabas.registry.topic import prepare_topic
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _PARTITION = 0
 _BATCH = 1000
+_GLANCE_S = 5  # how often it is looked at whether the topic is still the same
 
 
 class SchemaLog:
-    """Gives every record to `apply`, in order."""
+    """`state` is what the topic says, as far as it has been read."""
 
-    def __init__(self, settings: RegistrySettings, apply: Callable[[Record], None]) -> None:
+    def __init__(self, settings: RegistrySettings, cluster: Cluster) -> None:
+        self.state = State()
         self._settings = settings
-        self._apply = apply
+        self._cluster = cluster
         self._timeout_s = settings.timeout_ms / 1000
+        self._topic_id = b""
         self._read_up_to = -1  # the offset of the last record that was applied
         self._progress = asyncio.Condition()
-        self._has_seen_the_end = asyncio.Event()
         self._reading: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._producer: AioProducer | None = None
         self._is_retired = False
 
     async def start(self) -> None:
         """Have the topic, and read what it holds."""
         await prepare_topic(self._settings)
-        self._reading = asyncio.create_task(self._read())
-        seen = asyncio.create_task(self._has_seen_the_end.wait())
-        await asyncio.wait([self._reading, seen], return_when=asyncio.FIRST_COMPLETED)
-        if not seen.done():
-            seen.cancel()
-            await self._reading  # which tells why it ended
+        await self._begin()
+        self._watching = asyncio.create_task(self._watch())
 
     async def take_over(self) -> None:
         """Be the one who writes, knowing all that was written."""
@@ -61,11 +65,15 @@ class SchemaLog:
             "delivery.timeout.ms": self._settings.timeout_ms,
             "request.timeout.ms": self._settings.timeout_ms,
             "linger.ms": 0,
+            "allow.auto.create.topics": False,  # it would not be compacted
         }
         self._producer = AioProducer(conf)
         self._is_retired = False
         await self._in_time(self._producer.init_transactions(self._timeout_s))
-        await self.append([Record(NoopKey())])
+        known = self.state.spent_ids
+        await self.append([noop(known)])
+        if self.state.spent_ids != known:  # which was not read yet: the latest NOOP has to tell all
+            await self.append([noop(self.state.spent_ids)])
 
     @property
     def applied_offset(self) -> int:
@@ -96,13 +104,13 @@ class SchemaLog:
 
     async def stop(self) -> None:
         await self._step_down()
-        if self._reading is not None:
-            self._reading.cancel()
-            await asyncio.gather(self._reading, return_exceptions=True)
+        for task in (self._watching, self._reading):
+            await _ended(task)
 
     async def _transaction(self, records: Sequence[Record]) -> None:
         producer = self._producer
         assert producer is not None
+        before = self._read_up_to
         await producer.begin_transaction()
         try:
             messages = await self._delivered(producer, records)
@@ -115,7 +123,10 @@ class SchemaLog:
                 "Register operation failed because schema is too large"
             ) from failure
         await producer.commit_transaction(self._timeout_s)
-        await self.applied(max(_offset(message) for message in messages))
+        written = max(_offset(message) for message in messages)
+        if written <= before:  # in another topic of the name, which has still to be read
+            self._read_up_to = -1
+        await self.applied(written)
 
     async def _delivered(
         self, producer: AioProducer, records: Sequence[Record]
@@ -143,7 +154,41 @@ class SchemaLog:
             await self._step_down()
             raise _told(self._settings.topic, error_in(failure)) from failure
 
-    async def _read(self) -> None:
+    async def _watch(self) -> None:
+        """Begin anew when there is another topic of the name, or reading it has failed."""
+        while True:
+            assert self._reading is not None
+            await asyncio.wait([self._reading], timeout=_GLANCE_S)
+            try:
+                if not self._reading.done() and await self._topic() in (b"", self._topic_id):
+                    continue
+                _log.error("topic %s has begun anew, and is read again", self._settings.topic)
+                self.retire()
+                await self._begin()
+            except (KafkaException, _BegunAnewError) as failure:
+                _log.warning("topic %s cannot be read: %s", self._settings.topic, failure)
+
+    async def _begin(self) -> None:
+        """Read the topic from its beginning for ever; return when its end has been reached."""
+        await _ended(self._reading)
+        self._topic_id = await self._topic()
+        self._read_up_to = -1
+        at_the_end = asyncio.Event()
+        self._reading = asyncio.create_task(self._read(at_the_end))
+        waiting = asyncio.create_task(at_the_end.wait())
+        await asyncio.wait([self._reading, waiting], return_when=asyncio.FIRST_COMPLETED)
+        if not waiting.done():
+            waiting.cancel()
+            await self._reading  # which tells why it ended
+
+    async def _topic(self) -> bytes:
+        """The id of the topic that is there; nothing if there is none."""
+        told = await self._cluster.describe(
+            [self._settings.topic], timeout_ms=self._settings.timeout_ms
+        )
+        return b"".join(topic.topic_id for topic in told.topics if not topic.error_code)
+
+    async def _read(self, at_the_end: asyncio.Event) -> None:
         conf = {
             **self._settings.kafka,
             "group.id": f"{self._settings.group_id}-readers",  # asked for, but never joined
@@ -152,37 +197,47 @@ class SchemaLog:
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
         }
+        state, last = State(), -1
         async with AioConsumer(conf) as consumer:
             place = TopicPartition(self._settings.topic, _PARTITION, OFFSET_BEGINNING)
             await consumer.assign([place])
             while True:
                 first = await consumer.poll(-1)
                 for message in (first, *await consumer.consume(_BATCH, 0)):
-                    if message is not None:
-                        self._take(message)
+                    if message is None:
+                        continue
+                    if (error := message.error()) is None:
+                        last = self._applied_to(state, message, last)
+                    elif error.code() == KafkaError._PARTITION_EOF:
+                        self.state = state  # from here on: nobody is told half of it
+                        at_the_end.set()
+                    else:
+                        _log.warning("reading %s: %s", self._settings.topic, error.str())
                 async with self._progress:
+                    if self.state is state:
+                        self._read_up_to = last
                     self._progress.notify_all()
 
-    def _take(self, message: Message) -> None:
-        error = message.error()
-        if error is not None and error.code() == KafkaError._PARTITION_EOF:
-            self._has_seen_the_end.set()
-        elif error is not None:
-            _log.warning("reading %s: %s", self._settings.topic, error.str())
-        else:
-            try:
-                _, timestamp_ms = message.timestamp()
-                self._apply(read(message.key(), message.value(), timestamp_ms))
-            except UnreadableRecordError as unreadable:
-                _log.warning("a record of %s is left out: %s", self._settings.topic, unreadable)
-            if (offset := _offset(message)) <= self._read_up_to:
-                _log.error(
-                    "topic %s has begun anew, at offset %d: what this instance read of the one "
-                    "before may be gone. Start it again to know only what is there.",
-                    self._settings.topic,
-                    offset,
-                )
-            self._read_up_to = offset
+    def _applied_to(self, state: State, message: Message, last: int) -> int:
+        """The offset of the message, once it has been applied."""
+        if (offset := _offset(message)) <= last:
+            raise _BegunAnewError(f"offset {offset} follows {last}")
+        try:
+            _, timestamp_ms = message.timestamp()
+            state.apply(read(message.key(), message.value(), timestamp_ms))
+        except UnreadableRecordError as unreadable:
+            _log.warning("a record of %s is left out: %s", self._settings.topic, unreadable)
+        return offset
+
+
+class _BegunAnewError(Exception):
+    """Offsets have begun anew: the topic is another, or has lost its end."""
+
+
+async def _ended(task: asyncio.Task[None] | None) -> None:
+    if task is not None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def _offset(message: Message) -> int:

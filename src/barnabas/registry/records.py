@@ -8,7 +8,8 @@ CONFIG, MODE        of a subject, of a context (subject ":.name:"), or of all (n
 DELETE_SUBJECT      versions of a subject, up to one, are softly deleted
 CLEAR_SUBJECT       whatever the caches hold of a subject is void
 CONTEXT             a context that has been used
-NOOP                nothing: whoever reads it has read all that came before it
+NOOP                whoever reads it has read all that came before it; may tell the highest ids
+                    of schemas that are gone (Confluent's has no value, and reads none)
 """
 
 import json
@@ -134,8 +135,21 @@ class ContextValue:
     tenant: str = TENANT
 
 
+@dataclass(slots=True, frozen=True)
+class SpentIds:
+    """The highest id of a context, where no schema has it any more: it is not given again."""
+
+    by_context: Mapping[str, int]
+
+
 Value = (
-    SchemaValue | ConfigValue | ModeValue | DeleteSubjectValue | ClearSubjectValue | ContextValue
+    SchemaValue
+    | ConfigValue
+    | ModeValue
+    | DeleteSubjectValue
+    | ClearSubjectValue
+    | ContextValue
+    | SpentIds
 )
 
 
@@ -143,6 +157,10 @@ Value = (
 class Record:
     key: Key
     value: Value | None = None
+
+
+def noop(spent_ids: Mapping[str, int]) -> Record:
+    return Record(NoopKey(), SpentIds(spent_ids) if spent_ids else None)
 
 
 class UnreadableRecordError(ValueError):
@@ -158,7 +176,7 @@ def write(record: Record) -> tuple[bytes, bytes | None]:
 def read(key: bytes | None, value: bytes | None, timestamp_ms: int | None = None) -> Record:
     try:
         found = _read_key(read_json(key or b"null"))
-        if value is None or isinstance(found, NoopKey):
+        if value is None:
             return Record(found)
         return Record(found, _read_value(found, read_json(value), timestamp_ms))
     except (ValueError, KeyError, TypeError) as error:
@@ -203,6 +221,8 @@ def _value_fields(value: Value) -> dict[str, Any]:
             return {"subject": subject}
         case ContextValue(context, tenant):
             return {"tenant": tenant, "context": context}
+        case SpentIds(by_context):
+            return {"maxIds": dict(sorted(by_context.items()))}
 
 
 def _named(subject: str | None) -> dict[str, Any]:
@@ -272,7 +292,8 @@ def _read_value(key: Key, fields: Mapping[str, Any], timestamp_ms: int | None) -
         case ContextKey(context, tenant):
             return ContextValue(context, tenant)
         case NoopKey():
-            raise ValueError("a NOOP has no value")
+            ids: Mapping[str, Any] = fields["maxIds"]
+            return SpentIds({context: _number(ids, context) for context in ids})
 
 
 def _scope(fields: Mapping[str, Any]) -> str | None:

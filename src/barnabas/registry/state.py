@@ -27,6 +27,7 @@ from barnabas.registry.records import (
     Record,
     SchemaKey,
     SchemaValue,
+    SpentIds,
 )
 
 K = TypeVar("K")
@@ -64,6 +65,7 @@ class State:
         self._subjects: dict[str, dict[int, SchemaValue]] = {}
         self._latest: dict[str, int] = {}  # the highest version, a deleted one too
         self._referrers: dict[SchemaKey, dict[SchemaKey, None]] = {}
+        self._spent: dict[str, int] = {}  # by context, the highest id that a schema there has had
 
     # Versions
 
@@ -102,7 +104,17 @@ class State:
     def context_of(self, subject: str) -> Context:
         """The subject's; an empty one if nothing was registered there."""
         name = Subject.parse(subject).context
-        return self.contexts.get(name) or Context(name)
+        return self.contexts.get(name) or Context(name, self._spent.get(name, 0))
+
+    @property
+    def spent_ids(self) -> dict[str, int]:
+        """The highest id of every context in which no schema has it any more."""
+        contexts = ((name, id_, self.contexts.get(name)) for name, id_ in self._spent.items())
+        return {
+            name: id_
+            for name, id_, context in contexts
+            if context is None or (id_ == context.max_id and id_ not in context.by_id)
+        }
 
     def same(self, subject: str, definition: Definition) -> Registered | None:
         """What is known under this definition in the subject's context."""
@@ -166,6 +178,9 @@ class State:
                 self._forget(context)
             case ContextKey(context), _:
                 self._context(context)
+            case _, SpentIds(by_context):
+                for name, id_ in by_context.items():
+                    self._spend(name, id_)
             case _, ClearSubjectValue():
                 pass  # nothing is kept here besides what the records say
 
@@ -211,14 +226,20 @@ class State:
             del known.places[key.subject]
         if not known.places:
             del context.by_id[value.id]
+            self._spend(context.name, value.id)
             _drop(context.by_definition, value.definition, value.id)
             _drop(context.by_guid, value.definition.guid, value.id)
 
     def _context(self, name: str) -> Context:
         found = self.contexts.get(name)
         if found is None:
-            found = self.contexts[name] = Context(name)
+            found = self.contexts[name] = Context(name, self._spent.get(name, 0))
         return found
+
+    def _spend(self, context: str, id_: int) -> None:
+        self._spent[context] = max(id_, self._spent.get(context, 0))
+        if (found := self.contexts.get(context)) is not None:
+            found.max_id = max(id_, found.max_id)
 
     def _forget(self, name: str) -> None:
         found = self.contexts.get(name)

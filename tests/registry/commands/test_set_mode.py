@@ -16,6 +16,7 @@ from barnabas.registry.records import (
     Mode,
     ModeKey,
     ModeValue,
+    NoopKey,
     Record,
     SchemaKey,
     SchemaValue,
@@ -37,7 +38,7 @@ def test_import_is_for_subjects_without_schemas_unless_it_is_forced() -> None:
 def test_import_clears_what_was_softly_deleted() -> None:
     state = state_of(Record(ONE.key, ONE.as_deleted()))
     keys = [each.key for each in decide_change(SetMode("a", Mode.IMPORT), state).records]
-    assert keys == [SchemaKey("a", 1), ClearSubjectKey("a"), ModeKey("a")]
+    assert keys == [SchemaKey("a", 1), NoopKey(), ClearSubjectKey("a"), ModeKey("a")]
 
 
 def test_forward_is_for_all_or_for_nobody() -> None:

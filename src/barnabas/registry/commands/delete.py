@@ -1,5 +1,6 @@
 """Delete a version or a whole subject: softly, so that it can still be read; then for good."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from barnabas.registry import errors
@@ -11,6 +12,8 @@ from barnabas.registry.records import (
     DeleteSubjectValue,
     ModeKey,
     Record,
+    SchemaValue,
+    noop,
 )
 from barnabas.registry.state import State
 from barnabas.registry.versions import require_version
@@ -41,7 +44,7 @@ def decide_version(request: DeleteVersion, state: State) -> Decision[int]:
         return Decision(value.version, (Record(value.key, value.as_deleted()),))
     if not value.deleted:
         raise errors.version_not_soft_deleted(subject, value.version)
-    records = [Record(value.key)]
+    records = gone_for_good([value], state)
     if len(state.versions(subject, deleted=True)) == 1:
         records += _settings_of(subject, state)
     return Decision(value.version, tuple(records))
@@ -66,8 +69,19 @@ def decide_subject(request: DeleteSubject, state: State) -> Decision[list[int]]:
         last = DeleteSubjectValue(subject, versions[-1])
         return Decision(versions, (Record(DeleteSubjectKey(subject), last),))
     # The newest first: versions may refer to earlier ones of their own subject.
-    gone = [Record(value.key) for value in reversed(values)]
+    gone = gone_for_good(values[::-1], state)
     return Decision(versions, (*gone, *_settings_of(subject, state)))
+
+
+def gone_for_good(values: Sequence[SchemaValue], state: State) -> list[Record]:
+    """Tombstones of versions; and what their highest id was, lest it is given again."""
+    spent = state.spent_ids
+    for value in values:
+        context = state.context_of(value.subject)
+        if value.id == context.max_id:
+            spent[context.name] = value.id
+    told = [] if spent == state.spent_ids else [noop(spent)]
+    return [*(Record(value.key) for value in values), *told]
 
 
 def require_writable(state: State, subject: str | None) -> None:

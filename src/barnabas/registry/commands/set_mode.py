@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from barnabas.registry import errors
 from barnabas.registry.commands import Decision
+from barnabas.registry.commands.delete import gone_for_good
 from barnabas.registry.naming import GLOBAL_CONTEXT, Subject
 from barnabas.registry.records import (
     ClearSubjectKey,
@@ -59,11 +60,11 @@ def _cleared(scope: str | None, state: State) -> Iterator[Record]:
     subjects = [name for name in state.names() if name == scope or _is_within(name, scope)]
     if any(state.has(name) for name in subjects):
         raise errors.not_permitted("Cannot import since found existing subjects")
-    for name in subjects:
-        for value in state.versions(name, deleted=True):
-            if state.referrers(value.key, deleted=True):
-                raise errors.referenced(value.key)
-            yield Record(value.key)
+    values = [each for name in subjects for each in state.versions(name, deleted=True)]
+    for value in values:
+        if state.referrers(value.key, deleted=True):
+            raise errors.referenced(value.key)
+    yield from gone_for_good(values, state)
     if scope is not None:
         yield Record(ClearSubjectKey(scope), ClearSubjectValue(scope))
 
