@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from barnabas.registry.serdes.framing import Frame, SchemaId, read_frame
+from barnabas.registry.serdes.framing import Frame, SchemaId, header_frame, read_frame
 from barnabas.schema_registry import (
     dual_schema_id_deserializer,
     header_schema_id_serializer,
@@ -87,6 +87,21 @@ def test_without_a_header_the_id_is_before_the_payload() -> None:
         left = deserialize(b"\0\0\0\0\x09payload", context, found)
         assert isinstance(left, io.BytesIO)
         assert (found.id, left.read()) == (9, b"payload")
+
+
+def test_the_first_header_that_says_something_counts() -> None:
+    headers = [
+        ("__value_schema_id", None),
+        ("__value_schema_id", SchemaId("AVRO", 1, GUID).guid_to_bytes()),
+        ("__value_schema_id", SchemaId("AVRO", 7).id_to_bytes()),
+    ]
+    context = SerializationContext("t", MessageField.VALUE, headers)
+    found = SchemaId("AVRO")
+    assert dual_schema_id_deserializer(b"payload", context, found).read() == b"payload"
+    assert (found.guid, found.id) == (UUID(GUID), None)
+    assert header_frame(b"payload", context, with_indexes=False) == Frame(
+        UUID(GUID), None, b"payload"
+    )
 
 
 def test_a_header_needs_headers() -> None:

@@ -100,6 +100,23 @@ def test_bytes_that_are_not_of_the_schema_are_told_with_their_topic(
         ProtobufDeserializer(Order)(b"\0\0\0\0\x01\x02\x02\x12\x09x", TOPIC)
 
 
+def test_bytes_that_are_nested_without_end_are_told_and_end_no_process(
+    client: AnsweringClient,
+) -> None:
+    linked = """{"type": "record", "name": "R", "fields": [
+        {"name": "id", "type": "long"}, {"name": "next", "type": ["null", "R"]}]}"""
+    serialize, deserialize = AvroSerializer(client, linked), AvroDeserializer(client)
+    chain = {"id": 1, "next": {"id": 2, "next": None}}
+    assert deserialize(serialize(chain, TOPIC), TOPIC) == chain
+    with pytest.raises(SerializationError, match="a record is too often within itself"):
+        deserialize(b"\0\0\0\0\x01" + b"\x02\x02" * 500_000, TOPIC)
+    with pytest.raises(SerializationError, match="the value of orders is not JSON"):
+        JSONDeserializer("{}")(b"\0\0\0\0\x01" + b"[" * 500_000, TOPIC)
+    items = '{"type": "array", "items": {"$ref": "#"}}'
+    with pytest.raises(SerializationError, match="nested too deep to be checked"):
+        JSONDeserializer(items)(b"\0\0\0\0\x01" + b"[" * 400 + b"]" * 400, TOPIC)
+
+
 def test_an_unknown_id_is_the_registrys_to_tell(client: AnsweringClient) -> None:
     with pytest.raises(SchemaRegistryError, match="Schema 77 not found"):
         AvroDeserializer(client)(b"\0\0\0\0\x4d\x02", TOPIC)

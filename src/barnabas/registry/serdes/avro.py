@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from fastavro import schemaless_reader, schemaless_writer
@@ -11,6 +12,9 @@ from fastavro.schema import load_schema
 
 from barnabas.registry.client.references import referenced_texts
 from barnabas.registry.client.schemas import Schema
+from barnabas.registry.columns.avro._decode import Check
+from barnabas.registry.columns.avro.skipping import check
+from barnabas.registry.formats import SchemaError
 from barnabas.registry.serdes.aio import AsyncDeserializer, AsyncSerializer
 from barnabas.registry.serdes.deserializer import Reader, RegistryDeserializer, payload_of
 from barnabas.registry.serdes.framing import Frame
@@ -102,13 +106,13 @@ class AvroDeserializer(RegistryDeserializer):
         super().__init__(schema_registry_client, schema, conf)
 
     def _parsed(self, schema: Any) -> Any:
-        return parsed_avro(schema, self._registry)
+        return _Readable(parsed_avro(schema, self._registry), _check(schema, self._registry))
 
     def _name(self, parsed: Any, frame: Frame) -> str | None:
-        return record_name(parsed)
+        return record_name(parsed.schema)
 
     def _decoded(self, frame: Frame, reader: Reader, ctx: SerializationContext | None) -> Any:
-        if is_plain_bytes(reader.written):
+        if is_plain_bytes(reader.written.schema):
             value: Any = frame.payload
         else:
             value = self._read(frame, reader, ctx)
@@ -116,10 +120,11 @@ class AvroDeserializer(RegistryDeserializer):
 
     def _read(self, frame: Frame, reader: Reader, ctx: SerializationContext | None) -> Any:
         try:
+            reader.written.refuse_malformed(frame.payload)
             return schemaless_reader(
                 io.BytesIO(frame.payload),
-                reader.written,
-                reader.wanted,
+                reader.written.schema,
+                None if reader.wanted is None else reader.wanted.schema,
                 return_record_name=self._return_record_name,
             )
         except Exception as problem:
@@ -135,6 +140,20 @@ class AsyncAvroSerializer(AsyncSerializer):
 
 class AsyncAvroDeserializer(AsyncDeserializer):
     kind = AvroDeserializer
+
+
+@dataclass(slots=True, frozen=True)
+class _Readable:
+    schema: Any
+    """As fastavro has it."""
+    check: Check | None
+    """fastavro follows a record that is within itself for as long as the stack lasts, and there
+    the process ends: such payloads are looked at before."""
+
+    def refuse_malformed(self, payload: bytes) -> None:
+        fault = "" if self.check is None else self.check.fault(payload)
+        if fault:
+            raise ValueError(fault)
 
 
 def wrapped(schema: Any) -> Any:
@@ -168,6 +187,13 @@ def is_plain_bytes(parsed: Any) -> bool:
     if isinstance(parsed, dict):
         return parsed.get("type") == "bytes" and "logicalType" not in parsed
     return bool(parsed == "bytes")
+
+
+def _check(schema: Any, client: Any) -> Check | None:
+    try:
+        return check(schema.schema_str, referenced_texts(schema, client))
+    except SchemaError:  # more than there are columns for, and nothing to fastavro
+        return None
 
 
 class _Texts(AbstractSchemaRepository):

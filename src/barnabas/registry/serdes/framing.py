@@ -107,13 +107,19 @@ def header_frame(
     payload: bytes, ctx: SerializationContext | None, with_indexes: bool
 ) -> Frame | None:
     """The frame that a header has; None where none has."""
+    told = _told(ctx)
+    return None if told is None else read_frame(told, with_indexes)._replace(payload=payload)
+
+
+def _told(ctx: SerializationContext | None) -> bytes | None:
+    """The bytes of the first header that says which schema it is."""
     headers = None if ctx is None else ctx.headers
     if ctx is None or not headers:
         return None
     wanted = _HEADERS.get(ctx.field, _VALUE_HEADER)
     for name, value in headers.items() if isinstance(headers, dict) else headers:
-        if name == wanted:
-            return read_frame(bytes(value), with_indexes)._replace(payload=payload)
+        if name == wanted and value is not None:
+            return bytes(value)
     return None
 
 
@@ -157,10 +163,8 @@ def dual_schema_id_deserializer(
     payload: bytes, ctx: SerializationContext | None, schema_id: Any
 ) -> io.BytesIO:
     """Take the schema's guid from a header, or if none has it, its id from before the payload."""
-    frame = header_frame(payload, ctx, with_indexes=False)
-    if frame is None:
+    told = _told(ctx)
+    if told is None:
         return prefix_schema_id_deserializer(payload, ctx, schema_id)
-    assert ctx is not None
-    wanted = _HEADERS.get(ctx.field, _VALUE_HEADER)
-    schema_id.from_bytes(io.BytesIO(dict(ctx.headers)[wanted]))
+    schema_id.from_bytes(io.BytesIO(told))
     return io.BytesIO(payload)

@@ -112,7 +112,7 @@ class JSONDeserializer(RegistryDeserializer):
     def _decoded(self, frame: Frame, reader: Reader, ctx: SerializationContext | None) -> Any:
         try:
             value = self._json_decode(frame.payload)
-        except ValueError as problem:
+        except (ValueError, RecursionError) as problem:
             raise SerializationError(f"{payload_of(ctx)} is not JSON: {problem}") from problem
         if self._validate:
             refuse_invalid(value, reader.wanted or reader.written)
@@ -152,6 +152,8 @@ def refuse_invalid(document: Any, checked_by: Any) -> None:
         raise SerializationError(
             f"the JSON schema refers to {missing.ref}, which is not among its references"
         ) from missing
+    except RecursionError as deep:
+        raise SerializationError("the document is nested too deep to be checked") from deep
     if problem is not None:
         raise SerializationError(f"{problem.json_path}: {problem.message}")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.registry.columns import Decoder, Encoder
 from barnabas.registry.columns.avro import deriving, shapes, types
-from barnabas.registry.columns.avro.decoding import ProgramDecoder, RewritingDecoder
+from barnabas.registry.columns.avro.decoding import ProgramDecoder
 from barnabas.registry.columns.avro.encoding import ProgramEncoder
 from barnabas.registry.columns.avro.raw import RawDecoder, RawEncoder, is_raw
 from barnabas.registry.columns.language import SchemaSource
@@ -23,13 +23,10 @@ def decoder(
     written: SchemaSource, wanted: SchemaSource, message: str | None, *, framed: bool
 ) -> Decoder:
     shape = shapes.parse(wanted.text, wanted.references)
-    try:
-        found = shapes.parse(written.text, written.references)
-        if framed and is_raw(found) and is_raw(shape):
-            return RawDecoder()
-        return ProgramDecoder(found, shape, framed=framed)
-    except shapes.RecursiveSchemaError:  # in a field, it may be, that the reader leaves out
-        return RewritingDecoder(written, wanted, ProgramDecoder(shape, shape, framed=False), framed)
+    found = shapes.parse_written(written.text, written.references)
+    if framed and is_raw(found.shape) and is_raw(shape):
+        return RawDecoder()
+    return ProgramDecoder(found, shape, framed=framed)
 
 
 def encoder(

@@ -47,6 +47,7 @@ NEGATIVE = cython.declare(cython.Py_ssize_t, 7)
 NOT_BOOLEAN = cython.declare(cython.Py_ssize_t, 8)
 NO_PLACE = cython.declare(cython.Py_ssize_t, 9)
 TOO_MANY = cython.declare(cython.Py_ssize_t, 10)
+TOO_DEEP = cython.declare(cython.Py_ssize_t, 11)
 
 FAULTS = [
     "",
@@ -59,9 +60,15 @@ FAULTS = [
     "a length is negative",
     "a boolean is neither 0 nor 1",
     "what was written is of a type that the reader's schema has no place for",
-    "an array has too many empty items",
+    "its arrays have too many empty items",
+    "a record is too often within itself",
 ]
 """What they are called, by their numbers."""
+
+MOST_EMPTY = cython.declare(cython.Py_ssize_t, 1024)
+"""Items of a payload that take no bytes: its size says nothing of them."""
+DEEPEST = cython.declare(cython.Py_ssize_t, 1000 if COMPILED else 100)
+"""How often a record may be within itself: as far as the stack goes, whoever calls."""
 
 
 @cython.final
@@ -216,6 +223,8 @@ class Cursor:
     at: Size
     end: Size
     fault: cython.int
+    depth: Size  # of records within themselves
+    empty: Long  # items so far that took no bytes
     path: list  # the names of the fields that the fault is in, the innermost first
 
     @cython.cfunc
@@ -264,8 +273,12 @@ class Cursor:
             count = -count
         if count < 0:
             self.fault = NEGATIVE
-        if count > self.end - self.at and (item_bytes or count > 1024):
+        if item_bytes and count > self.end - self.at:
             self.fault = ENDS
+        elif not item_bytes and not self.fault:
+            if count > MOST_EMPTY - self.empty:
+                self.fault = TOO_MANY
+            self.empty += count
         return 0 if self.fault else count
 
 
@@ -549,6 +562,8 @@ class Decimal(Step):
             high = ~high
             low = ~low & 0xFFFFFFFFFFFFFFFF
             if low == 0xFFFFFFFFFFFFFFFF:
+                if high == 0x7FFFFFFFFFFFFFFF:
+                    return True  # there is no such positive number
                 high += 1
                 low = 0
             else:
@@ -685,14 +700,8 @@ class Items(Step):
     def read(self, cursor: Cursor) -> cython.int:
         index: Size
         step: Step
-        empty: Long = 0
         left: Long = cursor.block(self.item_bytes)
         while left > 0:
-            if not self.item_bytes:
-                empty += left
-                if empty > 1024:
-                    cursor.fault = TOO_MANY
-                    return TOO_MANY
             while left > 0:
                 for index in range(len(self.steps)):
                     step = cython.cast(Step, self.steps[index])
@@ -769,6 +778,28 @@ class SkipFixed(Step):
 
 
 @cython.cclass
+class Again(Step):
+    """A record within itself. What is nested deeper than the stack bears is a fault."""
+
+    inner: Step
+
+    def begin_at(self, inner: Step) -> None:
+        self.inner = inner
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def read(self, cursor: Cursor) -> cython.int:
+        if cursor.depth == DEEPEST:
+            cursor.fault = TOO_DEEP
+            return TOO_DEEP
+        cursor.depth += 1
+        if self.inner.read(cursor):
+            cursor.path.clear()  # names the field that the whole is in
+        cursor.depth -= 1
+        return cursor.fault
+
+
+@cython.cclass
 class Refuse(Step):
     """A member of a union that the reader's schema has no place for."""
 
@@ -832,6 +863,8 @@ class Program:
             for column in self.nested:
                 column.mark = column.length
             cursor.fault = 0
+            cursor.depth = 0
+            cursor.empty = 0
             cursor.data = _address(content)
             cursor.at = offsets[first + row] + header_bytes
             cursor.end = offsets[first + row + 1]
@@ -855,6 +888,30 @@ class Program:
         for column in self.nested:
             column.length = column.mark
         return 0
+
+
+@cython.cclass
+class Check:
+    """Walks over a payload of which nothing is kept, before somebody reads it who does not look."""
+
+    root: Step
+
+    def __init__(self, root: Step) -> None:
+        """`root` steps over a value."""
+        self.root = root
+
+    def fault(self, payload: cython.const[cython.uchar][::1]) -> str:
+        """What is wrong with it; nothing where it can be read."""
+        cursor: Cursor = Cursor()
+        cursor.path = []
+        cursor.fault = 0
+        cursor.depth = 0
+        cursor.empty = 0
+        cursor.data = _address(payload)
+        cursor.at = 0
+        cursor.end = len(payload)
+        self.root.read(cursor)
+        return FAULTS[cursor.fault]
 
 
 def pack_bits(flags: cython.const[cython.uchar][::1], count: Size) -> bytearray:

@@ -1,17 +1,14 @@
-"""Decoders of Avro: by a compiled program, and through fastavro for what that cannot read."""
+"""The decoder of Avro: a program for a pair of schemas, and the arrays it fills."""
 
 from __future__ import annotations
 
-import io
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from barnabas.registry.columns import Decoded
 from barnabas.registry.columns.avro import _decode
 from barnabas.registry.columns.avro.building import Builder
 from barnabas.registry.columns.avro.resolution import program
-from barnabas.registry.columns.avro.shapes import Shape
-from barnabas.registry.columns.language import SchemaSource
+from barnabas.registry.columns.avro.shapes import Shape, Written
 from barnabas.registry.framing import HEADER_BYTES
 from barnabas.wire.records.buffers import view
 
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
 class ProgramDecoder:
     """Reads what one schema wrote into columns of another, without an object per record."""
 
-    def __init__(self, written: Shape, wanted: Shape, *, framed: bool) -> None:
+    def __init__(self, written: Written, wanted: Shape, *, framed: bool) -> None:
         builder = Builder(wanted)
         self._header_bytes = HEADER_BYTES if framed else 0
         self._root = builder.root
@@ -47,60 +44,6 @@ class ProgramDecoder:
             return Decoded(values, None)
         reasons = {row: _reason(fault, path) for row, fault, path in faults}
         return Decoded(values, _reasons(reasons, len(payloads)))
-
-
-class RewritingDecoder:
-    """Has fastavro read each record and write it again with the wanted schema, for a program.
-
-    Schemas with types that contain themselves are beyond programs.
-    """
-
-    def __init__(
-        self, written: SchemaSource, wanted: SchemaSource, inner: ProgramDecoder, framed: bool
-    ) -> None:
-        self._written = _parsed(written)
-        self._wanted = _parsed(wanted)
-        self._inner = inner
-        self._header_bytes = HEADER_BYTES if framed else 0
-
-    @property
-    def arrow_type(self) -> pa.DataType:
-        return self._inner.arrow_type
-
-    def decode(self, payloads: pa.BinaryArray) -> Decoded:
-        import pyarrow as pa
-
-        rewritten: list[bytes | None] = []
-        reasons: dict[int, str] = {}
-        for row, payload in enumerate(payloads.to_pylist()):
-            try:
-                rewritten.append(None if payload is None else self._rewritten(payload))
-            except Exception as error:  # whatever foreign bytes make fastavro raise
-                rewritten.append(None)
-                reasons[row] = f"The payload cannot be read: {type(error).__name__} {error}"
-        decoded = self._inner.decode(pa.array(rewritten, pa.binary()))
-        if decoded.reasons is not None:
-            found = enumerate(decoded.reasons.to_pylist())
-            reasons |= {row: reason for row, reason in found if reason is not None}
-        return Decoded(decoded.values, _reasons(reasons, len(payloads)) if reasons else None)
-
-    def _rewritten(self, payload: bytes) -> bytes:
-        import fastavro
-
-        source, target = io.BytesIO(payload), io.BytesIO()
-        source.seek(self._header_bytes)
-        value: Any = fastavro.schemaless_reader(source, self._written, self._wanted)
-        fastavro.schemaless_writer(target, self._wanted, value)
-        return target.getvalue()
-
-
-def _parsed(schema: SchemaSource) -> Any:
-    import fastavro
-
-    named: dict[str, Any] = {}
-    for text in schema.references.values():  # each after those it refers to
-        fastavro.parse_schema(json.loads(text), named_schemas=named)
-    return fastavro.parse_schema(json.loads(schema.text), named_schemas=named)
 
 
 def _reason(fault: int, path: list[str]) -> str:

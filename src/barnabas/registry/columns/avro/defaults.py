@@ -6,6 +6,7 @@ import struct
 from typing import Any
 
 from barnabas.registry.columns.avro.shapes import (
+    Again,
     Array,
     Enum,
     Fixed,
@@ -50,6 +51,8 @@ def _encoded(shape: Shape, value: Any) -> bytes:
             )
         case Union(members):
             return _encoded_member(members, value)
+        case Again():
+            raise TypeError("it is within itself")
 
 
 def _encoded_member(members: tuple[Shape, ...], value: Any) -> bytes:

@@ -7,11 +7,14 @@ members of unions find the member that fits. Whatever the schemas agree on costs
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from barnabas.registry.columns.avro import _decode
 from barnabas.registry.columns.avro.building import Builder, Slot
 from barnabas.registry.columns.avro.defaults import encode_default
 from barnabas.registry.columns.avro.shapes import (
     MAP_KEY,
+    Again,
     Array,
     Enum,
     Field,
@@ -21,8 +24,10 @@ from barnabas.registry.columns.avro.shapes import (
     Record,
     Shape,
     Union,
+    Written,
     is_null,
 )
+from barnabas.registry.columns.avro.skipping import Skipper, least_bytes
 from barnabas.registry.columns.avro.types import timestamp_unit
 from barnabas.registry.formats import SchemaError
 
@@ -39,57 +44,113 @@ _RANGES = {
 """By unit: the least and the most, and what they are multiplied with and divided by."""
 
 
-def program(written: Shape, builder: Builder) -> _decode.Program:
+def program(written: Written, builder: Builder) -> _decode.Program:
     """SchemaError, naming the field, where the one cannot be read as the other."""
     root = builder.root
-    step = _step(written, root, "")
+    step = _Resolution(written.records).step(written.shape, root, "")
     return _decode.Program(step, root.column, builder.columns, builder.nested)
 
 
-def _step(written: Shape, slot: Slot, path: str) -> _decode.Step:
-    if isinstance(written, Union):
-        return _decode.Choice([_branch(member, slot, path) for member in written.members])
-    if is_null(written):
-        if not slot.is_nullable:
-            raise _mismatch(written, slot.shape, path)
-        return _decode.Nothing(slot.column)
-    if isinstance(slot.shape, Union):
-        return _member(written, slot, path)
-    if isinstance(slot.shape, Record) and isinstance(written, Record):
-        return _record(written, slot, path)
-    if isinstance(slot.shape, Array) and isinstance(written, Array):
-        return _items(slot, [(written.items, slot.children[0])], path)
-    if isinstance(slot.shape, Map) and isinstance(written, Map):
-        key, value = slot.children
-        return _items(slot, [(MAP_KEY, key), (written.values, value)], path)
-    if isinstance(slot.shape, Enum) and isinstance(written, Enum):
-        return _decode.Symbol(slot.column, _symbols(written, slot.shape))
-    if isinstance(slot.shape, Fixed) and isinstance(written, Fixed):
-        return _fixed(written, slot.shape, slot, path)
-    if isinstance(slot.shape, Primitive) and isinstance(written, Primitive):
-        return _primitive(written, slot.shape, slot, path)
-    raise _mismatch(written, slot.shape, path)
+class _Resolution:
+    def __init__(self, records: Mapping[str, Shape]) -> None:
+        """`records` are those within themselves."""
+        self._records = records
+        self._skipper = Skipper(records)
 
+    def step(self, written: Shape, slot: Slot, path: str) -> _decode.Step:
+        if isinstance(written, Again):
+            written = self._records[written.name]
+        if isinstance(written, Union):
+            return _decode.Choice([self._branch(member, slot, path) for member in written.members])
+        if is_null(written):
+            if not slot.is_nullable:
+                raise _mismatch(written, slot.shape, path)
+            return _decode.Nothing(slot.column)
+        if isinstance(slot.shape, Union):
+            return self._member(written, slot, path)
+        if isinstance(slot.shape, Record) and isinstance(written, Record):
+            return self._record(written, slot, slot.shape, path)
+        if isinstance(slot.shape, Array) and isinstance(written, Array):
+            return self._items(slot, [(written.items, slot.children[0])], path)
+        if isinstance(slot.shape, Map) and isinstance(written, Map):
+            key, value = slot.children
+            return self._items(slot, [(MAP_KEY, key), (written.values, value)], path)
+        if isinstance(slot.shape, Enum) and isinstance(written, Enum):
+            return _decode.Symbol(slot.column, _symbols(written, slot.shape))
+        if isinstance(slot.shape, Fixed) and isinstance(written, Fixed):
+            return _fixed(written, slot.shape, slot, path)
+        if isinstance(slot.shape, Primitive) and isinstance(written, Primitive):
+            return _primitive(written, slot.shape, slot, path)
+        raise _mismatch(written, slot.shape, path)
 
-def _branch(member: Shape, slot: Slot, path: str) -> _decode.Step:
-    """Of a union that was written: a member that cannot be read is a fault where it occurs."""
-    try:
-        return _step(member, slot, path)
-    except SchemaError:
-        return _decode.Refuse()
-
-
-def _member(written: Shape, slot: Slot, path: str) -> _decode.Step:
-    """Into a union: the member of the same type and name, else the first that can take it."""
-    by_likeness = sorted(slot.children, key=lambda child: -_likeness(written, child.shape))
-    for child in by_likeness:
+    def _branch(self, member: Shape, slot: Slot, path: str) -> _decode.Step:
+        """Of a union that was written: a member that cannot be read is a fault where it occurs."""
         try:
-            inner = _step(written, child, path)
+            return self.step(member, slot, path)
         except SchemaError:
-            continue
-        others = [other.column for other in slot.children if other is not child]
-        return _decode.Member(slot.column, inner, others)
-    raise _mismatch(written, slot.shape, path)
+            return _decode.Refuse()
+
+    def _member(self, written: Shape, slot: Slot, path: str) -> _decode.Step:
+        """Into a union: the member of the same type and name, else the first that can take it."""
+        by_likeness = sorted(slot.children, key=lambda child: -_likeness(written, child.shape))
+        for child in by_likeness:
+            try:
+                inner = self.step(written, child, path)
+            except SchemaError:
+                continue
+            others = [other.column for other in slot.children if other is not child]
+            return _decode.Member(slot.column, inner, others)
+        raise _mismatch(written, slot.shape, path)
+
+    def _record(self, written: Record, slot: Slot, wanted: Record, path: str) -> _decode.Step:
+        steps: list[_decode.Step] = []
+        names: list[str] = []
+        left = {
+            field.name: (field, place)
+            for field, place in zip(wanted.fields, slot.children, strict=True)
+        }
+        found = _names(written, wanted)
+        for field in written.fields:
+            _, place = left.pop(found.get(field.name, ""), (None, None))
+            inner = f"{path}.{field.name}" if path else field.name
+            steps.append(
+                self.step(field.shape, place, inner) if place else self._skipper.step(field.shape)
+            )
+            names.append(field.name)
+        for name, (field, place) in left.items():
+            steps.append(self._default(field, place, f"{path}.{name}" if path else name))
+            names.append(name)
+        return _decode.RecordFields(slot.column, steps, names)
+
+    def _default(self, field: Field, slot: Slot, path: str) -> _decode.Step:
+        if not field.has_default:
+            raise SchemaError(f"Field {path!r} was not written and has no default.")
+        if field.default is None and slot.is_nullable:
+            return _decode.Nothing(slot.column)
+        encoded = encode_default(field.shape, field.default, path)
+        return _decode.Default(self.step(field.shape, slot, path), encoded)
+
+    def _items(self, slot: Slot, parts: list[tuple[Shape, Slot]], path: str) -> _decode.Step:
+        steps = [self.step(written, child, path) for written, child in parts]
+        return _decode.Items(
+            slot.column,
+            slot.children[0].column,
+            steps,
+            min(1, sum(least_bytes(written) for written, _ in parts)),
+        )
+
+
+def _names(written: Record, wanted: Record) -> dict[str, str]:
+    """Of the fields that are read, by what they were written as: an alias only stands in."""
+    own = {field.name: field.name for field in wanted.fields}
+    known = {field.name for field in written.fields}
+    by_alias = {
+        alias: field.name
+        for field in wanted.fields
+        if field.name not in known
+        for alias in field.aliases
+    }
+    return by_alias | own
 
 
 def _likeness(written: Shape, wanted: Shape) -> int:
@@ -100,44 +161,6 @@ def _likeness(written: Shape, wanted: Shape) -> int:
     if isinstance(written, Record | Enum | Fixed) and isinstance(wanted, Record | Enum | Fixed):
         return 2 + (written.name == wanted.name)
     return 2
-
-
-def _record(written: Record, slot: Slot, path: str) -> _decode.Step:
-    assert isinstance(slot.shape, Record)
-    steps: list[_decode.Step] = []
-    names: list[str] = []
-    left = dict(zip([field.name for field in slot.shape.fields], slot.children, strict=True))
-    wanted = {field.name: field for field in slot.shape.fields}
-    by_alias = {alias: field for field in slot.shape.fields for alias in field.aliases}
-    for field in written.fields:
-        found = wanted.get(field.name) or by_alias.get(field.name)
-        place = left.pop(found.name, None) if found else None
-        inner = f"{path}.{field.name}" if path else field.name
-        steps.append(_step(field.shape, place, inner) if place else _skip(field.shape))
-        names.append(field.name)
-    for name, place in left.items():
-        steps.append(_default(wanted[name], place, f"{path}.{name}" if path else name))
-        names.append(name)
-    return _decode.RecordFields(slot.column, steps, names)
-
-
-def _default(field: Field, slot: Slot, path: str) -> _decode.Step:
-    if not field.has_default:
-        raise SchemaError(f"Field {path!r} was not written and has no default.")
-    if field.default is None and slot.is_nullable:
-        return _decode.Nothing(slot.column)
-    encoded = encode_default(field.shape, field.default, path)
-    return _decode.Default(_step(field.shape, slot, path), encoded)
-
-
-def _items(slot: Slot, parts: list[tuple[Shape, Slot]], path: str) -> _decode.Step:
-    steps = [_step(written, child, path) for written, child in parts]
-    return _decode.Items(
-        slot.column,
-        slot.children[0].column,
-        steps,
-        min(1, sum(_least_bytes(written) for written, _ in parts)),
-    )
 
 
 def _symbols(written: Enum, wanted: Enum) -> list[bytes | None]:
@@ -203,50 +226,6 @@ def _range(written: Primitive, wanted: Primitive) -> tuple[int, int, int, int]:
         return _RANGES[said if said in _RANGES else unit]
     name = wanted.logical.name if wanted.logical is not None else ""
     return _RANGES.get(name, (_LEAST, _MOST, 1, 1))
-
-
-def _skip(shape: Shape) -> _decode.Step:
-    match shape:
-        case Primitive(kind):
-            return _skip_primitive(kind)
-        case Fixed(_, size):
-            return _decode.SkipFixed(size)
-        case Enum():
-            return _decode.SkipVarint()
-        case Union(members):
-            return _decode.Choice([_skip(member) for member in members])
-        case Record(_, fields):
-            return _decode.RecordFields(
-                None, [_skip(field.shape) for field in fields], [field.name for field in fields]
-            )
-        case Array(items):
-            return _decode.Items(None, None, [_skip(items)], min(1, _least_bytes(items)))
-        case Map(values):
-            return _decode.Items(None, None, [_decode.SkipBytes(), _skip(values)], 1)
-
-
-def _skip_primitive(kind: str) -> _decode.Step:
-    match kind:
-        case "bytes" | "string":
-            return _decode.SkipBytes()
-        case "int" | "long":
-            return _decode.SkipVarint()
-    return _decode.SkipFixed(_SIZES[kind])
-
-
-_SIZES = {"null": 0, "boolean": 1, "float": 4, "double": 8}
-
-
-def _least_bytes(shape: Shape) -> int:
-    """That any value of the shape takes: 0 where it may take none."""
-    match shape:
-        case Primitive("null"):
-            return 0
-        case Fixed(_, size):
-            return size
-        case Record(_, fields):
-            return sum(_least_bytes(field.shape) for field in fields)
-    return 1
 
 
 def _mismatch(written: Shape, wanted: Shape, path: str) -> SchemaError:

@@ -17,6 +17,8 @@ from barnabas.registry.formats.avro.model import PRIMITIVES
 
 MAX_DEPTH = 64
 """Of types within types: beyond it Spark, too, gives up."""
+MAX_TYPES = 5000
+"""A few records that contain each other twice would be more than fit in any memory."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -83,17 +85,41 @@ class Record:
     kind: str = "record"
 
 
-Shape: TypeAlias = Primitive | Fixed | Enum | Array | Map | Union | Record
+@dataclass(slots=True, frozen=True)
+class Again:
+    """A record within itself: the one of that name."""
+
+    name: str
+    kind: str = "record"
+
+
+Shape: TypeAlias = Primitive | Fixed | Enum | Array | Map | Union | Record | Again
 MAP_KEY = Primitive("string")
 
 
-class RecursiveSchemaError(SchemaError):
-    """A record within itself: no column has such a type."""
+@dataclass(slots=True, frozen=True)
+class Written:
+    """What a schema writes, which may be more than fits columns."""
+
+    shape: Shape
+    records: Mapping[str, Shape]
+    """By their names, for those that are within themselves."""
 
 
 def parse(text: str, references: Mapping[str, str]) -> Shape:
     """SchemaError where the text is no Avro schema, or one whose values fit no column."""
-    return _Parser(references).parse(text)
+    parser = _Parser(references)
+    shape = parser.parse(text)
+    for name in parser.within_themselves:
+        raise SchemaError(f"Record {name} contains itself, which no column can.")
+    return shape
+
+
+def parse_written(text: str, references: Mapping[str, str]) -> Written:
+    """SchemaError where the text is no Avro schema."""
+    parser = _Parser(references)
+    shape = parser.parse(text)
+    return Written(shape, {name: parser.named[name] for name in parser.within_themselves})
 
 
 def is_null(shape: Shape) -> bool:
@@ -102,8 +128,9 @@ def is_null(shape: Shape) -> bool:
 
 class _Parser:
     def __init__(self, references: Mapping[str, str]) -> None:
+        self.named: dict[str, Shape] = {}
+        self.within_themselves: set[str] = set()
         self._references = references
-        self._named: dict[str, Shape] = {}
         self._open: list[str] = []
         """The names that are being defined, or looked up: the outermost first."""
         self._depth = 0
@@ -115,7 +142,10 @@ class _Parser:
             if text.strip() in PRIMITIVES:
                 return Primitive(text.strip())
             raise SchemaError(f"The Avro schema is not JSON: {error}") from error
-        return self._shape(declared, "")
+        shape = self._shape(declared, "")
+        if _size(shape, {}) > MAX_TYPES:
+            raise SchemaError(f"The schema is more than {MAX_TYPES} types, each where it is used.")
+        return shape
 
     def _shape(self, declared: Any, namespace: str) -> Shape:
         self._depth += 1
@@ -150,10 +180,11 @@ class _Parser:
             return Primitive(name)
         full = _full_name(name, namespace)
         if full in self._open:
-            raise RecursiveSchemaError(f"Record {full} contains itself, which no column can.")
-        if full not in self._named and name not in self._named:
+            self.within_themselves.add(full)
+            return Again(full)
+        if full not in self.named and name not in self.named:
             self._look_into_references(full)
-        shape = self._named.get(full) or self._named.get(name)
+        shape = self.named.get(full) or self.named.get(name)
         if shape is None:
             raise SchemaError(f"The schema refers to {full}, which is not defined.")
         return shape
@@ -162,7 +193,7 @@ class _Parser:
         """Reads the text that is called so; where none is, all that were not read yet."""
         names = [full] if full in self._references else list(self._references)
         for name in names:
-            if full not in self._named and name not in self._open:
+            if full not in self.named and name not in self._open:
                 try:
                     declared = json.loads(self._references[name])
                 except ValueError as error:
@@ -181,6 +212,8 @@ class _Parser:
         self._open.append(name)
         fields = tuple(self._field(field, name, inner) for field in declared.get("fields") or [])
         self._open.pop()
+        if len({field.name for field in fields}) < len(fields):
+            raise SchemaError(f"Record {name} has two fields of one name.")
         return self._define(name, Record(name, fields))
 
     def _field(self, declared: Any, record: str, namespace: str) -> Field:
@@ -210,8 +243,24 @@ class _Parser:
         return self._define(name, Fixed(name, size, _logical(declared)))
 
     def _define(self, name: str, shape: Shape) -> Shape:
-        self._named[name] = shape
+        self.named[name] = shape
         return shape
+
+
+def _size(shape: Shape, known: dict[int, int]) -> int:
+    """How many types it is of, when each stands where it is used; `known` are those of objects."""
+    match shape:
+        case Record(_, fields):
+            parts = tuple(field.shape for field in fields)
+        case Union(members):
+            parts = members
+        case Array(inner) | Map(inner):
+            parts = (inner,)
+        case _:
+            return 1
+    if id(shape) not in known:
+        known[id(shape)] = 1 + sum(_size(part, known) for part in parts)
+    return known[id(shape)]
 
 
 def _logical(declared: dict[str, Any]) -> Logical | None:
