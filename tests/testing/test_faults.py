@@ -112,14 +112,14 @@ def test_an_answer_held_back_leaves_when_the_fault_is_lifted(broker: Broker) -> 
         client.poll(0.01)
     assert len(client) == 1
     broker.faults.clear()
-    assert client.flush(10) == 0
+    assert client.flush(30) == 0
 
 
 def test_a_request_dropped_before_it_is_carried_out_leaves_no_trace(broker: Broker) -> None:
     fault = broker.faults.drop("Produce", times=1)
     client = producer(broker.bootstrap_servers, message_send_max_retries=0)
     client.produce("dropped", b"lost")
-    client.flush(10)
+    client.flush(30)
     assert fault.fired == 1
     assert produce(broker.bootstrap_servers, "dropped", b"next") == []
     assert values(broker.bootstrap_servers, "dropped", 1) == [b"next"]

@@ -13,7 +13,7 @@ def produce(bootstrap: str, topic: str, count: int, partition: int = 0) -> None:
     producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, **SILENT})
     for number in range(count):
         producer.produce(topic, str(number).encode(), partition=partition)
-    assert producer.flush(10) == 0
+    assert producer.flush(30) == 0
 
 
 @contextmanager
@@ -45,8 +45,8 @@ def open_transaction(bootstrap: str, transactional_id: str, topic: str) -> Itera
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": bootstrap, "transactional.id": transactional_id, **SILENT}
     )
-    producer.init_transactions(10)
+    producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce(topic, b"undecided", partition=0)
-    assert producer.flush(10) == 0
+    assert producer.flush(30) == 0
     yield producer

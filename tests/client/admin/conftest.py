@@ -30,5 +30,5 @@ def name(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def topic(admin: AdminClient, name: str) -> str:
     """A topic with three partitions."""
-    admin.create_topics([NewTopic(name, 3, 1)])[name].result(10)
+    admin.create_topics([NewTopic(name, 3, 1)])[name].result(30)
     return name

@@ -42,7 +42,7 @@ def administer(bootstrap: str, topic: str, produce: Callable[[], None]) -> dict[
     seen["created again"] = each(admin.create_topics([NewTopic(topic, 2, 1)]))
     seen["added"] = each(admin.create_partitions([NewPartitions(topic, 3)]))
     seen["listed"] = until(
-        lambda: admin.list_topics(topic, timeout=10),
+        lambda: admin.list_topics(topic, timeout=30),
         lambda cluster: len(cluster.topics[topic].partitions) == 3,
     )
     seen["described"] = each(admin.describe_topics(TopicCollection([topic])))
@@ -84,7 +84,7 @@ def administer(bootstrap: str, topic: str, produce: Callable[[], None]) -> dict[
         )
     listed = one(admin.list_consumer_groups(states={ConsumerGroupState.EMPTY}))
     seen["groups"] = [each for each in listed.valid if each.group_id == group]
-    seen["old groups"] = admin.list_groups(group, timeout=10)
+    seen["old groups"] = admin.list_groups(group, timeout=30)
     seen["groups described"] = each(admin.describe_consumer_groups([group, "nobody"]))
     seen["groups deleted"] = each(admin.delete_consumer_groups([group, "nobody"]))
     seen["deleted"] = each(admin.delete_topics([topic, "nobody"]))

@@ -14,11 +14,11 @@ from barnabas.admin import (
 
 
 def described(admin: AdminClient, resource: ConfigResource) -> dict[str, ConfigEntry]:
-    return admin.describe_configs([resource])[resource].result(10)
+    return admin.describe_configs([resource])[resource].result(30)
 
 
 def alter(admin: AdminClient, resource: ConfigResource) -> None:
-    admin.incremental_alter_configs([resource])[resource].result(10)
+    admin.incremental_alter_configs([resource])[resource].result(30)
 
 
 def test_single_settings_are_set_appended_to_and_deleted(admin: AdminClient, topic: str) -> None:
@@ -54,10 +54,10 @@ def test_an_entry_tells_every_place_it_has_a_value_from(admin: AdminClient, topi
 def test_altering_configs_replaces_all(admin: AdminClient, topic: str) -> None:
     resource = ConfigResource(ResourceType.TOPIC, topic, set_config={"retention.ms": "1"})
     with pytest.deprecated_call():
-        admin.alter_configs([resource])[resource].result(10)
+        admin.alter_configs([resource])[resource].result(30)
     other = ConfigResource(ResourceType.TOPIC, topic, set_config={"segment.ms": "9999"})
     with pytest.deprecated_call():
-        admin.alter_configs([other])[other].result(10)
+        admin.alter_configs([other])[other].result(30)
     now = described(admin, resource)
     assert (now["retention.ms"].is_default, now["segment.ms"].value) == (True, "9999")
 
@@ -65,8 +65,8 @@ def test_altering_configs_replaces_all(admin: AdminClient, topic: str) -> None:
 def test_several_brokers_are_asked_in_one_call(admin: AdminClient) -> None:
     there, away = ConfigResource("broker", "1"), ConfigResource("broker", "9")
     answers = admin.describe_configs([there, away])
-    assert answers[there].result(10)["node.id"].value == "1"
-    error = answers[away].exception(10).args[0]
+    assert answers[there].result(30)["node.id"].value == "1"
+    error = answers[away].exception(30).args[0]
     assert (error, "broker 9" in error.str()) == (KafkaError._UNKNOWN_BROKER, True)
 
 
@@ -88,7 +88,7 @@ def test_groups_have_settings(admin: AdminClient, name: str) -> None:
     )
     alter(admin, ConfigResource("group", name, incremental_configs=[entry]))
     assert described(admin, resource)["consumer.session.timeout.ms"].value == "50000"
-    listed = admin.list_config_resources([ResourceType.GROUP]).result(10)
+    listed = admin.list_config_resources([ResourceType.GROUP]).result(30)
     assert resource in listed
 
 
@@ -99,13 +99,13 @@ def test_a_wrong_setting_fails_its_own_resource_alone(admin: AdminClient, topic:
 
     right, wrong = changing("topic", topic, "retention.ms"), changing("group", "g", "nothing.ms")
     answers = admin.incremental_alter_configs([right, wrong])
-    assert answers[right].result(10) is None
-    assert answers[wrong].exception(10).args[0] == KafkaError.INVALID_CONFIG
+    assert answers[right].result(30) is None
+    assert answers[wrong].exception(30).args[0] == KafkaError.INVALID_CONFIG
 
 
 def test_a_broker_is_named_by_its_number(admin: AdminClient) -> None:
     resource = ConfigResource("broker", "first")
-    error = admin.describe_configs([resource])[resource].exception(10).args[0]
+    error = admin.describe_configs([resource])[resource].exception(30).args[0]
     assert error == KafkaError._INVALID_ARG
 
 

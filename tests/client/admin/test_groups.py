@@ -15,13 +15,13 @@ from barnabas.testing import Broker
 
 def offsets(admin: AdminClient, group: str, *partitions: TopicPartition) -> dict[int, int]:
     request = ConsumerGroupTopicPartitions(group, list(partitions) or None)
-    told = admin.list_consumer_group_offsets([request])[group].result(10)
+    told = admin.list_consumer_group_offsets([request])[group].result(30)
     return {each.partition: each.offset for each in told.topic_partitions or ()}
 
 
 def commit(admin: AdminClient, group: str, *partitions: TopicPartition) -> list[TopicPartition]:
     request = ConsumerGroupTopicPartitions(group, list(partitions))
-    told = admin.alter_consumer_group_offsets([request])[group].result(10)
+    told = admin.alter_consumer_group_offsets([request])[group].result(30)
     return told.topic_partitions or []
 
 
@@ -43,11 +43,11 @@ def test_groups_of_both_protocols_are_listed_and_described(
     group = f"{topic}-readers"
     with member(broker.bootstrap_servers, group, topic, group_protocol=protocol):
         listed = admin.list_consumer_groups(states={ConsumerGroupState.STABLE}, types={kind})
-        listing = next(each for each in listed.result(10).valid if each.group_id == group)
+        listing = next(each for each in listed.result(30).valid if each.group_id == group)
         assert (listing.state, listing.type) == (ConsumerGroupState.STABLE, kind)
         assert not listing.is_simple_consumer_group
 
-        described = admin.describe_consumer_groups([group])[group].result(10)
+        described = admin.describe_consumer_groups([group])[group].result(30)
     assert (described.state, described.type) == (ConsumerGroupState.STABLE, kind)
     assert (described.partition_assignor, described.coordinator.id) == (assignor, 1)
     (only,) = described.members
@@ -57,14 +57,14 @@ def test_groups_of_both_protocols_are_listed_and_described(
 
 
 def test_a_group_that_is_not_there_is_dead(admin: AdminClient, name: str) -> None:
-    described = admin.describe_consumer_groups([name])[name].result(10)
+    described = admin.describe_consumer_groups([name])[name].result(30)
     assert (described.state, described.members) == (ConsumerGroupState.DEAD, [])
 
 
 def test_the_first_that_is_asked_of_a_group_tells_where_its_coordinator_is(
     admin: AdminClient, broker: Broker, name: str
 ) -> None:
-    coordinator = admin.describe_consumer_groups([name])[name].result(10).coordinator
+    coordinator = admin.describe_consumer_groups([name])[name].result(30).coordinator
     assert f"{coordinator.host}:{coordinator.port}" == broker.bootstrap_servers
 
 
@@ -73,7 +73,7 @@ def test_list_groups_has_members_as_they_are(
 ) -> None:
     group = f"{topic}-readers"
     with member(broker.bootstrap_servers, group, topic), pytest.deprecated_call():
-        (found,) = admin.list_groups(group, timeout=10)
+        (found,) = admin.list_groups(group, timeout=30)
     assert (found.id, found.state, found.protocol_type, found.protocol) == (
         group,
         "Stable",
@@ -83,7 +83,7 @@ def test_list_groups_has_members_as_they_are(
     assert found.members[0].client_id == "rdkafka"
     assert topic.encode() in (found.members[0].assignment or b"")
     with pytest.deprecated_call():
-        assert admin.list_groups("nobody", timeout=10) == []
+        assert admin.list_groups("nobody", timeout=30) == []
 
 
 def test_groups_are_deleted_when_nobody_is_in_them(
@@ -92,10 +92,10 @@ def test_groups_are_deleted_when_nobody_is_in_them(
     group = f"{topic}-readers"
     with member(broker.bootstrap_servers, group, topic):
         outcomes = admin.delete_consumer_groups([group, "nobody"])
-        assert outcomes[group].exception(10).args[0] == KafkaError.NON_EMPTY_GROUP
-        assert outcomes["nobody"].exception(10).args[0] == KafkaError.GROUP_ID_NOT_FOUND
+        assert outcomes[group].exception(30).args[0] == KafkaError.NON_EMPTY_GROUP
+        assert outcomes["nobody"].exception(30).args[0] == KafkaError.GROUP_ID_NOT_FOUND
     commit(admin, group, TopicPartition(topic, 0, 0))
-    assert admin.delete_consumer_groups([group])[group].result(10) is None
+    assert admin.delete_consumer_groups([group])[group].result(30) is None
 
 
 def test_static_members_are_removed_by_their_instance_ids(
@@ -103,7 +103,7 @@ def test_static_members_are_removed_by_their_instance_ids(
 ) -> None:
     group = f"{topic}-readers"
     with member(broker.bootstrap_servers, group, topic, group_instance_id="first"):
-        removed = admin.remove_members_from_consumer_group(group, ["first", "second"]).result(10)
+        removed = admin.remove_members_from_consumer_group(group, ["first", "second"]).result(30)
         assert removed["first"] is None
         assert removed.errors == {"second": KafkaError(KafkaError.UNKNOWN_MEMBER_ID)}
 
@@ -113,9 +113,9 @@ def test_all_members_are_removed_if_none_is_named(
 ) -> None:
     group = f"{topic}-readers"
     with member(broker.bootstrap_servers, group, topic):
-        removed = admin.remove_members_from_consumer_group(group, reason="moving").result(10)
+        removed = admin.remove_members_from_consumer_group(group, reason="moving").result(30)
         assert list(removed.all().values()) == [None]
-    assert admin.remove_members_from_consumer_group(group).result(10).all() == {}
+    assert admin.remove_members_from_consumer_group(group).result(30).all() == {}
 
 
 def test_committed_offsets_are_altered_listed_and_deleted(
@@ -129,11 +129,11 @@ def test_committed_offsets_are_altered_listed_and_deleted(
     asked = [TopicPartition(topic, 1), TopicPartition(topic, 2)]
     assert offsets(admin, group, *asked) == {1: 3, 2: -1001}
     one = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, asked)])
-    first = (one[group].result(10).topic_partitions or [])[0]
+    first = (one[group].result(30).topic_partitions or [])[0]
     assert (first.metadata, first.leader_epoch) == ("why", 0)
 
     forgotten = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 1)])
-    told = admin.delete_consumer_group_offsets([forgotten])[group].result(10)
+    told = admin.delete_consumer_group_offsets([forgotten])[group].result(30)
     assert [each.error for each in told.topic_partitions or ()] == [None]
     assert offsets(admin, group) == {0: 2}
 
@@ -152,7 +152,7 @@ def test_offsets_of_a_group_with_members_are_theirs_to_commit(
         (told,) = commit(admin, group, TopicPartition(topic, 0, 1))
         assert told.error == KafkaError.UNKNOWN_MEMBER_ID
         owned = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0)])
-        kept = admin.delete_consumer_group_offsets([owned])[group].result(10).topic_partitions
+        kept = admin.delete_consumer_group_offsets([owned])[group].result(30).topic_partitions
         assert [each.error for each in kept or ()] == [KafkaError.GROUP_SUBSCRIBED_TO_TOPIC]
 
 
@@ -163,10 +163,10 @@ def test_many_groups_are_asked_for_in_one_call(admin: AdminClient, topic: str) -
         for number, group in enumerate(groups)
     ]
     for altered in admin.alter_consumer_group_offsets(requests).values():
-        altered.result(10)
+        altered.result(30)
     asked = [ConsumerGroupTopicPartitions(group) for group in groups]
     told = admin.list_consumer_group_offsets(asked)
-    found = [(told[group].result(10).topic_partitions or [])[0].offset for group in groups]
+    found = [(told[group].result(30).topic_partitions or [])[0].offset for group in groups]
     assert found == list(range(20))
 
 

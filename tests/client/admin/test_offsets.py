@@ -15,7 +15,7 @@ def test_offsets_are_found_by_name_and_by_time(
     first = TopicPartition(topic, 0)
 
     def offset(spec: OffsetSpec) -> int:
-        return admin.list_offsets({first: spec})[first].result(10).offset
+        return admin.list_offsets({first: spec})[first].result(30).offset
 
     assert offset(OffsetSpec.earliest()) == 0
     assert offset(OffsetSpec.latest()) == 5
@@ -23,7 +23,7 @@ def test_offsets_are_found_by_name_and_by_time(
     assert offset(OffsetSpec.for_timestamp(0)) == 0
     assert offset(OffsetSpec.for_timestamp(2**60)) == -1
     empty = TopicPartition(topic, 1)
-    nowhere = admin.list_offsets({empty: OffsetSpec.max_timestamp()})[empty].result(10)
+    nowhere = admin.list_offsets({empty: OffsetSpec.max_timestamp()})[empty].result(30)
     assert (nowhere.offset, nowhere.timestamp, nowhere.leader_epoch) == (-1, -1, None)
 
 
@@ -34,9 +34,9 @@ def test_only_what_is_committed_counts_if_that_is_asked(
         asked = {TopicPartition(topic, 0): OffsetSpec.latest()}
         level = IsolationLevel.READ_COMMITTED
         committed = admin.list_offsets(asked, isolation_level=level)
-        assert committed[TopicPartition(topic, 0)].result(10).offset == 0
-        assert admin.list_offsets(asked)[TopicPartition(topic, 0)].result(10).offset == 1
-        producer.abort_transaction(10)
+        assert committed[TopicPartition(topic, 0)].result(30).offset == 0
+        assert admin.list_offsets(asked)[TopicPartition(topic, 0)].result(30).offset == 1
+        producer.abort_transaction(30)
 
 
 def test_what_is_no_partition_fails_alone_and_at_once(admin: AdminClient, topic: str) -> None:
@@ -46,9 +46,9 @@ def test_what_is_no_partition_fails_alone_and_at_once(admin: AdminClient, topic:
         TopicPartition("nobody", 0),
     )
     answers = admin.list_offsets(dict.fromkeys((there, beyond, nowhere), OffsetSpec.latest()))
-    assert answers[there].result(10).offset == 0
-    assert answers[beyond].exception(10).args[0] == KafkaError._UNKNOWN_PARTITION
-    assert answers[nowhere].exception(10).args[0] == KafkaError.UNKNOWN_TOPIC_OR_PART
+    assert answers[there].result(30).offset == 0
+    assert answers[beyond].exception(30).args[0] == KafkaError._UNKNOWN_PARTITION
+    assert answers[nowhere].exception(30).args[0] == KafkaError.UNKNOWN_TOPIC_OR_PART
 
 
 def test_records_before_an_offset_are_deleted(
@@ -56,11 +56,11 @@ def test_records_before_an_offset_are_deleted(
 ) -> None:
     produce(broker.bootstrap_servers, topic, 5)
     some = TopicPartition(topic, 0, 3)
-    assert admin.delete_records([some])[some].result(10).low_watermark == 3
+    assert admin.delete_records([some])[some].result(30).low_watermark == 3
     everything = TopicPartition(topic, 0, OFFSET_END)
-    assert admin.delete_records([everything])[everything].result(10).low_watermark == 5
+    assert admin.delete_records([everything])[everything].result(30).low_watermark == 5
     beyond = TopicPartition(topic, 1, 9)
-    error = admin.delete_records([beyond])[beyond].exception(10).args[0]
+    error = admin.delete_records([beyond])[beyond].exception(30).args[0]
     assert error == KafkaError.OFFSET_OUT_OF_RANGE
 
 
@@ -68,12 +68,12 @@ def test_a_leader_that_is_preferred_already_needs_no_election(
     admin: AdminClient, topic: str
 ) -> None:
     asked = [TopicPartition(topic, 0), TopicPartition("nobody", 0)]
-    told = admin.elect_leaders(ElectionType.PREFERRED, asked).result(10)
+    told = admin.elect_leaders(ElectionType.PREFERRED, asked).result(30)
     assert told == {
         asked[0]: KafkaError.ELECTION_NOT_NEEDED,
         asked[1]: KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
-    assert admin.elect_leaders(ElectionType.PREFERRED).result(10) == {}
+    assert admin.elect_leaders(ElectionType.PREFERRED).result(30) == {}
 
 
 @pytest.mark.parametrize(

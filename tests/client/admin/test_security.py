@@ -53,7 +53,7 @@ def soon(told: Callable[[], Any], expected: Any) -> None:
     ],
 )
 def test_what_barnabas_does_not_serve_is_refused_at_once(admin: AdminClient, call: Any) -> None:
-    error = call(admin).exception(10).args[0]
+    error = call(admin).exception(30).args[0]
     assert error == KafkaError._UNSUPPORTED_FEATURE
     assert "does not serve" in error.str()
 
@@ -139,23 +139,23 @@ class TestKafka:
     ) -> None:
         rule = a_rule(name)
         match = AclBindingFilter("topic", name, "literal", None, None, "any", "any")
-        assert admin.create_acls([rule])[rule].result(10) is None
-        soon(lambda: admin.describe_acls(match).result(10), [rule])
+        assert admin.create_acls([rule])[rule].result(30) is None
+        soon(lambda: admin.describe_acls(match).result(30), [rule])
         same = confluent_kafka.admin.AclBindingFilter(
             "topic", name, "literal", None, None, "any", "any"
         )
-        assert [str(each) for each in theirs.describe_acls(same).result(10)] == [str(rule)]
-        assert admin.delete_acls([match])[match].result(10) == [rule]
-        soon(lambda: admin.describe_acls(match).result(10), [])
+        assert [str(each) for each in theirs.describe_acls(same).result(30)] == [str(rule)]
+        assert admin.delete_acls([match])[match].result(30) == [rule]
+        soon(lambda: admin.describe_acls(match).result(30), [])
 
     def test_users_get_passwords_and_lose_them(
         self, admin: AdminClient, theirs: Any, name: str
     ) -> None:
         setting = UserScramCredentialUpsertion(name, PASSWORD, b"k.")
-        assert admin.alter_user_scram_credentials([setting])[name].result(10) is None
+        assert admin.alter_user_scram_credentials([setting])[name].result(30) is None
 
         def known(client: Any) -> list[int]:
-            described = client.describe_user_scram_credentials().result(10)
+            described = client.describe_user_scram_credentials().result(30)
             if name not in described:
                 return []
             return [each.iterations for each in described[name].scram_credential_infos]
@@ -163,32 +163,32 @@ class TestKafka:
         soon(lambda: known(admin), [8192])
         assert known(theirs) == [8192]
         deleting = UserScramCredentialDeletion(name, ScramMechanism.SCRAM_SHA_256)
-        admin.alter_user_scram_credentials([deleting])[name].result(10)
+        admin.alter_user_scram_credentials([deleting])[name].result(30)
         soon(lambda: known(admin), [])
 
         outcomes = admin.describe_user_scram_credentials([name])
-        assert outcomes[name].exception(10).args[0] == KafkaError.RESOURCE_NOT_FOUND
+        assert outcomes[name].exception(30).args[0] == KafkaError.RESOURCE_NOT_FOUND
         few = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 10)
         refused = admin.alter_user_scram_credentials(
             [UserScramCredentialUpsertion(name, few, b"k.")]
         )
-        assert refused[name].exception(10).args[0] == KafkaError.UNACCEPTABLE_CREDENTIAL
+        assert refused[name].exception(30).args[0] == KafkaError.UNACCEPTABLE_CREDENTIAL
 
     def test_quotas_are_set_described_and_taken_away(self, admin: AdminClient, name: str) -> None:
         entity = ClientQuotaEntity({"user": name, "client-id": None})
         setting = ClientQuotaAlteration(entity, {"producer_byte_rate": 1024.0})
-        assert admin.alter_client_quotas([setting])[entity].result(10) is None
+        assert admin.alter_client_quotas([setting])[entity].result(30) is None
         component = ClientQuotaFilterComponent.of_entity("user", name)
         match = ClientQuotaFilter.contains([component])
         soon(
-            lambda: admin.describe_client_quotas(match).result(10),
+            lambda: admin.describe_client_quotas(match).result(30),
             {entity: {"producer_byte_rate": 1024.0}},
         )
         only = ClientQuotaFilter.contains_only([component])
-        assert admin.describe_client_quotas(only).result(10) == {}
+        assert admin.describe_client_quotas(only).result(30) == {}
         taking = ClientQuotaAlteration(entity, {"producer_byte_rate": None})
-        admin.alter_client_quotas([taking])[entity].result(10)
-        soon(lambda: admin.describe_client_quotas(match).result(10), {})
+        admin.alter_client_quotas([taking])[entity].result(30)
+        soon(lambda: admin.describe_client_quotas(match).result(30), {})
         wrong = ClientQuotaAlteration(entity, {"no_such_rate": 1.0})
-        refused = admin.alter_client_quotas([wrong])[entity].exception(10)
+        refused = admin.alter_client_quotas([wrong])[entity].exception(30)
         assert refused.args[0] == KafkaError.INVALID_REQUEST

@@ -30,7 +30,7 @@ def admin(cluster: Cluster) -> Iterator[AdminClient]:
 
 def create(cluster: Cluster, admin: AdminClient, topic: NewTopic) -> None:
     """Returns when every broker has heard of it: anyone may be asked about it next."""
-    admin.create_topics([topic])[topic.topic].result(10)
+    admin.create_topics([topic])[topic.topic].result(30)
     wait_until(
         lambda: all((topic.topic, 0) in cluster.view_from(each) for each in cluster.nodes),
         f"every broker knows {topic.topic}",
@@ -38,17 +38,17 @@ def create(cluster: Cluster, admin: AdminClient, topic: NewTopic) -> None:
 
 
 def replicas(admin: AdminClient, topic: str) -> list[list[int]]:
-    described = admin.describe_topics(TopicCollection([topic]))[topic].result(10)
+    described = admin.describe_topics(TopicCollection([topic]))[topic].result(30)
     return [[node.id for node in partition.replicas] for partition in described.partitions]
 
 
 def test_every_broker_answers_for_itself(admin: AdminClient) -> None:
     resources = [ConfigResource("broker", str(broker)) for broker in range(3)]
     answers = admin.describe_configs(resources)
-    ids = [answers[each].result(10)["node.id"].value for each in resources]
+    ids = [answers[each].result(30)["node.id"].value for each in resources]
     assert ids == ["0", "1", "2"]
     assert sorted(admin.describe_log_dirs([0, 1, 2])) == [0, 1, 2]
-    spoken = admin.describe_api_versions().result(10).all()
+    spoken = admin.describe_api_versions().result(30).all()
     assert sorted(node.id for node in spoken) == [0, 1, 2]
 
 
@@ -57,10 +57,10 @@ def test_partitions_move_and_their_leaders_are_elected(
 ) -> None:
     create(cluster, admin, NewTopic(name, replica_assignment=[[0], [1], [2]]))
     moved = TopicPartition(name, 0)
-    admin.alter_partition_reassignments({moved: [1, 2]})[moved].result(10)
-    wait_until(lambda: not admin.list_partition_reassignments().result(10), "the move is done")
+    admin.alter_partition_reassignments({moved: [1, 2]})[moved].result(30)
+    wait_until(lambda: not admin.list_partition_reassignments().result(30), "the move is done")
     wait_until(lambda: replicas(admin, name) == [[1, 2], [1], [2]], "partition 0 is on 1 and 2")
-    told = admin.elect_leaders(ElectionType.PREFERRED, [moved]).result(10)
+    told = admin.elect_leaders(ElectionType.PREFERRED, [moved]).result(30)
     assert told[moved] in (None, KafkaError.ELECTION_NOT_NEEDED)
 
 
@@ -70,7 +70,7 @@ def test_offsets_of_all_leaders_come_from_each_of_them(
     create(cluster, admin, NewTopic(name, replica_assignment=[[0], [1], [2]]))
     asked = {TopicPartition(name, index): OffsetSpec.latest() for index in range(3)}
     found = admin.list_offsets(asked)
-    assert [future.result(10).offset for future in found.values()] == [0, 0, 0]
+    assert [future.result(30).offset for future in found.values()] == [0, 0, 0]
 
 
 def test_a_dead_broker_is_worked_around(cluster: Cluster, admin: AdminClient, name: str) -> None:
@@ -79,7 +79,7 @@ def test_a_dead_broker_is_worked_around(cluster: Cluster, admin: AdminClient, na
     asked = {TopicPartition(name, index): OffsetSpec.latest() for index in range(2)}
     found = admin.list_offsets(asked, request_timeout=30)
     assert [future.result(30).offset for future in found.values()] == [0, 0]
-    assert name in admin.list_topics(timeout=10).topics
+    assert name in admin.list_topics(timeout=30).topics
     away = ConfigResource("broker", "2")
-    assert admin.describe_configs([away], request_timeout=2)[away].exception(10) is not None
+    assert admin.describe_configs([away], request_timeout=2)[away].exception(30) is not None
     cluster.restart(2)

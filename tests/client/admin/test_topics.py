@@ -9,37 +9,37 @@ from barnabas.testing import Broker
 
 def test_topics_are_created_described_and_deleted(admin: AdminClient, name: str) -> None:
     created = admin.create_topics([NewTopic(name, 2, 1, config={"retention.ms": "60000"})])
-    assert created[name].result(10) is None
-    described = admin.describe_topics(TopicCollection([name]))[name].result(10)
+    assert created[name].result(30) is None
+    described = admin.describe_topics(TopicCollection([name]))[name].result(30)
     assert (described.name, described.is_internal) == (name, False)
     assert [partition.id for partition in described.partitions] == [0, 1]
     assert {partition.leader.id for partition in described.partitions if partition.leader} == {1}
-    assert admin.delete_topics([name])[name].result(10) is None
-    assert name not in admin.list_topics(timeout=10).topics
+    assert admin.delete_topics([name])[name].result(30) is None
+    assert name not in admin.list_topics(timeout=30).topics
 
 
 def test_each_topic_has_an_outcome_of_its_own(admin: AdminClient, topic: str) -> None:
     outcomes = admin.create_topics([NewTopic(topic, 1, 1), NewTopic("no name", 1, 1)])
-    assert outcomes[topic].exception(10).args[0] == KafkaError.TOPIC_ALREADY_EXISTS
-    assert outcomes["no name"].exception(10).args[0] == KafkaError.TOPIC_EXCEPTION
+    assert outcomes[topic].exception(30).args[0] == KafkaError.TOPIC_ALREADY_EXISTS
+    assert outcomes["no name"].exception(30).args[0] == KafkaError.TOPIC_EXCEPTION
 
 
 def test_a_topic_that_is_not_there_is_no_reason_to_wait(admin: AdminClient, topic: str) -> None:
     described = admin.describe_topics(TopicCollection([topic, "nobody"]))
-    assert described[topic].result(10).name == topic
-    assert described["nobody"].exception(10).args[0] == KafkaError.UNKNOWN_TOPIC_OR_PART
+    assert described[topic].result(30).name == topic
+    assert described["nobody"].exception(30).args[0] == KafkaError.UNKNOWN_TOPIC_OR_PART
     deleted = admin.delete_topics(["nobody"])
-    assert deleted["nobody"].exception(10).args[0] == KafkaError.UNKNOWN_TOPIC_OR_PART
+    assert deleted["nobody"].exception(30).args[0] == KafkaError.UNKNOWN_TOPIC_OR_PART
 
 
 def test_validating_creates_nothing(admin: AdminClient, name: str) -> None:
-    admin.create_topics([NewTopic(name, 1, 1)], validate_only=True)[name].result(10)
-    assert name not in admin.list_topics(timeout=10).topics
+    admin.create_topics([NewTopic(name, 1, 1)], validate_only=True)[name].result(30)
+    assert name not in admin.list_topics(timeout=30).topics
 
 
 def test_replicas_may_be_placed_by_hand(admin: AdminClient, name: str) -> None:
-    admin.create_topics([NewTopic(name, replica_assignment=[[1], [1]])])[name].result(10)
-    partitions = admin.list_topics(name, timeout=10).topics[name].partitions
+    admin.create_topics([NewTopic(name, replica_assignment=[[1], [1]])])[name].result(30)
+    partitions = admin.list_topics(name, timeout=30).topics[name].partitions
     assert {index: each.replicas for index, each in partitions.items()} == {0: [1], 1: [1]}
 
 
@@ -67,8 +67,8 @@ def test_a_timeout_out_of_range_is_refused(admin: AdminClient, timeout: float) -
 
 
 def test_list_topics_tells_of_the_cluster(admin: AdminClient, broker: Broker, topic: str) -> None:
-    cluster = admin.list_topics(timeout=10)
-    assert cluster.cluster_id == admin.cluster_id(timeout=10)
+    cluster = admin.list_topics(timeout=30)
+    assert cluster.cluster_id == admin.cluster_id(timeout=30)
     assert (cluster.controller_id, cluster.orig_broker_id) == (1, 1)
     assert f"{cluster.brokers[1]}" == cluster.orig_broker_name == f"{broker.bootstrap_servers}/1"
     partition = cluster.topics[topic].partitions[2]
@@ -78,19 +78,19 @@ def test_list_topics_tells_of_the_cluster(admin: AdminClient, broker: Broker, to
 def test_listing_a_topic_that_is_not_there_does_not_create_it(
     admin: AdminClient, name: str
 ) -> None:
-    error = admin.list_topics(name, timeout=10).topics[name].error
+    error = admin.list_topics(name, timeout=30).topics[name].error
     assert error == KafkaError.UNKNOWN_TOPIC_OR_PART
-    assert name not in admin.list_topics(timeout=10).topics
+    assert name not in admin.list_topics(timeout=30).topics
 
 
 def test_partitions_are_added(admin: AdminClient, topic: str) -> None:
     added = admin.create_partitions([NewPartitions(topic, 5), NewPartitions("nobody", 5)])
-    assert added[topic].result(10) is None
-    assert added["nobody"].exception(10).args[0] == KafkaError.UNKNOWN_TOPIC_OR_PART
-    assert len(admin.list_topics(topic, timeout=10).topics[topic].partitions) == 5
+    assert added[topic].result(30) is None
+    assert added["nobody"].exception(30).args[0] == KafkaError.UNKNOWN_TOPIC_OR_PART
+    assert len(admin.list_topics(topic, timeout=30).topics[topic].partitions) == 5
     fewer = admin.create_partitions([NewPartitions(topic, 1)])[topic]
     with pytest.raises(KafkaException) as raised:
-        fewer.result(10)
+        fewer.result(30)
     assert raised.value.args[0] == KafkaError.INVALID_PARTITIONS
 
 

@@ -17,35 +17,35 @@ def test_an_open_transaction_is_listed_and_described(
     admin: AdminClient, broker: Broker, topic: str
 ) -> None:
     with open_transaction(broker.bootstrap_servers, topic, topic) as producer:
-        listed = admin.list_transactions(states=[TransactionState.ONGOING]).result(10)
+        listed = admin.list_transactions(states=[TransactionState.ONGOING]).result(30)
         (listing,) = [each for each in listed[1] if each.transactional_id == topic]
         assert listing.state is TransactionState.ONGOING
-        none = admin.list_transactions(transactional_id_pattern="nothing.*").result(10)
+        none = admin.list_transactions(transactional_id_pattern="nothing.*").result(30)
         assert none.all() == {1: []}
 
         described = admin.describe_transactions([topic, "nobody"])
-        transaction = described[topic].result(10)
+        transaction = described[topic].result(30)
         assert (transaction.coordinator_id, transaction.state) == (1, TransactionState.ONGOING)
         assert transaction.producer_id == listing.producer_id
         assert transaction.topic_partitions == [TopicPartition(topic, 0)]
         assert transaction.transaction_start_time_ms is not None
-        nobody = described["nobody"].exception(10).args[0]
+        nobody = described["nobody"].exception(30).args[0]
         assert nobody == KafkaError.TRANSACTIONAL_ID_NOT_FOUND
-        producer.commit_transaction(10)
+        producer.commit_transaction(30)
 
 
 def test_partitions_tell_of_their_producers(admin: AdminClient, broker: Broker, topic: str) -> None:
     written, empty = TopicPartition(topic, 0), TopicPartition(topic, 1)
     with open_transaction(broker.bootstrap_servers, topic, topic) as producer:
         told = admin.describe_producers([written, empty, TopicPartition("nobody", 0)])
-        (state,) = told[written].result(10)
+        (state,) = told[written].result(30)
         assert (state.last_sequence, state.current_transaction_start_offset) == (0, 0)
-        assert told[empty].result(10) == []
-        error = told[TopicPartition("nobody", 0)].exception(10).args[0]
+        assert told[empty].result(30) == []
+        error = told[TopicPartition("nobody", 0)].exception(30).args[0]
         assert error == KafkaError.UNKNOWN_TOPIC_OR_PART
-        by_broker = admin.describe_producers([written], broker_id=1)[written].result(10)
+        by_broker = admin.describe_producers([written], broker_id=1)[written].result(30)
         assert by_broker == [state]
-        producer.abort_transaction(10)
+        producer.abort_transaction(30)
 
 
 def test_a_transaction_can_be_aborted_in_one_partition(
@@ -53,10 +53,10 @@ def test_a_transaction_can_be_aborted_in_one_partition(
 ) -> None:
     partition = TopicPartition(topic, 0)
     with open_transaction(broker.bootstrap_servers, topic, topic):
-        (state,) = admin.describe_producers([partition])[partition].result(10)
+        (state,) = admin.describe_producers([partition])[partition].result(30)
         spec = AbortTransactionSpec(partition, state.producer_id, state.producer_epoch)
-        assert admin.abort_transaction(spec).result(10) is None
-        (state,) = admin.describe_producers([partition])[partition].result(10)
+        assert admin.abort_transaction(spec).result(30) is None
+        (state,) = admin.describe_producers([partition])[partition].result(30)
         assert state.current_transaction_start_offset is None
 
 
@@ -64,12 +64,12 @@ def test_a_fenced_producer_is_shut_out(admin: AdminClient, broker: Broker, topic
     import confluent_kafka
 
     with open_transaction(broker.bootstrap_servers, topic, topic) as producer:
-        fenced = admin.fence_producers([topic])[topic].result(10)
+        fenced = admin.fence_producers([topic])[topic].result(30)
         assert fenced.producer_epoch > 0
         with pytest.raises(confluent_kafka.KafkaException) as raised:
-            producer.commit_transaction(10)
+            producer.commit_transaction(30)
         assert raised.value.args[0].fatal()
-    described = admin.describe_transactions([topic])[topic].result(10)
+    described = admin.describe_transactions([topic])[topic].result(30)
     assert described.state in (TransactionState.COMPLETE_ABORT, TransactionState.EMPTY)
 
 
@@ -78,5 +78,5 @@ def test_a_producer_without_transactions_is_seen_as_well(
 ) -> None:
     produce(broker.bootstrap_servers, topic, 3)
     partition = TopicPartition(topic, 0)
-    states = admin.describe_producers([partition])[partition].result(10)
+    states = admin.describe_producers([partition])[partition].result(30)
     assert all(state.current_transaction_start_offset is None for state in states)

@@ -464,7 +464,7 @@ def test_closing_ends_a_poll_in_another_thread(topic: str, make: MakeConsumer) -
         consumer.poll(0.1)
         consumer.close()
         with pytest.raises(RuntimeError, match="closed"):
-            polling.result(10)
+            polling.result(30)
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,6 @@ def transacting(request: pytest.FixtureRequest) -> Iterator[Broker]:
             admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
             change = FeatureUpdate(1, UpgradeType.SAFE_DOWNGRADE)
             for future in admin.update_features({"transaction.version": change}).values():
-                future.result(10)
+                future.result(30)
             admin.close()
         yield broker

@@ -70,7 +70,7 @@ def state_of(broker: Broker, transactional_id: str) -> TransactionState:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     try:
         (future,) = admin.describe_transactions([transactional_id]).values()
-        state = future.result(10).state
+        state = future.result(30).state
         assert isinstance(state, TransactionState)
         return state
     finally:
@@ -79,20 +79,20 @@ def state_of(broker: Broker, transactional_id: str) -> TransactionState:
 
 def test_who_comes_second_fences_the_first(broker: Broker, make: Make, topic: str) -> None:
     first, second = make(topic), make(topic)
-    first.init_transactions(10)
+    first.init_transactions(30)
     first.begin_transaction()
     first.produce(topic, b"first")
-    first.flush(10)
-    second.init_transactions(10)
-    error = raised(lambda: first.commit_transaction(10))
+    first.flush(30)
+    second.init_transactions(30)
+    error = raised(lambda: first.commit_transaction(30))
     assert error.fatal(), error
     assert error.code() == KafkaError._FENCED
-    assert raised(lambda: first.abort_transaction(10)).fatal()
+    assert raised(lambda: first.abort_transaction(30)).fatal()
     assert raised(first.begin_transaction).fatal()
     assert raised(lambda: first.produce(topic, b"more")).fatal()
     second.begin_transaction()
     second.produce(topic, b"second")
-    second.commit_transaction(10)
+    second.commit_transaction(30)
     assert kept(broker, topic) == [b"second"]
 
 
@@ -100,14 +100,14 @@ def test_a_fenced_producer_is_told_so_while_it_writes(
     broker: Broker, make: Make, topic: str
 ) -> None:
     first, second = make(topic), make(topic)
-    first.init_transactions(10)
+    first.init_transactions(30)
     first.begin_transaction()
     first.produce(topic, b"first")
-    first.flush(10)
-    second.init_transactions(10)
+    first.flush(30)
+    second.init_transactions(30)
     first.produce(topic, b"too late")
-    assert first.flush(10) == 0
-    assert raised(lambda: first.commit_transaction(10)).fatal()
+    assert first.flush(30) == 0
+    assert raised(lambda: first.commit_transaction(30)).fatal()
     assert kept(broker, topic) == []
 
 
@@ -115,19 +115,19 @@ def test_a_refused_record_asks_for_an_abort_and_that_helps(
     broker: Broker, make: Make, topic: str
 ) -> None:
     producer = make(topic)
-    producer.init_transactions(10)
+    producer.init_transactions(30)
     producer.begin_transaction()
     with broker.faults.fail("Produce", "INVALID_RECORD", times=1):
         producer.produce(topic, b"refused")
-        error = raised(lambda: producer.commit_transaction(10))
+        error = raised(lambda: producer.commit_transaction(30))
     assert error.txn_requires_abort()
     assert not error.fatal()
     assert raised(lambda: producer.produce(topic, b"not now")).txn_requires_abort()
-    producer.abort_transaction(10)
+    producer.abort_transaction(30)
     for value in b"1", b"2":
         producer.begin_transaction()
         producer.produce(topic, value)
-        producer.commit_transaction(10)
+        producer.commit_transaction(30)
     assert kept(broker, topic) == [b"1", b"2"]
 
 
@@ -135,7 +135,7 @@ def test_a_commit_that_takes_too_long_can_be_made_again(
     broker: Broker, make: Make, topic: str
 ) -> None:
     producer = make(topic)
-    producer.init_transactions(10)
+    producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce(topic, b"1")
     with broker.faults.delay("EndTxn", 60):
@@ -143,7 +143,7 @@ def test_a_commit_that_takes_too_long_can_be_made_again(
     assert error.retriable()
     assert not error.txn_requires_abort()
     assert error.code() == KafkaError._TIMED_OUT
-    producer.commit_transaction(10)
+    producer.commit_transaction(30)
     assert kept(broker, topic) == [b"1"]
 
 
@@ -151,12 +151,12 @@ def test_records_that_do_not_leave_in_time_hold_up_a_commit_no_longer(
     broker: Broker, make: Make, topic: str
 ) -> None:
     producer = make(topic)
-    producer.init_transactions(10)
+    producer.init_transactions(30)
     producer.begin_transaction()
     with broker.faults.fail("Produce", "NOT_LEADER_OR_FOLLOWER"):
         producer.produce(topic, b"1")
         assert raised(lambda: producer.commit_transaction(0.3)).retriable()
-    producer.commit_transaction(10)
+    producer.commit_transaction(30)
     assert kept(broker, topic) == [b"1"]
 
 
@@ -169,15 +169,15 @@ def test_getting_ready_has_its_time_and_can_be_tried_again(
         error = raised(lambda: producer.init_transactions(0.3))
         assert error.retriable(), error
         assert not error.fatal()
-    producer.init_transactions(10)
+    producer.init_transactions(30)
     producer.begin_transaction()
-    producer.abort_transaction(10)
+    producer.abort_transaction(30)
 
 
 def test_a_producer_that_may_not_is_told_so_for_good(make: Make, broker: Broker) -> None:
     producer = make("forbidden")
     with broker.faults.fail("InitProducerId", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
-        error = raised(lambda: producer.init_transactions(10))
+        error = raised(lambda: producer.init_transactions(30))
     assert error.fatal()
     assert error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
@@ -186,34 +186,34 @@ def test_offsets_have_their_time_and_can_be_sent_again(
     broker: Broker, make: Make, topic: str
 ) -> None:
     producer = make(topic)
-    producer.init_transactions(10)
+    producer.init_transactions(30)
     producer.begin_transaction()
     offsets, group = [TopicPartition(topic, 0, 5)], ConsumerGroupMetadata(topic)
     with broker.faults.delay("TxnOffsetCommit", 60):
         error = raised(lambda: producer.send_offsets_to_transaction(offsets, group, 0.4))
     assert error.retriable()
-    producer.send_offsets_to_transaction(offsets, group, 10)
-    producer.commit_transaction(10)
+    producer.send_offsets_to_transaction(offsets, group, 30)
+    producer.commit_transaction(30)
 
 
 def test_offsets_of_a_member_that_is_gone_ask_for_an_abort(
     broker: Broker, make: Make, topic: str
 ) -> None:
     producer = make(topic)
-    producer.init_transactions(10)
+    producer.init_transactions(30)
     producer.begin_transaction()
     offsets, group = [TopicPartition(topic, 0, 5)], ConsumerGroupMetadata(topic)
     with broker.faults.fail("TxnOffsetCommit", "ILLEGAL_GENERATION"):
-        error = raised(lambda: producer.send_offsets_to_transaction(offsets, group, 10))
+        error = raised(lambda: producer.send_offsets_to_transaction(offsets, group, 30))
     assert error.txn_requires_abort()
-    producer.abort_transaction(10)
+    producer.abort_transaction(30)
 
 
 def test_a_partition_that_joins_late_does_not_keep_an_aborted_transaction_open(
     broker: Broker, make: Make, topic: str
 ) -> None:
     producer = make(topic)
-    producer.init_transactions(10)
+    producer.init_transactions(30)
     before = broker.requests
     with broker.faults.delay("AddPartitionsToTxn", 0.15):
         producer.begin_transaction()
@@ -222,11 +222,11 @@ def test_a_partition_that_joins_late_does_not_keep_an_aborted_transaction_open(
         while (broker.requests - before).keys().isdisjoint({"AddPartitionsToTxn", "Produce"}):
             assert time.monotonic() < deadline
             producer.poll(0.01)
-        producer.abort_transaction(10)
+        producer.abort_transaction(30)
     assert state_of(broker, topic) is TransactionState.COMPLETE_ABORT
     producer.begin_transaction()
     producer.produce(topic, b"2")
-    producer.commit_transaction(10)
+    producer.commit_transaction(30)
     assert kept(broker, topic) == [b"2"]
 
 

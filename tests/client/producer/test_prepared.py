@@ -18,8 +18,8 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     with Broker() as running, AdminClient({"bootstrap.servers": running.bootstrap_servers}) as it:
         if request.param == "old flow":
             older = FeatureUpdate(1, UpgradeType.SAFE_DOWNGRADE)
-            it.update_features({"transaction.version": older})["transaction.version"].result(10)
-        it.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(10)
+            it.update_features({"transaction.version": older})["transaction.version"].result(30)
+        it.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(30)
         yield running
 
 
@@ -33,7 +33,7 @@ def admin(broker: Broker) -> Iterator[AdminClient]:
 def producer(broker: Broker, request: pytest.FixtureRequest) -> Iterator[Producer]:
     conf = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": request.node.name}
     with Producer(conf) as it:
-        it.init_transactions(10)
+        it.init_transactions(30)
         yield it
 
 
@@ -62,7 +62,7 @@ def test_what_one_prepares_another_commits_as_often_as_it_likes(
     it = prepared(producer, "first")
     assert "first" not in committed(broker)
     for _ in range(3):
-        admin.complete_transactions([it], True)[it].result(10)
+        admin.complete_transactions([it], True)[it].result(30)
     assert committed(broker)[-1] == "first"
 
 
@@ -73,8 +73,8 @@ def test_a_producer_goes_on_after_another_has_ended_what_it_prepared(
         it = prepared(producer, value)
         with pytest.raises(KafkaException):
             producer.produce(TOPIC, "too late")
-        admin.complete_transactions([it], True)[it].result(10)
-        producer.init_transactions(10)
+        admin.complete_transactions([it], True)[it].result(30)
+        producer.init_transactions(30)
     assert committed(broker)[-3:] == ["a", "b", "c"]
 
 
@@ -83,8 +83,8 @@ def test_what_was_aborted_cannot_be_committed(
 ) -> None:
     it = prepared(producer, "never")
     for _ in range(2):
-        admin.complete_transactions([it], False)[it].result(10)
-    error = admin.complete_transactions([it], True)[it].exception(10).args[0]
+        admin.complete_transactions([it], False)[it].result(30)
+    error = admin.complete_transactions([it], True)[it].exception(30).args[0]
     assert error == KafkaError.INVALID_TXN_STATE
     assert it.transactional_id in error.str()
     assert "never" not in committed(broker)
@@ -94,10 +94,10 @@ def test_a_new_producer_of_the_id_ends_what_was_prepared_for_good(
     broker: Broker, admin: AdminClient, producer: Producer
 ) -> None:
     it = prepared(producer, "lost")
-    admin.fence_producers([it.transactional_id])[it.transactional_id].result(10)
-    error = admin.complete_transactions([it], True)[it].exception(10).args[0]
+    admin.fence_producers([it.transactional_id])[it.transactional_id].result(30)
+    error = admin.complete_transactions([it], True)[it].exception(30).args[0]
     assert error == KafkaError.INVALID_TXN_STATE
-    admin.complete_transactions([it], False)[it].result(10)
+    admin.complete_transactions([it], False)[it].result(30)
     assert "lost" not in committed(broker)
 
 
@@ -105,8 +105,8 @@ def test_an_id_that_nobody_knows_cannot_be_committed(
     admin: AdminClient,
 ) -> None:
     nobody = PreparedTransaction("nobody", 12345, 0)
-    assert admin.complete_transactions([nobody], True)[nobody].exception(10) is not None
-    assert admin.complete_transactions([nobody], False)[nobody].result(10) is None
+    assert admin.complete_transactions([nobody], True)[nobody].exception(30) is not None
+    assert admin.complete_transactions([nobody], False)[nobody].result(30) is None
 
 
 def test_the_producer_completes_what_it_prepared_by_what_was_decided(

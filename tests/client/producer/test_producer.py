@@ -413,7 +413,7 @@ class TestTransactions:
 
     def test_without_a_transactional_id_there_are_none(self, make: Callable[..., Producer]) -> None:
         with pytest.raises(KafkaException) as refused:
-            make().init_transactions(5)
+            make().init_transactions(30)
         assert refused.value.args[0].code() == KafkaError._NOT_CONFIGURED
 
     def test_an_empty_transaction_can_be_committed_and_aborted(
@@ -459,14 +459,14 @@ def test_a_partition_that_was_not_read_has_no_offset_in_a_transaction(
 ) -> None:
     group = ConsumerGroupMetadata("readers of something")
     producer = make(transactional_id="reads little")
-    producer.init_transactions(10)
+    producer.init_transactions(30)
     for offset in (3, OFFSET_INVALID):
         producer.begin_transaction()
-        producer.send_offsets_to_transaction([TopicPartition("t", 0, offset)], group, 10)
-        producer.commit_transaction(10)
+        producer.send_offsets_to_transaction([TopicPartition("t", 0, offset)], group, 30)
+        producer.commit_transaction(30)
     settings = {"bootstrap.servers": broker.bootstrap_servers, "group.id": group.group_id}
     with Consumer(settings) as consumer:
-        assert consumer.committed([TopicPartition("t", 0)], 10)[0].offset == 3
+        assert consumer.committed([TopicPartition("t", 0)], 30)[0].offset == 3
 
 
 def test_offsets_are_sent_for_a_group(make: Callable[..., Producer]) -> None:
