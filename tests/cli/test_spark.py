@@ -68,6 +68,18 @@ def test_submit_becomes_spark_submit_with_the_settings_and_this_python(
     assert os.environ["PYSPARK_PYTHON"] == for_workers()
 
 
+def test_a_shell_of_the_users_choice_is_not_what_data_sources_run_on(
+    barnabas: Barnabas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setenv("JAVA_HOME", java(tmp_path))
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", "jupyter")
+    monkeypatch.setattr(os, "execv", lambda path, command: started.append(command))
+    assert barnabas("spark", "shell").exit_code == 0
+    assert started[0][-1] == "--conf=spark.pyspark.driver.python=jupyter"
+    assert "PYSPARK_DRIVER_PYTHON" not in os.environ
+
+
 def test_the_settings_are_told_without_importing_pyspark(tmp_path: Path) -> None:
     (tmp_path / "pyspark.py").write_text("raise ImportError('no pyspark')")
     done = subprocess.run(

@@ -70,8 +70,18 @@ def _become(program: str, arguments: tuple[str, ...]) -> NoReturn:
 
     os.environ.setdefault(session.WORKERS_PYTHON, for_workers())
     script = Path(pyspark.__file__).parent / "bin" / program
-    given = [f"--conf={name}={value}" for name, value in session.settings().items()]
-    os.execv(script, [program, *given, *arguments])
+    given = {**session.settings(), **_driver_python()}
+    told = [f"--conf={name}={value}" for name, value in given.items()]
+    os.execv(script, [program, *told, *arguments])
+
+
+def _driver_python() -> dict[str, str]:
+    """The user's choice of a shell, as `jupyter`, said so that it is not taken for more.
+
+    From the variable, Spark would run what data sources do on it as well, on executors too.
+    """
+    program = os.environ.pop("PYSPARK_DRIVER_PYTHON", None)
+    return {} if program is None else {"spark.pyspark.driver.python": program}
 
 
 def _written(path: Path, text: str) -> None:
