@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # `tests.conformance.brokers` from any test
 
 from tests.conformance.brokers import BrokerProcess, PeerBroker, peer_is_here
 from tests.turns import LongestFirst, turn
 
-# Nothing fails for being slow: the first example may have to import what others find loaded.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+# Nothing fails for being slow; and a commit fails always or never, unless other examples are asked
+# for: --hypothesis-profile exploring.
+settings.register_profile("exploring", deadline=None, suppress_health_check=list(HealthCheck))
+settings.register_profile("repeatable", settings.get_profile("exploring"), derandomize=True)
+settings.load_profile("repeatable")
 
 PROMPT = {
     "group.consumer.assignment.interval.ms": "0",

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.replication.world import Pending, World
 
@@ -204,8 +204,6 @@ def test_the_broker_has_a_limit_of_its_own(new_world: Any) -> None:
 
 @settings(
     max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_every_record_is_fetched_once_in_order_under_any_limits(
@@ -279,8 +277,6 @@ def test_a_reader_that_waits_for_nothing_is_answered_at_once(world: World) -> No
 
 @settings(
     max_examples=30,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     sizes=st.lists(st.tuples(st.integers(0, 1), st.integers(1, 2000)), min_size=1, max_size=10),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.replication.world import START_MS, Pending, World
 
@@ -251,9 +251,7 @@ ACTIONS = st.lists(
 
 
 @given(ACTIONS)
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60)
 def test_a_reader_of_committed_records_sees_all_of_them_in_order_and_no_other(
     new_world: Callable[..., World], actions: list[tuple[str, int]]
 ) -> None:
