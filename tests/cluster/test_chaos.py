@@ -12,7 +12,7 @@ from tests.cluster.chaos.run import ChaosRun
 from tests.cluster.node import BARNABAS, KAFKA, Program
 
 SEED = int(os.environ.get("BARNABAS_SEED", "1"))
-DURATION_S = float(os.environ.get("BARNABAS_CHAOS_S", "20"))
+DURATION_S = float(os.environ.get("BARNABAS_CHAOS_S", "12"))
 
 
 @pytest.mark.timeout(300 + 4 * DURATION_S)

@@ -15,7 +15,7 @@ from tests.cluster.numbered import NumberedWriter, read_numbers
 from tests.conformance.brokers import Broker, BrokerProcess, PeerBroker, wait_until
 
 PARTITIONS = 3
-ROUNDS = int(os.environ.get("BARNABAS_CRASH_ROUNDS", "12"))
+ROUNDS = int(os.environ.get("BARNABAS_CRASH_ROUNDS", "8"))
 SEED = int(os.environ.get("BARNABAS_SEED", "1"))
 
 
