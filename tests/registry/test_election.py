@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -11,12 +11,19 @@ from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.registry.election import DUPLICATE_URLS, Identity, Outcome, elect
 from barnabas.registry.membership import Membership
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.join_group import (
     JoinGroupRequest,
     JoinGroupResponse,
     JoinGroupResponseMember,
 )
+from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from barnabas.wire.schema import Message
 
@@ -66,12 +73,17 @@ def test_identities_and_outcomes_are_written_as_others_read_them() -> None:
 class Group:
     """A coordinator: gives the answers that were laid out, in their order, and then waits."""
 
-    def __init__(self, *answers: Message | KafkaError) -> None:
+    def __init__(
+        self, *answers: Message | KafkaError, before: Sequence[DescribedGroupMember] = ()
+    ) -> None:
         self._answers = list(answers)
+        self._before = list(before)
         self.asked: list[Message] = []
         self.is_empty = asyncio.Event()
 
     async def __call__(self, request: Message, timeout_ms: int) -> Any:
+        if isinstance(request, DescribeGroupsRequest):
+            return DescribeGroupsResponse(groups=[DescribedGroup(members=self._before)])
         self.asked.append(request)
         if not self._answers:
             self.is_empty.set()
@@ -85,13 +97,15 @@ class Group:
 Heard = list[str | None]
 
 
-def heard_of(*answers: Message | KafkaError) -> tuple[Heard, list[Message]]:
+def heard_of(
+    *answers: Message | KafkaError, before: Sequence[DescribedGroupMember] = ()
+) -> tuple[Heard, list[Message]]:
     """What a member is told while it gets these answers, and what it asked."""
-    return asyncio.run(_heard_of(*answers))
+    return asyncio.run(_heard_of(Group(*answers, before=before)))
 
 
-async def _heard_of(*answers: Message | KafkaError) -> tuple[Heard, list[Message]]:
-    group, heard = Group(*answers), Heard()
+async def _heard_of(group: Group) -> tuple[Heard, list[Message]]:
+    heard = Heard()
 
     async def elected(outcome: Outcome | None, member_id: str) -> None:
         heard.append(None if outcome is None else outcome.member_id)
@@ -175,3 +189,16 @@ def test_the_leader_of_the_group_elects_and_the_others_do_not() -> None:
     _, (_, sync, _) = heard_of(joined(leader="m1"), synced())
     assert isinstance(sync, SyncGroupRequest)
     assert sync.assignments == []
+
+
+def test_nobody_waits_for_one_whose_address_another_has() -> None:
+    before = [
+        DescribedGroupMember(member_id=id_, member_metadata=content)
+        for id_, content in members(Identity("b", 1), Identity("a", 1)).items()
+    ]
+    before.append(DescribedGroupMember(member_id="joining", member_metadata=b""))
+    _, asked = heard_of(LeaveGroupResponse(), joined(), synced(), before=before)
+    leave = asked[0]
+    assert isinstance(leave, LeaveGroupRequest)
+    assert [each.member_id for each in leave.members] == ["m1"]
+    assert isinstance(asked[1], JoinGroupRequest)

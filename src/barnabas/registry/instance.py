@@ -15,6 +15,7 @@ from barnabas.registry.log import SchemaLog
 from barnabas.registry.membership import Membership
 from barnabas.registry.settings import RegistrySettings
 from barnabas.registry.state import State
+from barnabas.wire.messages.describe_groups import DescribeGroupsResponse
 from barnabas.wire.schema import Message
 
 Request = TypeVar("Request")
@@ -42,6 +43,7 @@ class Instance:
         self._writer: Identity | None = None  # None: it is not known who writes
         self._is_writer = False
         self._elected = asyncio.Event()
+        self._buried: set[str] = set()  # writers that nobody has met since
 
     async def start(self) -> None:
         """Return when all that is written is read. Who writes shows later; writes wait for it."""
@@ -82,6 +84,20 @@ class Instance:
             ) from None
         return None if self._is_writer or self._writer is None else self._writer.url
 
+    async def bury(self, writer: str) -> None:
+        """Nobody listens at the writer's URL: have another one elected, who is then waited for.
+
+        Once, until it is met: one that is elected again is there, but not to be reached from here.
+        """
+        if writer in self._buried or self._writer is None or self._writer.url != writer:
+            return
+        self._buried.add(writer)
+        self._elected.clear()
+        await self._membership.bury_the_writer()
+
+    def met(self, writer: str) -> None:
+        self._buried.discard(writer)
+
     async def write(
         self, decide: Callable[[Request, State], Decision[Answer]], request: Request
     ) -> Answer:
@@ -121,6 +137,11 @@ class Instance:
             Coordinator.GROUP,
             self.settings.group_id,
             request,
-            lambda response: int(response.error_code),
+            _error_code,
             deadline=Deadline.after(timeout_ms),
         )
+
+
+def _error_code(response: Any) -> int:
+    told = response.groups[0] if isinstance(response, DescribeGroupsResponse) else response
+    return int(told.error_code)

@@ -30,7 +30,9 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _PARTITION = 0
 _BATCH = 1000
+_PAUSE_S = 1
 _GLANCE_S = 5  # how often it is looked at whether the topic is still the same
+_GONE = "topic %s is gone: what it said can be read here, and be changed once it is created again"
 
 
 class SchemaLog:
@@ -42,6 +44,7 @@ class SchemaLog:
         self._cluster = cluster
         self._timeout_s = settings.timeout_ms / 1000
         self._topic_id = b""
+        self._is_gone = False
         self._read_up_to = -1  # the offset of the last record that was applied
         self._progress = asyncio.Condition()
         self._reading: asyncio.Task[None] | None = None
@@ -89,6 +92,8 @@ class SchemaLog:
 
     async def append(self, records: Sequence[Record]) -> None:
         """All of them or none. Return when they are applied here."""
+        if self._is_gone:
+            raise errors.log_failed(_GONE % self._settings.topic)
         await self._in_time(self._transaction(records))
 
     async def applied(self, offset: int) -> None:
@@ -158,15 +163,24 @@ class SchemaLog:
         """Begin anew when there is another topic of the name, or reading it has failed."""
         while True:
             assert self._reading is not None
+            if self._reading.done():  # and could not be begun again
+                await asyncio.sleep(_PAUSE_S)
             await asyncio.wait([self._reading], timeout=_GLANCE_S)
             try:
-                if not self._reading.done() and await self._topic() in (b"", self._topic_id):
+                there = await self._topic()
+                self._notice(is_gone=not there)
+                if self._is_gone or (there == self._topic_id and not self._reading.done()):
                     continue
                 _log.error("topic %s has begun anew, and is read again", self._settings.topic)
                 self.retire()
                 await self._begin()
-            except (KafkaException, _BegunAnewError) as failure:
+            except Exception as failure:
                 _log.warning("topic %s cannot be read: %s", self._settings.topic, failure)
+
+    def _notice(self, *, is_gone: bool) -> None:
+        if is_gone and not self._is_gone:
+            _log.error(_GONE, self._settings.topic)
+        self._is_gone = is_gone
 
     async def _begin(self) -> None:
         """Read the topic from its beginning for ever; return when its end has been reached."""

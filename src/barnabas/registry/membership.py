@@ -1,9 +1,15 @@
-"""An instance in its group: joins, beats, and hears who was elected."""
+"""An instance in its group: joins, beats, and hears who was elected.
+
+A member that dies is missed when its session ends. Two cases need not wait for that: an instance
+that begins where another was, whose address it could not have otherwise; and one that finds
+nobody listening where the writer should be. They have the coordinator go on without the dead.
+"""
 
 import asyncio
+import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -17,6 +23,7 @@ from barnabas.registry.election import (
     elect,
 )
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.join_group import (
     JoinGroupRequest,
@@ -30,6 +37,8 @@ from barnabas.wire.schema import Message
 _log = logging.getLogger(__name__)
 _PAUSE_S = 0.5
 _REBALANCE_TIMEOUT_MS = 10_000
+_LONGEST_BEAT_S = 1  # so that all soon hear of an election, and nobody waits for them
+_DEATH_TIMEOUT_MS = 2_000
 
 
 class Coordinator(Protocol):
@@ -61,13 +70,21 @@ class Membership:
         self._session_timeout_ms = session_timeout_ms
         self._member_id = ""
         self._generation = -1
+        self._outcome: Outcome | None = None
         self._doubt = asyncio.Event()
 
     def doubt(self) -> None:
         """Something spoke against what was elected: let it be elected again."""
         self._doubt.set()
 
+    async def bury_the_writer(self) -> None:
+        """Nobody is where it should be: have another one elected. A mistake does no harm."""
+        if self._outcome is not None and self._outcome.member_id is not None:
+            await self._remove([self._outcome.member_id], "nobody listens at its address")
+        self.doubt()
+
     async def run(self) -> None:
+        await self._bury_predecessors()
         while True:
             try:
                 self._doubt.clear()
@@ -83,11 +100,31 @@ class Membership:
 
     async def leave(self) -> None:
         """So that others need not wait for the end of its session."""
-        if not self._member_id:
-            return
-        member = MemberIdentity(member_id=self._member_id, reason="the registry stops")
+        if self._member_id:
+            await self._remove([self._member_id], "the registry stops")
+
+    async def _bury_predecessors(self) -> None:
         try:
-            await self._ask(LeaveGroupRequest(group_id=self._group_id, members=[member]), 2_000)
+            told = await self._ask(
+                DescribeGroupsRequest(groups=[self._group_id]), _DEATH_TIMEOUT_MS
+            )
+        except KafkaException as failure:
+            _log.info("group %s cannot be seen: %s", self._group_id, error_in(failure).str())
+            return
+        before = [
+            member.member_id
+            for group in told.groups
+            for member in group.members
+            if _url_of(bytes(member.member_metadata)) == self._identity.url
+        ]
+        if before:
+            await self._remove(before, "another instance has its address now")
+
+    async def _remove(self, member_ids: Sequence[str], reason: str) -> None:
+        members = [MemberIdentity(member_id=each, reason=reason) for each in member_ids]
+        request = LeaveGroupRequest(group_id=self._group_id, members=members)
+        try:
+            await self._ask(request, _DEATH_TIMEOUT_MS)
         except KafkaException as failure:
             _log.info("group %s was not left: %s", self._group_id, error_in(failure).str())
 
@@ -143,6 +180,7 @@ class Membership:
                 self._identity.url,
             )
         self._identity = replace(self._identity, writes=outcome.member_id == self._member_id)
+        self._outcome = outcome
         await self._elected(outcome, self._member_id)
 
     async def _beat_until_unsettled(self) -> None:
@@ -150,7 +188,8 @@ class Membership:
         beat = HeartbeatRequest(
             group_id=self._group_id, generation_id=self._generation, member_id=self._member_id
         )
-        while not await self._is_doubted(self._session_timeout_ms / 3000):
+        pause_s = min(_LONGEST_BEAT_S, self._session_timeout_ms / 3000)
+        while not await self._is_doubted(pause_s):
             try:
                 answer = await self._ask(beat, self._session_timeout_ms // 3)
             except KafkaException:
@@ -174,6 +213,7 @@ class Membership:
     async def _forget(self) -> None:
         """It is not known any more who writes, and this instance does not claim to."""
         self._identity = replace(self._identity, writes=False)
+        self._outcome = None
         await self._elected(None, self._member_id)
 
     async def _is_fine(self, code: int) -> bool:
@@ -186,3 +226,8 @@ class Membership:
         elif code != ErrorCode.REBALANCE_IN_PROGRESS:
             raise KafkaException(KafkaError(code))
         return False
+
+
+def _url_of(content: bytes) -> str | None:
+    """Of a member, by what it joined with; nothing while the group is between two elections."""
+    return Identity.read(json.loads(content)).url if content else None

@@ -29,17 +29,36 @@ _PASSED_ON = ("accept", "content-type", "authorization")
 def by_the_writer(handler: Handler) -> Handler:
     @wraps(handler)
     async def handle(request: Request) -> Response:
-        instance = instance_of(request)
-        writer = await instance.writer()
-        if writer is None:
-            response = await handler(request)
-            response.headers[OFFSET] = str(instance.applied_offset)
-            return response
-        if FORWARDED in request.headers:
-            raise errors.no_writer("This instance does not write, and was told of no other")
-        return await _forwarded(request, writer)
+        try:
+            return await _handled(request, handler)
+        except WriterGoneError as gone:
+            await instance_of(request).bury(gone.url)
+            try:
+                return await _handled(request, handler)
+            except WriterGoneError as again:
+                raise _not_passed_on(again.url, again) from None
 
     return handle
+
+
+class WriterGoneError(ConnectionError):
+    """Nobody listens there, so that the request was not received."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__("nobody listens there")
+        self.url = url
+
+
+async def _handled(request: Request, handler: Handler) -> Response:
+    instance = instance_of(request)
+    writer = await instance.writer()
+    if writer is None:
+        response = await handler(request)
+        response.headers[OFFSET] = str(instance.applied_offset)
+        return response
+    if FORWARDED in request.headers:
+        raise errors.no_writer("This instance does not write, and was told of no other")
+    return await _forwarded(request, writer)
 
 
 async def _forwarded(request: Request, writer: str) -> Response:
@@ -58,13 +77,20 @@ async def _forwarded(request: Request, writer: str) -> Response:
             {**headers, FORWARDED: "true"},
             timeout_s,
         )
+    except ConnectionRefusedError:
+        raise WriterGoneError(writer) from None
     except OSError as failure:
-        raise errors.forwarding_failed(
-            f"The request could not be passed on to {writer}, which writes: {failure}"
-        ) from None
+        raise _not_passed_on(writer, failure) from None
+    instance.met(writer)
     await instance.applied(int(answer.headers.get(OFFSET, -1)))
     kind = answer.headers.get("content-type")
     return Response(answer.data, answer.status, media_type=kind)
+
+
+def _not_passed_on(writer: str, failure: OSError) -> errors.RegistryError:
+    return errors.forwarding_failed(
+        f"The request could not be passed on to {writer}, which writes: {failure}"
+    )
 
 
 def _ask(
@@ -77,6 +103,8 @@ def _ask(
             method, url, body=content, headers=headers, timeout=timeout_s, retries=False
         )
     except urllib3.exceptions.HTTPError as failure:
+        if isinstance(failure.__cause__, ConnectionRefusedError):
+            raise failure.__cause__ from None
         raise OSError(str(failure)) from failure
 
 
