@@ -94,6 +94,7 @@ def test_any_bytes_give_values_or_reasons(payloads: list[bytes | None]) -> None:
         (b"\x72\x03\xed\xa0\x80", "there is text that is not UTF-8 in field f_string"),
         (b"\x18" + b"\xff" * 11, "it has a number of more than ten bytes in field Every"),
         (b"\x07", "it has a tag that means nothing"),
+        (b"\x98\x80\x80\x80\x80\x00\x01", "it has a tag that means nothing"),
         (b"\x0e\x00", "it has a tag that means nothing"),
         (
             b"\x9a\x03\x07\x08\x80\x80\x80\x80\x80\x70",
@@ -216,6 +217,15 @@ def test_a_key_that_comes_twice_has_its_last_value() -> None:
     two = Every(m_text={"k": 2}).SerializeToString()
     (row,) = decode([one + two]).values.to_pylist()
     assert dict(row["m_text"]) == {"k": 2, "j": 3}
+
+
+def test_keys_that_only_look_alike_are_kept() -> None:
+    """Those whose hashes begin at one place: more of them than are looked at."""
+    keys = [number << 40 for number in range(1, 200)]
+    message = Every(m_enum=dict.fromkeys(keys, 1))
+    decoded = decode([message.SerializeToString()])
+    assert decoded.reasons is None
+    assert same(columns(decoded.values[0].as_py()), expected(message))
 
 
 def test_old_payloads_are_read_with_the_schema_that_is_wanted() -> None:

@@ -90,6 +90,9 @@ def test_columns_of_near_types_are_converted() -> None:
         ({"f_enum": "PINK"}, "Field f_enum: 'PINK' is none of NONE, RED, GREEN, BELOW"),
         ({"f_enum": "99999999999"}, "Field f_enum: "),
         ({"r_string": ["a", None]}, "Field r_string: elements of it cannot be null"),
+        ({"m_text": [("a", None)]}, r"Field m_text\[\] is required, and null"),
+        ({"m_inner": [(1, None)]}, r"Field m_inner\[\] is required, and null"),
+        ({"at": -(2**62)}, "Field at: the time is outside the years 1 to 9999"),
     ],
 )
 def test_values_that_do_not_fit_are_errors_naming_the_field(row: dict[str, Any], told: str) -> None:

@@ -379,11 +379,14 @@ class Reader:
     data: Data
     fault: str
     """The field with what could not be read."""
+    is_plain: cython.bint
+    """The library wrote it: no key is in a map twice."""
     table: cython.longlong[::1]
 
     def __init__(self, root: Column) -> None:
         self.root = root
         self.fault = ""
+        self.is_plain = False
         self.table = memoryview(bytearray(8))[:0].cast("q")
 
     def read(
@@ -400,7 +403,8 @@ class Reader:
         """The payloads from the first on; the rows and reasons of those that could not be.
 
         After the header, each begins with one of the prefixes, unless they are None. `rewrite`
-        takes the bytes of one that is ODD and returns a plain one. No validity: all are there.
+        takes the bytes of one that is ODD and returns a plain one, or None where there is none.
+        No validity: all are there.
         """
         faults: list = []
         index: Size
@@ -422,6 +426,7 @@ class Reader:
             if at < 0 or end < at or end > len(content):
                 raise ValueError("An offset is not within the payloads.")
             self.data = _address(content)
+            self.is_plain = False
             at = self._after_prefix(at + header_bytes, end, prefixes)
             before = self.root.count
             code = at if at < 0 else self._message(self.root, at, end)
@@ -450,9 +455,12 @@ class Reader:
     @cython.cfunc
     @cython.exceptval(-100, check=False)
     def _rewritten(self, payload: bytes, rewrite) -> Size:
-        plain: bytes = rewrite(payload)
+        plain: bytes | None = rewrite(payload)
+        if plain is None:
+            return _ODD
         view: cython.const[cython.uchar][::1] = plain
         self.data = _address(view)
+        self.is_plain = True
         return self._message(self.root, 0, len(plain))
 
     @cython.cfunc
@@ -509,7 +517,7 @@ class Reader:
         for index in range(len(children)):
             child = cython.cast(Column, children[index])
             if child.is_repeated:
-                if child.is_map and self._has_twins(child):
+                if child.is_map and not self.is_plain and self._has_twins(child):
                     return _ODD
                 child.close_list()
             elif child.is_met:
@@ -682,7 +690,7 @@ def _varint(data: Data, at: Size, end: Size) -> Value:
 @cython.exceptval(check=False)
 def _tag(data: Data, at: Size, end: Size) -> Value:
     tag: Value = _varint(data, at, end)
-    if tag.end >= 0 and (tag.bits < 8 or tag.bits >> 32):
+    if tag.end >= 0 and (tag.bits < 8 or tag.bits >> 32 or tag.end - at > 5):
         return _found(_BAD_TAG, 0, 0, 0)
     return tag
 

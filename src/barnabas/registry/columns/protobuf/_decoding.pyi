@@ -45,5 +45,5 @@ class Reader:
         count: int,
         header_bytes: int,
         prefixes: tuple[bytes, ...] | None,
-        rewrite: Callable[[bytes], bytes],
+        rewrite: Callable[[bytes], bytes | None],
     ) -> list[tuple[int, int, str]]: ...

@@ -49,6 +49,8 @@ _SPAN = cython.declare(cython.longlong, Wire.SPAN)
 _GROUP = cython.declare(cython.longlong, Wire.GROUP)
 _GROUP_END = cython.declare(cython.longlong, Wire.GROUP_END)
 _LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+_FIRST_SECOND = cython.declare(cython.longlong, -62135596800)
+_LAST_SECOND = cython.declare(cython.longlong, 253402300799)
 
 
 @cython.final
@@ -298,7 +300,7 @@ class Writer:
         if source.kind == _MESSAGE:
             return self._message(source, index)
         if source.kind == _TIMESTAMP:
-            return self._timestamp(source.longs[at])
+            return self._timestamp(source, source.longs[at])
         return self._put(source.content, source.ints[at], source.ints[at + 1])
 
     @cython.cfunc
@@ -314,9 +316,11 @@ class Writer:
 
     @cython.cfunc
     @cython.exceptval(-100, check=False)
-    def _timestamp(self, micros: Long) -> cython.int:
+    def _timestamp(self, source: Source, micros: Long) -> cython.int:
         within: Long = micros % 1000000  # as Python has it, in C too: never below zero
-        seconds: Long = (micros - within) // 1000000
+        seconds: Long = micros // 1000000
+        if seconds < _FIRST_SECOND or seconds > _LAST_SECOND:
+            raise ValueError(f"Field {source.name}: the time is outside the years 1 to 9999.")
         if within:
             self._varint(_bits(within * 1000))
             self._varint(16)

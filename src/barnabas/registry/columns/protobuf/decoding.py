@@ -63,12 +63,12 @@ class ProtobufDecoder:
         )
         return Decoded(_array(self._columns), self._reasons(payloads, faults))
 
-    def _rewritten(self, payload: bytes) -> bytes:
-        """The same message, written plainly."""
+    def _rewritten(self, payload: bytes) -> bytes | None:
+        """The same message, written plainly; None where it is none."""
         try:
             message = self._class.FromString(payload)
         except DecodeError:
-            return payload
+            return None
         message.DiscardUnknownFields()
         return bytes(message.SerializePartialToString())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from google.protobuf.descriptor import Descriptor
@@ -66,7 +66,9 @@ def _fitted(shape: Shape, arrow_type: pa.DataType, path: str) -> _Field:
         if not types.is_map(arrow_type):
             raise SchemaError(f"Field {path} is a map, and the column is {arrow_type}.")
         key = _fitted(shape.children[0], arrow_type.key_type, f"{path}.key")
-        value = _fitted(shape.children[1], arrow_type.item_type, f"{path}.value")
+        # Without a value an entry would be read as zero.
+        given = replace(shape.children[1], name=f"{shape.name}[]", is_required=True)
+        value = _fitted(given, arrow_type.item_type, f"{path}.value")
         return _field(shape, pa.map_(key.arrow_type, value.arrow_type), ((0, key), (1, value)))
     if shape.is_repeated:
         if not types.is_list(arrow_type):
