@@ -2,14 +2,48 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.client.patience import TIMES_S
 
 from barnabas.cli.subcommands import barnabas as main
 from barnabas.node.alone import single_node_properties
 
 Barnabas = Callable[..., Result]
+
+PATIENCE = (
+    "barnabas.cli.asking.PATIENCE_S",
+    "barnabas.cli.streaming.PATIENCE_S",
+    "barnabas.cli.kafka.clients._REACH_S",
+)
+"""How long commands look for a broker."""
+
+Hurried = Callable[[Callable[[], Any]], Any]
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine is no reason to give up a broker that is there."""
+    for name in PATIENCE:
+        monkeypatch.setattr(name, 60.0)
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> Hurried:
+    """Calls what has to find out that nobody is there; it may find out later than at once."""
+
+    def call(command: Callable[[], Any]) -> Any:
+        for patience_s in TIMES_S:
+            for name in PATIENCE:
+                monkeypatch.setattr(name, patience_s)
+            result = command()
+            if "Connection refused" in getattr(result, "output", str(result)):
+                break
+        return result
+
+    return call
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from tests.cli.conftest import Barnabas
+from tests.cli.conftest import Barnabas, Hurried
 from tests.cli.local import Up
 from tests.conformance.brokers import wait_until
 
@@ -56,12 +56,24 @@ def test_it_prints_where_it_is(up: Up) -> None:
 
 
 def test_cluster_describe_shows_every_broker_and_its_share(up: Up, barnabas: Barnabas) -> None:
-    said = barnabas("cluster", "describe", "-b", up.bootstrap)
-    assert said.exit_code == 0
-    assert re.search(r"^Controller: [123] of 1, 2, 3$", said.output, re.MULTILINE)
+    said = described_whole(up, barnabas)
+    assert re.search(r"^Controller: [123] of 1, 2, 3$", said, re.MULTILINE)
     # ADDRESS, RACK, STATE, LEADS, HOLDS, IN SYNC
-    assert [row[1:] for row in rows(said.output).values()] == [["-", "active", "1", "3", "3"]] * 3
-    assert "Partitions: 3   without a leader: 0   under-replicated: 0" in said.output
+    assert [row[1:3] + row[4:] for row in rows(said).values()] == [["-", "active", "3", "3"]] * 3
+    assert sum(int(row[3]) for row in rows(said).values()) == 3
+    assert "Partitions: 3   without a leader: 0   under-replicated: 0" in said
+
+
+def described_whole(up: Up, barnabas: Barnabas) -> str:
+    """On a busy machine a node may be taken for dead for a moment."""
+    said: list[str] = []
+
+    def is_whole() -> bool:
+        said.append(barnabas("cluster", "describe", "-b", up.bootstrap).output)
+        return "without a leader: 0   under-replicated: 0" in said[-1] and "fenced" not in said[-1]
+
+    wait_until(is_whole, "the cluster is whole")
+    return said[-1]
 
 
 def test_quorum_describe_asks_brokers_or_controllers(up: Up, barnabas: Barnabas) -> None:
@@ -82,19 +94,25 @@ def test_quorum_describe_asks_brokers_or_controllers(up: Up, barnabas: Barnabas)
 
 
 def test_every_node_counts_and_one_controller_is_active(up: Up) -> None:
-    scraped = [urlopen(address).read().decode() for address in up.metrics]
     active = "kafka_controller_kafkacontroller_activecontrollercount "
-    counts = [
-        line.removeprefix(active)
-        for text in scraped
-        for line in text.splitlines()
-        if line.startswith(active)
-    ]
-    assert sorted(counts) == ["0.0", "0.0", "1.0"]
-    for text in scraped:
-        assert "kafka_controller_kafkacontroller_activebrokercount 3.0" in text
-        assert "kafka_server_replicamanager_underreplicatedpartitions 0.0" in text
-        assert 'kafka_server_raftmetrics_current_state{current_state="' in text
+    every_node = (
+        "kafka_controller_kafkacontroller_activebrokercount 3.0",
+        "kafka_server_replicamanager_underreplicatedpartitions 0.0",
+        'kafka_server_raftmetrics_current_state{current_state="',
+    )
+
+    def all_count() -> bool:
+        scraped = [urlopen(address).read().decode() for address in up.metrics]
+        counts = [
+            line.removeprefix(active)
+            for text in scraped
+            for line in text.splitlines()
+            if line.startswith(active)
+        ]
+        told = all(count in text for text in scraped for count in every_node)
+        return told and sorted(counts) == ["0.0", "0.0", "1.0"]
+
+    wait_until(all_count, "three brokers, one active controller, nothing under-replicated")
 
 
 def test_a_second_one_on_its_directory_is_refused(up: Up, barnabas: Barnabas) -> None:
@@ -151,8 +169,10 @@ def test_it_goes_on_without_a_node_and_says_when_too_few_are_left(
 
 
 @pytest.mark.parametrize("command", ["cluster", "quorum"])
-def test_describing_nobody_is_an_error_in_one_line(barnabas: Barnabas, command: str) -> None:
-    said = barnabas(command, "describe", "-b", "127.0.0.1:1")
+def test_describing_nobody_is_an_error_in_one_line(
+    barnabas: Barnabas, hurried: Hurried, command: str
+) -> None:
+    said = hurried(lambda: barnabas(command, "describe", "-b", "127.0.0.1:1"))
     assert said.exit_code == Status.UNREACHABLE
     assert said.output.startswith("Error: ")
     assert "127.0.0.1:1: Connection refused" in said.output

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.cli.conftest import Hurried
 from tests.cli.kafka.conftest import produce
 
 from barnabas.cli.errors import Status
@@ -97,10 +98,9 @@ def test_what_cannot_be_is_told_in_a_line(call: Any) -> None:
 
 @pytest.mark.parametrize("command", [("produce",), ("consume",), ("perf", "produce")])
 def test_nobody_there_has_a_status_of_its_own(
-    call: Any, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    call: Any, command: tuple[str, ...], hurried: Hurried
 ) -> None:
-    monkeypatch.setattr("barnabas.cli.streaming.PATIENCE_S", 0.2)
-    ended = call(*command, "numbers", at=NOBODY, stdin=b"")
+    ended = hurried(lambda: call(*command, "numbers", at=NOBODY, stdin=b""))
     assert ended.exit_code == Status.UNREACHABLE
     assert NOBODY in ended.stderr
 

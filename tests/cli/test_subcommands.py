@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Barnabas
+from tests.cli.conftest import Barnabas, Hurried
 from tests.cli.kafka.conftest import commit, produce
 
 from barnabas.cli.errors import Status
@@ -140,8 +140,8 @@ def test_a_failure_has_a_line_and_a_status(
     assert "Traceback" not in result.output
 
 
-def test_nobody_answering_is_a_status_of_its_own(barnabas: Barnabas) -> None:
-    result = barnabas("topics", "list", "-b", "127.0.0.1:1")
+def test_nobody_answering_is_a_status_of_its_own(barnabas: Barnabas, hurried: Hurried) -> None:
+    result = hurried(lambda: barnabas("topics", "list", "-b", "127.0.0.1:1"))
     assert result.exit_code == Status.UNREACHABLE
     assert "127.0.0.1:1: Connection refused" in result.output
 

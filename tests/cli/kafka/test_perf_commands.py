@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Hurried
 from tests.cli.kafka.conftest import Command, Said, produce
 
 from barnabas.testing import Broker
@@ -104,8 +105,7 @@ def test_what_makes_no_sense_is_refused(
     assert told in said.err
 
 
-def test_nobody_there_is_told(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("barnabas.cli.kafka.clients._REACH_S", 0.2)
+def test_nobody_there_is_told(run: Command, hurried: Hurried) -> None:
     at = ("--bootstrap-server", "127.0.0.1:1")
     for name, options in (
         ("kafka-producer-perf-test", load("t", 1, "--record-size", 1)),
@@ -115,7 +115,7 @@ def test_nobody_there_is_told(run: Command, monkeypatch: pytest.MonkeyPatch) -> 
             (*load("t", 1, "--record-size", 1)[:4], "--producer-acks", 1, "--record-size", 1),
         ),
     ):
-        said = run(name, *at, *options)
+        said = hurried(lambda name=name, options=options: run(name, *at, *options))
         assert (said.status, "127.0.0.1:1: Connection refused" in said.err) == (1, True)
 
 
