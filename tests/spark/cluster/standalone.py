@@ -1,0 +1,117 @@
+"""A Spark cluster on loopback: a master and workers as processes; workers that die come back."""
+
+import os
+import socket
+import subprocess
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+import pyspark
+from tests.spark.exactly_once.victims import MARK
+
+from barnabas.testing.fleet import wait_until
+from barnabas.testing.ports import LOOPBACK, free_port
+
+START_S = 120.0
+
+_Process = subprocess.Popen[bytes]
+
+_SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
+_LOG = """
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n%ex
+"""
+QUICK_TO_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+"""A JVM that lives for seconds had better not optimise for hours."""
+
+
+@dataclass(slots=True)
+class Standalone:
+    """Workers of one core each. Executors are children of their workers, and bear the mark."""
+
+    directory: Path
+    workers: int = 2
+    mark: str = "cluster"
+    environment: dict[str, str] = field(default_factory=dict)
+    """Of the workers' machines, besides what is here."""
+    _port: int = field(default_factory=free_port)
+    _running: dict[str, _Process] = field(default_factory=dict)
+    _closing: threading.Event = field(default_factory=threading.Event)
+    _keeper: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        return f"spark://{LOOPBACK}:{self._port}"
+
+    def __enter__(self) -> "Standalone":
+        self.directory.mkdir(parents=True, exist_ok=True)
+        (self.directory / "log4j2.properties").write_text(_LOG)
+        self._running["master"] = self._start("master")
+        wait_until(self._answers, "the master answers", START_S)
+        for number in range(self.workers):
+            name = f"worker-{number}"
+            self._running[name] = self._start(name)
+        self._keeper = threading.Thread(target=self._keep, name="keeper")
+        self._keeper.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._closing.set()
+        if self._keeper is not None:
+            self._keeper.join()
+        for each in self._running.values():
+            each.terminate()
+        for each in self._running.values():
+            each.wait()
+
+    def _keep(self) -> None:
+        while not self._closing.wait(0.2):
+            for name, process in self._running.items():
+                if process.poll() is not None:
+                    self._running[name] = self._start(name)
+
+    def _start(self, name: str) -> _Process:
+        if name == "master":
+            command = ["org.apache.spark.deploy.master.Master", "--port", str(self._port)]
+        else:
+            work = str(self.directory / f"{name}.work")
+            command = ["org.apache.spark.deploy.worker.Worker", self.url, "--work-dir", work]
+            command += ["--cores", "1", "--memory", "768m"]
+        log_settings = self.directory / "log4j2.properties"
+        environment = {
+            **os.environ,
+            **self.environment,
+            MARK: self.mark,
+            "SPARK_LOCAL_IP": LOOPBACK,
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": f"{QUICK_TO_START} -Dlog4j.configurationFile={log_settings}",
+        }
+        with (self.directory / f"{name}.log").open("ab") as log:
+            return subprocess.Popen(
+                [_SPARK_CLASS, *command, "--host", LOOPBACK, "--webui-port", "0"],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.directory,
+            )
+
+    def _answers(self) -> bool:
+        assert self._running["master"].poll() is None, self._log("master")
+        with socket.socket() as connection:
+            return connection.connect_ex((LOOPBACK, self._port)) == 0
+
+    def _log(self, name: str) -> str:
+        return (self.directory / f"{name}.log").read_text()

@@ -1,0 +1,43 @@
+"""On a cluster a pipeline changes in nothing but the master."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.spark.cluster.journey import PARTITIONS, ROWS, TOPICS
+
+from barnabas.registry.service import SchemaRegistry
+from barnabas.testing import Broker
+from barnabas.testing.ports import LOOPBACK
+
+ROOT = Path(__file__).parents[3]
+
+MASTER = f"local-cluster[{PARTITIONS},1,512]"
+"""Executors are JVMs of their own, as on any cluster; only their machines are one."""
+
+
+@pytest.mark.timeout(300)
+def test_executors_read_and_write_as_one_machine_does(tmp_path: Path) -> None:
+    with Broker() as broker, SchemaRegistry(broker.bootstrap_servers) as registry:
+        for topic in TOPICS:
+            broker.create_topic(topic, partitions=PARTITIONS)
+        told = [MASTER, broker.bootstrap_servers, registry.url, str(tmp_path)]
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.spark.cluster.journey", *told],
+            env={**os.environ, "SPARK_LOCAL_IP": LOOPBACK},
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "imported": [True] * PARTITIONS,
+        "batch": [ROWS, ROWS],
+        "available now": [ROWS, ROWS],
+        "stream": [ROWS, ROWS],
+        "typed": 1450,
+    }
