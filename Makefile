@@ -11,17 +11,20 @@ DATA ?= data
 # What is compiled at install: a change in one of them installs anew.
 COMPILED := $(shell grep -rl --include='_*.py' '^\# cython:' src)
 
-.PHONY: run test demo chaos chaos-spark check format conformance bench clean
+.PHONY: run test demo java chaos chaos-spark check format conformance bench clean
 
 run: .venv/.installed
 	$(BIN)/barnabas up --port $(PORT) --dir $(DATA)
 
-test: .venv/.installed
+test: java .venv/.installed
 	$(BIN)/python -m pytest -m "not peer" --numprocesses 2 --dist loadfile
 
 # Orders, Avro, Spark: a whole pipeline, live in the terminal for a minute.
-demo: .venv/.installed
+demo: java .venv/.installed
 	$(BIN)/python -m examples.orders
+
+java:
+	@test -x "$$JAVA_HOME/bin/java" || command -v java >/dev/null || { echo "Pipelines on Spark, and their tests, need Java 17 or later (on Debian: apt-get install openjdk-17-jre-headless)."; exit 1; }
 
 # Three nodes under faults for minutes; the seed decides what happens.
 SEED ?= 1
@@ -61,7 +64,7 @@ peers:
 
 .venv/.installed: pyproject.toml setup.py $(COMPILED)
 	@test -n "$(PYTHON)" || { echo "Barnabas needs Python 3.11 or later with venv (on Debian: apt-get install python3-venv)."; exit 1; }
-	@command -v cc >/dev/null || echo "No C compiler: the loops over records will run as plain Python, more slowly."
+	@command -v cc >/dev/null && test -e "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" || echo "No C compiler, or no headers of Python (on Debian: apt-get install gcc python3-dev): the loops over records will run as plain Python, more slowly."
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
