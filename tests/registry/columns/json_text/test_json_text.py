@@ -115,6 +115,8 @@ BAD = [
     b'{"name": "a\nb"}',
     b'{"id":1\x00}',
     b'{"name": "\\ud800"}',
+    b'{"id": NaN}',
+    b'{"id": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
 ]
 
 
@@ -161,6 +163,13 @@ def test_what_may_be_anything_is_the_text_of_its_json() -> None:
     assert [json.loads(each or b"null") for each in encode(LOOSE, decoded.values[:1])] == [
         json.loads(payload)
     ]
+
+
+@pytest.mark.parametrize("bad", [b'"\\ud800"', b"[NaN]", b'{"\\udc00": 1}', b"1e999", b"[" * 9999])
+def test_what_may_be_anything_is_text_that_others_can_read(bad: bytes) -> None:
+    decoded = decode(LOOSE, [b'{"any": 1}', b'{"any": ' + bad + b"}"])
+    assert bad_rows(decoded) == [1]
+    assert decoded.values.to_pylist()[0]["any"] == "1"
 
 
 def test_a_schema_within_itself_is_text_at_the_second_round() -> None:
@@ -214,6 +223,8 @@ def test_columns_that_do_not_fit_the_schema_are_refused(
 def test_text_that_is_not_json_is_refused_where_any_json_may_stand() -> None:
     with pytest.raises(ValueError, match=r"Row 1 .* field 'any' is not JSON"):
         encode(LOOSE, pa.array([{"any": "1"}, {"any": "x"}]))
+    with pytest.raises(ValueError, match=r"Row 0 .* NaN is no number of JSON"):
+        encode(LOOSE, pa.array([{"any": "[NaN]"}]))
 
 
 def test_references_to_other_texts_are_followed() -> None:
@@ -224,3 +235,13 @@ def test_references_to_other_texts_are_followed() -> None:
     assert json_text.arrow_type(source, None) == pa.struct([("a", pa.float64())])
     with pytest.raises(SchemaError, match="not defined"):
         json_text.arrow_type(SchemaSource('{"$ref": "#/nowhere"}'), None)
+
+
+def test_definitions_that_double_each_other_are_refused() -> None:
+    twice = {
+        str(level): {"properties": {side: {"$ref": f"#/$defs/{level + 1}"} for side in "ab"}}
+        for level in range(30)
+    }
+    defs = {**twice, "30": {"type": "integer"}}
+    with pytest.raises(SchemaError, match="more than 5000 types"):
+        json_text.arrow_type(SchemaSource(json.dumps({"$ref": "#/$defs/0", "$defs": defs})), None)

@@ -150,7 +150,7 @@ def _fitted(kind: Kind, value: Any, path: str) -> Any:
         return None
     match kind, value:
         case Scalar("json"), _:
-            return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+            return _readable(_compact(value), path)
         case Scalar("string"), str():
             return _readable(value, path)
         case Scalar("boolean"), bool():
@@ -177,6 +177,10 @@ def _fitted(kind: Kind, value: Any, path: str) -> Any:
     where = f"field {path!r} is" if path else "it is"
     wanted = kind.name if isinstance(kind, Scalar) else type(kind).__name__.lower()
     raise _UnfitError(f"{where} {json.dumps(value)[:40]}, not {wanted}")
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _readable(text: str, path: str) -> str:

@@ -138,13 +138,18 @@ def _checked(texts: pa.Array, path: str) -> pa.Array:
     for row, text in enumerate(texts.to_pylist()):
         try:
             if text is not None:
-                json.loads(text)
-        except ValueError as error:
+                json.loads(text, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
             raise ValueError(
                 f"Row {row} cannot be written: field {path!r} is not JSON, as what may be of any "
                 f"type has to be: {error}."
             ) from error
     return texts
+
+
+def _refuse_constant(name: str) -> None:
+    """NaN and Infinity, which Python takes for JSON."""
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _finite(values: pa.Array) -> pa.Array:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_DEPTH = 64
+MAX_KINDS = 5000
+"""A few definitions that refer to each other twice would be more than fit in any memory."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -98,9 +100,13 @@ class _Parser:
     def __init__(self, root: Any, references: Mapping[str, str]) -> None:
         self._roots = {"": root}
         self._references = references
+        self._count = 0
 
     def kind(self, declared: Any, root: Any, path: tuple[str, ...]) -> Kind:
         """`path` has the references that led here: one that leads to itself has no columns."""
+        self._count += 1
+        if self._count > MAX_KINDS:
+            raise SchemaError(f"The schema is more than {MAX_KINDS} types, each where it is used.")
         if not isinstance(declared, dict) or len(path) > MAX_DEPTH:
             return JSON
         match declared:
