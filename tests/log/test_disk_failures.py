@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.here import here
 from tests.log.workshop import (
     NOW_MS,
     SMALL,
@@ -47,7 +48,7 @@ def test_a_batch_that_does_not_fit_the_disk_is_taken_back(
     fill(log, 5)
     path = workshop.folder() / "00000000000000000000.log"
     size_bytes = path.stat().st_size
-    monkeypatch.setattr(os, "pwrite", short_then_full(written))
+    monkeypatch.setattr(os, "pwrite", here("pwrite", short_then_full(written)))
     with pytest.raises(LogDirFailure, match="No space left") as failed:
         append(log, b"x" * 100)
     assert failed.value.errno == errno.ENOSPC
@@ -64,7 +65,7 @@ def test_a_failed_append_does_not_count_for_its_producer(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = workshop.create()
-    monkeypatch.setattr(os, "pwrite", short_then_full(20))
+    monkeypatch.setattr(os, "pwrite", here("pwrite", short_then_full(20)))
     with pytest.raises(LogDirFailure):
         log.append_as_leader(numbered(1, 0, 0), 0, NOW_MS)
     monkeypatch.undo()
@@ -75,7 +76,7 @@ def test_a_follower_takes_back_what_does_not_fit(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = workshop.create()
-    monkeypatch.setattr(os, "pwrite", short_then_full(90))
+    monkeypatch.setattr(os, "pwrite", here("pwrite", short_then_full(90)))
     with pytest.raises(LogDirFailure):
         log.append_as_follower(placed(0) + placed(1), NOW_MS)
     assert log.end_offset == 0
@@ -87,7 +88,9 @@ def test_a_follower_takes_back_what_does_not_fit(
 def test_a_write_that_was_merely_interrupted_is_completed(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "pwrite", lambda fd, b, at: real_pwrite(fd, bytes(b)[:17], at))
+    monkeypatch.setattr(
+        os, "pwrite", here("pwrite", lambda fd, b, at: real_pwrite(fd, bytes(b)[:17], at))
+    )
     log = workshop.create()
     append(log, b"x" * 100)
     assert read_all(log) == [(0, b"x" * 100)]
@@ -101,8 +104,8 @@ def test_a_directory_where_nothing_can_be_taken_back_has_failed(
     def refuse(*_: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(os, "pwrite", short_then_full(10))
-    monkeypatch.setattr(os, "ftruncate", refuse)
+    monkeypatch.setattr(os, "pwrite", here("pwrite", short_then_full(10)))
+    monkeypatch.setattr(os, "ftruncate", here("ftruncate", refuse))
     with pytest.raises(LogDirFailure) as failed:
         append(log, b"x")
     assert workshop.directory.failed is failed.value
@@ -126,7 +129,7 @@ def test_a_segment_that_cannot_be_begun_leaves_the_log_as_it_was(
             raise FULL
         return real_open(path, *more)
 
-    monkeypatch.setattr(os, "open", refuse)
+    monkeypatch.setattr(os, "open", here("open", refuse))
     with pytest.raises(LogDirFailure):
         fill(log, 100)
     monkeypatch.undo()
@@ -147,7 +150,7 @@ def test_index_entries_wait_for_a_full_disk(
 
     log.config = SMALL.__class__(index_interval_bytes=0)
     log.truncate_fully_and_start_at(0)
-    monkeypatch.setattr(os, "pwrite", log_only)
+    monkeypatch.setattr(os, "pwrite", here("pwrite", log_only))
     fill(log, 300)
     monkeypatch.undo()
     assert len(read_all(log, 500)) == 300
@@ -163,7 +166,7 @@ def test_a_sync_that_fails_fails_the_directory(
     def refuse(fd: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(os, "fdatasync", refuse)
+    monkeypatch.setattr(os, "fdatasync", here("fdatasync", refuse))
     with pytest.raises(LogDirFailure):
         log.flush()
     assert workshop.directory.failed is not None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.here import here
 from tests.replication.world import World, batch_of
 
 from barnabas.log import LogDirFailure
@@ -87,7 +88,9 @@ def test_a_slice_does_a_bounded_amount_of_work(
     world.create_topic("orders", 300)
     made: list[str] = []
     mkdir = os.mkdir
-    monkeypatch.setattr(os, "mkdir", lambda path: (made.append(path), mkdir(path))[1])
+    monkeypatch.setattr(
+        os, "mkdir", here("mkdir", lambda path: (made.append(path), mkdir(path))[1])
+    )
     while True:
         before = len(made)
         if world.partitions.housekeeping(world.now_ms) > 0:
@@ -103,7 +106,7 @@ def test_a_disk_that_fails_to_sync_is_lost(world: World, monkeypatch: pytest.Mon
     def fail(_: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(os, "fdatasync", fail)
+    monkeypatch.setattr(os, "fdatasync", here("fdatasync", fail))
     world.keep_house(for_ms=5_000)
     assert world.partitions.disks.lost_paths == [str(world.paths[0])]
     assert not world.partition("orders").is_leader
@@ -146,7 +149,7 @@ def test_a_disk_that_is_full_when_it_syncs_has_failed(
     """What the kernel could not write is gone, and a second sync would not say so."""
     world.create_topic("orders", flush_ms="1000")
     world.append("orders", b"a")
-    monkeypatch.setattr(os, "fdatasync", refuse(errno.ENOSPC))
+    monkeypatch.setattr(os, "fdatasync", here("fdatasync", refuse(errno.ENOSPC)))
     world.keep_house(for_ms=3_000)
     assert world.directories[0].failed is not None
     assert world.partition("orders").failure is ErrorCode.KAFKA_STORAGE_ERROR
@@ -159,7 +162,7 @@ def test_a_full_disk_is_told_of_once_and_again_when_there_was_space(
     world.append("orders", b"a")
     for lines in (1, 2):
         with monkeypatch.context() as full:
-            full.setattr(os, "pwrite", refuse(errno.ENOSPC))
+            full.setattr(os, "pwrite", here("pwrite", refuse(errno.ENOSPC)))
             for _ in range(3):
                 with pytest.raises(LogDirFailure):
                     world.append("orders", b"b")
@@ -173,7 +176,7 @@ def test_a_process_out_of_files_keeps_its_directories(
 ) -> None:
     world.create_topic("orders")
     with monkeypatch.context() as out_of_files:
-        out_of_files.setattr(os, "open", refuse(errno.EMFILE))
+        out_of_files.setattr(os, "open", here("open", refuse(errno.EMFILE)))
         with pytest.raises(LogDirFailure):
             world.append("orders", b"a")
     assert "ulimit -n" in caplog.text

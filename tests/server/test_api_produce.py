@@ -5,6 +5,7 @@ import os
 from typing import Any
 
 import pytest
+from tests.here import here
 from tests.replication.world import NODE_ID, World, batch_of
 
 from barnabas.server.api.produce import handle
@@ -340,7 +341,7 @@ def test_a_failed_disk_is_a_storage_error(world: World, monkeypatch: pytest.Monk
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     with monkeypatch.context() as broken:
-        broken.setattr(os, "pwrite", fail)
+        broken.setattr(os, "pwrite", here("pwrite", fail))
         assert produce_one(world, batch_of(b"a")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert produce_one(world, batch_of(b"a")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
@@ -358,7 +359,7 @@ def test_an_append_that_ends_the_disk_ends_the_wait_for_those_before_it(
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return write(*what)
 
-    monkeypatch.setattr(os, "pwrite", write_once)
+    monkeypatch.setattr(os, "pwrite", here("pwrite", write_once))
     batches = {("orders", 0): batch_of(b"a"), ("orders", 1): batch_of(b"a")}
     pending = world.begin(handle, request(batches), 12)
     assert pending.is_answered

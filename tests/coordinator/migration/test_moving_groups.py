@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from tests.coordinator.migration.consumers import ClassicConsumer, Consumer
 from tests.coordinator.migration.house import House
+from tests.here import here
 
 from barnabas.coordinator.groups.classic.group import ClassicGroup
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
@@ -101,7 +102,8 @@ class Simulation:
 def test_no_partition_has_two_consumers_and_in_the_end_each_has_one(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "urandom", Random(seed).randbytes)  # ids are made of it
+    # Ids are made of it.
+    monkeypatch.setattr(os, "urandom", here("urandom", Random(seed).randbytes))
     simulation = Simulation(seed)
     for _ in range(400):
         simulation.act()
