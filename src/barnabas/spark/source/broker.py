@@ -1,9 +1,8 @@
 """What the driver asks of the cluster: partitions, their offsets, and to be told of news."""
 
-import asyncio
 import logging
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 
 from barnabas.client.admin.calls import Results
@@ -16,10 +15,10 @@ from barnabas.client.errors import KafkaError, KafkaException, error_in, told_by
 from barnabas.client.settings import AdminSettings
 from barnabas.client.values import TopicPartition
 from barnabas.spark.source.connection import Connection, SourceError
+from barnabas.spark.source.news import News
 from barnabas.spark.source.offsets import EARLIEST, LATEST, Offsets, Partition
 from barnabas.spark.source.options import Topics
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from barnabas.wire.messages.metadata import MetadataResponse, MetadataResponseTopic
 
 log = logging.getLogger(__name__)
@@ -38,6 +37,7 @@ class Broker:
         settings = AdminSettings(default_api_timeout_ms=self._settings.default_api_timeout_ms)
         self._offsets = OffsetCalls(Routes(self._cluster, settings))
         self._groups = GroupOffsetCalls(Routes(self._cluster, settings))
+        self._news = News(self._cluster, self._settings)
 
     def partitions(self, topics: Topics, *, may_be_gone: bool = False) -> frozenset[Partition]:
         """Those there are now. SourceError for a named topic that is not, unless it may be gone."""
@@ -76,9 +76,12 @@ class Broker:
     def earliest(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         return self.offsets(dict.fromkeys(partitions, EARLIEST))
 
-    def wait_for_news(self, ends: Offsets, timeout_ms: int) -> None:
-        """Until there is a record at one of these offsets, or the time is over."""
-        self._connection.run(self._park(ends, timeout_ms))
+    def wait_for_news(self, ends: Offsets, timeout_ms: int) -> dict[Partition, int] | None:
+        """Where partitions end that have grown past these offsets; none when the time is over.
+
+        None if a broker cannot tell: ask for offsets.
+        """
+        return self._connection.run(self._news.wait(ends, timeout_ms))
 
     def commit_soon(self, group_id: str, offsets: Offsets) -> "Future[None]":
         """Have a group say that it has come this far; a line in the log where it may not."""
@@ -115,31 +118,6 @@ class Broker:
             for each in results
         }
 
-    async def _park(self, ends: Offsets, timeout_ms: int) -> None:
-        """A fetch at the ends, which the brokers answer when there is something."""
-        names = {topic for topic, _ in ends}
-        told = await self._cluster.describe(names, timeout_ms=self._settings.default_api_timeout_ms)
-        by_leader = _parked(told.topics, ends, timeout_ms, self._isolation)
-        parked = [
-            asyncio.ensure_future(
-                self._cluster.ask(
-                    request,
-                    leader,
-                    timeout_ms=timeout_ms + self._settings.request_timeout_ms,
-                    purpose="news",
-                )
-            )
-            for leader, request in by_leader.items()
-        ]
-        if not parked:
-            await asyncio.sleep(timeout_ms / 1000)
-            return
-        done, others = await asyncio.wait(parked, return_when=asyncio.FIRST_COMPLETED)
-        for each in others:
-            each.cancel()
-        for each in done:
-            each.exception()  # whatever it is, asking for offsets tells it better
-
 
 def _partitions(
     topics: Iterable[MetadataResponseTopic], *, may_be_gone: bool
@@ -154,42 +132,3 @@ def _partitions(
             raise SourceError(f"{topic.name}: {told_by_broker(topic.error_code).str()}")
         found.update((topic.name or "", each.partition_index) for each in topic.partitions)
     return frozenset(found)
-
-
-def _parked(
-    topics: Collection[MetadataResponseTopic],
-    ends: Offsets,
-    timeout_ms: int,
-    isolation: IsolationLevel,
-) -> dict[int, FetchRequest]:
-    """A request for each leader, for as few bytes as can be."""
-    requests: dict[int, FetchRequest] = {}
-    for topic in topics:
-        for each in topic.partitions:
-            offset = ends.get((topic.name or "", each.partition_index))
-            if offset is None or each.leader_id < 0:
-                continue
-            request = requests.setdefault(
-                each.leader_id,
-                FetchRequest(
-                    max_wait_ms=timeout_ms,
-                    min_bytes=1,
-                    max_bytes=1,
-                    isolation_level=isolation.value,
-                    session_epoch=-1,
-                    topics=[],
-                ),
-            )
-            if not request.topics or request.topics[-1].topic_id != topic.topic_id:
-                request.topics.append(
-                    FetchTopic(topic=topic.name or "", topic_id=topic.topic_id, partitions=[])
-                )
-            request.topics[-1].partitions.append(
-                FetchPartition(
-                    partition=each.partition_index,
-                    current_leader_epoch=each.leader_epoch,
-                    fetch_offset=offset,
-                    partition_max_bytes=1,
-                )
-            )
-    return requests
