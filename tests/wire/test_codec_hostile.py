@@ -57,12 +57,14 @@ def test_bytes_after_a_message_are_a_violation() -> None:
 def test_a_claimed_count_costs_no_memory(version: int, claim: bytes) -> None:
     MetadataRequest.reader(version)
     frame = claim + bytes(100_000)
-    tracemalloc.start()
-    with pytest.raises(ProtocolViolation, match=r"topics claims a length"):
-        MetadataRequest.read(frame, version)
-    _, peak_bytes = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak_bytes < 20_000
+    peaks_bytes = []
+    for _ in range(5):  # other threads may take memory meanwhile, but not each time
+        tracemalloc.start()
+        with pytest.raises(ProtocolViolation, match=r"topics claims a length"):
+            MetadataRequest.read(frame, version)
+        peaks_bytes.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert min(peaks_bytes) < 20_000
 
 
 def test_a_count_of_more_elements_than_could_fit_is_a_violation() -> None:

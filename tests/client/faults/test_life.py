@@ -33,6 +33,11 @@ def wait_until(condition: Callable[[], bool], why: str) -> None:
         time.sleep(0.01)
 
 
+def is_gone(known: weakref.ref[Any]) -> bool:
+    gc.collect()
+    return known() is None
+
+
 def test_clients_that_come_and_go_leave_nothing_behind(broker: Broker) -> None:
     """In a process of their own, where all threads and files are theirs."""
     printed = run(
@@ -65,8 +70,7 @@ def test_a_producer_that_nobody_needs_ends_by_itself(broker: Broker, threads: Th
     assert producer.flush(DEADLINE_S) == 0
     known = weakref.ref(producer)
     del producer
-    gc.collect()
-    assert known() is None
+    wait_until(lambda: is_gone(known), "somebody holds it")
     wait_until(threads.have_ended, "its thread stays")
 
 
@@ -95,8 +99,7 @@ def test_a_consumer_that_nobody_needs_leaves_its_group(
         wait_until(lambda: bool(joined & (broker.requests - before).keys()), "it does not join")
     known = weakref.ref(consumer)
     del consumer
-    gc.collect()
-    assert known() is None
+    wait_until(lambda: is_gone(known), "somebody holds it")
     wait_until(threads.have_ended, "its thread stays")
     with Producer(settings(broker)) as producer:
         producer.produce(topic, b"3")
