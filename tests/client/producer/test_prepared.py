@@ -90,22 +90,59 @@ def test_what_was_aborted_cannot_be_committed(
     assert "never" not in committed(broker)
 
 
-def test_a_new_producer_of_the_id_ends_what_was_prepared_for_good(
+def test_what_was_fenced_is_known_to_be_aborted(
     broker: Broker, admin: AdminClient, producer: Producer
 ) -> None:
     it = prepared(producer, "lost")
-    admin.fence_producers([it.transactional_id])[it.transactional_id].result(30)
+    admin.fence_transactions([it])[it].result(30)
     error = admin.complete_transactions([it], True)[it].exception(30).args[0]
     assert error == KafkaError.INVALID_TXN_STATE
     admin.complete_transactions([it], False)[it].result(30)
     assert "lost" not in committed(broker)
 
 
-def test_an_id_that_nobody_knows_cannot_be_committed(
-    admin: AdminClient,
+def test_who_is_fenced_while_it_writes_cannot_go_on(
+    broker: Broker, admin: AdminClient, producer: Producer, request: pytest.FixtureRequest
 ) -> None:
+    transactional_id = request.node.name
+    producer.begin_transaction()
+    producer.produce(TOPIC, "first half")
+    assert producer.flush(30) == 0
+    (found,) = admin.describe_transactions([transactional_id]).values()
+    now = found.result(30)
+    it = PreparedTransaction(transactional_id, now.producer_id, now.producer_epoch)
+    admin.fence_transactions([it])[it].result(30)
+    producer.produce(TOPIC, "second half")
+    with pytest.raises(KafkaException):
+        producer.prepare_transaction(30)
+    assert not {"first half", "second half"} & set(committed(broker))
+
+
+def test_a_fence_that_comes_late_never_has_it_taken_for_aborted(
+    broker: Broker, admin: AdminClient, producer: Producer
+) -> None:
+    it = prepared(producer, "kept")
+    admin.complete_transactions([it], True)[it].result(30)
+    admin.fence_transactions([it])[it].result(30)
+    told = admin.complete_transactions([it], True)[it].exception(30)
+    assert told is None or told.args[0] == KafkaError.TRANSACTIONAL_ID_NOT_FOUND
+    assert "kept" in committed(broker)
+
+
+def test_where_the_id_was_used_again_nobody_can_tell(
+    admin: AdminClient, producer: Producer
+) -> None:
+    it = prepared(producer, "who knows")
+    admin.fence_producers([it.transactional_id])[it.transactional_id].result(30)
+    error = admin.complete_transactions([it], True)[it].exception(30).args[0]
+    assert error == KafkaError.TRANSACTIONAL_ID_NOT_FOUND
+    assert it.transactional_id in error.str()
+
+
+def test_of_an_id_that_is_forgotten_nobody_can_tell(admin: AdminClient) -> None:
     nobody = PreparedTransaction("nobody", 12345, 0)
-    assert admin.complete_transactions([nobody], True)[nobody].exception(30) is not None
+    error = admin.complete_transactions([nobody], True)[nobody].exception(30).args[0]
+    assert error == KafkaError.TRANSACTIONAL_ID_NOT_FOUND
     assert admin.complete_transactions([nobody], False)[nobody].result(30) is None
 
 

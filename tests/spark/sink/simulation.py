@@ -1,177 +1,30 @@
-"""Brokers and Spark as far as the sink's protocol meets them, in one process, by a seed.
+"""Spark as far as the sink's protocol meets it, in one process, by a seed.
 
-The broker keeps transactions (by id: producer id, epoch, state, rows) and a group's decision as
-Kafka does, in either flow. Spark runs micro-batches as it does: tasks, some of them tried twice
-or beside each other, then `commit`, and `abort` where that fails; and after the death of the
-driver the last batch again. Anything may end before or after any request: `Death`.
+It runs micro-batches as it does: tasks, some of them tried twice, beside each other or too late,
+then `commit`, and `abort` where that fails; and after the death of the driver the last batch
+again. Anything may end before or after any request (`Death`), and between any two a driver that
+is thought dead goes on, an attempt that nobody waits for writes, or a transaction times out.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum, auto
+
+from tests.spark.sink.simulated_brokers import (
+    PREFIX,
+    Brokers,
+    Death,
+    Fate,
+    Fenced,
+    Forgotten,
+    Row,
+    SimulatedLedger,
+)
 
 from barnabas.client.values import PreparedTransaction
 from barnabas.spark.sink import names, protocol
-from barnabas.spark.sink.decision import Decision, Written, decode, encode
-from barnabas.spark.sink.protocol import LostRowsError, Report
-
-PREFIX = "query"
-Row = tuple[int, int]
-"""A batch, and a row of it."""
-
-
-class Death(Exception):  # noqa: N818 - not an error: it is what the simulation is about
-    """Of whoever makes a request."""
-
-
-class Fenced(Exception):  # noqa: N818
-    """By who has taken over."""
-
-
-class State(Enum):
-    EMPTY = auto()
-    OPEN = auto()
-    COMMITTED = auto()
-    ABORTED = auto()
-
-
-@dataclass(slots=True)
-class Transactional:
-    producer_id: int
-    epoch: int = -1
-    state: State = State.EMPTY
-    rows: list[Row] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Broker:
-    ends_with_new_epoch: bool
-    """The new flow."""
-    ids: dict[str, Transactional] = field(default_factory=dict)
-    pieces: list[str] = field(default_factory=list)
-    decided: set[int] = field(default_factory=set)
-    """Batches that ever were."""
-    driver_epoch: int = 0
-    log: list[Row] = field(default_factory=list)
-    """What readers of what is committed see."""
-
-    def init(self, transactional_id: str) -> tuple[int, int]:
-        it = self.ids.setdefault(transactional_id, Transactional(len(self.ids)))
-        if it.state is State.OPEN:
-            self._end(it, committed=False)
-        it.epoch += 1
-        it.state = State.EMPTY
-        return it.producer_id, it.epoch
-
-    def write(self, transaction: PreparedTransaction, rows: Sequence[Row]) -> None:
-        it = self.ids[transaction.transactional_id]
-        if it.epoch != transaction.epoch:
-            raise Fenced
-        it.state = State.OPEN
-        it.rows.extend(rows)
-
-    def end(self, transaction: PreparedTransaction, committed: bool) -> bool:
-        """Whether it has ended so, by this or before."""
-        it = self.ids[transaction.transactional_id]
-        wanted = State.COMMITTED if committed else State.ABORTED
-        if it.epoch == transaction.epoch and it.state is State.OPEN:
-            self._end(it, committed)
-            it.epoch += self.ends_with_new_epoch
-            return True
-        is_same = it.epoch == transaction.epoch + self.ends_with_new_epoch
-        return (is_same and it.state is wanted) or not committed
-
-    def time_out(self, transactional_id: str) -> None:
-        it = self.ids[transactional_id]
-        if it.state is State.OPEN:
-            self._end(it, committed=False)
-            it.epoch += 1
-
-    def open_ids(self) -> list[str]:
-        return [name for name, it in self.ids.items() if it.state is State.OPEN]
-
-    def _end(self, it: Transactional, committed: bool) -> None:
-        if committed:
-            self.log.extend(it.rows)
-        it.rows.clear()
-        it.state = State.COMMITTED if committed else State.ABORTED
-
-
-class Fate:
-    """When whoever makes a request dies: before it is heard, or before it is answered."""
-
-    def __init__(self, seed: random.Random, likelihood: float) -> None:
-        self._seed = seed
-        self.likelihood = likelihood
-
-    def strikes(self) -> bool:
-        return self._seed.random() < self.likelihood
-
-
-class SimulatedLedger:
-    """`protocol.Ledger`, of one driver or task. Something else may happen before each request."""
-
-    def __init__(
-        self, broker: Broker, fate: Fate, meanwhile: Callable[[], None] = lambda: None
-    ) -> None:
-        self._broker = broker
-        self._fate = fate
-        self._meanwhile = meanwhile
-        self._epoch = -1
-
-    def read(self) -> Decision | None:
-        self._step()
-        return decode(PREFIX, self._broker.pieces) if self._broker.pieces else None
-
-    def take_over(self) -> Decision | None:
-        self._step()
-        self._broker.driver_epoch += 1
-        self._epoch = self._broker.driver_epoch
-        return self.read()
-
-    def decide(self, decision: Decision) -> None:
-        self._step()
-        if self._epoch != self._broker.driver_epoch:
-            raise Fenced
-        pieces = encode(PREFIX, decision)
-        self._broker.pieces[: len(pieces)] = pieces
-        self._broker.decided.add(decision.batch)
-        self._step()
-
-    def complete(
-        self, transactions: Sequence[PreparedTransaction], *, committed: bool
-    ) -> list[PreparedTransaction]:
-        lost = []
-        for transaction in transactions:
-            self._step()
-            if not self._broker.end(transaction, committed):
-                lost.append(transaction)
-            self._step()
-        return lost
-
-    def ended(self, transactions: Sequence[PreparedTransaction]) -> list[PreparedTransaction]:
-        self._step()
-        ids = self._broker.ids
-        return [
-            each
-            for each in transactions
-            if (it := ids[each.transactional_id]).state is not State.OPEN or it.epoch != each.epoch
-        ]
-
-    def open_ids(self, longer_than_ms: int) -> list[str]:
-        self._step()
-        return self._broker.open_ids()
-
-    def fence(self, transactional_ids: Sequence[str]) -> None:
-        for transactional_id in transactional_ids:
-            self._step()
-            self._broker.init(transactional_id)
-
-    def _step(self) -> None:
-        self._meanwhile()
-        if self._fate.strikes():
-            raise Death
+from barnabas.spark.sink.decision import Decision, Written
+from barnabas.spark.sink.protocol import Job, LostRowsError, OtherWriterError, Report
 
 
 @dataclass(slots=True)
@@ -180,7 +33,7 @@ class Worker:
 
     name: str
     lanes: dict[str, int] = field(default_factory=dict)
-    met: dict[int, Decision | None] = field(default_factory=dict)
+    met: dict[str, Decision | None] = field(default_factory=dict)
 
     def lane(self, batch: int, last: Decision | None) -> str:
         listed = () if last is None else last.written
@@ -191,138 +44,240 @@ class Worker:
         return chosen
 
 
+@dataclass(slots=True, frozen=True)
+class Zombie:
+    """A driver that is thought dead, and what it was about to commit."""
+
+    job: Job
+    reports: list[Report]
+
+
+class _Standstill(Death):
+    """Taken for a death."""
+
+
 class Spark:
     """A query over batches of rows, restarted from its checkpoint until all are committed."""
 
-    finish_last = False
+    in_order = True
     has_zombies = True
-    has_timeouts = True
 
     def __init__(self, seed: int) -> None:
         self.seed = random.Random(seed)
-        self.broker = Broker(ends_with_new_epoch=self.seed.random() < 0.5)
+        self.brokers = Brokers(ends_with_new_epoch=self._is(0.5))
         self.fate = Fate(self.seed, 0.0)
         self.batches = self.seed.randint(2, 5)
         self.tasks = self.seed.randint(1, 3)
+        self.has_timeouts = self._is(0.5)
+        self.has_same_rows = self.has_timeouts or self._is(0.5)
+        """What is lost after the decision can be replaced by the same rows alone."""
         self.committed = -1  # the checkpoint's commit log
         self.run = 0
         self.workers: list[Worker] = []
-        self.zombies: list[tuple[int, list[Report]]] = []
-        """Drivers that are thought dead: what they were about to commit."""
-        self.has_timed_out = False
+        self.drivers: list[SimulatedLedger] = []
+        """Processes that commit, as they are used again."""
+        self.zombies: list[Zombie] = []
+        self.late: list[Callable[[], object]] = []
+        """Attempts that nobody waits for."""
+        self.may_lose = False
+        """Whether others have ended what was open."""
+        self.is_swept = True
+        """Whether nobody has come late since the driver has looked."""
+        self.is_stuck = False
+        """Whether nobody can tell what became of what was decided, and the query has given up."""
 
     @property
-    def expected(self) -> list[Row]:
-        return sorted((b, r) for b in range(self.batches) for r in self._rows_of_all(b))
+    def expected_batches(self) -> set[int]:
+        return set(range(self.batches))
+
+    def check(self) -> None:
+        """Each row of one run of each batch, once, and nothing else."""
+        for batch in {batch for batch, _, _ in self.brokers.log} | self.expected_batches:
+            found = sorted(row for row in self.brokers.log if row[0] == batch)
+            run = found[0][1] if found else self.run
+            rows = self._rows_of_all(batch, run) if batch in self.expected_batches else []
+            # A replay may have other rows, and none at all.
+            may_lack = not found and (self.is_stuck or not self.has_same_rows)
+            if self.is_stuck and batch == self.committed + 1:
+                rows = sorted(set(rows) & set(found))
+            assert found == rows or may_lack, f"batch {batch}: {found} instead of {rows}"
+        if self.is_swept:
+            assert not self.brokers.open_now(), "readers would wait"
 
     def play(self) -> None:
         deadliness = self.seed.choice([0.01, 0.05, 0.15])
         runs = self.seed.randint(1, 12)
         while self.committed < self.batches - 1:
-            self.run += 1
-            assert self.run < 100, "it does not get on"
-            self.fate.likelihood = deadliness if self.run <= runs else 0.0
+            self._begin_run(in_peace=self.run >= runs, deadliness=deadliness)
             try:
                 self._run()
             except (Death, Fenced):
-                self._between_runs()
+                self._end_run()
             except LostRowsError:
-                assert self.has_timed_out, "nothing is lost unless it has timed out"
+                assert self.may_lose, "nothing is lost unless others have ended it"
+            except Forgotten:
+                assert not self.brokers.ends_with_new_epoch, "only the old flow forgets"
+                self.is_stuck = True
+                return
         self.fate.likelihood = 0.0
-        for batch, reports in self.zombies:
-            self._zombie_commits(batch, reports)
+        for zombie in self.zombies:
+            self._zombie_commits(zombie)
+
+    def _begin_run(self, *, in_peace: bool, deadliness: float) -> None:
+        self.run += 1
+        assert self.run < 200, "it does not get on"
+        self.fate.likelihood = 0.0 if in_peace else deadliness
 
     def _run(self) -> None:
         for batch in range(self.committed + 1, self.batches):
             self._batch(batch)
             self._step()
+            if self.committed >= batch:
+                raise Death  # a zombie was quicker, and Spark notices
             self.committed = batch
 
     def _batch(self, batch: int) -> None:
+        job = Job(PREFIX, str(self.run), batch, "totals", self.in_order)
         reports: list[Report] = []
-        ledger = SimulatedLedger(self.broker, self.fate, self._zombie_may_commit)
+        ledger = self._driver()
         try:
-            reports = [self._task(batch, task) for task in range(self.tasks)]
-            if self.has_zombies and self.seed.random() < 0.1 and self.fate.likelihood:
-                self.zombies.append((batch, reports))  # it comes to life again later
-                raise Death
-            protocol.commit(ledger, batch, reports, finish_last=self.finish_last)
-        except LostRowsError:
-            protocol.abort(SimulatedLedger(self.broker, self.fate), batch, reports)
+            reports = [self._task(job, task) for task in range(self.tasks)]
+            if self.has_zombies and self.fate.likelihood and self._is(0.1):
+                self.zombies.append(Zombie(job, reports))  # it comes to life again later
+                raise _Standstill
+            self._commit(ledger, job, reports)
+        except _Standstill:
             raise
-        except Death:
-            if self.seed.random() < 0.5:  # it was a request that failed, not the driver
-                protocol.abort(SimulatedLedger(self.broker, self.fate), batch, reports)
+        except (Death, Fenced, LostRowsError) as failure:
+            # If it was a request that failed, and not the driver.
+            if isinstance(failure, LostRowsError) or self._is(0.5):
+                ledger.hand_over()
+                protocol.abort(ledger, job, reports)
             raise
-        protocol.sweep(ledger, reports, now_s=1.0)
 
-    def _task(self, batch: int, task: int) -> Report:
+    def _commit(
+        self, ledger: SimulatedLedger, job: Job, reports: list[Report], *, sweeps: bool = True
+    ) -> None:
+        """As the writer does."""
+        try:
+            protocol.commit(ledger, job, reports)
+        except Fenced:
+            ledger.hand_over()
+            protocol.commit(ledger, job, reports)
+        is_old = int(job.run) < self.run
+        self.is_swept = sweeps and not is_old
+        if sweeps:
+            self.may_lose = self.may_lose or is_old
+            protocol.sweep(ledger, reports, now_s=1.0)
+
+    def _driver(self) -> SimulatedLedger:
+        if not self.drivers or self._is(0.2):
+            self.drivers.append(SimulatedLedger(self.brokers, self.fate, self._meanwhile))
+        return self.seed.choice(self.drivers)
+
+    def _task(self, job: Job, task: int) -> Report:
         for attempt in range(20):
             worker = self._worker()
+            if self.fate.likelihood and self._is(0.03):
+                self.workers = [it for it in self.workers if it is not worker]
+                self.late.append(lambda it=worker, n=attempt: self._attempt(it, job, task, n))  # type: ignore[misc]
+                continue
             try:
-                report = self._attempt(worker, batch, task, attempt)
-            except Death:
+                report = self._attempt(worker, job, task, attempt)
+            except (Death, Fenced):
                 self.workers = [it for it in self.workers if it is not worker]
                 continue
-            if self.seed.random() < 0.1:
+            if self._is(0.1):
                 continue  # another attempt was quicker; this one stays as it is
             return report
         raise Death
 
-    def _attempt(self, worker: Worker, batch: int, task: int, attempt: int) -> Report:
-        ledger = SimulatedLedger(self.broker, self.fate)
-        if self.run not in worker.met:
-            worker.met[self.run] = ledger.read()
-        last = worker.met[self.run]
-        plan = protocol.begin_task(ledger, last, batch, task)
-        assert plan.replaces is None or self.has_timed_out, "nothing else makes a decision void"
-        is_decided = last is not None and last.batch >= batch
-        rows = [(batch, row) for row in self._rows(batch, task)]
+    def _attempt(self, worker: Worker, job: Job, task: int, attempt: int) -> Report:
+        ledger = SimulatedLedger(self.brokers, self.fate, self._meanwhile)
+        if job.run not in worker.met:
+            worker.met[job.run] = ledger.read()
+        last = worker.met[job.run]
+        plan = protocol.begin_task(ledger, last, job, task)
+        assert not plan.replaces or self.may_lose, "nothing is lost unless others have ended it"
+        is_decided = last is not None and last.batch >= job.batch
+        rows = self._rows(job.batch, int(job.run), task)
         written = None
         if plan.writes and rows:
-            name = worker.lane(batch, last)
+            name = worker.lane(job.batch, last)
             self._step()
-            prepared = PreparedTransaction(name, *self.broker.init(name))
+            prepared = self.brokers.init(name)
             for row in rows:
                 self._step()
-                self.broker.write(prepared, [row])
+                self.brokers.write(prepared, [row])
             written = Written(task, len(rows), prepared)
         return Report(task, attempt, 0.0, is_decided, written, plan.replaces)
 
     def _worker(self) -> Worker:
-        if not self.workers or self.seed.random() < 0.2:
-            self.workers.append(Worker(f"{self.seed.getrandbits(64):016x}"))
-        return self.seed.choice(self.workers)
+        if not self.workers or self._is(0.2):
+            self.workers.append(Worker(self._worker_name()))
+        worker = self.seed.choice(self.workers)
+        if self._is(0.05):  # other queries have had it forget this one, or its options have changed
+            worker.name, worker.lanes = self._worker_name(), {}
+        return worker
 
-    def _between_runs(self) -> None:
-        if self.seed.random() < 0.7:
+    def _worker_name(self) -> str:
+        return f"{self.seed.getrandbits(64):016x}"
+
+    def _end_run(self) -> None:
+        if self._is(0.7):
             self.workers.clear()  # they die with their driver, unless it was only stopped
-        if self.has_timeouts and self.seed.random() < 0.2:  # it took long to start again
-            for name in self.broker.open_ids():
-                if self.seed.random() < 0.7:
-                    self.broker.time_out(name)
-                    self.has_timed_out = True
+            self.drivers.clear()
+        if self.has_timeouts and self._is(0.2):  # it took long to start again
+            for transaction in self.brokers.open_now():
+                if self._is(0.7):
+                    self._time_out(transaction)
 
-    def _zombie_may_commit(self) -> None:
-        if self.zombies and self.seed.random() < 0.1:
-            self._zombie_commits(*self.zombies.pop())
+    # What happens besides
 
-    def _zombie_commits(self, batch: int, reports: list[Report]) -> None:
-        try:
-            ledger = SimulatedLedger(self.broker, self.fate)
-            protocol.commit(ledger, batch, reports, finish_last=False)
-        except (Death, Fenced, LostRowsError):
+    def _meanwhile(self) -> None:
+        if not self.fate.likelihood:
             return
+        if self.zombies and self._is(0.1):
+            self._zombie_commits(self.zombies.pop())
+        if self.late and self._is(0.05):
+            attempt = self.late.pop()
+            self.is_swept = False
+            try:
+                attempt()
+            except (Death, Fenced, Forgotten, OtherWriterError):
+                return
+        if self.has_timeouts and self._is(0.005) and (left := self.brokers.open_now()):
+            self._time_out(self.seed.choice(left))
+
+    def _zombie_commits(self, zombie: Zombie) -> None:
+        ledger = SimulatedLedger(self.brokers, self.fate)
+        try:
+            self._commit(
+                ledger, zombie.job, zombie.reports, sweeps=self.has_same_rows and self._is(0.5)
+            )
+            if self.committed == zombie.job.batch - 1 and self._is(0.3):
+                self.committed = zombie.job.batch
+        except (Death, Fenced, Forgotten, LostRowsError, OtherWriterError):
+            return
+
+    def _time_out(self, transaction: PreparedTransaction) -> None:
+        self.brokers.time_out(transaction.transactional_id)
+        self.may_lose = True
 
     def _step(self) -> None:
         if self.fate.strikes():
             raise Death
 
-    def _rows(self, batch: int, task: int) -> list[int]:
-        return [task * 10 + row for row in range((batch + task) % 3)]
+    def _is(self, likelihood: float) -> bool:
+        return self.seed.random() < likelihood
 
-    def _rows_of_all(self, batch: int) -> list[int]:
-        return [row for task in range(self.tasks) for row in self._rows(batch, task)]
+    def _rows(self, batch: int, run: int, task: int) -> list[Row]:
+        if self.has_same_rows:
+            run = 0
+        return [(batch, run, task * 10 + row) for row in range((batch + task + run) % 3)]
+
+    def _rows_of_all(self, batch: int, run: int) -> list[Row]:
+        return sorted(row for task in range(self.tasks) for row in self._rows(batch, run, task))
 
 
 class Jobs(Spark):
@@ -332,28 +287,40 @@ class Jobs(Spark):
     the same. Nobody else saves meanwhile, which is asked of users.
     """
 
-    finish_last = True
+    in_order = False
     has_zombies = False
-    has_timeouts = False
 
     @property
-    def expected(self) -> list[Row]:
-        return sorted((b, r) for b in self.broker.decided for r in self._rows_of_all(b))
+    def expected_batches(self) -> set[int]:
+        return self.brokers.decided
 
     def play(self) -> None:
         deadliness = self.seed.choice([0.01, 0.05, 0.15])
         for version in range(self.batches):
             while self.committed < version:
-                self.run += 1
-                is_in_peace = version == self.batches - 1 or self.seed.random() < 0.1
-                self.fate.likelihood = 0.0 if is_in_peace else deadliness
+                is_in_peace = version == self.batches - 1 or self._is(0.1)
+                self._begin_run(in_peace=is_in_peace, deadliness=deadliness)
                 try:
                     self._batch(version)
-                    assert version in self.broker.decided or not self._rows_of_all(version)
+                    assert version in self.brokers.decided
                     self.committed = version
                 except (Death, Fenced):
-                    if self.seed.random() < 0.5:
-                        protocol.clear(SimulatedLedger(self.broker, Fate(self.seed, 0.0)))
-                    self._between_runs()
-                    if self.seed.random() < 0.5:
+                    self._clear()
+                    self._end_run()
+                    if self._is(0.5):
                         self.committed = version
+                except LostRowsError:
+                    assert self.may_lose, "nothing is lost unless others have ended it"
+                    self._clear()
+                    self._repeat_what_was_lost(version)
+
+    def _repeat_what_was_lost(self, version: int) -> None:
+        """As its message says."""
+        last = self.brokers.last
+        if last is not None and last.batch < version:
+            self._begin_run(in_peace=True, deadliness=0.0)
+            self._batch(last.batch)
+
+    def _clear(self) -> None:
+        if self._is(0.5):
+            protocol.clear(SimulatedLedger(self.brokers, Fate(self.seed, 0.0)))

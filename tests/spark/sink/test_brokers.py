@@ -12,12 +12,16 @@ from tests.spark.sink.topics import Topic
 
 from barnabas import KafkaException
 from barnabas.admin import AdminClient, FeatureUpdate, TransactionState, UpgradeType
-from barnabas.spark.sink import protocol
+from barnabas.client.values import PreparedTransaction
+from barnabas.spark.kept import Kept
+from barnabas.spark.sink import pool, protocol
+from barnabas.spark.sink.decision import TOPIC as DECISIONS
+from barnabas.spark.sink.decision import Decision, Written
 from barnabas.spark.sink.ledger import BrokerLedger
 from barnabas.spark.sink.options import SinkOptions, read_options
-from barnabas.spark.sink.protocol import LostRowsError, Report
+from barnabas.spark.sink.protocol import Job, LostRowsError, OtherWriterError, Report
 from barnabas.spark.sink.rows import shape_of
-from barnabas.spark.sink.task import Job, write_once
+from barnabas.spark.sink.task import write_once
 from barnabas.testing import Broker
 
 SCHEMA = StructType().add("value", "string")
@@ -42,7 +46,7 @@ def bootstrap_servers(
             with AdminClient({"bootstrap.servers": running.bootstrap_servers}) as admin:
                 older = FeatureUpdate(1, UpgradeType.SAFE_DOWNGRADE)
                 changed = admin.update_features({"transaction.version": older})
-                changed["transaction.version"].result(10)
+                changed["transaction.version"].result(30)
         yield running.bootstrap_servers
 
 
@@ -57,7 +61,7 @@ class Query:
     def __init__(self, topic: Topic) -> None:
         self.topic = topic
         self.options: SinkOptions = read_options(topic.options)
-        self.job = Job(f"test-{uuid.uuid4().hex[:8]}", "run 1", 0)
+        self.job = Job(f"test-{uuid.uuid4().hex[:8]}", "run 1", 0, topic.name)
 
     def task(self, task: int, *values: str, attempt: int = 0) -> Report:
         rows = pa.RecordBatch.from_pydict({"value": pa.array(values, pa.string())})
@@ -67,8 +71,11 @@ class Query:
     def ledger(self) -> BrokerLedger:
         return BrokerLedger(self.options.conf, self.job.prefix)
 
+    def decision(self, tasks: int, written: tuple[Written, ...]) -> Decision:
+        return Decision(self.job.batch, tasks, written, self.job.topic)
+
     def commit(self, *reports: Report) -> None:
-        protocol.commit(self.ledger(), self.job.batch, reports, finish_last=False)
+        protocol.commit(self.ledger(), self.job, reports)
 
     def go_on(self) -> None:
         self.job = replace(self.job, batch=self.job.batch + 1)
@@ -76,8 +83,8 @@ class Query:
     def restart(self) -> None:
         self.job = replace(self.job, run=f"{self.job.run}+")
 
-    def open_ids(self) -> list[str]:
-        return self.ledger().open_ids(0)
+    def left_open(self) -> list[PreparedTransaction]:
+        return self.ledger().open_for(0)
 
 
 @pytest.fixture
@@ -110,7 +117,7 @@ def test_what_was_decided_is_carried_out_by_whoever_comes_next(query: Query) -> 
     ledger = query.ledger()
     ledger.complete = lambda *_, **__: (_ for _ in ()).throw(OSError("gone"))  # type: ignore
     with pytest.raises(OSError, match="gone"):
-        protocol.commit(ledger, 0, reports, finish_last=False)
+        protocol.commit(ledger, query.job, reports)
     query.restart()
     query.commit(query.task(0, "a"), query.task(1, "b"))
     assert query.topic.values() == ["a", "b"]
@@ -120,13 +127,13 @@ def test_aborting_after_the_decision_keeps_what_was_decided(query: Query) -> Non
     report = query.task(0, "a")
     ledger = query.ledger()
     ledger.take_over()
-    ledger.decide(protocol.Decision(0, 1, (report.written,)))
-    protocol.abort(query.ledger(), 0, [report])
+    ledger.decide(query.decision(1, (report.written,)))
+    protocol.abort(query.ledger(), query.job, [report])
     assert query.topic.values() == ["a"]
 
 
 def test_an_abort_leaves_nothing(query: Query) -> None:
-    protocol.abort(query.ledger(), 0, [query.task(0, "never")])
+    protocol.abort(query.ledger(), query.job, [query.task(0, "never")])
     query.restart()
     query.commit(query.task(0, "a"))
     assert query.topic.values() == ["a"]
@@ -138,7 +145,7 @@ def test_of_two_drivers_one_decides(query: Query) -> None:
     ledger.take_over()
     query.commit(second)
     with pytest.raises(KafkaException, match="_FENCED"):
-        ledger.decide(protocol.Decision(0, 1, (first.written,)))
+        ledger.decide(query.decision(1, (first.written,)))
     query.commit(first)
     assert query.topic.values() == ["a"]
 
@@ -148,17 +155,17 @@ def test_what_dead_attempts_left_open_is_swept(query: Query) -> None:
     report = query.task(0, "a", attempt=1)
     query.commit(report)
     assert len(protocol.sweep(query.ledger(), [report], report.began_s)) == 1
-    assert query.open_ids() == []
+    assert query.left_open() == []
     assert query.topic.values() == ["a"]
 
 
 def test_a_version_without_rows_carries_out_the_one_before(query: Query) -> None:
     ledger = query.ledger()
     ledger.take_over()
-    ledger.decide(protocol.Decision(0, 1, (query.task(0, "a").written,)))
+    ledger.decide(query.decision(1, (query.task(0, "a").written,)))
     query.go_on()
     report = query.task(0, attempt=1)
-    protocol.commit(ledger, query.job.batch, [report], finish_last=True)
+    protocol.commit(ledger, replace(query.job, in_order=False), [report])
     assert protocol.sweep(ledger, [report], report.began_s) == []
     assert query.topic.values() == ["a"]
 
@@ -175,7 +182,7 @@ def test_another_querys_transactions_are_none_of_its_business(query: Query) -> N
 def test_rows_that_timed_out_before_the_decision_fail_the_batch(query: Query) -> None:
     report = query.task(0, "late")
     assert report.written is not None
-    query.ledger().fence([report.written.transaction.transactional_id])
+    query.ledger().fence([report.written.transaction])
     with pytest.raises(LostRowsError, match=r"kafka\.transaction\.timeout\.ms"):
         query.commit(report)
     query.restart()
@@ -188,8 +195,8 @@ def test_rows_that_timed_out_after_the_decision_are_written_again(query: Query) 
     ledger = query.ledger()
     ledger.take_over()
     written = tuple(each.written for each in reports if each.written)
-    ledger.decide(protocol.Decision(0, 2, written))
-    ledger.fence([written[0].transaction.transactional_id])
+    ledger.decide(query.decision(2, written))
+    ledger.fence([written[0].transaction])
     with pytest.raises(LostRowsError, match="start the query again"):
         query.commit(*reports)
     query.restart()
@@ -206,12 +213,80 @@ def test_other_rows_are_not_taken_for_those_that_were_lost(query: Query) -> None
     report = query.task(0, "a")
     ledger = query.ledger()
     ledger.take_over()
-    ledger.decide(protocol.Decision(0, 1, (report.written,)))
-    ledger.fence([report.written.transaction.transactional_id])
+    ledger.decide(query.decision(1, (report.written,)))
+    ledger.fence([report.written.transaction])
     query.restart()
     with pytest.raises(LostRowsError, match="transactionalIdPrefix"):
         query.commit(query.task(0, "a", "b"))
     assert query.topic.values() == []
+
+
+def test_an_id_is_never_used_by_two(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = query.task(0, "a")
+    monkeypatch.setattr(pool, "_pools", Kept(pool.MOST_KEPT))  # as if others had taken its place
+    second = query.task(1, "b")
+    query.commit(first, second)
+    assert query.topic.values() == ["a", "b"]
+
+
+def test_a_batch_has_more_tasks_than_producers_stay_connected(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "MOST_CONNECTED", 1)
+    for batch in range(2):
+        query.commit(*(query.task(task, f"{batch}{task}") for task in range(3)))
+        query.go_on()
+    assert query.topic.values() == ["00", "01", "02", "10", "11", "12"]
+
+
+def test_a_name_that_another_place_writes_under_is_refused(query: Query) -> None:
+    """As two saves with one txnAppId: the second would seem to be done already."""
+    query.commit(query.task(0, "a"))
+    other = Query(Topic.create(query.topic.bootstrap_servers))
+    other.job = replace(query.job, run="another", topic=other.topic.name, in_order=False)
+    with pytest.raises(OtherWriterError, match=f"{query.topic.name}.*txnAppId"):
+        other.task(0, "a")
+    late = replace(query.task(0, "a"), is_decided=True)
+    with pytest.raises(OtherWriterError, match=f"{query.topic.name}.*txnAppId"):
+        other.commit(late)
+
+
+def test_a_checkpoint_that_was_set_back_is_noticed(query: Query) -> None:
+    """All that it has not seen would seem to be written."""
+    query.go_on()
+    query.commit(query.task(0, "a"))
+    query.restart()
+    query.job = replace(query.job, batch=0)
+    with pytest.raises(OtherWriterError, match=r"batch 0 comes after batch 1.*set back or copied"):
+        query.task(0, "b")
+
+
+def test_a_driver_that_was_overtaken_aborts_what_it_has(query: Query) -> None:
+    late = query.task(0, "late")
+    query.job = replace(query.job, batch=1)
+    query.commit(query.task(0, "a"))
+    query.job = replace(query.job, batch=0)
+    with pytest.raises(OtherWriterError):
+        query.commit(late)
+    assert query.topic.values() == ["a"]
+
+
+def test_a_version_below_the_last_is_not_written(query: Query) -> None:
+    query.job = replace(query.job, batch=1, in_order=False)
+    query.commit(query.task(0, "a"))
+    query.restart()
+    query.job = replace(query.job, batch=0)
+    query.commit(query.task(0, "b"))
+    assert query.topic.values() == ["a"]
+
+
+def test_decisions_are_made_again_after_their_topic_was_deleted(query: Query) -> None:
+    query.commit(query.task(0, "a"))
+    with AdminClient({"bootstrap.servers": query.topic.bootstrap_servers}) as admin:
+        admin.delete_topics([DECISIONS])[DECISIONS].result(30)
+    query.go_on()
+    query.commit(query.task(0, "b"))
+    assert query.topic.values() == ["a", "b"]
 
 
 def test_a_task_that_fails_aborts_what_it_has_written(query: Query) -> None:
@@ -223,5 +298,5 @@ def test_a_task_that_fails_aborts_what_it_has_written(query: Query) -> None:
     with pytest.raises(OSError, match="the source is gone"):
         write_once(query.job, 0, 0, query.options.conf, shape, rows())
     with AdminClient({"bootstrap.servers": query.topic.bootstrap_servers}) as admin:
-        open_now = admin.list_transactions(states=[TransactionState.ONGOING]).result(10)
+        open_now = admin.list_transactions(states=[TransactionState.ONGOING]).result(30)
     assert not any(open_now.all().values())

@@ -22,7 +22,7 @@ def decision(tasks: int, seed: int = 1) -> Decision:
         prepared = PreparedTransaction(name, chance.randrange(100_000), chance.randrange(2_000))
         return Written(task, chance.randrange(1_000_000), prepared)
 
-    return Decision(12, tasks, tuple(map(written, range(tasks))))
+    return Decision(12, tasks, tuple(map(written, range(tasks))), "totals")
 
 
 @pytest.mark.parametrize("tasks", [0, 1, 2, 50, 1_000, 2_000])
@@ -52,8 +52,9 @@ def test_what_is_no_decision_is_not_taken_for_one(metadata: str) -> None:
 def test_ids_of_a_prefix_are_told_from_those_of_another() -> None:
     import re
 
-    mine = names.of_task("app", names.WorkerName.here(), 3)
+    worker = names.new_worker()
+    mine = names.of_task("app", worker, 3)
     assert re.fullmatch(names.pattern("app"), mine)
     assert not re.fullmatch(names.pattern("app"), names.of_task("app-2", "0" * 16, 0))
     assert not re.fullmatch(names.pattern("a.p"), mine)
-    assert names.parts_of("app", mine) == (names.WorkerName.here(), 3)
+    assert names.parts_of("app", mine) == (worker, 3)

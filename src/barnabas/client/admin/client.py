@@ -267,6 +267,12 @@ class AdminClient(PlainClient):
         call = self._core.complete_transactions(prepared, committed, **kwargs)
         return self._each(prepared, call)
 
+    def fence_transactions(
+        self, transactions: list[PreparedTransaction], **kwargs: Any
+    ) -> "dict[PreparedTransaction, Future[None]]":
+        call = self._core.fence_transactions(transactions, **kwargs)
+        return self._each(transactions, call)
+
     # Features and the quorum
 
     def describe_features(self, **kwargs: Any) -> "Future[FeatureMetadata]":

@@ -46,6 +46,8 @@ class Decision:
     tasks: int
     """How many the batch had, with those that had no rows to write."""
     written: tuple[Written, ...]
+    topic: str | None
+    """Of all rows; None where each names its own."""
 
 
 def encode(prefix: str, decision: Decision) -> list[str]:
@@ -56,7 +58,7 @@ def encode(prefix: str, decision: Decision) -> list[str]:
         worker, number = names.parts_of(prefix, it.transactional_id)
         entry = [each.task, each.rows, number, it.producer_id, it.epoch]
         workers.setdefault(worker, []).append(entry)
-    content = [decision.batch, decision.tasks, workers]
+    content = [decision.batch, decision.tasks, decision.topic, workers]
     packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 9)
     text = base64.b85encode(packed).decode()
     pieces = [text[at : at + PIECE_BYTES] for at in range(0, len(text), PIECE_BYTES)]
@@ -74,7 +76,7 @@ def decode(prefix: str, pieces: Mapping[int, str] | Sequence[str]) -> Decision:
         count, _, _ = pieces[0].partition(":")
         text = "".join(pieces[index].partition(":")[2] for index in range(int(count)))
         unpacked = zlib.decompressobj().decompress(base64.b85decode(text), _MOST_BYTES)
-        batch, tasks, workers = json.loads(unpacked)
+        batch, tasks, topic, workers = json.loads(unpacked)
         written = [
             Written(task, rows, PreparedTransaction(names.of_task(prefix, worker, n), pid, epoch))
             for worker, entries in workers.items()
@@ -84,4 +86,4 @@ def decode(prefix: str, pieces: Mapping[int, str] | Sequence[str]) -> Decision:
         raise DecisionError(
             f"group {prefix} has offsets of {TOPIC} that are no decision of this sink: {problem!r}"
         ) from None
-    return Decision(batch, tasks, tuple(sorted(written, key=lambda each: each.task)))
+    return Decision(batch, tasks, tuple(sorted(written, key=lambda each: each.task)), topic)

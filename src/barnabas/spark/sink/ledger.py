@@ -12,6 +12,7 @@ from barnabas.admin import (
     AdminClient,
     ConfigResource,
     NewTopic,
+    TransactionDescription,
     TransactionState,
 )
 from barnabas.client.admin.model import ConsumerGroupTopicPartitions
@@ -28,6 +29,9 @@ PATIENCE_S = 120.0
 
 MOST_KEPT = 8
 """Queries whose connections a process keeps."""
+
+SWEEP_S = 60.0
+"""How often a driver looks for what attempts have left open that nobody has heard of."""
 
 
 _administrators: Kept[frozenset[tuple[str, str]], AdminClient] = Kept(MOST_KEPT)
@@ -86,18 +90,25 @@ class BrokerLedger(BrokerDecisions):
     def __init__(self, conf: Mapping[str, str], prefix: str) -> None:
         super().__init__(conf, prefix)
         self._producer: Producer | None = None
+        self._swept_run = ""
+        self._swept_s = 0.0
 
     def take_over(self) -> Decision | None:
         if self._producer is None:
+            _ensure_decision_topic(self._admin)
             own = {"transactional.id": self._prefix, "transaction.timeout.ms": "60000"}
-            self._producer = Producer({**self._conf, **own})
-            self._producer.init_transactions(PATIENCE_S)
+            producer = Producer({**self._conf, **own})
+            try:
+                producer.init_transactions(PATIENCE_S)
+            except BaseException:
+                producer.close(0)
+                raise
+            self._producer = producer
         return self.read()
 
     def decide(self, decision: Decision) -> None:
         pieces = encode(self._prefix, decision)
         assert self._producer is not None, "who decides has taken over"
-        ensure_decision_topic(self._admin)
         offsets = [
             TopicPartition(TOPIC, index, decision.batch + 1, metadata=piece)
             for index, piece in enumerate(pieces)
@@ -112,6 +123,13 @@ class BrokerLedger(BrokerDecisions):
             self.hand_over()
             raise
 
+    def is_sweeping_due(self, run: str, now_s: float) -> bool:
+        """At a run's first batch, and now and then; asked once for each."""
+        if run == self._swept_run and now_s - self._swept_s < SWEEP_S:
+            return False
+        self._swept_run, self._swept_s = run, now_s
+        return True
+
     def hand_over(self) -> None:
         """Take over anew before the next decision."""
         if self._producer is not None:
@@ -119,39 +137,47 @@ class BrokerLedger(BrokerDecisions):
             producer.close(0)
 
     def ended(self, transactions: Sequence[PreparedTransaction]) -> list[PreparedTransaction]:
-        asked = {each.transactional_id: each for each in transactions}
-        told = self._admin.describe_transactions(list(asked), request_timeout=PATIENCE_S)
-        over = []
-        for transactional_id, it in asked.items():
-            found = told[transactional_id].result()
-            now = (found.producer_id, found.producer_epoch)
-            if found.state is not TransactionState.ONGOING or now != (it.producer_id, it.epoch):
-                over.append(it)
-        return over
+        told = self._describe([each.transactional_id for each in transactions])
+        return [it for it in transactions if not _is_open(it, told[it.transactional_id])]
 
-    def open_ids(self, longer_than_ms: int) -> list[str]:
-        pattern = names.pattern(self._prefix)
+    def open_for(self, longer_than_ms: int) -> list[PreparedTransaction]:
         asked = self._admin.list_transactions(
             states=[TransactionState.ONGOING],
             duration_ms=longer_than_ms or -1,
             request_timeout=PATIENCE_S,
         )
+        pattern = re.compile(names.pattern(self._prefix))
         # Brokers before 4.1 know no pattern: what they list is looked through here.
-        return [
+        listed = [
             each.transactional_id
-            for listed in asked.result().all().values()
-            for each in listed
-            if re.fullmatch(pattern, each.transactional_id)
+            for of_broker in asked.result().all().values()
+            for each in of_broker
+            if pattern.fullmatch(each.transactional_id)
+        ]
+        return [
+            PreparedTransaction(name, found.producer_id, found.producer_epoch)
+            for name, found in self._describe(listed).items()
+            if found.state is TransactionState.ONGOING
         ]
 
-    def fence(self, transactional_ids: Sequence[str]) -> None:
-        asked = self._admin.fence_producers(list(transactional_ids), request_timeout=PATIENCE_S)
+    def fence(self, transactions: Sequence[PreparedTransaction]) -> None:
+        asked = self._admin.fence_transactions(list(transactions), request_timeout=PATIENCE_S)
         for future in asked.values():
             future.result()
 
+    def _describe(self, transactional_ids: list[str]) -> dict[str, TransactionDescription]:
+        if not transactional_ids:
+            return {}
+        told = self._admin.describe_transactions(transactional_ids, request_timeout=PATIENCE_S)
+        return {name: future.result() for name, future in told.items()}
 
-@functools.lru_cache(MOST_KEPT)
-def ensure_decision_topic(admin: AdminClient) -> None:
+
+def _is_open(it: PreparedTransaction, found: TransactionDescription) -> bool:
+    is_its = (found.producer_id, found.producer_epoch) == (it.producer_id, it.epoch)
+    return is_its and found.state is TransactionState.ONGOING
+
+
+def _ensure_decision_topic(admin: AdminClient) -> None:
     """Offsets are committed for topics that exist; this one holds no records."""
     try:
         admin.create_topics([NewTopic(TOPIC, PIECES)], request_timeout=PATIENCE_S)[TOPIC].result()

@@ -3,28 +3,18 @@
     driver   <prefix>                   e.g. barnabas-sink-1b9d6bcd
     a task   <prefix>-<worker>-<n>      e.g. barnabas-sink-1b9d6bcd-4f1a9c0e77d2b3a8-0
 
-The worker's part is drawn at random once a process, so that no two processes ever share an id:
+The worker's part is drawn at random wherever ids are numbered, so that no two ever share one:
 whoever is late can do no harm to whoever came after.
 """
 
-import os
 import re
 import secrets
 
 _WORKER_HEX = 16
 
 
-class WorkerName:
-    """Of this process; drawn anew in a fork."""
-
-    _pid = 0
-    _name = ""
-
-    @classmethod
-    def here(cls) -> str:
-        if cls._pid != os.getpid():
-            cls._pid, cls._name = os.getpid(), secrets.token_hex(_WORKER_HEX // 2)
-        return cls._name
+def new_worker() -> str:
+    return secrets.token_hex(_WORKER_HEX // 2)
 
 
 def of_task(prefix: str, worker: str, number: int) -> str:

@@ -10,7 +10,7 @@ from barnabas.registry.columns.format import ColumnFormat
 from barnabas.spark.formats import asked_format
 from barnabas.spark.naming import PASSED_ON, REGISTRY, TYPED, OptionError, Told
 
-_OWN = (
+OPTIONS = (
     "topic",
     "deliveryGuarantee",
     "transactionalIdPrefix",
@@ -58,7 +58,7 @@ class SinkOptions:
 
 def read_options(options: Mapping[str, str]) -> SinkOptions:
     """OptionError says what is wrong."""
-    told = Told(options, (*_OWN, *_HARMLESS), purpose="the barnabas sink")
+    told = Told(options, (*OPTIONS, *_HARMLESS), purpose="the barnabas sink")
     application, version = told.text("txnAppId"), _version(told)
     if (application is None) != (version is None):
         raise OptionError("txnAppId and txnVersion belong together: set both or none.")

@@ -17,7 +17,7 @@ batch is replayed; a second decision then takes its place.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from barnabas.client.values import PreparedTransaction
@@ -26,6 +26,27 @@ from barnabas.spark.sink.decision import Decision, Written
 
 class LostRowsError(RuntimeError):
     """Rows that were decided on, or about to be, are no more: their transactions timed out."""
+
+
+class OtherWriterError(RuntimeError):
+    """What was decided under this name is not what this query or application has decided."""
+
+
+@dataclass(slots=True, frozen=True)
+class Job:
+    """A micro-batch, or a save: what tasks and a driver write for."""
+
+    prefix: str
+    """The name under which decisions are made."""
+    run: str
+    """Of a query; of a save, the save."""
+    batch: int
+    """Or the version of a save."""
+    topic: str | None
+    """Of all rows; None where each names its own."""
+    in_order: bool = True
+    """Whether none begins before the one before is committed, as Spark does with micro-batches.
+    (Saves of one application follow no rule: one may have been decided and left at that.)"""
 
 
 @dataclass(slots=True, frozen=True)
@@ -73,12 +94,12 @@ class Ledger(Decisions, Protocol):
         """Those that are not open any more."""
         ...
 
-    def open_ids(self, longer_than_ms: int) -> list[str]:
-        """The transactional ids of this query's tasks that have had a transaction open so long."""
+    def open_for(self, longer_than_ms: int) -> list[PreparedTransaction]:
+        """What tasks of this query have had open so long, with rows still coming or prepared."""
         ...
 
-    def fence(self, transactional_ids: Sequence[str]) -> None:
-        """Abort what they have open, and shut out who has opened it."""
+    def fence(self, transactions: Sequence[PreparedTransaction]) -> None:
+        """Abort those that are still open, and shut out who has opened them."""
         ...
 
 
@@ -93,11 +114,12 @@ class Task:
     replaces: PreparedTransaction | None = None
 
 
-def begin_task(decisions: Decisions, last: Decision | None, batch: int, task: int) -> Task:
+def begin_task(decisions: Decisions, last: Decision | None, job: Job, task: int) -> Task:
     """Whether a task writes, given the last decision."""
-    if last is None or last.batch < batch:
+    if last is None or last.batch < job.batch:
         return Task(writes=True)
-    if last.batch > batch:
+    _require_own(last, job)
+    if last.batch > job.batch:
         return Task(writes=False)
     mine = [each.transaction for each in last.written if each.task == task]
     lost = decisions.complete(mine, committed=True)
@@ -107,44 +129,37 @@ def begin_task(decisions: Decisions, last: Decision | None, batch: int, task: in
 # The driver
 
 
-def commit(ledger: Ledger, batch: int, reports: Sequence[Report], *, finish_last: bool) -> None:
-    """When this returns, each row of the batch is committed once, and nothing else.
-
-    `finish_last`: an earlier batch may have been decided and left at that. (Spark begins no
-    micro-batch before the last one is committed, but jobs of one application follow no rule.)
-    """
+def commit(ledger: Ledger, job: Job, reports: Sequence[Report]) -> None:
+    """When this returns, each row of the batch is committed once, and nothing else."""
     written = [each.written for each in reports if each.written is not None]
-    if not (written or finish_last or any(each.is_decided for each in reports)):
+    if job.in_order and not written and not any(each.is_decided for each in reports):
         return
     last = ledger.take_over()
-    if last is None or last.batch < batch:
-        if last is not None and finish_last:
+    if last is None or last.batch < job.batch:
+        if last is not None and not job.in_order:
             _finish(ledger, last)
-        _require_open(ledger, batch, written)
-        last = Decision(batch, len(reports), tuple(written))
+        _require_open(ledger, job.batch, written)
+        last = Decision(job.batch, len(reports), tuple(written), job.topic)
         ledger.decide(last)
-    elif last.batch == batch:
+    elif last.batch == job.batch:
         last = _replayed(ledger, last, reports)
-    else:
-        last = None
-    kept = set() if last is None else {each.transaction for each in last.written}
+    kept = {each.transaction for each in last.written}
     _abort(ledger, (each.transaction for each in written if each.transaction not in kept))
-    if last is not None:
-        _finish(ledger, last)
-
-
-def abort(ledger: Ledger, batch: int, reports: Iterable[Report]) -> None:
-    """After a failure: of tasks, or of `commit` itself, which may have decided before it failed."""
-    last = ledger.take_over()
-    written = {each.written.transaction for each in reports if each.written is not None}
-    if last is None or last.batch != batch:
-        _abort(ledger, written)
-        return
-    _abort(ledger, written - {each.transaction for each in last.written})
+    _require_own(last, job)
     _finish(ledger, last)
 
 
-def sweep(ledger: Ledger, reports: Sequence[Report], now_s: float) -> list[str]:
+def abort(ledger: Ledger, job: Job, reports: Iterable[Report]) -> None:
+    """After a failure: of tasks, or of `commit` itself, which may have decided before it failed."""
+    last = ledger.take_over()
+    decided = set() if last is None else {each.transaction for each in last.written}
+    written = {each.written.transaction for each in reports if each.written is not None}
+    _abort(ledger, written - decided)
+    if last is not None and last.batch == job.batch:
+        _finish(ledger, last)
+
+
+def sweep(ledger: Ledger, reports: Sequence[Report], now_s: float) -> list[PreparedTransaction]:
     """Abort what attempts that died have left open: readers would wait for its timeout.
 
     After `commit`, when all that counts is committed. What was opened after the batch began is
@@ -153,23 +168,39 @@ def sweep(ledger: Ledger, reports: Sequence[Report], now_s: float) -> list[str]:
     """
     began_s = min((each.began_s for each in reports), default=now_s)
     has_died = any(each.attempt for each in reports)
-    left = ledger.open_ids(0 if has_died else max(1, round((now_s - began_s) * 1000)))
+    left = ledger.open_for(0 if has_died else max(1, round((now_s - began_s) * 1000)))
     if left:
         ledger.fence(left)
     return left
 
 
-def clear(ledger: Ledger) -> list[str]:
+def clear(ledger: Ledger) -> None:
     """After the abort of a job: its tasks that died, or were stopped, may have left more open.
 
     What an earlier version decided on is not the job's, and stays open until it is carried out.
     """
     last = ledger.read()
-    decided = set() if last is None else {it.transaction.transactional_id for it in last.written}
-    left = [each for each in ledger.open_ids(0) if each not in decided]
+    decided = set() if last is None else {each.transaction for each in last.written}
+    left = [each for each in ledger.open_for(0) if each not in decided]
     if left:
         ledger.fence(left)
-    return left
+
+
+def _require_own(last: Decision, job: Job) -> None:
+    """The batch was decided before, or one after it: is that what this job asks for?"""
+    if last.topic != job.topic:
+        raise OtherWriterError(
+            f"{job.prefix}: batch {last.batch} was written to {last.topic or 'many topics'}, so "
+            f"batch {job.batch} is not written to {job.topic or 'many topics'}. Give each place "
+            f"that writes a txnAppId of its own; give a query that goes on from the checkpoint of "
+            f"another, or now writes elsewhere, a transactionalIdPrefix of its own"
+        )
+    if job.in_order and last.batch > job.batch:
+        raise OtherWriterError(
+            f"{job.prefix}: batch {job.batch} comes after batch {last.batch} was decided: another "
+            f"driver runs the same query, or its checkpoint was set back or copied. Stop the "
+            f"other; or set another transactionalIdPrefix to write all from this checkpoint on"
+        )
 
 
 def _replayed(ledger: Ledger, last: Decision, reports: Sequence[Report]) -> Decision:
@@ -195,11 +226,8 @@ def _replayed(ledger: Ledger, last: Decision, reports: Sequence[Report]) -> Deci
             f"transactionalIdPrefix to have the whole batch written again"
         )
     _require_open(ledger, last.batch, [new for _, new in rewritten])
-    decision = Decision(
-        last.batch,
-        last.tasks,
-        tuple(replaced[each.transaction] or each for each in last.written),
-    )
+    written = tuple(replaced[each.transaction] or each for each in last.written)
+    decision = replace(last, written=written)
     ledger.decide(decision)
     return decision
 
@@ -225,7 +253,8 @@ def _finish(ledger: Ledger, decision: Decision) -> None:
         raise LostRowsError(
             f"batch {decision.batch}: {rows:,} rows in {len(lost)} transactions were decided on, "
             f"but timed out before they were committed. They are written again when the batch is "
-            f"replayed: start the query again from its checkpoint, without other changes"
+            f"replayed: start the query again from its checkpoint, without other changes, or save "
+            f"that version again"
         )
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from barnabas.client.errors import KafkaException
 from barnabas.spark.kept import Kept
 from barnabas.spark.sink import protocol
 from barnabas.spark.sink.decision import Decision, Written
-from barnabas.spark.sink.ledger import PATIENCE_S, BrokerDecisions, require_topic
+from barnabas.spark.sink.ledger import BrokerDecisions, require_topic
 from barnabas.spark.sink.pool import Lane, plain_producer, pool_for
-from barnabas.spark.sink.protocol import Report
+from barnabas.spark.sink.protocol import Job, Report
 from barnabas.spark.sink.rows import RowShape
 
 if TYPE_CHECKING:
@@ -22,15 +23,6 @@ if TYPE_CHECKING:
 
 class DeliveryError(RuntimeError):
     """Records that no broker has taken."""
-
-
-@dataclass(slots=True, frozen=True)
-class Job:
-    """What a task writes for."""
-
-    prefix: str
-    run: str
-    batch: int
 
 
 def write_once(
@@ -44,7 +36,7 @@ def write_once(
     """Leaves the rows in an open transaction, unless the batch has been decided already."""
     began_s = time.time()
     last = _met(conf, job)
-    plan = protocol.begin_task(BrokerDecisions(conf, job.prefix), last, job.batch, task)
+    plan = protocol.begin_task(BrokerDecisions(conf, job.prefix), last, job, task)
     is_decided = last is not None and last.batch >= job.batch
     written = None
     if plan.writes:
@@ -53,11 +45,12 @@ def write_once(
         pool = pool_for(conf, job.prefix)
         lane = pool.take(job.batch, decided)
         try:
-            written = _fill(lane, task, conf, shape, batches)
+            written = _fill(lane, task, _parts(conf, shape, batches))
         except BaseException:
             _give_up(lane)
             pool.discard(lane)
             raise
+        pool.put_back(lane)
     return Report(task, attempt, began_s, is_decided, written, plan.replaces)
 
 
@@ -72,43 +65,39 @@ def write_at_least_once(
         if error is not None:
             failed.append(error)
 
-    rows = 0
-    encoder = shape.encoder()
-    for batch in batches:
-        for topic, part in encoder.by_topic(batch):
-            require_topic(conf, topic)
-            rows += producer.produce_arrow(topic, part, delivered)
+    parts = _parts(conf, shape, batches)
+    rows = sum(producer.produce_arrow(topic, part, delivered) for topic, part in parts)
     producer.flush()
     if failed:
         raise DeliveryError(f"{len(failed)} batches of records were not delivered: {failed[0]}")
     return rows
 
 
-def _fill(
-    lane: Lane,
-    task: int,
-    conf: Mapping[str, str],
-    shape: RowShape,
-    batches: Iterator[pa.RecordBatch],
-) -> Written | None:
+def _fill(lane: Lane, task: int, parts: Iterator[tuple[str, pa.RecordBatch]]) -> Written | None:
     """None where there are no rows: nobody need hear of a transaction without any."""
-    rows = 0
+    first = next(parts, None)
+    if first is None:
+        return None
+    producer = lane.begin()
+    rows = sum(producer.produce_arrow(topic, part) for topic, part in chain([first], parts))
+    return Written(task, rows, lane.prepare())
+
+
+def _parts(
+    conf: Mapping[str, str], shape: RowShape, batches: Iterator[pa.RecordBatch]
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Rows as producers take them, each time of one topic that is there."""
     encoder = shape.encoder()
     for batch in batches:
         for topic, part in encoder.by_topic(batch):
-            if not rows:
-                lane.begin()
             require_topic(conf, topic)
-            rows += lane.producer.produce_arrow(topic, part)
-    return Written(task, rows, lane.producer.prepare_transaction(PATIENCE_S)) if rows else None
+            yield topic, part
 
 
 def _give_up(lane: Lane) -> None:
     """Abort; where that fails it is left to the driver, and in the end to the timeout."""
-    try:
-        lane.producer.abort_transaction(5)
-    except (KafkaException, RuntimeError):
-        return
+    with contextlib.suppress(KafkaException, RuntimeError):
+        lane.abort()
 
 
 _last_met: Kept[tuple[str, str], Decision | None] = Kept(64)

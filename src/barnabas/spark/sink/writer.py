@@ -21,18 +21,15 @@ from barnabas.spark.naming import OptionError
 from barnabas.spark.sink import protocol
 from barnabas.spark.sink.ledger import BrokerLedger, ledger_for, require_topic
 from barnabas.spark.sink.options import Guarantee, SinkOptions, read_options
-from barnabas.spark.sink.protocol import Report
+from barnabas.spark.sink.protocol import Job, Report
 from barnabas.spark.sink.rows import RowShape, shape_of
-from barnabas.spark.sink.task import Job, write_at_least_once, write_once
+from barnabas.spark.sink.task import write_at_least_once, write_once
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
 log = logging.getLogger("barnabas.spark")
-
-_SWEEP_S = 60.0
-"""How often a driver looks for what attempts have left open that nobody has heard of."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -73,16 +70,16 @@ class BatchWriter(DataSourceArrowWriter):
     def __init__(self, options: SinkOptions, shape: RowShape) -> None:
         self._options = options
         self._shape = shape
-        job = uuid.uuid4().hex
-        self._job = Job(
-            f"{options.id_prefix}-{options.application or job}", job, options.version or 0
-        )
+        save = uuid.uuid4().hex
+        prefix = f"{options.id_prefix}-{options.application or save}"
+        in_order = options.application is None
+        self._job = Job(prefix, save, options.version or 0, options.topic, in_order)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return _write(self._options, self._shape, self._job, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        _commit(self._options, messages, finish_last=self._options.application is not None)
+        _commit(self._options, messages)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         _abort(self._options, messages)
@@ -100,7 +97,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         return _write(self._options, self._shape, _micro_batch(self._options), iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        _commit(self._options, messages, finish_last=False)
+        _commit(self._options, messages)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         _abort(self._options, messages)
@@ -136,29 +133,26 @@ def _micro_batch(options: SinkOptions) -> Job:
     run = next((each for each in told if each is not None), None)
     if query is None or run is None or batch is None:
         raise RuntimeError("Spark does not tell the task for which query and batch it writes.")
-    return Job(f"{options.id_prefix}-{query}", run, int(batch))
+    return Job(f"{options.id_prefix}-{query}", run, int(batch), options.topic)
 
 
 # For the driver
 
 
-_swept_s: dict[tuple[str, str], float] = {}
-
-
-def _commit(options: SinkOptions, messages: Messages, *, finish_last: bool) -> None:
+def _commit(options: SinkOptions, messages: Messages) -> None:
     job, reports = _told(messages)
     if job is None:
         return
     ledger = ledger_for(options.conf, job.prefix)
     try:
-        protocol.commit(ledger, job.batch, reports, finish_last=finish_last)
+        protocol.commit(ledger, job, reports)
     except KafkaException as failure:
         if error_in(failure) != KafkaError._FENCED:
             raise
         # Another process of this driver has committed a batch since this one did; or a driver
         # that is thought dead has. Who takes over now finds out.
         ledger.hand_over()
-        protocol.commit(ledger, job.batch, reports, finish_last=finish_last)
+        protocol.commit(ledger, job, reports)
     _sweep(ledger, job, reports)
 
 
@@ -167,20 +161,16 @@ def _abort(options: SinkOptions, messages: Messages) -> None:
     if job is not None:
         ledger = ledger_for(options.conf, job.prefix)
         ledger.hand_over()  # a decision that is still under way must not come after this
-        protocol.abort(ledger, job.batch, reports)
+        protocol.abort(ledger, job, reports)
 
 
 def _sweep(ledger: BrokerLedger, job: Job, reports: Sequence[Report]) -> None:
-    """At a run's first batch, when attempts have died, and now and then."""
     now_s = time.time()
-    key = job.prefix, job.run
-    is_due = now_s - _swept_s.get(key, 0.0) > _SWEEP_S
-    if is_due or any(each.attempt for each in reports):
-        _swept_s.clear()
-        _swept_s[key] = now_s
+    if ledger.is_sweeping_due(job.run, now_s) or any(each.attempt for each in reports):
         left = protocol.sweep(ledger, reports, now_s)
         if left:
-            log.warning("%s: aborted what dead attempts had left open: %s", job.prefix, left)
+            ids = [each.transactional_id for each in left]
+            log.warning("%s: aborted what dead attempts had left open: %s", job.prefix, ids)
 
 
 def _told(messages: Messages) -> tuple[Job | None, list[Report]]:
