@@ -16,6 +16,7 @@ class Answer:
     status: int
     content_type: str
     content: bytes
+    allow: str = ""
 
     @property
     def json(self) -> Any:
@@ -44,7 +45,10 @@ def ask(
         )
     except urllib3.exceptions.HTTPError as failure:
         raise OSError(str(failure)) from failure
-    return Answer(response.status, response.headers.get("content-type", ""), response.data)
+    told = response.headers
+    return Answer(
+        response.status, told.get("content-type", ""), response.data, told.get("allow", "")
+    )
 
 
 def half_a_request(url: str, promised_bytes: int) -> socket.socket:

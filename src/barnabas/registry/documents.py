@@ -182,8 +182,12 @@ class RuleSet:
             self.enable_at or weaker.enable_at,
         )
 
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        return (*self.migration_rules, *self.domain_rules, *self.encoding_rules)
+
     def parts(self) -> Iterator[bytes]:
-        for rule in (*self.migration_rules, *self.domain_rules, *self.encoding_rules):
+        for rule in self.rules:
             yield from rule.parts()
         if self.enable_at is not None:
             yield self.enable_at.encode()

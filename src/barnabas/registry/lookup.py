@@ -6,7 +6,7 @@ from typing import Protocol, Self, TypeVar
 from barnabas.registry.config import Config
 from barnabas.registry.documents import Definition
 from barnabas.registry.records import SchemaValue
-from barnabas.registry.schemas import canonical
+from barnabas.registry.schemas import canonical, parsed_version
 from barnabas.registry.state import State
 
 
@@ -34,7 +34,21 @@ def found_as(
     """The newest version with this very definition."""
     known = canonical(state, subject, definition, normalize=normalize)
     versions = [each for each in state.under(subject, known) if deleted or not each.deleted]
-    return versions[-1] if versions else None
+    return versions[-1] if versions else _found_resolved(state, subject, known, deleted=deleted)
+
+
+def _found_resolved(
+    state: State, subject: str, known: Definition, *, deleted: bool
+) -> SchemaValue | None:
+    """The newest version that is this with what it refers to in it, as compiled classes have it."""
+    if known.references:
+        return None
+    for version in reversed(state.versions(subject, deleted=deleted)):
+        if version.definition.references and known == replace(
+            version.definition, references=(), schema=parsed_version(state, version).resolved
+        ):
+            return version
+    return None
 
 
 def populated(definition: Definition, config: Config, previous: SchemaValue | None) -> Definition:

@@ -43,26 +43,38 @@ def normalized(subject: str) -> str:
     return str(Subject.parse(subject))
 
 
+class ContextNameError(ValueError):
+    """No context can be called so."""
+
+
 def context_prefix(context: str) -> str:
     """`staging`, `.staging` and `:.staging:` are the same: what its subjects begin with."""
     name = context.removeprefix(":").removesuffix(":")
+    if ":" in name:
+        raise ContextNameError(f"A context cannot be called {name!r}: there is a colon in it")
     name = name if name.startswith(".") else f".{name}"
     return Subject(name, "").prefix
 
 
 def has_prefix(subject: str, prefix: str) -> bool:
-    """`:*:` in front stands for every context."""
+    """`:*:` in front stands for every context; without a context it is the default one's."""
     if prefix.startswith(f":{ANY_CONTEXT}:"):
         return Subject.parse(subject).name.startswith(prefix[len(ANY_CONTEXT) + 2 :])
-    return subject.startswith(prefix)
+    prefix = normalized(prefix)
+    context = Subject.parse(prefix).context
+    return subject.startswith(prefix) and Subject.parse(subject).context == context
+
+
+def is_valid(subject: str) -> bool:
+    """Whether something may be said of it: a subject, or a context."""
+    if Subject.parse(subject).name in _RESERVED:
+        return False
+    return subject.isprintable() or not any(category(each) == "Cc" for each in subject)
 
 
 def is_registrable(subject: str) -> bool:
     """Whether schemas may be registered under it."""
-    parsed = Subject.parse(subject)
-    if parsed.context in (GLOBAL_CONTEXT, ANY_CONTEXT) or parsed.name in _RESERVED:
-        return False
-    return subject.isprintable() or not any(category(each) == "Cc" for each in subject)
+    return is_valid(subject) and Subject.parse(subject).context not in (GLOBAL_CONTEXT, ANY_CONTEXT)
 
 
 def beside(subject: str, referred: str) -> str:

@@ -1,16 +1,18 @@
 """Whether a set of rules makes sense. What they do is up to the clients that execute them."""
 
+import re
 from collections.abc import Sequence
 
 from barnabas.registry.documents import Rule, RuleSet
 from barnabas.registry.errors import RegistryError
 
+_NAME = re.compile(r"[^\W\d][\w-]{0,255}")
 _MIGRATION = ("UPGRADE", "DOWNGRADE", "UPDOWN")
 _DOMAIN = ("WRITE", "READ", "WRITEREAD")
 
 
 def require_valid(rules: RuleSet | None) -> None:
-    """RegistryError 42210 if two rules have one name, or one is of a mode that its kind has not."""
+    """RegistryError 42210 if two rules have one name, or one is no rule of its kind."""
     if rules is None:
         return
     names: set[str] = set()
@@ -21,13 +23,18 @@ def require_valid(rules: RuleSet | None) -> None:
 
 def _check(rules: Sequence[Rule], kind: str, modes: tuple[str, ...], names: set[str]) -> None:
     for rule in rules:
-        if not rule.name or not rule.name[0].isalpha():
-            raise _invalid(rule, "a name that begins with a letter is missing")
+        if rule.name is None or not _NAME.fullmatch(rule.name):
+            raise _invalid(rule, "a name needs letters, digits, _ and -, and no digit or - first")
         if rule.name in names:
             raise _invalid(rule, f"Found rule with duplicate name '{rule.name}'")
         names.add(rule.name)
+        if rule.type is None:
+            raise _invalid(rule, "Missing rule type")
         if rule.mode not in modes:
             raise _invalid(rule, f"{kind} rules can only be {', '.join(modes)}")
+        actions = f"{rule.on_success}{rule.on_failure}"
+        if "," in actions and rule.mode not in ("WRITEREAD", "UPDOWN"):
+            raise _invalid(rule, "Multiple actions only valid with WRITEREAD and UPDOWN")
 
 
 def _invalid(rule: Rule, reason: str) -> RegistryError:

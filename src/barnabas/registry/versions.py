@@ -20,15 +20,20 @@ def read_version(text: str) -> int:
     return version
 
 
+def find_version(
+    state: State, subject: str, version: int, *, deleted: bool = False
+) -> SchemaValue | None:
+    """The latest is never one that is deleted."""
+    if version == LATEST:
+        return state.latest(subject)
+    return state.version(subject, version, deleted=deleted)
+
+
 def require_version(
     state: State, subject: str, version: int, *, deleted: bool = False
 ) -> SchemaValue:
     """RegistryError 40401 or 40402 if there is none."""
-    if version == LATEST:
-        found = state.latest(subject)
-    else:
-        found = state.version(subject, version, deleted=deleted)
-    if found is not None:
+    if (found := find_version(state, subject, version, deleted=deleted)) is not None:
         return found
     if not state.has(subject, deleted=deleted):
         raise errors.subject_not_found(subject)

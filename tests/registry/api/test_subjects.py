@@ -65,6 +65,9 @@ def test_references_are_kept_and_hold_what_they_refer_to(api: Api, subject: str)
     assert api.fine("GET", f"/schemas/ids/{id_}")["references"] == body["references"]
     resolved = api.fine("GET", f"/schemas/ids/{id_}?format=resolved")["schema"]
     assert json.loads(resolved)["fields"][0]["type"]["name"] == "RefItem"
+    alone = {"schema": resolved}  # as a class has it that was compiled from both
+    assert api.fine("POST", f"/subjects/{order}", alone)["id"] == id_
+    assert api.fine("POST", f"/subjects/{order}/versions", alone)["id"] == id_
     assert api.fine("GET", f"/subjects/{item}/versions/1/referencedby") == [id_]
     assert api.refused("DELETE", f"/subjects/{item}/versions/1") == 42206
     missing = {**body, "references": [{"name": "RefItem", "subject": item, "version": 9}]}
@@ -117,6 +120,11 @@ def test_contexts_keep_their_schemas_apart(api: Api, subject: str) -> None:
     assert told["id"] == 1
     assert f".{subject}" in api.fine("GET", "/contexts")
     assert api.fine("GET", f"/contexts/{subject}/subjects") == [inside]
+    assert inside in api.fine("GET", "/subjects")
+    for every in ("/subjects?subjectPrefix=:*:", "/schemas?subjectPrefix=:*:ord"):
+        assert inside.encode() in api("GET", every).content
+    for default in ("/subjects?subjectPrefix=", "/subjects?subjectPrefix=:.:", "/schemas"):
+        assert inside.encode() not in api("GET", default).content
     prefixed = api.fine("GET", f"/contexts/.{subject}/subjects/orders/versions/1")
     assert prefixed["subject"] == inside
     assert api.fine("GET", f"/contexts/:.{subject}:/schemas/ids/1")["guid"] == told["guid"]
@@ -132,6 +140,11 @@ def test_an_alias_stands_for_another_subject(api: Api, subject: str) -> None:
     api.fine("PUT", f"/config/{subject}-short", {"alias": subject})
     found = api.fine("GET", f"/subjects/{subject}-short/versions/latest")
     assert found["subject"] == subject
+    by_id = api.fine("GET", f"/schemas/ids/{found['id']}?subject={subject}-short")
+    assert (by_id["subject"], by_id["version"]) == (subject, 1)
+    listed = api.fine("GET", f"/schemas?subjectPrefix={subject}-short&aliases=true")
+    assert [each["aliases"] for each in listed] == [[f"{subject}-short"]]
+    assert api.fine("GET", f"/schemas?subjectPrefix={subject}-short") == []
 
 
 def test_metadata_and_rules_are_kept_and_found_by(api: Api, subject: str) -> None:
@@ -145,8 +158,38 @@ def test_metadata_and_rules_are_kept_and_found_by(api: Api, subject: str) -> Non
     assert found["metadata"] == said["metadata"]
     assert found["ruleSet"]["domainRules"] == [{**rule, "disabled": False}]
     assert api.refused("GET", f"/subjects/{subject}/metadata?key=owner&value=you") == 40403
-    wrong = {**record("meta"), "ruleSet": {"domainRules": [rule, rule]}}
-    assert api.refused("POST", f"/subjects/{subject}/versions", wrong) == 42210
+    for kind, listed in (("CEL", 1), ("ENCRYPT", 0)):
+        path = f"/schemas?subjectPrefix={subject}&ruleType={kind}"
+        assert len(api.fine("GET", path)) == listed
+    fine = {**rule, "name": "_r-2", "mode": "WRITEREAD", "onFailure": "NONE,DLQ"}
+    assert api.fine("POST", f"/subjects/{subject}/versions", ruled(fine))["version"] == 2
+    for rules in ([rule, rule], [{**rule, "name": "2r"}], [{**rule, "type": None}]):
+        assert api.refused("POST", f"/subjects/{subject}/versions", ruled(*rules)) == 42210
+    both = {**rule, "onFailure": "NONE,DLQ"}
+    assert api.refused("POST", f"/subjects/{subject}/versions", ruled(both)) == 42210
+
+
+def ruled(*rules: object) -> dict[str, object]:
+    return {**record("meta"), "ruleSet": {"domainRules": list(rules)}}
+
+
+def test_a_version_of_another_context_is_found_if_none_is_named(api: Api, subject: str) -> None:
+    inside = f":.{subject}:{subject}"
+    item = {"type": "fixed", "name": "Size", "size": 1}
+    api.fine("POST", f"/subjects/:.{subject}:size/versions", {"schema": json.dumps(item)})
+    fields = [{"name": "size", "type": "Size"}]
+    refers = {
+        "schema": json.dumps({"type": "record", "name": "Order", "fields": fields}),
+        "references": [{"name": "Size", "subject": "size", "version": 1}],
+    }
+    for body in (record(), refers):
+        api.fine("PUT", f"/config/{inside}", {"compatibility": "NONE"})
+        api.fine("POST", f"/subjects/{inside}/versions", body)
+    api.fine("POST", f"/subjects/{subject}/versions", record())
+    assert api.fine("GET", f"/subjects/{subject}/versions/1")["subject"] == subject
+    found = api.fine("GET", f"/subjects/{subject}/versions/2?referenceFormat=qualified")
+    assert found["subject"] == inside
+    assert found["references"][0]["subject"] == f":.{subject}:size"
 
 
 @pytest.mark.parametrize(
@@ -183,6 +226,10 @@ def test_metadata_and_rules_are_kept_and_found_by(api: Api, subject: str) -> Non
         ("GET", "/nothing/here", None, 404),
         ("GET", "/associations/resources/-/topic", None, 404),
         ("PATCH", "/subjects", None, 405),
+        ("GET", "/contexts/a:b/subjects", None, 400),
+        ("DELETE", "/contexts/a:b", None, 400),
+        ("PUT", "/config/__GLOBAL", {"compatibility": "NONE"}, 42208),
+        ("PUT", "/mode/a%00b", {"mode": "READWRITE"}, 42208),
         ("GET", "/subjects?offset=x", None, 404),
     ],
 )
@@ -190,6 +237,12 @@ def test_what_makes_no_sense_is_refused_with_its_code(
     api: Api, method: str, path: str, body: object, code: int
 ) -> None:
     assert api.refused(method, path, body) == code
+
+
+@pytest.mark.parametrize(("method", "status"), [("PATCH", 405), ("OPTIONS", 200)])
+def test_a_path_tells_what_can_be_asked_of_it(api: Api, method: str, status: int) -> None:
+    answer = api(method, "/subjects/a/versions")
+    assert (answer.status, answer.allow) == (status, "GET, HEAD, OPTIONS, POST")
 
 
 def test_a_body_is_bounded(api: Api) -> None:

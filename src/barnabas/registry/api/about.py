@@ -26,8 +26,13 @@ async def version(request: Request) -> Response:
     return answered(request, {"version": __version__, "commitId": ""})
 
 
+async def deployment(request: Request) -> Response:
+    return answered(request, {"attributes": []})
+
+
 ROUTES = [
     Route("/", root, methods=["GET", "POST"]),
     Route("/v1/metadata/id", cluster_id, methods=["GET"]),
     Route("/v1/metadata/version", version, methods=["GET"]),
+    Route("/v1/metadata/deployment", deployment, methods=["GET"]),
 ]

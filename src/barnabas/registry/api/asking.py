@@ -11,7 +11,7 @@ from starlette.requests import Request
 from barnabas.registry import errors
 from barnabas.registry.documents import DocumentError, read_json
 from barnabas.registry.instance import Instance
-from barnabas.registry.naming import beside, normalized
+from barnabas.registry.naming import beside, is_valid, normalized
 from barnabas.registry.state import State
 
 LARGEST_BODY_BYTES = 16 * 2**20
@@ -75,8 +75,12 @@ async def body_of(request: Request) -> Mapping[str, Any]:
 
 def subject_of(request: Request) -> str:
     """The qualified name of the subject in the path, or of what that is an alias for."""
-    subject = normalized(unquote(request.path_params["subject"]))
-    config = state_of(request).configs.get(subject)
+    return unaliased(state_of(request), unquote(request.path_params["subject"]))
+
+
+def unaliased(state: State, subject: str) -> str:
+    subject = normalized(subject)
+    config = state.configs.get(subject)
     return beside(subject, config.alias) if config is not None and config.alias else subject
 
 
@@ -84,6 +88,14 @@ def scope_of(request: Request) -> str | None:
     """What a config or mode is of: a subject, a context (`:.name:`), or all (None)."""
     named = request.path_params.get("subject")
     return None if named is None else normalized(unquote(named)) or None
+
+
+def scope_to_change(request: Request) -> str | None:
+    """The same; RegistryError 42208 if there can be no such subject."""
+    scope = scope_of(request)
+    if scope is not None and not is_valid(scope):
+        raise errors.invalid_subject(scope)
+    return scope
 
 
 def number_in_path(request: Request, name: str) -> int:

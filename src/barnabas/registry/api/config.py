@@ -6,7 +6,14 @@ from starlette.routing import Route
 
 from barnabas.registry import errors
 from barnabas.registry.api.answering import answered
-from barnabas.registry.api.asking import body_of, flag, instance_of, scope_of, state_of
+from barnabas.registry.api.asking import (
+    body_of,
+    flag,
+    instance_of,
+    scope_of,
+    scope_to_change,
+    state_of,
+)
 from barnabas.registry.api.forwarding import by_the_writer
 from barnabas.registry.commands import configure
 from barnabas.registry.config import DEFAULT_LEVEL, Config
@@ -25,11 +32,10 @@ async def get_config(request: Request) -> Response:
 
 @by_the_writer
 async def change_config(request: Request) -> Response:
-    command = configure.ChangeConfig(scope_of(request), await body_of(request))
+    command = configure.ChangeConfig(scope_to_change(request), await body_of(request))
     config = (await instance_of(request).write(configure.decide_change, command)).json()
-    if "compatibilityLevel" in config:
-        config["compatibility"] = config.pop("compatibilityLevel")
-    return answered(request, config)
+    named = {"compatibilityLevel": "compatibility"}  # as requests have it
+    return answered(request, {named.get(name, name): value for name, value in config.items()})
 
 
 @by_the_writer

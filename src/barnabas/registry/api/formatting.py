@@ -1,12 +1,15 @@
-"""`format=`: the text of a schema in another form, where its language has one.
+"""`format=` and `referenceFormat=`: a schema in another form, where its language has one.
 
 `resolved` for Avro has what it refers to in place; `serialized` for Protobuf is a descriptor.
 """
+
+from typing import Any
 
 from starlette.requests import Request
 
 from barnabas.registry.api.asking import state_of
 from barnabas.registry.formats import SchemaType
+from barnabas.registry.naming import beside
 from barnabas.registry.records import SchemaValue
 from barnabas.registry.schemas import parsed_version
 
@@ -21,9 +24,13 @@ def formatted(request: Request, value: SchemaValue) -> str:
             assert isinstance(message, ProtobufSchema)
             return message.serialized
         case "resolved", SchemaType.AVRO:
-            from barnabas.registry.formats.avro import AvroSchema
-
-            schema = parsed_version(state_of(request), value)
-            assert isinstance(schema, AvroSchema)
-            return schema.resolved
+            return parsed_version(state_of(request), value).resolved
     return value.definition.schema
+
+
+def with_references(request: Request, value: SchemaValue, told: dict[str, Any]) -> dict[str, Any]:
+    """What is told of it, with the subjects it refers to as any context would name them."""
+    if request.query_params.get("referenceFormat") == "qualified":
+        for each in told.get("references", ()):
+            each["subject"] = beside(value.subject, each["subject"])
+    return told

@@ -11,6 +11,7 @@ from barnabas.registry.api.asking import (
     flag,
     instance_of,
     scope_of,
+    scope_to_change,
     state_of,
     text_field,
 )
@@ -37,7 +38,7 @@ async def change_mode(request: Request) -> Response:
         mode = None if name is None else Mode(name.upper())
     except ValueError:
         raise errors.invalid_mode() from None
-    command = set_mode.SetMode(scope_of(request), mode, force=flag(request, "force"))
+    command = set_mode.SetMode(scope_to_change(request), mode, force=flag(request, "force"))
     return answered(
         request, {"mode": await instance_of(request).write(set_mode.decide_change, command)}
     )

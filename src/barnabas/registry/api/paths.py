@@ -8,7 +8,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from barnabas.registry.naming import context_prefix
+from barnabas.registry.api.answering import refused
+from barnabas.registry.naming import ContextNameError, context_prefix
 
 
 class Paths:
@@ -20,7 +21,11 @@ class Paths:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             encoded = scope["raw_path"].decode("latin-1").partition("?")[0]
-            path, query = rewritten(encoded, scope["query_string"].decode("latin-1"))
+            try:
+                path, query = rewritten(encoded, scope["query_string"].decode("latin-1"))
+            except ContextNameError as error:
+                await refused(400, 400, str(error))(scope, receive, send)
+                return
             scope = {**scope, "path": path, "query_string": query.encode("latin-1")}
         await self._app(scope, receive, send)
 

@@ -6,11 +6,13 @@ from http import HTTPStatus
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from barnabas.registry.api.answering import refused
 from barnabas.registry.documents import DocumentError
 from barnabas.registry.errors import RegistryError
+from barnabas.registry.naming import ContextNameError
 
 
 async def _by_registry(request: Request, error: Exception) -> Response:
@@ -22,7 +24,19 @@ async def _by_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     phrase = HTTPStatus(error.status_code).phrase
     said = error.detail if error.detail != phrase else f"HTTP {error.status_code} {phrase}"
-    return refused(error.status_code, error.status_code, said)
+    answer = refused(error.status_code, error.status_code, said)
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = {"Allow": ", ".join(sorted(_methods_at(request)))}
+        if request.method == "OPTIONS":
+            return Response(headers=allowed)
+        answer.headers.update(allowed)
+    return answer
+
+
+def _methods_at(request: Request) -> set[str]:
+    """Every route has its own; what a path takes is what all that lead there do."""
+    there = [each for each in request.app.routes if each.matches(request.scope)[0] is Match.PARTIAL]
+    return {"OPTIONS"}.union(*(route.methods for route in there))
 
 
 async def _by_form(request: Request, error: Exception) -> Response:
@@ -54,6 +68,7 @@ HANDLERS = {
     RegistryError: _by_registry,
     HTTPException: _by_http,
     DocumentError: _by_form,
+    ContextNameError: _by_form,
     ClientDisconnect: _gone,
     Exception: _unexpected,
 }

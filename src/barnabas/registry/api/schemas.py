@@ -8,12 +8,12 @@ from starlette.routing import Route
 
 from barnabas.registry import errors
 from barnabas.registry.api.answering import answered, raw
-from barnabas.registry.api.asking import flag, number_in_path, state_of
-from barnabas.registry.api.formatting import formatted
+from barnabas.registry.api.asking import flag, number_in_path, state_of, unaliased
+from barnabas.registry.api.formatting import formatted, with_references
 from barnabas.registry.api.paging import MOST_SCHEMAS, page
 from barnabas.registry.api.written import schema_json, version_json
 from barnabas.registry.formats import SchemaType
-from barnabas.registry.naming import DEFAULT_CONTEXT, Subject, has_prefix
+from barnabas.registry.naming import DEFAULT_CONTEXT, Subject, beside, has_prefix
 from barnabas.registry.records import SchemaValue
 from barnabas.registry.state import Context, Registered, State
 
@@ -21,13 +21,35 @@ from barnabas.registry.state import Context, Registered, State
 async def list_schemas(request: Request) -> Response:
     state = state_of(request)
     prefix = request.query_params.get("subjectPrefix", "")
+    rule_type = request.query_params.get("ruleType", "")
     deleted, latest = flag(request, "deleted"), flag(request, "latestOnly")
+    aliases = _aliases(state, prefix) if flag(request, "aliases") else {}
+    names = {name for name in state.names() if has_prefix(name, prefix)}.union(aliases)
     listed: list[SchemaValue] = []
-    for name in sorted(state.names()):
-        if has_prefix(name, prefix):
-            versions = state.versions(name, deleted=deleted)
-            listed += versions[-1:] if latest else versions
-    return answered(request, [version_json(each) for each in page(request, listed, MOST_SCHEMAS)])
+    for name in sorted(names, key=lambda name: (Subject.parse(name).context, name)):
+        versions = state.versions(name, deleted=deleted)
+        listed += versions[-1:] if latest else versions
+    if rule_type:
+        listed = [each for each in listed if _has_rule(each, rule_type)]
+    told = [
+        version_json(each) | ({"aliases": aliases[each.subject]} if each.subject in aliases else {})
+        for each in page(request, listed, MOST_SCHEMAS)
+    ]
+    return answered(request, told)
+
+
+def _aliases(state: State, prefix: str) -> dict[str, list[str]]:
+    """By the subjects they stand for."""
+    found: dict[str, list[str]] = {}
+    for scope, config in list(state.configs.items()):
+        if scope is not None and config.alias and has_prefix(scope, prefix):
+            found.setdefault(beside(scope, config.alias), []).append(scope)
+    return found
+
+
+def _has_rule(value: SchemaValue, rule_type: str) -> bool:
+    rules = value.definition.rule_set
+    return rules is not None and any(rule.type == rule_type for rule in rules.rules)
 
 
 async def list_types(request: Request) -> Response:
@@ -39,8 +61,11 @@ async def list_types(request: Request) -> Response:
 
 async def get_schema(request: Request) -> Response:
     context, found = _by_id(request)
-    value = _somewhere(state_of(request), found)
-    told = schema_json(found.definition, formatted(request, value))
+    subject = _subject(request)
+    value = _somewhere(state_of(request), found, str(subject))
+    named = {"subject": value.subject, "version": value.version} if subject.name else {}
+    told = named | schema_json(found.definition, formatted(request, value))
+    told = with_references(request, value, told)
     if flag(request, "fetchMaxId"):
         told["maxId"] = context.max_id
     return answered(request, told)
@@ -89,7 +114,7 @@ def _by_id(request: Request) -> tuple[Context, Registered]:
     """In the context of the subject that may be given; without one, wherever there is one."""
     id_ = number_in_path(request, "id")
     state = state_of(request)
-    subject = Subject.parse(request.query_params.get("subject", ""))
+    subject = _subject(request)
     named = state.contexts.get(subject.context)
     if named is not None and id_ in named.by_id:
         return named, named.by_id[id_]
@@ -99,6 +124,11 @@ def _by_id(request: Request) -> tuple[Context, Registered]:
             if found is not None and str(Subject(context.name, subject.name)) in found.places:
                 return context, found
     raise errors.schema_not_found(id_)
+
+
+def _subject(request: Request) -> Subject:
+    """Whose context is asked; of the default one if none is named."""
+    return Subject.parse(unaliased(state_of(request), request.query_params.get("subject", "")))
 
 
 def _places(request: Request) -> list[SchemaValue]:
@@ -113,10 +143,13 @@ def _places(request: Request) -> list[SchemaValue]:
     return [each for each in values if each is not None]
 
 
-def _somewhere(state: State, found: Registered) -> SchemaValue:
-    """One of the versions that the schema is: what it refers to is found from there."""
-    subject, versions = next(iter(found.places.items()))
-    value = state.version(subject, min(versions), deleted=True)
+def _somewhere(state: State, found: Registered, wanted: str = "") -> SchemaValue:
+    """One of the versions that the schema is, of the wanted subject if it is there.
+
+    What it refers to is found from there.
+    """
+    subject = wanted if wanted in found.places else next(iter(found.places))
+    value = state.version(subject, min(found.places[subject]), deleted=True)
     assert value is not None
     return value
 

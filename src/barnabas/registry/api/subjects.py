@@ -18,7 +18,7 @@ from barnabas.registry.api.asking import (
     state_of,
     subject_of,
 )
-from barnabas.registry.api.formatting import formatted
+from barnabas.registry.api.formatting import formatted, with_references
 from barnabas.registry.api.forwarding import by_the_writer
 from barnabas.registry.api.paging import MOST_SCHEMAS, page
 from barnabas.registry.api.written import registered_json, version_json
@@ -30,7 +30,7 @@ from barnabas.registry.naming import DEFAULT_CONTEXT, Subject, has_prefix, is_re
 from barnabas.registry.records import SchemaValue
 from barnabas.registry.rules import require_valid
 from barnabas.registry.state import State
-from barnabas.registry.versions import read_version, require_version
+from barnabas.registry.versions import find_version, read_version, require_version
 
 # Subjects
 
@@ -138,7 +138,8 @@ async def register_schema(request: Request) -> Response:
 
 async def get_version(request: Request) -> Response:
     found = _version(request, deleted=flag(request, "deleted"))
-    return answered(request, version_json(found, formatted(request, found)))
+    told = version_json(found, formatted(request, found))
+    return answered(request, with_references(request, found, told))
 
 
 async def get_version_text(request: Request) -> Response:
@@ -167,8 +168,8 @@ def _version(request: Request, *, deleted: bool) -> SchemaValue:
     version = read_version(unquote(request.path_params["version"]))
     subject, state = subject_of(request), state_of(request)
     for name in _wherever(state, subject):
-        if state.has(name, deleted=deleted):
-            return require_version(state, name, version, deleted=deleted)
+        if (found := find_version(state, name, version, deleted=deleted)) is not None:
+            return found
     return require_version(state, subject, version, deleted=deleted)
 
 

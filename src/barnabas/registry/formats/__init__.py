@@ -47,6 +47,11 @@ class ParsedSchema(Protocol):
         ...
 
     @property
+    def resolved(self) -> str:
+        """The same with what it refers to in it, if the language has that; else as it is stored."""
+        ...
+
+    @property
     def name(self) -> str | None:
         """Of the record, message or document at its top."""
         ...

@@ -27,6 +27,10 @@ class JsonSchema:
         return json_text.write(json_text.ordered(self.document))
 
     @property
+    def resolved(self) -> str:
+        return self.text
+
+    @property
     def name(self) -> str | None:
         title = self.document.get("title") if isinstance(self.document, Mapping) else None
         return title if isinstance(title, str) else None

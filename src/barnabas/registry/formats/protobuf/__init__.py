@@ -53,6 +53,10 @@ class ProtobufSchema:
         return print_file(normalize(self.own), self.pool, sort_options=True)
 
     @property
+    def resolved(self) -> str:
+        return self.text
+
+    @property
     def name(self) -> str | None:
         """The first message: what a payload without indexes is."""
         if not self.own.message_type:
