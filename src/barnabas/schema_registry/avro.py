@@ -1,6 +1,10 @@
 """Avro by a registry's schemas."""
 
 from barnabas.registry.extra import needed_by
+from barnabas.registry.serdes.async_builders import (
+    AsyncAvroDeserializerBuilder,
+    AsyncAvroSerializerBuilder,
+)
 from barnabas.registry.serdes.builders import AvroDeserializerBuilder, AvroSerializerBuilder
 
 with needed_by(__name__):
@@ -13,7 +17,9 @@ with needed_by(__name__):
 
 __all__ = [
     "AsyncAvroDeserializer",
+    "AsyncAvroDeserializerBuilder",
     "AsyncAvroSerializer",
+    "AsyncAvroSerializerBuilder",
     "AvroDeserializer",
     "AvroDeserializerBuilder",
     "AvroSerializer",

@@ -1,4 +1,6 @@
-"""What a registry's client raises."""
+"""What a registry's client raises; and fastavro, of a text that is no schema."""
+
+from typing import Any
 
 from barnabas.registry.client.errors import (
     OAuthTokenError,
@@ -7,3 +9,12 @@ from barnabas.registry.client.errors import (
 )
 
 __all__ = ["OAuthTokenError", "RegistryUnreachableError", "SchemaRegistryError"]
+
+
+def __getattr__(name: str) -> Any:
+    """`SchemaParseException` and `UnknownType`; whoever needs no Avro does without the library."""
+    if name not in ("SchemaParseException", "UnknownType"):
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    from fastavro import schema
+
+    return getattr(schema, name)

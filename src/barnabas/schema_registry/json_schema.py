@@ -1,6 +1,10 @@
 """JSON by a registry's schemas."""
 
 from barnabas.registry.extra import needed_by
+from barnabas.registry.serdes.async_builders import (
+    AsyncJSONDeserializerBuilder,
+    AsyncJSONSerializerBuilder,
+)
 from barnabas.registry.serdes.builders import JSONDeserializerBuilder, JSONSerializerBuilder
 
 with needed_by(__name__):
@@ -13,7 +17,9 @@ with needed_by(__name__):
 
 __all__ = [
     "AsyncJSONDeserializer",
+    "AsyncJSONDeserializerBuilder",
     "AsyncJSONSerializer",
+    "AsyncJSONSerializerBuilder",
     "JSONDeserializer",
     "JSONDeserializerBuilder",
     "JSONSerializer",

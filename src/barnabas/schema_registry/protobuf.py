@@ -1,6 +1,10 @@
 """Protobuf by a registry's schemas."""
 
 from barnabas.registry.extra import needed_by
+from barnabas.registry.serdes.async_builders import (
+    AsyncProtobufDeserializerBuilder,
+    AsyncProtobufSerializerBuilder,
+)
 from barnabas.registry.serdes.builders import ProtobufDeserializerBuilder, ProtobufSerializerBuilder
 
 with needed_by(__name__):
@@ -13,7 +17,9 @@ with needed_by(__name__):
 
 __all__ = [
     "AsyncProtobufDeserializer",
+    "AsyncProtobufDeserializerBuilder",
     "AsyncProtobufSerializer",
+    "AsyncProtobufSerializerBuilder",
     "ProtobufDeserializer",
     "ProtobufDeserializerBuilder",
     "ProtobufSerializer",

@@ -1,6 +1,11 @@
 """The client and its values, where programs of some years ago import them from."""
 
 from barnabas.schema_registry import (
+    Association,
+    AssociationCreateOrUpdateInfo,
+    AssociationCreateOrUpdateRequest,
+    AssociationInfo,
+    AssociationResponse,
     AsyncSchemaRegistryClient,
     ConfigCompatibilityLevel,
     Metadata,
@@ -21,6 +26,11 @@ from barnabas.schema_registry import (
 )
 
 __all__ = [
+    "Association",
+    "AssociationCreateOrUpdateInfo",
+    "AssociationCreateOrUpdateRequest",
+    "AssociationInfo",
+    "AssociationResponse",
     "AsyncSchemaRegistryClient",
     "ConfigCompatibilityLevel",
     "Metadata",

@@ -7,7 +7,8 @@ Once a topic's schemas are known nothing is asked any more, and no thread is inv
 """
 
 import asyncio
-from collections.abc import Generator, Hashable
+from collections.abc import Awaitable, Callable, Generator, Hashable
+from functools import cache
 from typing import Any, ClassVar, Self
 
 from barnabas.registry.client.aio import AsyncSchemaRegistryClient
@@ -31,7 +32,27 @@ class _AsyncSerde:
     async def _made(self) -> Self:
         # A schema with references is asked for when the serializer is made.
         self._plain = await asyncio.to_thread(self.kind, *self._args, **self._kwargs)
+        self._loop = asyncio.get_running_loop()
         return self
+
+    def set_async_cluster_id_resolver(self, resolver: Callable[[], Awaitable[str]]) -> None:
+        """Awaited once, on the loop; whoever asks for the cluster's id is on a thread."""
+
+        async def resolved() -> str:
+            return await resolver()
+
+        @cache
+        def cluster_id() -> str:
+            return asyncio.run_coroutine_threadsafe(resolved(), self._loop).result()
+
+        self._plain.set_cluster_id_resolver(cluster_id)
+
+    def own_schema_registry_client(self) -> None:
+        """Close the client with this."""
+        self._plain.own_schema_registry_client()
+
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self._plain.close)
 
     async def __call__(self, value: Any, ctx: SerializationContext | None = None) -> Any:
         if value is None:

@@ -8,6 +8,7 @@ builder. A client that the builder made is closed with what it was made for.
 """
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, ClassVar, Self
 
 from barnabas.registry.client.client import SchemaRegistryClient
@@ -18,6 +19,7 @@ class SerdeBuilder:
 
     _names: ClassVar[tuple[str, ...]]
     """The settings beside those of the client."""
+    _prefix = ""
 
     def __init__(
         self,
@@ -42,8 +44,7 @@ class SerdeBuilder:
 
     def build(self, conf: dict[str, Any], is_key: bool) -> tuple[Any, dict[str, Any]]:
         """What it makes, and the client's settings, none of which it takes."""
-        if self._client is not None and self._client_conf is not None:
-            raise ValueError("a registry's client and settings for one are both given: keep one")
+        self._refuse_two_clients()
         if self._client_conf is None:
             return self._initialized(self._construct(self._client)), dict(conf)
         client = SchemaRegistryClient(self._client_conf)
@@ -55,8 +56,16 @@ class SerdeBuilder:
             client.close()
             raise
 
+    def _refuse_two_clients(self) -> None:
+        if self._client is not None and self._client_conf is not None:
+            raise ValueError("a registry's client and settings for one are both given: keep one")
+
     def _construct(self, client: Any) -> Any:
         raise NotImplementedError
+
+    def _serde(self, module: str, name: str) -> Any:
+        """The class, of a module that is imported only when it is needed."""
+        return getattr(import_module(f"barnabas.registry.serdes.{module}"), self._prefix + name)
 
     def _initialized(self, serde: Any) -> Any:
         for name in ("serializer_init", "deserializer_init"):
@@ -116,10 +125,10 @@ class AvroSerializerBuilder(DictSerializerSettings):
     _names = ("schema", "to_dict", "serializer_config", "serializer_init")
 
     def _construct(self, client: Any) -> Any:
-        from barnabas.registry.serdes.avro import AvroSerializer
-
         given = self._settings.get
-        return AvroSerializer(client, given("schema"), given("to_dict"), given("serializer_config"))
+        return self._serde("avro", "AvroSerializer")(
+            client, given("schema"), given("to_dict"), given("serializer_config")
+        )
 
 
 class AvroDeserializerBuilder(DictDeserializerSettings):
@@ -135,10 +144,8 @@ class AvroDeserializerBuilder(DictDeserializerSettings):
         return self._set("return_record_name", return_record_name)
 
     def _construct(self, client: Any) -> Any:
-        from barnabas.registry.serdes.avro import AvroDeserializer
-
         given = self._settings.get
-        return AvroDeserializer(
+        return self._serde("avro", "AvroDeserializer")(
             client,
             given("schema"),
             given("from_dict"),
@@ -154,10 +161,8 @@ class JSONSerializerBuilder(DictSerializerSettings):
         return self._set("json_encode", json_encode)
 
     def _construct(self, client: Any) -> Any:
-        from barnabas.registry.serdes.json_schema import JSONSerializer
-
         given = self._settings.get
-        return JSONSerializer(
+        return self._serde("json_schema", "JSONSerializer")(
             given("schema"),
             client,
             given("to_dict"),
@@ -173,10 +178,8 @@ class JSONDeserializerBuilder(DictDeserializerSettings):
         return self._set("json_decode", json_decode)
 
     def _construct(self, client: Any) -> Any:
-        from barnabas.registry.serdes.json_schema import JSONDeserializer
-
         given = self._settings.get
-        return JSONDeserializer(
+        return self._serde("json_schema", "JSONDeserializer")(
             given("schema"),
             given("from_dict"),
             client,
@@ -192,10 +195,10 @@ class ProtobufSerializerBuilder(SerializerSettings):
         return self._set("message_type", msg_type)
 
     def _construct(self, client: Any) -> Any:
-        from barnabas.registry.serdes.protobuf import ProtobufSerializer
-
         given = self._settings.get
-        return ProtobufSerializer(_message_type(given), client, given("serializer_config"))
+        return self._serde("protobuf", "ProtobufSerializer")(
+            _message_type(given), client, given("serializer_config")
+        )
 
 
 class ProtobufDeserializerBuilder(DeserializerSettings):
@@ -205,10 +208,10 @@ class ProtobufDeserializerBuilder(DeserializerSettings):
         return self._set("message_type", message_type)
 
     def _construct(self, client: Any) -> Any:
-        from barnabas.registry.serdes.protobuf import ProtobufDeserializer
-
         given = self._settings.get
-        return ProtobufDeserializer(_message_type(given), given("deserializer_config"), client)
+        return self._serde("protobuf", "ProtobufDeserializer")(
+            _message_type(given), given("deserializer_config"), client
+        )
 
 
 def _message_type(given: Callable[[str], Any]) -> Any:
