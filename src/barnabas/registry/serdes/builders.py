@@ -204,8 +204,8 @@ class ProtobufSerializerBuilder(SerializerSettings):
 class ProtobufDeserializerBuilder(DeserializerSettings):
     _names = ("message_type", "deserializer_config", "deserializer_init")
 
-    def set_message_type(self, message_type: Any) -> Self:
-        return self._set("message_type", message_type)
+    def set_message_type(self, msg_type: Any) -> Self:
+        return self._set("message_type", msg_type)
 
     def _construct(self, client: Any) -> Any:
         given = self._settings.get
