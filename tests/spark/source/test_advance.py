@@ -53,6 +53,7 @@ def test_new_partitions_are_read_from_where_they_begin() -> None:
         ({A: 5, B: 2}, {A: 5}, {}, r"t \[1\], read to offset 2, does not exist any more"),
         ({A: 5}, {A: 3}, {}, r"t \[0\] ends at offset 3, although it was read to 5"),
         ({A: 5}, {A: 5, B: 9}, {B: 4}, r"t \[1\] is new, and begins at offset 4"),
+        ({A: 5}, {A: 5, B: 9}, {}, r"t \[1\] is new, and does not exist any more"),
     ],
 )
 def test_what_is_lost_is_told_or_passed_over(

@@ -71,7 +71,8 @@ def test_times_are_written_as_spark_writes_them() -> None:
         ("startingOffsets", "latest", "must not be latest"),
         ("startingOffsets", '{"t":{"0":-1}}', "must not be latest"),
         ("startingOffsets", '{"t":{"0":-3}}', "-3 for t \\[0\\]"),
-        ("startingOffsets", "[1]", "must be JSON"),
+        ("startingOffsets", "erliest", "must be earliest, latest or JSON, not 'erliest'"),
+        ("startingOffsets", '{"t":[1]}', "must be JSON"),
         ("startingOffsets", '{"t":5}', "must be JSON"),
         ("startingOffsets", '{"t":{"0":"x"}}', "'x' for t"),
         ("endingOffsets", "earliest", "must not be earliest"),
@@ -95,6 +96,12 @@ def test_what_cannot_be_asked_is_refused_with_the_reason(
         require_readable(
             {"kafka.bootstrap.servers": "a:1", "subscribe": "t", option: value}
         ) or batch(**{option: value})
+
+
+@pytest.mark.parametrize("text", ['{"t":"01"}', '{"t":[0.5]}', '{"t":[-1]}', '{"t":0}', "{}"])
+def test_assigned_partitions_are_numbers(text: str) -> None:
+    with pytest.raises(OptionError, match=r"assign (must be JSON|names no partition)"):
+        batch_options({"kafka.bootstrap.servers": "a:1", "assign": text})
 
 
 def test_something_has_to_be_read() -> None:

@@ -59,13 +59,15 @@ def ranges_between(
         loss.tell(f"{topic} [{partition}], read to offset {offset}, does not exist any more.")
     ranges = []
     for each, last in sorted(end.items()):
-        first = start[each] if each in start else new[each]
+        named = f"{each[0]} [{each[1]}]"
+        first = start.get(each, new.get(each))
+        if first is None:
+            loss.tell(f"{named} is new, and does not exist any more.")
+            continue
         if each not in start and first > 0:
-            loss.tell(f"{each[0]} [{each[1]}] is new, and begins at offset {first}, not at 0.")
+            loss.tell(f"{named} is new, and begins at offset {first}, not at 0.")
         if last < first:
-            loss.tell(
-                f"{each[0]} [{each[1]}] ends at offset {last}, although it was read to {first}."
-            )
+            loss.tell(f"{named} ends at offset {last}, although it was read to {first}.")
         elif last > first:
             ranges.append(OffsetRange(*each, first, last))
     return ranges

@@ -66,12 +66,12 @@ def _ends_there(
 ) -> dict[Partition, int]:
     """What does not exist yet would be waited for in vain."""
     for (topic, partition), end in sorted(ends.items()):
-        last = latest[topic, partition]
+        last = latest.get((topic, partition), 0)  # it may be gone since it was planned
         if end > last:
             loss.tell(
                 f"endingOffsets has {end} for {topic} [{partition}], which ends at offset {last}."
             )
-    return {each: min(end, latest[each]) for each, end in ends.items()}
+    return {each: min(end, latest.get(each, 0)) for each, end in ends.items()}
 
 
 def _require_order(starts: dict[Partition, int], ends: dict[Partition, int]) -> None:

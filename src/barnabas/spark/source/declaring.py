@@ -14,7 +14,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from barnabas.spark.naming import Told
+from barnabas.spark.naming import OptionError, Told
 from barnabas.spark.source.formats import Formats, formats_of
 from barnabas.spark.source.known import told
 
@@ -41,6 +41,11 @@ def offered(asked: Told, formats: Formats) -> StructType:
         if format_ is not None:
             columns[index].dataType = from_arrow_type(format_.arrow_type())
     if formats.has_corrupt_column:
+        if formats.corrupt_column in [field.name for field in columns]:
+            raise OptionError(
+                f"columnNameOfCorruptRecord must not be {formats.corrupt_column!r}, which is"
+                f" another column's name."
+            )
         columns.append(StructField(formats.corrupt_column, CORRUPT))
     return StructType(columns)
 

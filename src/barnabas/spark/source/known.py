@@ -7,7 +7,12 @@ from barnabas.spark.naming import TYPED, Told
 STRATEGIES = ("subscribe", "subscribePattern", "assign")
 STARTING = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
 ENDING = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
-HARMLESS = ("fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix")
+HARMLESS = (
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    "groupIdPrefix",
+    "partition.metadata.cache.ttl.ms",
+)
 """Of the connector, and without effect: our client asks again by itself, and joins no group."""
 
 KNOWN = frozenset(

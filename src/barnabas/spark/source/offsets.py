@@ -103,17 +103,17 @@ def parse_offsets(option: str, text: str, *, least: int) -> dict[Partition, int]
 def parse_partitions(option: str, text: str) -> frozenset[Partition]:
     """The partitions that an option lists."""
     wrong = OptionError(f'{option} must be JSON such as {{"orders":[0,1]}}, not {text!r}.')
-    try:
-        found = frozenset(
-            (topic, int(partition))
-            for topic, partitions in _parse(text, wrong).items()
-            for partition in partitions
-        )
-    except (TypeError, ValueError):
-        raise wrong from None
+    found = set()
+    for topic, partitions in _parse(text, wrong).items():
+        if not isinstance(partitions, list):
+            raise wrong
+        for partition in partitions:
+            if type(partition) is not int or partition < 0:
+                raise wrong
+            found.add((topic, partition))
     if not found:
         raise OptionError(f"{option} names no partition.")
-    return found
+    return frozenset(found)
 
 
 def _parse(text: str, wrong: OptionError) -> dict[str, Any]:

@@ -186,6 +186,8 @@ def _bound(told: Told, names: tuple[str, str, str], default: Bound) -> Bound:
     word = {"earliest": EARLIEST, "latest": LATEST}.get(text.lower())
     if word is not None:
         return Everywhere(word)
+    if not text.startswith("{"):
+        raise OptionError(f"{offsets} must be earliest, latest or JSON, not {text!r}.")
     return Given(parse_offsets(offsets, text, least=EARLIEST))
 
 
