@@ -132,15 +132,27 @@ class PeerBroker(Broker):
         command = ["start", "--port", str(self.port), "--dir", str(self.directory)]
         for key, value in self.settings.items():
             command += ["--set", f"{key}={value}"]
-        self.pid = int(peer(*command, deadline_s=deadline_s).split()[-1])
-        wait_until(self.answers, "the real Kafka answers", deadline_s)
+        pid_file = self.directory / "pid"
+        try:
+            peer(*command, deadline_s=deadline_s)
+            wait_until(self.answers, "the real Kafka answers", deadline_s)
+        except BaseException:
+            self.pid = int(pid_file.read_text()) if pid_file.exists() else None
+            self.kill()
+            raise
+        self.pid = int(pid_file.read_text())
 
     def end(self, number: signal.Signals, *, deadline_s: float = 60) -> int | None:
         pid, self.pid = self.pid, None
         if pid is None:
             return None
-        os.kill(pid, number)
-        wait_until(lambda: not is_alive(pid), f"pid {pid} ends after {number.name}", deadline_s)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+        try:
+            wait_until(lambda: not is_alive(pid), f"pid {pid} ends after {number.name}", deadline_s)
+        except TimeoutError:
+            os.kill(pid, signal.SIGKILL)
+            raise
         (self.directory / "pid").unlink(missing_ok=True)
         return None
 
