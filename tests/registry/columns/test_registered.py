@@ -8,7 +8,9 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
+from barnabas.registry.columns import registered
 from barnabas.registry.columns.format import ColumnFormat, FormatError
+from barnabas.registry.columns.language import SchemaSource
 from barnabas.registry.framing import header
 from barnabas.registry.service import SchemaRegistry
 from barnabas.schema_registry import Schema, SchemaRegistryClient
@@ -94,6 +96,18 @@ def test_what_was_written_with_another_type_has_a_reason(
     assert decoded.values.to_pylist() == [None]
     assert decoded.reasons is not None
     assert "written as string" in decoded.reasons.to_pylist()[0]
+
+
+def test_an_id_that_was_unknown_is_asked_for_again_with_the_next_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known: dict[int, SchemaSource] = {}
+    monkeypatch.setattr(registered, "by_id", lambda _conf, number, _subject: known.get(number))
+    decoder = ColumnFormat("avro", None, {"url": "http://here"}, schema_text=order()).decoder()
+    payloads = pa.array([header(1) + b"\x02"])
+    assert decoder.decode(payloads).values.to_pylist() == [None]
+    known[1] = SchemaSource(order())
+    assert decoder.decode(payloads).values.to_pylist() == [{"id": 1}]
 
 
 def test_a_registered_schema_is_used_and_says_what_does_not_fit(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _NOT_FOUND = 404
 _CLIENTS = 16
+_MOST_DECODERS = 1000
 
 
 @dataclass(slots=True, frozen=True)
@@ -108,18 +109,21 @@ class FramedDecoder:
         )
 
     def _decoder(self, schema_id: int) -> Decoder:
-        decoder = self._by_id.get(schema_id)
-        if decoder is None:
-            decoder = self._by_id[schema_id] = self._new_decoder(schema_id)
-        return decoder
-
-    def _new_decoder(self, schema_id: int) -> Decoder:
+        known = self._by_id.get(schema_id)
+        if known is not None:
+            return known
         if schema_id == NO_HEADER:
             return _Refusal(self.arrow_type, None)
         written = by_id(self._configuration, schema_id, self._subject)
-        if written is None:
+        if written is None:  # not kept: it may be registered before the next batch
             url = self._configuration["url"]
             return _Refusal(self.arrow_type, f"The registry at {url} has no schema {schema_id}.")
+        if len(self._by_id) >= _MOST_DECODERS:
+            self._by_id.clear()
+        decoder = self._by_id[schema_id] = self._new_decoder(schema_id, written)
+        return decoder
+
+    def _new_decoder(self, schema_id: int, written: SchemaSource) -> Decoder:
         try:
             return self._language.decoder(written, self._wanted, self._message, framed=True)
         except SchemaError as error:
