@@ -59,6 +59,17 @@ def bootstrap_server(command: Callable[..., None]) -> Callable[..., None]:
     return option(command)
 
 
+def command_config(command: Callable[..., None]) -> Callable[..., None]:
+    """Tell a command the file that `command_config` names."""
+    option = click.option(
+        "--command-config",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False),
+        help="Settings of the client: security, timeouts.",
+    )
+    return option(command)
+
+
 def asks(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command a `connection` and a `display`."""
 
@@ -70,12 +81,7 @@ def asks(command: Callable[..., None]) -> Callable[..., None]:
         metavar="HOST:PORT,...",
         help="Controllers to ask instead, at their own listeners.",
     )
-    @click.option(
-        "--command-config",
-        metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False),
-        help="Settings of the client: security, timeouts.",
-    )
+    @command_config
     @click.option("--json", "as_json", is_flag=True, help="For programs: print JSON.")
     @functools.wraps(command)
     def asking(

@@ -2,31 +2,13 @@
 
 import click
 
+from barnabas.cli.asking import bootstrap_server, command_config
+from barnabas.cli.listening import listens
+
 
 @click.command("registry")
-@click.option(
-    "--bootstrap-server",
-    "-b",
-    "servers",
-    metavar="HOST:PORT,...",
-    default="localhost:9092",
-    show_default=True,
-    envvar="BARNABAS_BOOTSTRAP_SERVER",
-    help="Brokers that keep the schemas.",
-)
-@click.option(
-    "--port",
-    default=8081,
-    show_default=True,
-    type=click.IntRange(0, 65535),
-    help="The port to answer on; 0 for any that is free.",
-)
-@click.option(
-    "--host",
-    default="localhost",
-    show_default=True,
-    help="The name or address to listen on.",
-)
+@bootstrap_server
+@listens(8081, whose="clients")
 @click.option(
     "--advertised-host",
     help="Where other instances reach this one.  [default: the host]",
@@ -55,12 +37,7 @@ import click
     show_default=True,
     help="Whether this instance may be the one that writes.",
 )
-@click.option(
-    "--command-config",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False),
-    help="Settings of the Kafka clients: security, timeouts.",
-)
+@command_config
 @click.option(
     "--stop-with-stdin",
     is_flag=True,

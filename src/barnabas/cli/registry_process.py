@@ -8,6 +8,7 @@ import asyncio
 import signal
 import socket
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -77,12 +78,14 @@ class RegistryProcess:
 
     async def _watch(self, process: asyncio.subprocess.Process, arguments: Sequence[str]) -> None:
         """Start it again if it is killed. If it gives up it has told why, and would again."""
-        pause_s = _SHORTEST_PAUSE_S
+        pause_s, began_s = _SHORTEST_PAUSE_S, time.monotonic()
         while (status := await _lived(process)) < 0:
+            if time.monotonic() - began_s > _LONGEST_PAUSE_S:  # it was well until then
+                pause_s = _SHORTEST_PAUSE_S
             killed = signal.Signals(-status).name
             _tell(f"killed by {killed}; it is started again in {pause_s} s")
             await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            pause_s, began_s = min(2 * pause_s, _LONGEST_PAUSE_S), time.monotonic()
             self._process = process = await _started(arguments)
         _tell(f"ended with status {status}. Start it with: barnabas {' '.join(arguments)}")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from barnabas.cli.asking import PATIENCE_S, Display, bootstrap_server
+from barnabas.cli.asking import PATIENCE_S, Display, bootstrap_server, command_config
 from barnabas.cli.work.given import given
 from barnabas.cli.work.refused import Refused
 from barnabas.cli.work.stopping import until_stopped
@@ -21,12 +21,7 @@ def streams(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the `settings` of its clients and a `display`; Ctrl-C ends it cleanly."""
 
     @bootstrap_server
-    @click.option(
-        "--command-config",
-        metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False),
-        help="Settings of the client: security, timeouts.",
-    )
+    @command_config
     @click.option(
         "-X", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting of the client."
     )

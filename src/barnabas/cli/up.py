@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas import __version__
+from barnabas.cli.listening import listens
 from barnabas.cli.settings import override
 
 if TYPE_CHECKING:
@@ -18,19 +19,7 @@ DEFAULT_REGISTRY_PORT = 8081
 
 
 @click.command("up")
-@click.option(
-    "--port",
-    default=9092,
-    show_default=True,
-    type=click.IntRange(0, 65534),
-    help="The port clients connect to; 0 for any that is free.",
-)
-@click.option(
-    "--host",
-    default="localhost",
-    show_default=True,
-    help="The name or address to listen on and to give to clients.",
-)
+@listens(9092, highest=65534, whose="clients")
 @click.option(
     "--dir",
     "directory",
