@@ -13,28 +13,35 @@ if TYPE_CHECKING:
     )
     from pyspark.sql.types import StructType
 
+    from barnabas.spark.source.formats import Formats
+
 
 class BarnabasDataSource(DataSource):
     """What Spark asks for; each part is loaded where it is needed."""
+
+    _formats: "Formats | None" = None
+    """As they were when the columns were declared. Spark hands them on with this object: so all
+    who read agree with the frame, whatever is registered meanwhile."""
 
     @classmethod
     def name(cls) -> str:
         return "barnabas"
 
     def schema(self) -> "StructType":
-        from barnabas.spark.source import schema
+        from barnabas.spark.source import schema, settle
 
-        return schema(self.options)
+        self._formats = settle(self.options)
+        return schema(self.options, self._formats)
 
     def reader(self, schema: "StructType") -> "DataSourceReader":
         from barnabas.spark.source import batch_reader
 
-        return batch_reader(self.options, schema)
+        return batch_reader(self.options, schema, self._formats)
 
     def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":  # noqa: N802
         from barnabas.spark.source import stream_reader
 
-        return stream_reader(self.options, schema)
+        return stream_reader(self.options, schema, self._formats)
 
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceWriter":
         from barnabas.spark.sink import batch_writer

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from barnabas import Producer
-from barnabas.spark import source
+from barnabas.spark.data_source import BarnabasDataSource
 from barnabas.testing import Broker
 
 
@@ -36,7 +36,7 @@ class Numbers:
                     partition=number % self.partitions,
                     timestamp=self.began_ms + number,
                 )
-            assert not producer.flush(10)
+            assert not producer.flush(30)
         self.count += count
 
 
@@ -53,20 +53,23 @@ class Reads:
             named["subscribe"] = topic
         return named | {name.lower(): str(value) for name, value in options.items()}
 
+    def source(self, topic: str | None, options: dict[str, object]) -> BarnabasDataSource:
+        return BarnabasDataSource(self.options(topic, options))
+
     def tasks(self, topic: str | None = None, **options: object) -> list[InputPartition]:
-        given = self.options(topic, options)
-        return list(source.batch_reader(given, source.schema(given)).partitions())
+        source = self.source(topic, options)
+        return list(source.reader(source.schema()).partitions())
 
     def batch(self, topic: str | None = None, **options: object) -> pa.Table:
         """All rows, in the order of their values."""
-        given = self.options(topic, options)
-        reader = source.batch_reader(given, source.schema(given))
+        source = self.source(topic, options)
+        reader = source.reader(source.schema())
         batches = [batch for task in reader.partitions() for batch in reader.read(task)]
         return _sorted(batches)
 
     def stream(self, topic: str | None = None, **options: object) -> DataSourceStreamReader:
-        given = self.options(topic, options)
-        return source.stream_reader(given, source.schema(given))
+        source = self.source(topic, options)
+        return source.streamReader(source.schema())
 
     def available(self, topic: str | None = None, **options: object) -> list[list[int]]:
         """The numbers of each micro-batch of a stream that reads what there is, and ends."""

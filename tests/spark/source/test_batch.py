@@ -9,7 +9,6 @@ from pyspark.sql.types import StructType
 
 from barnabas import Producer, TopicPartition
 from barnabas.admin import AdminClient
-from barnabas.spark import source
 from barnabas.spark.naming import OptionError
 from barnabas.spark.source.connection import SourceError
 from barnabas.testing import Broker
@@ -21,7 +20,7 @@ def numbers(rows) -> list[int]:
 
 def test_a_batch_has_the_columns_of_sparks_own_connector(topic_of, reads) -> None:
     topic = topic_of(10)
-    schema = source.schema(reads.options(topic.name, {}))
+    schema = reads.source(topic.name, {}).schema()
     assert schema.simpleString() == (
         "struct<key:binary,value:binary,topic:string,partition:int,offset:bigint,"
         "timestamp:timestamp,timestampType:int>"
@@ -71,9 +70,9 @@ def test_headers_are_a_column_if_asked_for(broker: Broker, topic_of, reads) -> N
     with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
         producer.produce(topic.name, "with", headers=[("a", b"1"), ("b", None)])
         producer.produce(topic.name, "without")
-    options = reads.options(topic.name, {"includeHeaders": "true"})
+    schema = reads.source(topic.name, {"includeHeaders": "true"}).schema()
     rows = reads.batch(topic.name, includeHeaders="true")
-    assert rows.schema == to_arrow_schema(source.schema(options), timezone="UTC")
+    assert rows.schema == to_arrow_schema(schema, timezone="UTC")
     headers = {row["value"]: row["headers"] for row in rows.to_pylist()}
     assert headers[b"with"] == [{"key": "a", "value": b"1"}, {"key": "b", "value": None}]
     assert headers[b"without"] is None
@@ -150,12 +149,12 @@ def test_an_end_before_the_start_is_told(topic_of, reads, ending: str) -> None:
 
 def test_a_schema_names_the_columns_that_are_wanted(topic_of, reads) -> None:
     topic = topic_of(5)
-    options = reads.options(topic.name, {})
-    reader = source.batch_reader(options, StructType().add("offset", "long").add("value", "binary"))
+    source = reads.source(topic.name, {})
+    reader = source.reader(StructType().add("offset", "long").add("value", "binary"))
     (task,) = reader.partitions()
     assert next(reader.read(task)).schema.names == ["offset", "value"]
     with pytest.raises(OptionError, match="column value of type string"):
-        source.batch_reader(options, StructType().add("value", "string"))
+        source.reader(StructType().add("value", "string"))
 
 
 def test_a_topic_that_does_not_exist_is_named(reads) -> None:

@@ -1,6 +1,7 @@
 """Keys and values with a format: their columns, and what cannot be decoded."""
 
 import json
+import pickle
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -13,7 +14,6 @@ from barnabas.registry.service import SchemaRegistry
 from barnabas.schema_registry import Schema, SchemaRegistryClient
 from barnabas.schema_registry.avro import AvroSerializer
 from barnabas.serialization import MessageField, SerializationContext
-from barnabas.spark import source
 from barnabas.spark.naming import OptionError
 from barnabas.spark.source.connection import SourceError
 from barnabas.testing import Broker
@@ -56,7 +56,7 @@ def typed(registry: str, **more: str) -> dict[str, str]:
 
 def test_the_registrys_schema_gives_the_columns(orders: str, registry: str, reads) -> None:
     options = typed(registry, mode="dropMalformed")
-    schema = source.schema(reads.options(orders, options))
+    schema = reads.source(orders, options).schema()
     assert schema["value"].dataType.simpleString() == "struct<id:bigint,item:string>"
     assert schema["key"].dataType.simpleString() == "string"
     rows = reads.batch(orders, **options)
@@ -78,13 +78,44 @@ def test_what_cannot_be_decoded_has_a_column_if_asked_for(
 ) -> None:
     options = typed(registry, mode="PERMISSIVE", columnNameOfCorruptRecord="broken")
     rows = reads.batch(orders, **options)
-    schema = source.schema(reads.options(orders, options))
+    schema = reads.source(orders, options).schema()
     assert rows.schema == to_arrow_schema(schema, timezone="UTC")
     first, second, third, fourth = rows.to_pylist()
     assert (first["broken"], third["broken"], second["value"]) == (None, None, None)
     assert (second["broken"]["key"], second["broken"]["value"]) == (b"b", b"no order")
     assert second["broken"]["reason"].startswith("value: ")
     assert "1000000000" in fourth["broken"]["reason"]
+
+
+def test_all_that_cannot_be_decoded_is_told(orders: str, registry: str, reads) -> None:
+    options = typed(registry, mode="PERMISSIVE", keyFormat="avro", keySchema=ORDER)
+    rows = reads.batch(orders, **options).to_pylist()
+    reasons = [row["_corrupt_record"]["reason"] for row in rows]
+    assert all(reason.startswith("key: ") for reason in reasons)
+    assert ["value: " in reason for reason in reasons] == [False, True, False, True]
+
+
+def test_a_column_of_what_cannot_be_decoded_is_none_of_the_others(reads) -> None:
+    options = {"valueFormat": "string", "mode": "PERMISSIVE", "columnNameOfCorruptRecord": "offset"}
+    with pytest.raises(OptionError, match="must not be 'offset'"):
+        reads.batch("t", **options)
+
+
+def test_a_frame_keeps_its_columns_when_another_schema_is_registered(
+    orders: str, registry: str, reads
+) -> None:
+    source = reads.source(orders, typed(registry, mode="dropMalformed"))
+    schema = source.schema()
+    wider = json.loads(ORDER)
+    wider["fields"].append({"name": "colour", "type": "string", "default": "blue"})
+    client = SchemaRegistryClient({"url": registry})
+    client.register_schema(f"{orders}-value", Schema(json.dumps(wider), "AVRO"))
+    reader = pickle.loads(pickle.dumps(source)).reader(schema)  # as it comes to whoever reads
+    (rows,) = [rows for task in reader.partitions() for rows in reader.read(task)]
+    assert rows.column("value").to_pylist() == [
+        {"id": 1, "item": "ink"},
+        {"id": 2, "item": "pen"},
+    ]
 
 
 @pytest.mark.parametrize("name", ["avro", "json", "protobuf"])
@@ -100,7 +131,7 @@ def test_what_was_written_in_a_format_is_read_in_it(
             producer.produce(topic, payload)
     options = {"valueFormat": name, "schema.registry.url": registry}
     rows = reads.batch(topic, **options)
-    schema = source.schema(reads.options(topic, options))
+    schema = reads.source(topic, options).schema()
     assert rows.schema == to_arrow_schema(schema, timezone="UTC")
     assert rows.column("value").to_pylist() == orders
 

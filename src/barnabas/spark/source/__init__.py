@@ -15,26 +15,43 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
     from pyspark.sql.types import StructType
 
+    from barnabas.spark.source.formats import Formats
 
-def schema(options: Mapping[str, str]) -> StructType:
-    from barnabas.spark.source.declaring import declared
+
+def settle(options: Mapping[str, str]) -> Formats:
+    """How keys and values are decoded, with the schemas that the registry has now."""
+    from barnabas.spark.source.formats import formats_of
+    from barnabas.spark.source.known import told
     from barnabas.spark.source.options import require_readable
 
     require_readable(options)
-    return declared(options)
+    return formats_of(told(options))
 
 
-def batch_reader(options: Mapping[str, str], schema: StructType) -> DataSourceReader:
+def schema(options: Mapping[str, str], formats: Formats) -> StructType:
+    """The columns that there are."""
+    from barnabas.spark.source.declaring import declared
+    from barnabas.spark.source.known import told
+
+    return declared(told(options), formats)
+
+
+def batch_reader(
+    options: Mapping[str, str], schema: StructType, declared: Formats | None
+) -> DataSourceReader:
+    """Of the columns in `schema`, with the formats that were declared, unless that is a user's."""
     from barnabas.spark.source.batch import BatchReader
     from barnabas.spark.source.options import batch_options
     from barnabas.spark.source.shaping import shape_of
 
-    return BatchReader(batch_options(options), shape_of(options, schema))
+    return BatchReader(batch_options(options), shape_of(options, schema, declared))
 
 
-def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceStreamReader:
+def stream_reader(
+    options: Mapping[str, str], schema: StructType, declared: Formats | None
+) -> DataSourceStreamReader:
     from barnabas.spark.source.options import stream_options
     from barnabas.spark.source.shaping import shape_of
     from barnabas.spark.source.stream import StreamReader
 
-    return StreamReader(stream_options(options), shape_of(options, schema))
+    return StreamReader(stream_options(options), shape_of(options, schema, declared))

@@ -1,7 +1,5 @@
 """The columns that are declared to Spark: the connector's, and what formats make of them."""
 
-from collections.abc import Mapping
-
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import (
     ArrayType,
@@ -15,8 +13,7 @@ from pyspark.sql.types import (
 )
 
 from barnabas.spark.naming import OptionError, Told
-from barnabas.spark.source.formats import Formats, formats_of
-from barnabas.spark.source.known import told
+from barnabas.spark.source.formats import Formats
 
 HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 CORRUPT = StructType(
@@ -28,13 +25,8 @@ CORRUPT = StructType(
 )
 
 
-def declared(options: Mapping[str, str]) -> StructType:
-    """The columns, as the options make them."""
-    asked = told(options)
-    return offered(asked, formats_of(asked))
-
-
-def offered(asked: Told, formats: Formats) -> StructType:
+def declared(asked: Told, formats: Formats) -> StructType:
+    """The columns, as options and formats make them."""
     headers = asked.word("includeHeaders", ("false", "true")) == "true"
     columns = fields(headers=headers)
     for index, format_ in enumerate((formats.key, formats.value)):

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from barnabas.spark.naming import OptionError
 from barnabas.spark.source.connection import SourceError
-from barnabas.spark.source.declaring import offered
+from barnabas.spark.source.declaring import declared
 from barnabas.spark.source.formats import Formats, Mode, decoder, formats_of
 from barnabas.spark.source.known import told
 
@@ -30,11 +30,11 @@ _CORRUPT_FIELDS = [
 ]
 
 
-def shape_of(options: Mapping[str, str], schema: StructType) -> Shape:
+def shape_of(options: Mapping[str, str], schema: StructType, formats: Formats | None) -> Shape:
     """OptionError where the schema has columns that there are not."""
     asked = told(options)
-    formats = formats_of(asked)
-    there = offered(asked, formats)
+    formats = formats or formats_of(asked)
+    there = declared(asked, formats)
     types = {field.name: field.dataType for field in there}
     for field in schema:
         if types.get(field.name) != field.dataType:
@@ -53,15 +53,13 @@ class Shape:
     formats: Formats
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        import pyarrow.compute as pc  # not in the driver, which has no rows
-
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         reasons = [
             reason
             for name, format_ in (("key", self.formats.key), ("value", self.formats.value))
             if format_ is not None and (reason := _decode(columns, name, format_)) is not None
         ]
-        why = pc.coalesce(*reasons) if reasons else None
+        why = _together(reasons)
         if why is not None and self.formats.mode is Mode.FAILFAST:
             raise _undecodable(batch, why)
         if self.formats.has_corrupt_column:
@@ -76,13 +74,22 @@ def _decode(
     columns: dict[str, pa.Array], name: str, format_: ColumnFormat
 ) -> pa.StringArray | None:
     """Put the values in place of the payloads; why some could not be decoded."""
-    import pyarrow.compute as pc
+    import pyarrow.compute as pc  # not in the driver, which has no rows
 
     decoded = decoder(format_).decode(columns[name])
     columns[name] = decoded.values
     if decoded.reasons is None:
         return None
     return pc.binary_join_element_wise(f"{name}: ", decoded.reasons, "")
+
+
+def _together(reasons: list[pa.StringArray]) -> pa.StringArray | None:
+    """All that is wrong with each record; None if nothing is with any."""
+    import pyarrow.compute as pc
+
+    if len(reasons) < 2:
+        return reasons[0] if reasons else None
+    return pc.coalesce(pc.binary_join_element_wise(*reasons, " "), *reasons)
 
 
 def _corrupt(batch: pa.RecordBatch, why: pa.StringArray | None) -> pa.StructArray:
