@@ -121,6 +121,17 @@ def test_the_same_schema_at_the_same_time_has_one_id(fresh_kafka_broker: Broker)
         assert ask(urls[0], "GET", "/subjects/Same/versions").json == [1]
 
 
+def test_two_groups_on_one_topic_shut_each_other_out(fresh_kafka_broker: Broker) -> None:
+    servers = fresh_kafka_broker.bootstrap_servers
+    with ExitStack() as stack:
+        groups = (SchemaRegistry(servers, group_id=each) for each in ("one", "two"))
+        one, two = (stack.enter_context(each).url for each in groups)
+        assert register(one, "First").json["id"] == 1
+        assert register(two, "Second").json["id"] == 2
+        assert register(one, "Third").error_code == 50001
+        assert registered_at_last(one, "Third") == 3
+
+
 def test_reads_do_not_wait_for_an_election(fresh_kafka_broker: Broker) -> None:
     servers = fresh_kafka_broker.bootstrap_servers
     for_long = 10 * PATIENCE_S * 1000

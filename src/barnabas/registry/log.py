@@ -1,9 +1,9 @@
 """`_schemas`: read from its beginning for ever, and written by one instance at a time.
 
-Writes are transactions of one transactional id that all instances share. Whoever takes over
-begins with it anew, which shuts out whoever wrote before, at the broker: a writer that was
-paused and does not know that it has been replaced can do no harm. Then it appends a NOOP; once
-that is read back, all that was ever written has been read.
+Writes are transactions of one transactional id, the topic's own. Whoever takes over begins with
+it anew, which shuts out whoever wrote before, at the broker: a writer that was paused and does
+not know that it has been replaced can do no harm. Then it appends a NOOP; once that is read back,
+all that was ever written has been read.
 
 If the topic is deleted, what it said stays known, and cannot be changed. If it is created again,
 what it says then is all that is known.
@@ -63,7 +63,7 @@ class SchemaLog:
         await self._step_down()
         conf = {
             **self._settings.kafka,
-            "transactional.id": f"{self._settings.group_id}-{self._settings.topic}",
+            "transactional.id": f"schema-registry-{self._settings.topic}",  # whatever the group
             "transaction.timeout.ms": max(1000, self._settings.timeout_ms),
             "delivery.timeout.ms": self._settings.timeout_ms,
             "request.timeout.ms": self._settings.timeout_ms,

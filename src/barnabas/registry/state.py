@@ -109,10 +109,10 @@ class State:
     @property
     def spent_ids(self) -> dict[str, int]:
         """The highest id of every context in which no schema has it any more."""
-        contexts = ((name, id_, self.contexts.get(name)) for name, id_ in self._spent.items())
+        found = [(name, id_, self.contexts.get(name)) for name, id_ in list(self._spent.items())]
         return {
             name: id_
-            for name, id_, context in contexts
+            for name, id_, context in found
             if context is None or (id_ == context.max_id and id_ not in context.by_id)
         }
 
