@@ -103,6 +103,7 @@ class Instance:
     ) -> Answer:
         """Decide with all that was written before in view, and answer when it is written too."""
         async with self._writing:
+            self._log.require_topic()
             try:
                 if not self._log.is_taken_over:
                     await self._log.take_over()

@@ -55,8 +55,13 @@ class SchemaLog:
     async def start(self) -> None:
         """Have the topic, and read what it holds."""
         await prepare_topic(self._settings)
-        await self._begin()
+        await self._begin(await self._topic())
         self._watching = asyncio.create_task(self._watch())
+
+    def require_topic(self) -> None:
+        """RegistryError 50001 if it is known to be gone."""
+        if self._is_gone:
+            raise errors.log_failed(_GONE % self._settings.topic)
 
     async def take_over(self) -> None:
         """Be the one who writes, knowing all that was written."""
@@ -92,8 +97,6 @@ class SchemaLog:
 
     async def append(self, records: Sequence[Record]) -> None:
         """All of them or none. Return when they are applied here."""
-        if self._is_gone:
-            raise errors.log_failed(_GONE % self._settings.topic)
         await self._in_time(self._transaction(records))
 
     async def applied(self, offset: int) -> None:
@@ -169,23 +172,26 @@ class SchemaLog:
             try:
                 there = await self._topic()
                 self._notice(is_gone=not there)
-                if self._is_gone or (there == self._topic_id and not self._reading.done()):
+                self._topic_id = self._topic_id or there  # just created, it was not heard of yet
+                is_the_same = there == self._topic_id and not self._reading.done()
+                if self._is_gone or is_the_same:
                     continue
-                _log.error("topic %s has begun anew, and is read again", self._settings.topic)
+                failure = self._reading.exception() if self._reading.done() else "it is another"
+                _log.error("topic %s is read anew: %s", self._settings.topic, failure)
                 self.retire()
-                await self._begin()
-            except Exception as failure:
-                _log.warning("topic %s cannot be read: %s", self._settings.topic, failure)
+                await self._begin(there)
+            except Exception as error:
+                _log.warning("topic %s cannot be read: %s", self._settings.topic, error)
 
     def _notice(self, *, is_gone: bool) -> None:
         if is_gone and not self._is_gone:
             _log.error(_GONE, self._settings.topic)
         self._is_gone = is_gone
 
-    async def _begin(self) -> None:
+    async def _begin(self, topic_id: bytes) -> None:
         """Read the topic from its beginning for ever; return when its end has been reached."""
         await _ended(self._reading)
-        self._topic_id = await self._topic()
+        self._topic_id = topic_id
         self._read_up_to = -1
         at_the_end = asyncio.Event()
         self._reading = asyncio.create_task(self._read(at_the_end))
