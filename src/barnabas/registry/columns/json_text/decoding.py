@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.registry.columns import Decoded
 from barnabas.registry.columns.json_text import _text
-from barnabas.registry.columns.json_text.kinds import Kind, List, Map, Object, Scalar, arrow_type
+from barnabas.registry.columns.json_text.fitting import UnfitError, fitting
+from barnabas.registry.columns.json_text.kinds import Kind, arrow_type
 from barnabas.registry.framing import HEADER_BYTES
 from barnabas.wire.records.buffers import view
 
@@ -16,14 +17,13 @@ if TYPE_CHECKING:
 
 _FEW = 16
 """So many documents are read one by one when Arrow refuses some of them."""
-_INT64_END = 1 << 63
 
 
 class DocumentDecoder:
     """Reads each document on its own."""
 
     def __init__(self, kind: Kind, *, framed: bool) -> None:
-        self._kind = kind
+        self._fit = fitting(kind)
         self._header_bytes = HEADER_BYTES if framed else 0
         self.arrow_type = arrow_type(kind)
 
@@ -36,8 +36,9 @@ class DocumentDecoder:
             reason = value = None
             if payload is not None:
                 try:
-                    value = _fitted(self._kind, json.loads(payload[self._header_bytes :]), "")
-                except _UnfitError as error:
+                    document = json.loads(payload[self._header_bytes :])
+                    value = None if document is None else self._fit(document)
+                except UnfitError as error:
                     reason = f"The document does not fit its schema: {error}."
                 except (ValueError, RecursionError) as error:
                     reason = f"The payload is not JSON: {error}."
@@ -126,10 +127,6 @@ class _NotObjectsError(Exception):
     """Not every payload is one object, so rows could not be told apart."""
 
 
-class _UnfitError(Exception):
-    """Says which field has what in place of what."""
-
-
 def _check_utf8(text: pa.Buffer) -> None:
     """ArrowInvalid where it is not: Arrow's JSON reader does not look."""
     import pyarrow as pa
@@ -142,61 +139,3 @@ def _check_utf8(text: pa.Buffer) -> None:
 def _whole(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     whole = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     return whole if whole.type == kind else whole.cast(kind)
-
-
-def _fitted(kind: Kind, value: Any, path: str) -> Any:
-    """The value as Arrow takes it."""
-    if value is None:
-        return None
-    match kind, value:
-        case Scalar("json"), _:
-            return _readable(_compact(value), path)
-        case Scalar("string"), str():
-            return _readable(value, path)
-        case Scalar("boolean"), bool():
-            return value
-        case Scalar("integer" | "number"), bool():
-            pass
-        case Scalar("integer"), int() if -_INT64_END <= value < _INT64_END:
-            return value
-        case Scalar("integer"), float() if value.is_integer() and abs(value) < _INT64_END:
-            return int(value)
-        case Scalar("number"), int() | float():
-            return _double(value, path)
-        case Object(fields), dict():
-            return {
-                name: _fitted(inner, value.get(name), _at(path, name)) for name, inner in fields
-            }
-        case List(items), list():
-            return [_fitted(items, item, f"{path}[{index}]") for index, item in enumerate(value)]
-        case Map(values), dict():
-            return [
-                (_readable(key, path), _fitted(values, item, _at(path, key)))
-                for key, item in value.items()
-            ]
-    where = f"field {path!r} is" if path else "it is"
-    wanted = kind.name if isinstance(kind, Scalar) else type(kind).__name__.lower()
-    raise _UnfitError(f"{where} {json.dumps(value)[:40]}, not {wanted}")
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def _readable(text: str, path: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise _UnfitError(f"field {path!r} has half of a surrogate pair") from None
-    return text
-
-
-def _double(value: float, path: str) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        raise _UnfitError(f"field {path!r} has a number beyond doubles") from None
-
-
-def _at(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
