@@ -64,13 +64,19 @@ def test_sources_that_are_no_topics_are_left_out() -> None:
 
 def test_a_source_that_tells_no_end_has_no_lag() -> None:
     (reading,) = batch(report({**ORDERS, "latestOffset": None})).readings
-    assert (reading.lag, reading.behind) == ({}, 0)
+    assert (reading.topics, reading.lag, reading.behind) == (("orders",), {}, 0)
 
 
 def test_bytes_are_those_observed() -> None:
     assert batch(report(ORDERS)).size_bytes is None
-    observed = {BYTES + "orders": {"bytes": 17_000}, "mine": {"bytes": 1}}
-    assert batch(report(ORDERS, observed=observed)).size_bytes == 17_000
+    observed = {
+        BYTES + "orders": {"bytes": 17_000},
+        BYTES + "bills": {"bytes": 20},
+        "mine": {"bytes": 1},
+    }
+    done = batch(report(ORDERS, observed=observed))
+    assert done.bytes_by_frame == {"orders": 17_000, "bills": 20}
+    assert done.size_bytes == 17_020
 
 
 def test_the_listener_says_a_line_a_batch() -> None:

@@ -59,6 +59,10 @@ class Told:
             raise OptionError(f"{name} must be {' or '.join(allowed)}, not {self.text(name)!r}.")
         return value
 
+    def flag(self, name: str, *, default: bool) -> bool:
+        words = ("true", "false") if default else ("false", "true")
+        return self.word(name, words) == "true"
+
     def whole(self, name: str, default: int) -> int:
         value = self.text(name)
         if value is None:

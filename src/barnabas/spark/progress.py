@@ -4,7 +4,7 @@
 
 Spark reports offsets and rows of every source by itself, and lag follows from the offsets. It
 lets no source written in Python add figures of its own: bytes are in its reports once
-`counting_bytes` has them observed, and only for keys and values that are still bytes or text.
+`counting_bytes` has them observed.
 """
 
 import json
@@ -35,15 +35,12 @@ Partition = tuple[str, int]
 class Reading:
     """What a micro-batch took from one source, and what it left there."""
 
+    topics: tuple[str, ...]
     rows: int
     rows_per_s: float
     """While the batch ran."""
     lag: Mapping[Partition, int]
     """Records that were there and not taken yet; empty where Spark was not told of any end."""
-
-    @property
-    def topics(self) -> tuple[str, ...]:
-        return tuple(sorted({topic for topic, _ in self.lag}))
 
     @property
     def behind(self) -> int:
@@ -60,8 +57,13 @@ class Batch:
     duration_ms: int
     readings: tuple[Reading, ...]
     """Of its sources that are topics, whichever connector reads them."""
-    size_bytes: int | None
-    """None where nothing counts them."""
+    bytes_by_frame: Mapping[str, int]
+    """Of the frames whose bytes are counted, by the names they were given."""
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Over all frames; None where nothing counts them."""
+        return sum(self.bytes_by_frame.values()) if self.bytes_by_frame else None
 
     @property
     def rows(self) -> int:
@@ -76,7 +78,7 @@ class Batch:
         if self.size_bytes is not None:
             parts.append(f"{self.size_bytes / 1e6:,.2f} MB")
         for reading in self.readings:
-            parts.append(f"{', '.join(reading.topics) or 'its topics'} {reading.behind:,} behind")
+            parts.append(f"{', '.join(reading.topics) or 'no topic yet'} {reading.behind:,} behind")
         return "; ".join(parts)
 
 
@@ -87,29 +89,29 @@ def batch(progress: "StreamingQueryProgress") -> Batch:
         progress.batchId,
         progress.batchDuration,
         tuple(_readings(progress.sources)),
-        _size_bytes(progress.observedMetrics),
+        _bytes_by_frame(progress.observedMetrics),
     )
 
 
 def counting_bytes(frame: "DataFrame", name: str) -> "DataFrame":
     """The same rows, whose keys and values are counted in Spark's reports.
 
-    As the observation `barnabas.bytes.<name>`: use it right after `load()`.
+    As the observation `barnabas.bytes.<name>`: use it right after `load()`. Of keys and values
+    that have a format, only the source knows the bytes: ask for them with `includeSize`.
     """
-    from pyspark.sql.functions import coalesce, lit, octet_length
+    from pyspark.sql.functions import coalesce, col, lit, octet_length
     from pyspark.sql.functions import sum as total
 
-    sizes = [
-        coalesce(total(octet_length(column)), lit(0))
-        for column, kind in frame.dtypes
-        if column in ("key", "value") and kind in ("binary", "string")
-    ]
-    if not sizes:
+    kinds = dict(frame.dtypes)
+    if "size" in kinds:
+        size = col("size")
+    elif {kinds.get("key"), kinds.get("value")} <= {"binary", "string"}:
+        size = sum((coalesce(octet_length(each), lit(0)) for each in ("key", "value")), lit(0))
+    else:
         raise ValueError(
-            f"Bytes of {name!r} cannot be counted: it has no key or value that is binary or string."
+            f"Bytes of {name!r} cannot be counted: set the source's option includeSize to true."
         )
-    counted = sizes[0] if len(sizes) == 1 else sizes[0] + sizes[1]
-    return frame.observe(BYTES + name, counted.alias("bytes"))
+    return frame.observe(BYTES + name, coalesce(total(size), lit(0)).alias("bytes"))
 
 
 class ProgressLines(StreamingQueryListener):
@@ -148,7 +150,8 @@ def _readings(sources: Iterable[Any]) -> Iterable[Reading]:
             continue
         ends = _offsets(source.latestOffset) or {}
         lag = {each: max(end - reached.get(each, 0), 0) for each, end in ends.items()}
-        yield Reading(source.numInputRows, source.processedRowsPerSecond, lag)
+        topics = sorted({topic for topic, _ in reached.keys() | ends.keys()})
+        yield Reading(tuple(topics), source.numInputRows, source.processedRowsPerSecond, lag)
 
 
 def _offsets(text: str | None) -> dict[Partition, int] | None:
@@ -163,6 +166,9 @@ def _offsets(text: str | None) -> dict[Partition, int] | None:
         return None
 
 
-def _size_bytes(observed: Mapping[str, Any]) -> int | None:
-    counts = [row["bytes"] for name, row in observed.items() if name.startswith(BYTES)]
-    return sum(counts) if counts else None
+def _bytes_by_frame(observed: Mapping[str, Any]) -> dict[str, int]:
+    return {
+        name.removeprefix(BYTES): row["bytes"]
+        for name, row in observed.items()
+        if name.startswith(BYTES)
+    }

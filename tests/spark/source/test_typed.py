@@ -87,6 +87,16 @@ def test_what_cannot_be_decoded_has_a_column_if_asked_for(
     assert "1000000000" in fourth["broken"]["reason"]
 
 
+def test_the_size_of_what_was_decoded_is_a_column_if_asked_for(
+    orders: str, registry: str, reads
+) -> None:
+    options = typed(registry, mode="PERMISSIVE", includeSize="true")
+    rows = reads.batch(orders, **options)
+    schema = reads.source(orders, options).schema()
+    assert rows.schema == to_arrow_schema(schema, timezone="UTC")
+    assert rows.column("size").to_pylist() == [1 + 10, 1 + 8, 1 + 10, 1 + 6]
+
+
 def test_all_that_cannot_be_decoded_is_told(orders: str, registry: str, reads) -> None:
     options = typed(registry, mode="PERMISSIVE", keyFormat="avro", keySchema=ORDER)
     rows = reads.batch(orders, **options).to_pylist()

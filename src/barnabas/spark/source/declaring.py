@@ -15,6 +15,9 @@ from pyspark.sql.types import (
 from barnabas.spark.naming import OptionError, Told
 from barnabas.spark.source.formats import Formats
 
+SIZE = "size"
+"""Bytes of a record's key and value, before they are decoded."""
+
 HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 CORRUPT = StructType(
     [
@@ -27,8 +30,9 @@ CORRUPT = StructType(
 
 def declared(asked: Told, formats: Formats) -> StructType:
     """The columns, as options and formats make them."""
-    headers = asked.word("includeHeaders", ("false", "true")) == "true"
-    columns = fields(headers=headers)
+    columns = fields(headers=asked.flag("includeHeaders", default=False))
+    if asked.flag("includeSize", default=False):
+        columns.append(StructField(SIZE, IntegerType()))
     for index, format_ in enumerate((formats.key, formats.value)):
         if format_ is not None:
             columns[index].dataType = from_arrow_type(format_.arrow_type())

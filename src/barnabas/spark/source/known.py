@@ -30,6 +30,7 @@ KNOWN = frozenset(
         "minOffsetsPerTrigger",
         "maxTriggerDelay",
         "includeHeaders",
+        "includeSize",
         "kafkaConsumer.pollTimeoutMs",
         "commitGroupId",
         "longPollMs",

@@ -132,7 +132,7 @@ def _options(told: Told, starting: Bound, ending: Bound) -> SourceOptions:
         starting,
         ending,
         strategy == "latest",
-        told.word("failOnDataLoss", ("true", "false")) == "true",
+        told.flag("failOnDataLoss", default=True),
         limits,
         Sizing(told.count("minPartitions"), told.count("maxRecordsPerPartition")),
         told.count("kafkaConsumer.pollTimeoutMs") or DEFAULT_POLL_TIMEOUT_MS,

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from barnabas.spark.naming import OptionError
 from barnabas.spark.source.connection import SourceError
-from barnabas.spark.source.declaring import declared
+from barnabas.spark.source.declaring import SIZE, declared
 from barnabas.spark.source.formats import Formats, Mode, decoder, formats_of
 from barnabas.spark.source.known import told
 
@@ -62,6 +62,8 @@ class Shape:
         why = _together(reasons)
         if why is not None and self.formats.mode is Mode.FAILFAST:
             raise _undecodable(batch, why)
+        if SIZE in self.names:
+            columns[SIZE] = _size(batch)
         if self.formats.has_corrupt_column:
             columns[self.formats.corrupt_column] = _corrupt(batch, why)
         shaped = pa.RecordBatch.from_pydict({name: columns[name] for name in self.names})
@@ -81,6 +83,13 @@ def _decode(
     if decoded.reasons is None:
         return None
     return pc.binary_join_element_wise(f"{name}: ", decoded.reasons, "")
+
+
+def _size(batch: pa.RecordBatch) -> pa.Int32Array:
+    import pyarrow.compute as pc
+
+    key, value = (pc.binary_length(batch.column(name)).fill_null(0) for name in ("key", "value"))
+    return pc.add(key, value)
 
 
 def _together(reasons: list[pa.StringArray]) -> pa.StringArray | None:
