@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.spark.daemon import quiet_when_hung_up
+
 ANSWER_S = 60
 
 
@@ -50,6 +52,18 @@ def test_it_ends_when_spark_closes_its_standard_input(daemon: subprocess.Popen[b
         assert daemon.stdin is not None
         daemon.stdin.close()
         daemon.wait(ANSWER_S)
+
+
+def test_a_worker_on_whom_spark_hangs_up_ends_without_a_word(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def answering_nobody(_: socket.socket, authenticated: bool) -> int:
+        raise BrokenPipeError
+
+    with socket.socket() as connection:
+        assert quiet_when_hung_up(answering_nobody)(connection, True) == 1
+        assert quiet_when_hung_up(lambda *_: 0)(connection, True) == 0
+    assert capfd.readouterr().err == ""
 
 
 def connected(daemon: subprocess.Popen[bytes]) -> socket.socket:

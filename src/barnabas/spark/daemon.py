@@ -9,8 +9,9 @@ client for itself, and after each task walks through all of that in a garbage co
 import contextlib
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
+from socket import socket
 
 from pyspark import daemon
 
@@ -44,7 +45,20 @@ def main() -> None:
                 import_module(module)
     gc.collect()
     gc.freeze()  # the children's collections pass over what they share
+    daemon.worker = quiet_when_hung_up(daemon.worker)  # type: ignore[assignment]
     daemon.manager()
+
+
+def quiet_when_hung_up(worker: Callable[[socket, bool], int]) -> Callable[[socket, bool], int]:
+    """Spark closes a connection as soon as it has its answer: that is no error to tell of."""
+
+    def serve(connection: socket, authenticated: bool) -> int:
+        try:
+            return worker(connection, authenticated)
+        except BrokenPipeError:
+            return 1  # there is nobody to work for
+
+    return serve
 
 
 @contextlib.contextmanager
