@@ -197,7 +197,7 @@ class SimulatedLedger:
         self._step()
         return [each for each in transactions if not self._brokers.is_open(each)]
 
-    def open_for(self, longer_than_ms: int) -> list[PreparedTransaction]:
+    def open_now(self) -> list[PreparedTransaction]:
         self._step()
         return self._brokers.open_now()
 

@@ -78,7 +78,7 @@ class Spark:
         """Processes that commit, as they are used again."""
         self.zombies: list[Zombie] = []
         self.late: list[Callable[[], object]] = []
-        """Attempts that nobody waits for."""
+        """What nobody waits for any more."""
         self.may_lose = False
         """Whether others have ended what was open."""
         self.is_swept = True
@@ -101,7 +101,7 @@ class Spark:
             if self.is_stuck and batch == self.committed + 1:
                 rows = sorted(set(rows) & set(found))
             assert found == rows or may_lack, f"batch {batch}: {found} instead of {rows}"
-        if self.is_swept:
+        if self.is_swept and not self.is_stuck:
             assert not self.brokers.open_now(), "readers would wait"
 
     def play(self) -> None:
@@ -156,7 +156,7 @@ class Spark:
             raise
 
     def _commit(
-        self, ledger: SimulatedLedger, job: Job, reports: list[Report], *, sweeps: bool = True
+        self, ledger: SimulatedLedger, job: Job, reports: list[Report], *, is_late: bool = False
     ) -> None:
         """As the writer does."""
         try:
@@ -164,11 +164,11 @@ class Spark:
         except Fenced:
             ledger.hand_over()
             protocol.commit(ledger, job, reports)
-        is_old = int(job.run) < self.run
-        self.is_swept = sweeps and not is_old
-        if sweeps:
-            self.may_lose = self.may_lose or is_old
-            protocol.sweep(ledger, reports, now_s=1.0)
+        if not is_late:
+            self.is_swept = True
+            protocol.sweep(ledger)
+        elif self.has_same_rows:
+            self._sweep_late()
 
     def _driver(self) -> SimulatedLedger:
         if not self.drivers or self._is(0.2):
@@ -210,7 +210,7 @@ class Spark:
                 self._step()
                 self.brokers.write(prepared, [row])
             written = Written(task, len(rows), prepared)
-        return Report(task, attempt, 0.0, is_decided, written, plan.replaces)
+        return Report(task, attempt, is_decided, written, plan.replaces)
 
     def _worker(self) -> Worker:
         if not self.workers or self._is(0.2):
@@ -224,6 +224,7 @@ class Spark:
         return f"{self.seed.getrandbits(64):016x}"
 
     def _end_run(self) -> None:
+        self.is_swept = False
         if self._is(0.7):
             self.workers.clear()  # they die with their driver, unless it was only stopped
             self.drivers.clear()
@@ -240,25 +241,30 @@ class Spark:
         if self.zombies and self._is(0.1):
             self._zombie_commits(self.zombies.pop())
         if self.late and self._is(0.05):
-            attempt = self.late.pop()
             self.is_swept = False
             try:
-                attempt()
+                self.late.pop()()
             except (Death, Fenced, Forgotten, OtherWriterError):
                 return
         if self.has_timeouts and self._is(0.005) and (left := self.brokers.open_now()):
             self._time_out(self.seed.choice(left))
 
     def _zombie_commits(self, zombie: Zombie) -> None:
+        self.is_swept = False
         ledger = SimulatedLedger(self.brokers, self.fate)
         try:
-            self._commit(
-                ledger, zombie.job, zombie.reports, sweeps=self.has_same_rows and self._is(0.5)
-            )
+            self._commit(ledger, zombie.job, zombie.reports, is_late=True)
             if self.committed == zombie.job.batch - 1 and self._is(0.3):
                 self.committed = zombie.job.batch
         except (Death, Fenced, Forgotten, LostRowsError, OtherWriterError):
             return
+
+    def _sweep_late(self) -> None:
+        """What it has found is fenced when others have gone on, or ended it."""
+        left = self.brokers.open_now()
+        ledger = SimulatedLedger(self.brokers, self.fate)
+        self.late.append(lambda: ledger.fence(left))
+        self.may_lose = True
 
     def _time_out(self, transaction: PreparedTransaction) -> None:
         self.brokers.time_out(transaction.transactional_id)
@@ -323,4 +329,4 @@ class Jobs(Spark):
 
     def _clear(self) -> None:
         if self._is(0.5):
-            protocol.clear(SimulatedLedger(self.brokers, Fate(self.seed, 0.0)))
+            protocol.sweep(SimulatedLedger(self.brokers, Fate(self.seed, 0.0)))

@@ -140,11 +140,9 @@ class BrokerLedger(BrokerDecisions):
         told = self._describe([each.transactional_id for each in transactions])
         return [it for it in transactions if not _is_open(it, told[it.transactional_id])]
 
-    def open_for(self, longer_than_ms: int) -> list[PreparedTransaction]:
+    def open_now(self) -> list[PreparedTransaction]:
         asked = self._admin.list_transactions(
-            states=[TransactionState.ONGOING],
-            duration_ms=longer_than_ms or -1,
-            request_timeout=PATIENCE_S,
+            states=[TransactionState.ONGOING], request_timeout=PATIENCE_S
         )
         pattern = re.compile(names.pattern(self._prefix))
         # Brokers before 4.1 know no pattern: what they list is looked through here.

@@ -55,8 +55,6 @@ class Report:
 
     task: int
     attempt: int
-    began_s: float
-    """By the clock of its machine, since 1970."""
     is_decided: bool
     """Whether the batch was decided when the task began."""
     written: Written | None
@@ -94,8 +92,8 @@ class Ledger(Decisions, Protocol):
         """Those that are not open any more."""
         ...
 
-    def open_for(self, longer_than_ms: int) -> list[PreparedTransaction]:
-        """What tasks of this query have had open so long, with rows still coming or prepared."""
+    def open_now(self) -> list[PreparedTransaction]:
+        """What tasks of this query have open, with rows still coming or prepared."""
         ...
 
     def fence(self, transactions: Sequence[PreparedTransaction]) -> None:
@@ -159,31 +157,18 @@ def abort(ledger: Ledger, job: Job, reports: Iterable[Report]) -> None:
         _finish(ledger, last)
 
 
-def sweep(ledger: Ledger, reports: Sequence[Report], now_s: float) -> list[PreparedTransaction]:
-    """Abort what attempts that died have left open: readers would wait for its timeout.
+def sweep(ledger: Ledger) -> list[PreparedTransaction]:
+    """Abort what attempts that died, lost or were stopped have left open; readers wait for it.
 
-    After `commit`, when all that counts is committed. What was opened after the batch began is
-    left alone unless one of its tasks was tried twice: it may be of a run that has followed this
-    one.
-    """
-    began_s = min((each.began_s for each in reports), default=now_s)
-    has_died = any(each.attempt for each in reports)
-    left = ledger.open_for(0 if has_died else max(1, round((now_s - began_s) * 1000)))
-    if left:
-        ledger.fence(left)
-    return left
-
-
-def clear(ledger: Ledger) -> None:
-    """After the abort of a job: its tasks that died, or were stopped, may have left more open.
-
-    What an earlier version decided on is not the job's, and stays open until it is carried out.
+    After `commit`, or after the abort of a job. What was decided stays open until it is carried
+    out, whoever has decided it.
     """
     last = ledger.read()
     decided = set() if last is None else {each.transaction for each in last.written}
-    left = [each for each in ledger.open_for(0) if each not in decided]
+    left = [each for each in ledger.open_now() if each not in decided]
     if left:
         ledger.fence(left)
+    return left
 
 
 def _require_own(last: Decision, job: Job) -> None:
@@ -205,15 +190,8 @@ def _require_own(last: Decision, job: Job) -> None:
 
 def _replayed(ledger: Ledger, last: Decision, reports: Sequence[Report]) -> Decision:
     """The batch is decided; what was lost of it may have been written again."""
-    again = {
-        each.replaces: each.written
-        for each in reports
-        if each.replaces is not None and each.written is not None
-    }
-    replaced = {each.transaction: again.get(each.transaction) for each in last.written}
-    rewritten = [
-        (old, new) for old in last.written if (new := replaced[old.transaction]) is not None
-    ]
+    again = {each.replaces: each.written for each in reports if each.replaces and each.written}
+    rewritten = [(old, again[old.transaction]) for old in last.written if old.transaction in again]
     if not rewritten:
         return last
     if len(reports) != last.tasks or any(old.rows != new.rows for old, new in rewritten):
@@ -226,7 +204,7 @@ def _replayed(ledger: Ledger, last: Decision, reports: Sequence[Report]) -> Deci
             f"transactionalIdPrefix to have the whole batch written again"
         )
     _require_open(ledger, last.batch, [new for _, new in rewritten])
-    written = tuple(replaced[each.transaction] or each for each in last.written)
+    written = tuple(again.get(each.transaction, each) for each in last.written)
     decision = replace(last, written=written)
     ledger.decide(decision)
     return decision
@@ -234,19 +212,18 @@ def _replayed(ledger: Ledger, last: Decision, reports: Sequence[Report]) -> Deci
 
 def _require_open(ledger: Ledger, batch: int, written: Sequence[Written]) -> None:
     """A last look: better to fail before the decision than after."""
-    ended = ledger.ended([each.transaction for each in written]) if written else []
+    ended = ledger.ended([each.transaction for each in written])
     if ended:
         raise LostRowsError(
             f"batch {batch}: {len(ended)} of {len(written)} transactions have ended before the "
             f"batch was complete, {ended[0].transactional_id} for one: the batch took longer than "
-            f"kafka.transaction.timeout.ms. Set it higher (and the brokers' "
-            f"transaction.max.timeout.ms), or make batches smaller"
+            f"kafka.transaction.timeout.ms, or another driver of the query has aborted them. Set "
+            f"the timeout higher (and the brokers' transaction.max.timeout.ms), or make batches "
+            f"smaller"
         )
 
 
 def _finish(ledger: Ledger, decision: Decision) -> None:
-    if not decision.written:
-        return
     lost = set(ledger.complete([each.transaction for each in decision.written], committed=True))
     if lost:
         rows = sum(each.rows for each in decision.written if each.transaction in lost)
@@ -259,6 +236,4 @@ def _finish(ledger: Ledger, decision: Decision) -> None:
 
 
 def _abort(ledger: Ledger, transactions: Iterable[PreparedTransaction]) -> None:
-    listed = list(transactions)
-    if listed:
-        ledger.complete(listed, committed=False)
+    ledger.complete(list(transactions), committed=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -34,7 +33,6 @@ def write_once(
     batches: Iterator[pa.RecordBatch],
 ) -> Report:
     """Leaves the rows in an open transaction, unless the batch has been decided already."""
-    began_s = time.time()
     last = _met(conf, job)
     plan = protocol.begin_task(BrokerDecisions(conf, job.prefix), last, job, task)
     is_decided = last is not None and last.batch >= job.batch
@@ -51,7 +49,7 @@ def write_once(
             pool.discard(lane)
             raise
         pool.put_back(lane)
-    return Report(task, attempt, began_s, is_decided, written, plan.replaces)
+    return Report(task, attempt, is_decided, written, plan.replaces)
 
 
 def write_at_least_once(

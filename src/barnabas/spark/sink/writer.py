@@ -85,7 +85,7 @@ class BatchWriter(DataSourceArrowWriter):
         _abort(self._options, messages)
         if self._options.guarantee is Guarantee.EXACTLY_ONCE:
             # Nobody comes after this job who would find what its tasks have left.
-            protocol.clear(ledger_for(self._options.conf, self._job.prefix))
+            protocol.sweep(ledger_for(self._options.conf, self._job.prefix))
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -165,12 +165,11 @@ def _abort(options: SinkOptions, messages: Messages) -> None:
 
 
 def _sweep(ledger: BrokerLedger, job: Job, reports: Sequence[Report]) -> None:
-    now_s = time.time()
-    if ledger.is_sweeping_due(job.run, now_s) or any(each.attempt for each in reports):
-        left = protocol.sweep(ledger, reports, now_s)
+    is_due = ledger.is_sweeping_due(job.run, time.monotonic())
+    if is_due or any(each.attempt for each in reports):
+        left = [each.transactional_id for each in protocol.sweep(ledger)]
         if left:
-            ids = [each.transactional_id for each in left]
-            log.warning("%s: aborted what dead attempts had left open: %s", job.prefix, ids)
+            log.warning("%s: aborted what dead attempts had left open: %s", job.prefix, left)
 
 
 def _told(messages: Messages) -> tuple[Job | None, list[Report]]:
