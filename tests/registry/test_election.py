@@ -171,6 +171,7 @@ def beaten(code: ErrorCode) -> HeartbeatResponse:
             ["m0"],
         ),
         ([KafkaError(KafkaError._TRANSPORT), joined(), synced()], [None, "m0"]),
+        ([joined(), SyncGroupResponse(assignment=b"?"), joined(), synced()], [None, "m0"]),
         ([joined(), synced(), beaten(ErrorCode.NONE), beaten(ErrorCode.NONE)], ["m0"]),
     ],
 )
@@ -196,7 +197,8 @@ def test_nobody_waits_for_one_whose_address_another_has() -> None:
         DescribedGroupMember(member_id=id_, member_metadata=content)
         for id_, content in members(Identity("b", 1), Identity("a", 1)).items()
     ]
-    before.append(DescribedGroupMember(member_id="joining", member_metadata=b""))
+    for joining_or_foreign in (b"", b"\0\1\0", b"[]", b"{}"):
+        before.append(DescribedGroupMember(member_id="x", member_metadata=joining_or_foreign))
     _, asked = heard_of(LeaveGroupResponse(), joined(), synced(), before=before)
     leave = asked[0]
     assert isinstance(leave, LeaveGroupRequest)

@@ -93,8 +93,8 @@ class Membership:
                     continue
                 await self._accept(outcome)
                 await self._beat_until_unsettled()
-            except KafkaException as failure:
-                _log.warning("group %s: %s", self._group_id, error_in(failure).str())
+            except Exception as failure:
+                _log.warning("group %s: %s", self._group_id, _said(failure))
                 await self._forget()
                 await asyncio.sleep(_PAUSE_S)
 
@@ -109,7 +109,7 @@ class Membership:
                 DescribeGroupsRequest(groups=[self._group_id]), _DEATH_TIMEOUT_MS
             )
         except KafkaException as failure:
-            _log.info("group %s cannot be seen: %s", self._group_id, error_in(failure).str())
+            _log.info("group %s cannot be seen: %s", self._group_id, _said(failure))
             return
         before = [
             member.member_id
@@ -126,7 +126,7 @@ class Membership:
         try:
             await self._ask(request, _DEATH_TIMEOUT_MS)
         except KafkaException as failure:
-            _log.info("group %s was not left: %s", self._group_id, error_in(failure).str())
+            _log.info("group %s was not left: %s", self._group_id, _said(failure))
 
     async def _join(self) -> Outcome | None:
         """The outcome of an election, or None to begin again."""
@@ -228,6 +228,13 @@ class Membership:
         return False
 
 
+def _said(failure: Exception) -> str:
+    return error_in(failure).str() if isinstance(failure, KafkaException) else repr(failure)
+
+
 def _url_of(content: bytes) -> str | None:
-    """Of a member, by what it joined with; nothing while the group is between two elections."""
-    return Identity.read(json.loads(content)).url if content else None
+    """Of a member, by what it joined with; None between elections, or if it is no registry."""
+    try:
+        return Identity.read(json.loads(content)).url
+    except (ValueError, KeyError, TypeError):
+        return None
