@@ -1,11 +1,13 @@
 """A session made with our settings has them, with this environment's Python in its workers."""
 
+import os
 import sys
 
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
-from barnabas.spark.session import settings
+from barnabas.spark.session import SHELL, WORKERS_PYTHON, configure, settings
 
 
 def test_workers_run_the_python_of_the_driver_and_come_from_our_daemon(spark: SparkSession) -> None:
@@ -16,3 +18,12 @@ def test_workers_run_the_python_of_the_driver_and_come_from_our_daemon(spark: Sp
 
 def test_a_session_has_the_settings(spark: SparkSession) -> None:
     assert {name: spark.conf.get(name) for name in settings()} == settings()
+
+
+def test_data_sources_do_not_run_on_the_shell_that_a_user_has_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(WORKERS_PYTHON, sys.executable)
+    monkeypatch.setenv(SHELL, "jupyter")
+    configure(SparkSession.Builder())
+    assert SHELL not in os.environ

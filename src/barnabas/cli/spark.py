@@ -70,17 +70,16 @@ def _become(program: str, arguments: tuple[str, ...]) -> NoReturn:
 
     os.environ.setdefault(session.WORKERS_PYTHON, for_workers())
     script = Path(pyspark.__file__).parent / "bin" / program
-    given = {**session.settings(), **_driver_python()}
+    given = {**session.settings(), **_shell()}
     told = [f"--conf={name}={value}" for name, value in given.items()]
     os.execv(script, [program, *told, *arguments])
 
 
-def _driver_python() -> dict[str, str]:
-    """The user's choice of a shell, as `jupyter`, said so that it is not taken for more.
+def _shell() -> dict[str, str]:
+    """The user's choice of one, said in a way that has Spark take it for nothing more."""
+    from barnabas.spark.session import SHELL
 
-    From the variable, Spark would run what data sources do on it as well, on executors too.
-    """
-    program = os.environ.pop("PYSPARK_DRIVER_PYTHON", None)
+    program = os.environ.pop(SHELL, None)
     return {} if program is None else {"spark.pyspark.driver.python": program}
 
 

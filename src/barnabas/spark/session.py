@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 WORKERS_PYTHON = "PYSPARK_PYTHON"
 """Where Spark's workers find the Python they run on, unless the variable is set already."""
 
+SHELL = "PYSPARK_DRIVER_PYTHON"
+"""What `pyspark` starts, as `jupyter`. Spark's JVM takes it for a Python if it is set, and runs
+data sources on it, in executors too."""
+
 
 @dataclass(slots=True, frozen=True)
 class Setting:
@@ -62,6 +66,7 @@ def configure(builder: "SparkSession.Builder") -> "SparkSession.Builder":
     """
     require_all()
     os.environ.setdefault(WORKERS_PYTHON, for_workers())
+    os.environ.pop(SHELL, None)  # it is started; what is started now is a JVM
     for setting in SETTINGS:
         builder = builder.config(setting.name, setting.value)
     return builder
