@@ -1,5 +1,6 @@
 """Brokers for every test that needs one, the order of tests, and the way to their own modules."""
 
+import gc
 import signal
 import sys
 from collections.abc import Iterator
@@ -45,6 +46,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LongestFirst
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):
         items.sort(key=turn)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # ten thousand tests need not be looked through for garbage again and again
 
 
 @pytest.fixture(scope="session")
