@@ -137,8 +137,11 @@ def test_reads_do_not_wait_for_an_election(fresh_kafka_broker: Broker) -> None:
     for_long = 10 * PATIENCE_S * 1000
     with SchemaRegistry(servers, leader_eligibility=False, timeout_ms=for_long) as registry:
         assert ask(registry.url, "GET", "/subjects").json == []
+    with SchemaRegistry(servers) as registry:
+        assert register(registry.url, "Known").status == 200
     with SchemaRegistry(servers, leader_eligibility=False, timeout_ms=100) as registry:
         assert register(registry.url, "Nobody").error_code == 50004
+        assert register(registry.url, "Known").json["id"] == 1  # which is not to be written
 
 
 def test_a_broker_that_is_away_is_told_and_waited_for(fresh_kafka_broker: Broker) -> None:

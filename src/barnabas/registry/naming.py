@@ -10,6 +10,7 @@ from unicodedata import category
 
 DEFAULT_CONTEXT = "."
 GLOBAL_CONTEXT = ".__GLOBAL"
+GLOBAL_SCOPE = f":{GLOBAL_CONTEXT}:"
 """Its config and mode are those of every context that has none."""
 ANY_CONTEXT = "*"
 _RESERVED = ("__GLOBAL", "__EMPTY")

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from barnabas.registry.config import DEFAULT_LEVEL, Config
 from barnabas.registry.documents import Definition
-from barnabas.registry.naming import DEFAULT_CONTEXT, GLOBAL_CONTEXT, Subject, beside
+from barnabas.registry.naming import DEFAULT_CONTEXT, GLOBAL_SCOPE, Subject, beside
 from barnabas.registry.records import (
     ClearSubjectValue,
     ConfigKey,
@@ -32,7 +32,6 @@ from barnabas.registry.records import (
 
 K = TypeVar("K")
 _log = logging.getLogger(__name__)
-_GLOBAL = f":{GLOBAL_CONTEXT}:"
 
 
 @dataclass(slots=True)
@@ -254,7 +253,7 @@ def _scopes(subject: str | None) -> Iterator[str | None]:
         yield Subject.parse(subject).prefix or None
     else:
         yield None
-    yield _GLOBAL
+    yield GLOBAL_SCOPE
 
 
 def _referred(value: SchemaValue) -> Iterator[SchemaKey]:

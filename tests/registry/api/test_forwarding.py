@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.registry.asking import ask, record
 
-from barnabas.registry.api.forwarding import MOST_AT_ONCE
+from barnabas.registry.api.forwarding import FORWARDED, MOST_AT_ONCE
 from barnabas.registry.instance import Instance
 from barnabas.registry.service import SchemaRegistry
 from barnabas.testing import Broker
@@ -38,3 +38,15 @@ def test_a_writer_that_hangs_does_not_hold_up_reads(
             connection.close()
         assert {write.result().error_code for write in writes} == {50003}
     silent.close()
+
+
+def test_a_write_is_passed_on_once(registry_broker: Broker) -> None:
+    servers = registry_broker.bootstrap_servers
+    with (
+        SchemaRegistry(servers, topic="once", group_id="once"),
+        SchemaRegistry(servers, topic="once", group_id="once", leader_eligibility=False) as other,
+    ):
+        assert ask(other.url, "PUT", "/config", {"compatibility": "NONE"}).status == 200
+        assert ask(other.url, "GET", "/config").json == {"compatibilityLevel": "NONE"}
+        again = {FORWARDED: "true"}
+        assert ask(other.url, "DELETE", "/config", headers=again).error_code == 50004

@@ -18,7 +18,8 @@ def test_the_config_of_a_subject_is_its_own_until_it_is_removed(api: Api, subjec
     assert api.fine("PUT", path, {"normalize": None})["compatibility"] == "FULL"
     assert api.fine("DELETE", path)["compatibilityLevel"] == "FULL"
     assert api.refused("DELETE", path) == 40401
-    assert api.fine("GET", "/config") == {"compatibilityLevel": "BACKWARD"}
+    for everywhere in ("/config", "/config/:.:", "/config/:.__GLOBAL:"):
+        assert api.fine("GET", everywhere) == {"compatibilityLevel": "BACKWARD"}
 
 
 def test_a_level_or_mode_that_does_not_exist_is_refused(api: Api, subject: str) -> None:
@@ -31,7 +32,8 @@ def test_a_level_or_mode_that_does_not_exist_is_refused(api: Api, subject: str) 
 def test_a_mode_says_what_may_be_done(api: Api, subject: str) -> None:
     path = f"/mode/{subject}"
     assert api.refused("GET", path) == 40409
-    assert api.fine("GET", "/mode") == {"mode": "READWRITE"}
+    for everywhere in ("/mode", "/mode/:.:", "/mode/:.__GLOBAL:"):
+        assert api.fine("GET", everywhere) == {"mode": "READWRITE"}
     assert api.fine("GET", f"{path}?defaultToGlobal=true") == {"mode": "READWRITE"}
     assert api.fine("PUT", path, {"mode": "READONLY"}) == {"mode": "READONLY"}
     assert api.refused("POST", f"/subjects/{subject}/versions", record("x")) == 42205

@@ -17,6 +17,7 @@ from barnabas.registry.api.asking import (
 from barnabas.registry.api.forwarding import by_the_writer
 from barnabas.registry.commands import configure
 from barnabas.registry.config import DEFAULT_LEVEL, Config
+from barnabas.registry.naming import GLOBAL_SCOPE
 
 
 async def get_config(request: Request) -> Response:
@@ -25,7 +26,7 @@ async def get_config(request: Request) -> Response:
         return answered(request, state.config(scope).json())
     default = Config(compatibility_level=DEFAULT_LEVEL)
     found = state.configs.get(scope)
-    if found is None and scope is not None:
+    if found is None and scope not in (None, GLOBAL_SCOPE):
         raise errors.config_not_found(scope)
     return answered(request, default.json() if found is None else found.over(default).json())
 

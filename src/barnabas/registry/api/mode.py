@@ -17,6 +17,7 @@ from barnabas.registry.api.asking import (
 )
 from barnabas.registry.api.forwarding import by_the_writer
 from barnabas.registry.commands import set_mode
+from barnabas.registry.naming import GLOBAL_SCOPE
 from barnabas.registry.records import Mode
 
 
@@ -25,7 +26,7 @@ async def get_mode(request: Request) -> Response:
     if flag(request, "defaultToGlobal"):
         return answered(request, {"mode": state.mode(scope)})
     found = state.modes.get(scope)
-    if found is None and scope is not None:
+    if found is None and scope not in (None, GLOBAL_SCOPE):
         raise errors.mode_not_found(scope)
     return answered(request, {"mode": found or Mode.READWRITE})
 

@@ -8,6 +8,7 @@ from barnabas.registry import errors
 from barnabas.registry.commands import Decision
 from barnabas.registry.commands.delete import require_writable
 from barnabas.registry.config import DEFAULT_LEVEL, Config, UnknownLevelError
+from barnabas.registry.naming import GLOBAL_SCOPE
 from barnabas.registry.records import ConfigKey, ConfigValue, Record
 from barnabas.registry.rules import require_valid
 from barnabas.registry.state import State
@@ -39,7 +40,7 @@ def decide_change(request: ChangeConfig, state: State) -> Decision[Config]:
 def decide_removal(request: RemoveConfig, state: State) -> Decision[Config]:
     """The answer is what it was."""
     known = state.configs.get(request.scope)
-    if known is None and request.scope is not None:
+    if known is None and request.scope not in (None, GLOBAL_SCOPE):
         raise errors.subject_not_found(request.scope)
     require_writable(state, request.scope)
     if known is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from barnabas.registry import errors
 from barnabas.registry.commands import Decision
 from barnabas.registry.commands.delete import gone_for_good
-from barnabas.registry.naming import GLOBAL_CONTEXT, Subject
+from barnabas.registry.naming import GLOBAL_SCOPE, Subject
 from barnabas.registry.records import (
     ClearSubjectKey,
     ClearSubjectValue,
@@ -33,7 +33,7 @@ class RemoveMode:
 
 def decide_change(request: SetMode, state: State) -> Decision[Mode | None]:
     scope, mode = request.scope, request.mode
-    if mode is Mode.FORWARD and scope not in (None, f":{GLOBAL_CONTEXT}:"):
+    if mode is Mode.FORWARD and scope not in (None, GLOBAL_SCOPE):
         raise errors.RegistryError(42204, "Forward mode only supported on global level")
     records: list[Record] = []
     if mode is Mode.IMPORT and state.mode(scope) is not Mode.IMPORT and not request.force:
@@ -45,7 +45,7 @@ def decide_change(request: SetMode, state: State) -> Decision[Mode | None]:
 def decide_removal(request: RemoveMode, state: State) -> Decision[Mode | None]:
     """The answer is what it was."""
     scope = request.scope
-    known = state.modes.get(scope, Mode.READWRITE if scope is None else None)
+    known = state.modes.get(scope, Mode.READWRITE if scope in (None, GLOBAL_SCOPE) else None)
     if known is None and not request.recursive:
         assert scope is not None
         raise errors.subject_not_found(scope)
@@ -73,7 +73,7 @@ def _is_within(name: str | None, scope: str | None) -> bool:
     """Whether it is a subject of the context that the scope is; of all contexts if it is None."""
     if name is None:
         return False
-    if scope is None or scope == f":{GLOBAL_CONTEXT}:":
+    if scope is None or scope == GLOBAL_SCOPE:
         return True
     wider = Subject.parse(scope)
     return not wider.name and Subject.parse(name).context == wider.context
