@@ -8,10 +8,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from barnabas.registry.service import SchemaRegistry
+from barnabas.spark.session import settings
+from barnabas.spark.sink.options import OPTIONS
+from barnabas.spark.source.known import KNOWN
 from barnabas.testing import Broker
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs" / "spark.md", ROOT / "examples" / "orders" / "README.md"]
+GUIDE = ROOT / "docs" / "spark.md"
+PAGES = [ROOT / "README.md", GUIDE, ROOT / "examples" / "orders" / "README.md"]
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +24,7 @@ def registry(broker: Broker) -> Iterator[SchemaRegistry]:
         yield running
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_programs_of_a_page_print_what_it_says(
     page: Path,
     spark: SparkSession,
@@ -35,3 +39,8 @@ def test_the_programs_of_a_page_print_what_it_says(
         exec(compile(here, page.name, "exec"), names)
         printed = capsys.readouterr().out.splitlines()
         assert printed == re.findall(r"^print\(.*\)  # (.*)$", program, re.M)
+
+
+def test_the_guide_names_every_option_and_setting() -> None:
+    named = set(re.findall(r"`([A-Za-z.]+)`", GUIDE.read_text()))
+    assert not {*KNOWN, *OPTIONS, *settings()} - named
