@@ -162,6 +162,27 @@ def test_a_topic_that_does_not_exist_is_named(reads) -> None:
         reads.batch("nowhere")
 
 
+def test_a_topic_that_is_not_known_everywhere_yet_is_asked_for_again(
+    broker: Broker, reads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = f"late-{uuid4().hex[:8]}"
+
+    def sleep(pause_s: float) -> None:
+        if pause_s > 0:
+            broker.create_topic(topic)
+
+    monkeypatch.setattr("barnabas.spark.source.broker.sleep", sleep)
+    assert reads.tasks(topic) == []
+
+
+def test_a_partition_that_its_leader_does_not_know_yet_is_asked_for_again(
+    broker: Broker, topic_of, reads
+) -> None:
+    topic = topic_of(3)
+    with broker.faults.fail("ListOffsets", "UNKNOWN_TOPIC_OR_PARTITION", times=2):
+        assert numbers(reads.batch(topic.name)) == [0, 1, 2]
+
+
 def test_a_broker_that_does_not_answer_is_named(reads) -> None:
     away = {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.default.api.timeout.ms": "300"}
     with pytest.raises(SourceError, match=r"127\.0\.0\.1:1: .*refused"):

@@ -88,11 +88,14 @@ def test_many_topics_cost_few_requests(broker: Broker, topic_of, reads) -> None:
     assert (broker.faults.seen - before)["Metadata"] <= 5
 
 
-def test_a_topic_that_is_gone_is_not_asked_for_any_more(broker: Broker, topic_of, reads) -> None:
+def test_a_topic_that_is_gone_is_not_asked_for_any_more(
+    broker: Broker, topic_of, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "_LOOK_MS", 50)
     gone = topic_of(1, partitions=1).name
     client = {"bootstrap.servers": broker.bootstrap_servers, "client.id": "looks for what is gone"}
     broker.delete_topic(gone)
-    assert [*read([OffsetRange(gone, 0, 0, 1)], client, Loss(False, 10_000))] == []
+    assert [*read([OffsetRange(gone, 0, 0, 1)], client, Loss(False, int(DEADLINE_S * 1000)))] == []
     cluster = connect(client).cluster
     assert gone not in cluster._watch._wanted
 

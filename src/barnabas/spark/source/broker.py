@@ -2,8 +2,9 @@
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from time import sleep
 
 from barnabas.client.admin.calls import Results
 from barnabas.client.admin.enums import IsolationLevel
@@ -11,6 +12,8 @@ from barnabas.client.admin.group_offsets import GroupOffsetCalls
 from barnabas.client.admin.model import ConsumerGroupTopicPartitions
 from barnabas.client.admin.offsets import ListOffsetsResultInfo, OffsetCalls, OffsetSpec
 from barnabas.client.admin.routes import Routes
+from barnabas.client.cluster import Backoff
+from barnabas.client.consumer.offsets import ATTEMPTS_AT_UNKNOWN
 from barnabas.client.errors import KafkaError, KafkaException, error_in, told_by_broker
 from barnabas.client.settings import AdminSettings
 from barnabas.client.values import TopicPartition
@@ -38,36 +41,40 @@ class Broker:
         self._offsets = OffsetCalls(Routes(self._cluster, settings))
         self._groups = GroupOffsetCalls(Routes(self._cluster, settings))
         self._news = News(self._cluster, self._settings)
+        self._seen: frozenset[Partition] = frozenset()  # of the topics, when last asked
+        self._gone: set[str | Partition] = set()  # what was asked for repeatedly, and is not there
 
     def partitions(self, topics: Topics, *, may_be_gone: bool = False) -> frozenset[Partition]:
         """Those there are now. SourceError for a named topic that is not, unless it may be gone."""
         if topics.partitions:
             return topics.partitions
-        timeout_ms = self._settings.default_api_timeout_ms
-        told: MetadataResponse = self._connection.run(
-            self._cluster.describe(topics.names or None, timeout_ms=timeout_ms)
-        )
-        if topics.names:
-            return _partitions(told.topics, may_be_gone=may_be_gone)
-        pattern = re.compile(topics.pattern)
-        matching = [
-            topic
-            for topic in told.topics
-            if topic.name and not topic.is_internal and pattern.fullmatch(topic.name)
-        ]
-        return _partitions(matching, may_be_gone=True)
+        for pause_s in self._pauses_s():
+            sleep(pause_s)
+            described = self._described(topics)
+            found, unknown = _partitions(described), _unknown(described)
+            if unknown <= self._gone and found >= self._seen:
+                break
+        self._seen = found
+        self._gone |= unknown
+        if unknown and not may_be_gone:
+            named = min(unknown)
+            raise SourceError(f"There is no topic {named!r}: create it, or correct subscribe.")
+        return found
 
     def offsets(self, wanted: Mapping[Partition, int]) -> dict[Partition, int]:
         """By time in ms, LATEST or EARLIEST; -1 where no record is as young as that.
 
         Partitions that do not exist are left out.
         """
-        found = {}
-        for each, outcome in self._list_offsets(wanted).items():
-            if not isinstance(outcome, KafkaError):
-                found[each] = outcome.offset
-            elif outcome.code() not in _UNKNOWN:
-                raise SourceError(f"{each[0]} [{each[1]}]: {outcome.str()}")
+        found: dict[Partition, int] = {}
+        missing = dict(wanted)
+        for pause_s in self._pauses_s():
+            sleep(pause_s)
+            found |= self._listed(missing)
+            missing = {each: when for each, when in wanted.items() if each not in found}
+            if missing.keys() <= self._gone:
+                break
+        self._gone |= missing.keys()
         return found
 
     def latest(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
@@ -104,31 +111,57 @@ class Broker:
                 reason = place.error.str()
                 log.warning("group %s: %s is not committed: %s", group_id, named, reason)
 
-    def _list_offsets(
-        self, wanted: Mapping[Partition, int]
-    ) -> dict[Partition, ListOffsetsResultInfo | KafkaError]:
+    def _pauses_s(self) -> Iterator[float]:
+        """Before each question for what seems to be gone: brokers learn of topics one by one.
+
+        What is taken for gone too soon is taken for new later, and read once more.
+        """
+        yield 0
+        backoff = Backoff(self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms)
+        for _ in range(1, ATTEMPTS_AT_UNKNOWN):
+            yield backoff.next_ms() / 1000
+
+    def _described(self, topics: Topics) -> list[MetadataResponseTopic]:
+        """Those that are named, or match."""
+        timeout_ms = self._settings.default_api_timeout_ms
+        told: MetadataResponse = self._connection.run(
+            self._cluster.describe(topics.names or None, timeout_ms=timeout_ms)
+        )
+        if topics.names:
+            return told.topics
+        pattern = re.compile(topics.pattern)
+        return [
+            topic
+            for topic in told.topics
+            if topic.name and not topic.is_internal and pattern.fullmatch(topic.name)
+        ]
+
+    def _listed(self, wanted: Mapping[Partition, int]) -> dict[Partition, int]:
         if not wanted:
             return {}
-        asked = {TopicPartition(*each): OffsetSpec(time) for each, time in wanted.items()}
+        asked = {TopicPartition(*each): OffsetSpec(when) for each, when in wanted.items()}
         results: Results[TopicPartition, ListOffsetsResultInfo] = self._connection.run(
             self._offsets.list_offsets(asked, isolation_level=self._isolation)
         )
-        return {
-            (each.topic, each.partition): results.errors.get(each) or results[each]
-            for each in results
-        }
+        found = {}
+        for each in results:
+            error = results.errors.get(each)
+            if error is None:
+                found[each.topic, each.partition] = results[each].offset
+            elif error.code() not in _UNKNOWN:
+                raise SourceError(f"{each.topic} [{each.partition}]: {error.str()}")
+        return found
 
 
-def _partitions(
-    topics: Iterable[MetadataResponseTopic], *, may_be_gone: bool
-) -> frozenset[Partition]:
+def _unknown(topics: Iterable[MetadataResponseTopic]) -> set[str]:
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return {topic.name or "" for topic in topics if topic.error_code == unknown}
+
+
+def _partitions(topics: Iterable[MetadataResponseTopic]) -> frozenset[Partition]:
     found: set[Partition] = set()
     for topic in topics:
-        if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            if may_be_gone:
-                continue
-            raise SourceError(f"There is no topic {topic.name!r}: create it, or correct subscribe.")
-        if topic.error_code:
+        if topic.error_code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
             raise SourceError(f"{topic.name}: {told_by_broker(topic.error_code).str()}")
         found.update((topic.name or "", each.partition_index) for each in topic.partitions)
     return frozenset(found)
