@@ -160,14 +160,14 @@ class Spark:
     ) -> None:
         """As the writer does."""
         try:
-            protocol.commit(ledger, job, reports)
+            is_decided = protocol.commit(ledger, job, reports)
         except Fenced:
             ledger.hand_over()
-            protocol.commit(ledger, job, reports)
-        if not is_late:
+            is_decided = protocol.commit(ledger, job, reports)
+        if is_decided and not is_late:
             self.is_swept = True
             protocol.sweep(ledger)
-        elif self.has_same_rows:
+        elif is_decided and self.has_same_rows:
             self._sweep_late()
 
     def _driver(self) -> SimulatedLedger:

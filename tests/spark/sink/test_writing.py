@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from tests.spark.sink.topics import Record, Topic
 
+from barnabas.admin import AdminClient
 from barnabas.registry.service import SchemaRegistry
 from barnabas.schema_registry import SchemaRegistryClient
 from barnabas.testing import Broker
@@ -26,6 +27,14 @@ def test_each_row_is_a_record(spark: SparkSession, topic: Topic, guarantee: str)
     frame = spark.range(0, 500, 1, 3).selectExpr("cast(id as string) as value")
     save(frame, topic, deliveryGuarantee=guarantee)
     assert topic.values() == sorted(map(str, range(500)))
+
+
+def test_a_save_that_nobody_can_repeat_leaves_no_group(spark: SparkSession, topic: Topic) -> None:
+    save(spark.range(3).selectExpr("cast(id as string) as value"), topic, transactionalIdPrefix="x")
+    with AdminClient({"bootstrap.servers": topic.bootstrap_servers}) as admin:
+        listed = admin.list_consumer_groups().result(30).valid
+    assert not [each for each in listed if each.group_id.startswith("x-")]
+    assert topic.values() == ["0", "1", "2"]
 
 
 def test_columns_are_parts_of_the_record(spark: SparkSession, topic: Topic) -> None:

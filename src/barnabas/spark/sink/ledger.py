@@ -3,6 +3,7 @@
 Made in the process that runs a writer's `commit` or a task, and kept there for the next.
 """
 
+import contextlib
 import functools
 import re
 from collections.abc import Mapping, Sequence
@@ -135,6 +136,13 @@ class BrokerLedger(BrokerDecisions):
         if self._producer is not None:
             producer, self._producer = self._producer, None
             producer.close(0)
+
+    def forget(self) -> None:
+        """Nobody will ask what was decided; a group that stays is seen by whoever lists them."""
+        self.hand_over()
+        with contextlib.suppress(KafkaException):
+            asked = self._admin.delete_consumer_groups([self._prefix], request_timeout=PATIENCE_S)
+            asked[self._prefix].result()
 
     def ended(self, transactions: Sequence[PreparedTransaction]) -> list[PreparedTransaction]:
         told = self._describe([each.transactional_id for each in transactions])

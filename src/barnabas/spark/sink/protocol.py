@@ -127,11 +127,14 @@ def begin_task(decisions: Decisions, last: Decision | None, job: Job, task: int)
 # The driver
 
 
-def commit(ledger: Ledger, job: Job, reports: Sequence[Report]) -> None:
-    """When this returns, each row of the batch is committed once, and nothing else."""
+def commit(ledger: Ledger, job: Job, reports: Sequence[Report]) -> bool:
+    """When this returns, each row of the batch is committed once, and nothing else.
+
+    Whether there was anything to decide.
+    """
     written = [each.written for each in reports if each.written is not None]
     if job.in_order and not written and not any(each.is_decided for each in reports):
-        return
+        return False
     last = ledger.take_over()
     if last is None or last.batch < job.batch:
         if last is not None and not job.in_order:
@@ -145,6 +148,7 @@ def commit(ledger: Ledger, job: Job, reports: Sequence[Report]) -> None:
     _abort(ledger, (each.transaction for each in written if each.transaction not in kept))
     _require_own(last, job)
     _finish(ledger, last)
+    return True
 
 
 def abort(ledger: Ledger, job: Job, reports: Iterable[Report]) -> None:
@@ -160,8 +164,8 @@ def abort(ledger: Ledger, job: Job, reports: Iterable[Report]) -> None:
 def sweep(ledger: Ledger) -> list[PreparedTransaction]:
     """Abort what attempts that died, lost or were stopped have left open; readers wait for it.
 
-    After `commit`, or after the abort of a job. What was decided stays open until it is carried
-    out, whoever has decided it.
+    After a batch was decided, so that nobody else decides on any of it; or after the abort of a
+    job. What was decided stays open until it is carried out, whoever has decided it.
     """
     last = ledger.read()
     decided = set() if last is None else {each.transaction for each in last.written}

@@ -80,12 +80,24 @@ class BatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         _commit(self._options, messages)
+        self._forget()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         _abort(self._options, messages)
         if self._options.guarantee is Guarantee.EXACTLY_ONCE:
             # Nobody comes after this job who would find what its tasks have left.
-            protocol.sweep(ledger_for(self._options.conf, self._job.prefix))
+            protocol.sweep(self._ledger)
+        self._forget()
+
+    def _forget(self) -> None:
+        """What was decided, where nobody can save the same again."""
+        is_unnamed = self._options.application is None
+        if is_unnamed and self._options.guarantee is Guarantee.EXACTLY_ONCE:
+            self._ledger.forget()
+
+    @property
+    def _ledger(self) -> BrokerLedger:
+        return ledger_for(self._options.conf, self._job.prefix)
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -145,15 +157,16 @@ def _commit(options: SinkOptions, messages: Messages) -> None:
         return
     ledger = ledger_for(options.conf, job.prefix)
     try:
-        protocol.commit(ledger, job, reports)
+        is_decided = protocol.commit(ledger, job, reports)
     except KafkaException as failure:
         if error_in(failure) != KafkaError._FENCED:
             raise
         # Another process of this driver has committed a batch since this one did; or a driver
         # that is thought dead has. Who takes over now finds out.
         ledger.hand_over()
-        protocol.commit(ledger, job, reports)
-    _sweep(ledger, job, reports)
+        is_decided = protocol.commit(ledger, job, reports)
+    if is_decided:
+        _sweep(ledger, job, reports)
 
 
 def _abort(options: SinkOptions, messages: Messages) -> None:
