@@ -1,5 +1,7 @@
 """What micro-batches read, against a broker, without Spark."""
 
+import math
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from uuid import uuid4
@@ -9,7 +11,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from barnabas import ConsumerGroupTopicPartitions, TopicPartition
 from barnabas.admin import AdminClient, NewPartitions
+from barnabas.spark.source import stream as stream_module
+from barnabas.spark.source.broker import Broker as Driver
 from barnabas.spark.source.connection import SourceError
+from barnabas.spark.source.offsets import Partition
 from barnabas.testing import Broker
 
 DEADLINE_S = 30.0
@@ -167,3 +172,30 @@ def committed(admin: AdminClient, group: str) -> dict[tuple[str, int], int]:
     (future,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
     places: list[TopicPartition] = future.result().topic_partitions
     return {(each.topic, each.partition): each.offset for each in places}
+
+
+def test_a_stream_that_waits_asks_for_nothing_else(
+    topic_of, reads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[object] = []
+    latest = Driver.latest
+
+    def noted(driver: Driver, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        looks.append(partitions)
+        return latest(driver, partitions)
+
+    monkeypatch.setattr(Driver, "latest", noted)
+    monkeypatch.setattr(stream_module, "_QUIET_LOOK_S", math.inf)
+    topic = topic_of(3, partitions=2)
+    stream = reads.stream(topic.name, startingOffsets="earliest", longPollMs=20)
+    start = stream.latestOffset(stream.initialOffset(), EVERYTHING)
+    stream.commit(start)
+    count = 0
+    while len(looks) > count:  # until it has waited in vain
+        count = len(looks)
+        assert stream.latestOffset(start, EVERYTHING) == start
+    topic.add(1)
+    while (end := stream.latestOffset(start, EVERYTHING)) == start:
+        pass
+    assert end == stream.reportLatestOffset() == {topic.name: {"0": 2, "1": 2}}
+    assert len(looks) == count

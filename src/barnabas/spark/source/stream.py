@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _LAST_COMMIT_S = 5.0
+
+_QUIET_LOOK_S = 1.0
+"""How often partitions are looked at where nothing comes: there may be new ones, or fewer."""
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -116,6 +120,8 @@ class _Driver:
         self._is_anchored = False
         self._committed: dict[Partition, int] = {}
         self._may_wait = True
+        self._waited_in_vain = False
+        self._look_by_s = -math.inf  # while nothing comes
         self._committing: Future[None] | None = None
 
     def begin(self) -> dict[Partition, int]:
@@ -151,14 +157,15 @@ class _Driver:
             return start
         if self._last is not None:
             return self._limit(start, self._last) if is_limited else self._last
-        for may_wait in (self._may_wait and self._options.long_poll_ms > 0, False):
+        may_wait = self._may_wait and self._options.long_poll_ms > 0
+        self._may_wait = True
+        if not (may_wait and self._is_quiet(start)):
             ends = self._look()
             end = self._limit(start, ends) if is_limited else ends
             if end != start or not may_wait:
-                break
-            self._broker.wait_for_news(ends, self._options.long_poll_ms)
-        self._may_wait = True
-        return end
+                return end
+        ends = self._wait()
+        return self._limit(start, ends) if is_limited else ends
 
     def ranges(self, start: dict[Partition, int], end: dict[Partition, int]) -> list[OffsetRange]:
         """What the micro-batch between these reads."""
@@ -183,7 +190,23 @@ class _Driver:
         if self._committing is not None:
             wait([self._committing], _LAST_COMMIT_S)
 
+    def _is_quiet(self, start: dict[Partition, int]) -> bool:
+        """Whether nothing came when last waited for, and partitions were looked at just now."""
+        return self._waited_in_vain and start == self.ends and time.monotonic() < self._look_by_s
+
+    def _wait(self) -> dict[Partition, int]:
+        """The ends once there is news, or the time is over."""
+        assert self.ends is not None
+        grown = self._broker.wait_for_news(self.ends, self._options.long_poll_ms)
+        if grown is None:
+            return self._look()
+        self._waited_in_vain = not grown
+        self.ends = self.ends | grown
+        return self.ends
+
     def _look(self) -> dict[Partition, int]:
+        self._waited_in_vain = False
+        self._look_by_s = time.monotonic() + _QUIET_LOOK_S
         may_be_gone = not self._loss.fails
         partitions = self._broker.partitions(self._options.topics, may_be_gone=may_be_gone)
         self.ends = self._broker.latest(partitions)
