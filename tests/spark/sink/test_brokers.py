@@ -280,6 +280,16 @@ def test_a_version_below_the_last_is_not_written(query: Query) -> None:
     assert query.topic.values() == ["a"]
 
 
+def test_a_save_that_a_later_version_overtakes_does_not_seem_to_be_done(query: Query) -> None:
+    query.job = replace(query.job, in_order=False)
+    report = query.task(0, "late")
+    later = replace(query.job, batch=1)
+    protocol.commit(query.ledger(), later, [replace(report, written=None)])
+    with pytest.raises(OtherWriterError, match="saves with the same txnAppId"):
+        query.commit(report)
+    assert query.topic.values() == []
+
+
 def test_decisions_are_made_again_after_their_topic_was_deleted(query: Query) -> None:
     query.commit(query.task(0, "a"))
     with AdminClient({"bootstrap.servers": query.topic.bootstrap_servers}) as admin:

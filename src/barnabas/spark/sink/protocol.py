@@ -116,7 +116,7 @@ def begin_task(decisions: Decisions, last: Decision | None, job: Job, task: int)
     """Whether a task writes, given the last decision."""
     if last is None or last.batch < job.batch:
         return Task(writes=True)
-    _require_own(last, job)
+    _require_own(last, job, may_be_older=not job.in_order)
     if last.batch > job.batch:
         return Task(writes=False)
     mine = [each.transaction for each in last.written if each.task == task]
@@ -146,7 +146,7 @@ def commit(ledger: Ledger, job: Job, reports: Sequence[Report]) -> bool:
         last = _replayed(ledger, last, reports)
     kept = {each.transaction for each in last.written}
     _abort(ledger, (each.transaction for each in written if each.transaction not in kept))
-    _require_own(last, job)
+    _require_own(last, job, may_be_older=not job.in_order and not written)
     _finish(ledger, last)
     return True
 
@@ -175,7 +175,7 @@ def sweep(ledger: Ledger) -> list[PreparedTransaction]:
     return left
 
 
-def _require_own(last: Decision, job: Job) -> None:
+def _require_own(last: Decision, job: Job, *, may_be_older: bool) -> None:
     """The batch was decided before, or one after it: is that what this job asks for?"""
     if last.topic != job.topic:
         raise OtherWriterError(
@@ -184,11 +184,12 @@ def _require_own(last: Decision, job: Job) -> None:
             f"that writes a txnAppId of its own; give a query that goes on from the checkpoint of "
             f"another, or now writes elsewhere, a transactionalIdPrefix of its own"
         )
-    if job.in_order and last.batch > job.batch:
+    if last.batch > job.batch and not may_be_older:
         raise OtherWriterError(
-            f"{job.prefix}: batch {job.batch} comes after batch {last.batch} was decided: another "
-            f"driver runs the same query, or its checkpoint was set back or copied. Stop the "
-            f"other; or set another transactionalIdPrefix to write all from this checkpoint on"
+            f"{job.prefix}: batch {job.batch} comes after batch {last.batch} was decided, and is "
+            f"not written: another driver runs the same query or saves with the same txnAppId, or "
+            f"the query's checkpoint was set back or copied. Stop the other; or set another "
+            f"transactionalIdPrefix to write all from this checkpoint on"
         )
 
 
