@@ -99,9 +99,11 @@ def test_files_that_come_with_compiler_and_registry_need_no_reference() -> None:
         import "google/protobuf/timestamp.proto";
         import "confluent/meta.proto";
         import "confluent/type/decimal.proto";
+        import "google/type/money.proto";
         message A {
           google.protobuf.Timestamp at = 1 [(confluent.field_meta).doc = "when"];
           confluent.type.Decimal price = 2;
+          google.type.Money paid = 3;
         }
         """,
         {},

@@ -20,7 +20,7 @@ from google.protobuf.message import DecodeError
 from grpc_tools import _protoc_compiler
 
 from barnabas.registry.formats import SchemaError
-from barnabas.registry.formats.protobuf.known import KNOWN
+from barnabas.registry.formats.protobuf.known import known_to
 
 MAIN = "default"
 """What the schema's own file is called; Confluent's registry calls it so, too."""
@@ -48,11 +48,12 @@ def compile_files(text: str, references: Mapping[str, str]) -> list[FileDescript
         raise SchemaError(f"The schema and its references are larger than {MAX_BYTES} bytes.")
     if len(references) > MAX_REFERENCES:
         raise SchemaError(f"The schema has more than {MAX_REFERENCES} references.")
+    imported = {**known_to([text, *references.values()]), **references}
     main = MAIN
-    while main in references or main in KNOWN:
+    while main in imported:
         main += "_"
     with TemporaryDirectory(prefix="barnabas-proto-") as directory:
-        for name, content in {**KNOWN, **references, main: text}.items():
+        for name, content in {**imported, main: text}.items():
             _write(Path(directory), name, content)
         try:
             modules = _protoc_compiler.get_protos(

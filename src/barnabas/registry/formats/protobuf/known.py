@@ -1,4 +1,29 @@
-"""The files that Confluent's registry lets every schema import, next to Google's own."""
+"""The files that Confluent's registry lets every schema import, next to those of the compiler.
+
+Clients do not send them as references: they take it that every registry has them.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+_GOOGLE_TYPE = "google/type/"
+
+
+def known_to(texts: Iterable[str]) -> Mapping[str, str]:
+    """What these may import, by name; of `google/type` if they speak of it."""
+    return _with_google_types() if any(_GOOGLE_TYPE in text for text in texts) else _CONFLUENT
+
+
+@cache
+def _with_google_types() -> Mapping[str, str]:
+    """Money, dates and the like, if googleapis-common-protos is installed."""
+    found = find_spec("google.type")
+    places = () if found is None else found.submodule_search_locations or ()
+    files = (file for place in places for file in Path(place).glob("*.proto"))
+    return {**_CONFLUENT, **{f"{_GOOGLE_TYPE}{file.name}": file.read_text() for file in files}}
+
 
 _META = """
 syntax = "proto3";
@@ -47,7 +72,7 @@ syntax = "proto3";
 import public "confluent/type/decimal.proto";
 """
 
-KNOWN = {
+_CONFLUENT = {
     "confluent/meta.proto": _META,
     "confluent/type/decimal.proto": _DECIMAL,
     "confluent/types/decimal.proto": _LEGACY_DECIMAL,
