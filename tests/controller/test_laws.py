@@ -249,7 +249,7 @@ happenings = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(3, 6), st.integers(1, 3), happenings)
 def test_the_laws_of_partitions(broker_count: int, replicas: int, happened: list[Any]) -> None:
     cluster = Cluster(broker_count, replicas)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.replication.world import World
 
@@ -58,11 +58,7 @@ def read_all(world: World) -> list[bytes | None]:
     return values
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=60)
 @given(steps=STEPS)
 def test_what_was_readable_once_stays_readable_and_nothing_written_is_lost(
     steps: list[Step], new_world: Callable[..., World]

@@ -4,7 +4,7 @@ the high watermark, whatever happens in which order, as long as leaders are chos
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.replication.cluster import Cluster, contents
 
@@ -187,7 +187,7 @@ class Run:
                 assert replica.log.end_offset >= max(self.promised, default=-1) + 1
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60)
 @example(steps=AHEAD_OF_WHO_JOINS, isr=(1, 2))
 @example(steps=AHEAD_OF_WHAT_LEADERS_KNOW, isr=(1, 2))
 @example(steps=JOINED_UNKNOWN_TO_THE_LEADER, isr=(1, 2))

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.logged import logged
 from tests.replication.following.pair import Pair, content
@@ -51,7 +51,7 @@ def assert_alike(pair: Pair) -> None:
         assert epochs[0] == epochs[1] or -1 in epochs
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80)
 @given(steps=STEPS)
 def test_a_follower_always_comes_to_have_its_leaders_log(
     new_pair: Callable[..., Pair], steps: list[tuple[str, int]]

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.replication.following.pair import TOPIC, Leader, Pair, content
 
@@ -175,7 +175,7 @@ def test_bounds_that_cannot_be_change_nothing(pair: Pair, monkeypatch: pytest.Mo
     assert pair.fetcher.due_ms(pair.now_ms) == 1_000
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80)
 @given(noise=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=4))
 def test_changed_bytes_are_found_or_do_no_harm(
     new_pair: Callable[..., Pair], noise: list[tuple[int, int]]

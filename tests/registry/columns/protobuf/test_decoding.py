@@ -32,7 +32,7 @@ GOOD = Every(f_int32=7, f_string="good", r_int32=[1, 2]).SerializeToString()
 
 
 @given(st.lists(st.none() | messages(), max_size=5))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 def test_what_the_library_writes_is_read_as_it_reads_it(written: list[Message | None]) -> None:
     payloads = [None if one is None else one.SerializeToString() for one in written]
     decoded = decode(payloads)
@@ -45,7 +45,7 @@ def test_what_the_library_writes_is_read_as_it_reads_it(written: list[Message | 
 
 
 @given(st.lists(messages(), min_size=2, max_size=3))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 def test_a_message_in_parts_is_merged_as_the_library_does(parts: list[Message]) -> None:
     payload = b"".join(one.SerializeToString() for one in parts)
     decoded = decode([payload, GOOD])
@@ -55,7 +55,7 @@ def test_a_message_in_parts_is_merged_as_the_library_does(parts: list[Message]) 
 
 
 @given(messages(), st.data())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 def test_a_damaged_payload_hurts_no_neighbour(message: Message, data: st.DataObject) -> None:
     payload = bytearray(message.SerializeToString())
     for _ in range(data.draw(st.integers(1, 3))):
@@ -77,7 +77,7 @@ def test_a_damaged_payload_hurts_no_neighbour(message: Message, data: st.DataObj
 
 
 @given(st.lists(st.none() | st.binary(max_size=40), max_size=6))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 def test_any_bytes_give_values_or_reasons(payloads: list[bytes | None]) -> None:
     decoded = decode(payloads)
     for row, payload in enumerate(payloads):

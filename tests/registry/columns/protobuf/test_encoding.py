@@ -21,7 +21,7 @@ from barnabas.registry.formats.protobuf import parse
 
 
 @given(st.lists(st.none() | messages(), max_size=5), st.integers(0, 2))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 def test_the_library_reads_what_is_written(written: list[Message | None], start: int) -> None:
     payloads = [None if one is None else one.SerializeToString() for one in written]
     values = ProtobufDecoder(EVERY, None).decode(pa.array(payloads, pa.binary())).values
