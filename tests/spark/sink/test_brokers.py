@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 from tests.conformance.brokers import PeerBroker
 from tests.spark.sink.topics import Topic
 
-from barnabas import KafkaException
+from barnabas import KafkaError, KafkaException
 from barnabas.admin import AdminClient, FeatureUpdate, TransactionState, UpgradeType
 from barnabas.client.values import PreparedTransaction
 from barnabas.spark.kept import Kept
@@ -22,6 +22,7 @@ from barnabas.spark.sink.options import SinkOptions, read_options
 from barnabas.spark.sink.protocol import Job, LostRowsError, OtherWriterError, Report
 from barnabas.spark.sink.rows import shape_of
 from barnabas.spark.sink.task import write_once
+from barnabas.spark.sink.writer import TaskMessage, stream_writer
 from barnabas.testing import Broker
 
 SCHEMA = StructType().add("value", "string")
@@ -156,6 +157,18 @@ def test_what_dead_attempts_left_open_is_swept(query: Query) -> None:
     query.commit(report)
     assert len(protocol.sweep(query.ledger())) == 1
     assert query.left_open() == []
+    assert query.topic.values() == ["a"]
+
+
+def test_a_batch_is_committed_though_nobody_can_look_for_what_was_left(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def loading(_: BrokerLedger) -> list[PreparedTransaction]:
+        raise KafkaException(KafkaError(KafkaError.COORDINATOR_LOAD_IN_PROGRESS))
+
+    monkeypatch.setattr(BrokerLedger, "open_now", loading)
+    writer = stream_writer(query.topic.options, SCHEMA)
+    writer.commit([TaskMessage(query.job, query.task(0, "a"))], query.job.batch)
     assert query.topic.values() == ["a"]
 
 

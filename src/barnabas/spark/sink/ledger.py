@@ -34,6 +34,8 @@ MOST_KEPT = 8
 SWEEP_S = 60.0
 """How often a driver looks for what attempts have left open that nobody has heard of."""
 
+SWEEP_PATIENCE_S = 10.0
+"""Every broker is asked for it, and batches wait behind it."""
 
 _administrators: Kept[frozenset[tuple[str, str]], AdminClient] = Kept(MOST_KEPT)
 
@@ -150,7 +152,7 @@ class BrokerLedger(BrokerDecisions):
 
     def open_now(self) -> list[PreparedTransaction]:
         asked = self._admin.list_transactions(
-            states=[TransactionState.ONGOING], request_timeout=PATIENCE_S
+            states=[TransactionState.ONGOING], request_timeout=SWEEP_PATIENCE_S
         )
         pattern = re.compile(names.pattern(self._prefix))
         # Brokers before 4.1 know no pattern: what they list is looked through here.
@@ -185,6 +187,8 @@ def _is_open(it: PreparedTransaction, found: TransactionDescription) -> bool:
 
 def _ensure_decision_topic(admin: AdminClient) -> None:
     """Offsets are committed for topics that exist; this one holds no records."""
+    if admin.list_topics(TOPIC, PATIENCE_S).topics[TOPIC].error is None:
+        return  # who may not create topics can have it created by others
     try:
         admin.create_topics([NewTopic(TOPIC, PIECES)], request_timeout=PATIENCE_S)[TOPIC].result()
     except KafkaException as failure:

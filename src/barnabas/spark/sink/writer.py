@@ -86,7 +86,7 @@ class BatchWriter(DataSourceArrowWriter):
         _abort(self._options, messages)
         if self._options.guarantee is Guarantee.EXACTLY_ONCE:
             # Nobody comes after this job who would find what its tasks have left.
-            protocol.sweep(self._ledger)
+            _sweep(self._ledger, self._job)
         self._forget()
 
     def _forget(self) -> None:
@@ -165,8 +165,10 @@ def _commit(options: SinkOptions, messages: Messages) -> None:
         # that is thought dead has. Who takes over now finds out.
         ledger.hand_over()
         is_decided = protocol.commit(ledger, job, reports)
-    if is_decided:
-        _sweep(ledger, job, reports)
+    if not is_decided:
+        return
+    if ledger.is_sweeping_due(job.run, time.monotonic()) or any(it.attempt for it in reports):
+        _sweep(ledger, job)
 
 
 def _abort(options: SinkOptions, messages: Messages) -> None:
@@ -177,12 +179,16 @@ def _abort(options: SinkOptions, messages: Messages) -> None:
         protocol.abort(ledger, job, reports)
 
 
-def _sweep(ledger: BrokerLedger, job: Job, reports: Sequence[Report]) -> None:
-    is_due = ledger.is_sweeping_due(job.run, time.monotonic())
-    if is_due or any(each.attempt for each in reports):
-        left = [each.transactional_id for each in protocol.sweep(ledger)]
-        if left:
-            log.warning("%s: aborted what dead attempts had left open: %s", job.prefix, left)
+def _sweep(ledger: BrokerLedger, job: Job) -> None:
+    """As well as it can be done now: what counts is committed."""
+    try:
+        left = protocol.sweep(ledger)
+    except KafkaException as failure:
+        log.warning("%s: dead attempts may have left transactions open: %s", job.prefix, failure)
+        return
+    if left:
+        ids = [each.transactional_id for each in left]
+        log.warning("%s: aborted what dead attempts had left open: %s", job.prefix, ids)
 
 
 def _told(messages: Messages) -> tuple[Job | None, list[Report]]:
