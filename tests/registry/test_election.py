@@ -204,3 +204,42 @@ def test_nobody_waits_for_one_whose_address_another_has() -> None:
     assert isinstance(leave, LeaveGroupRequest)
     assert [each.member_id for each in leave.members] == ["m1"]
     assert isinstance(asked[1], JoinGroupRequest)
+
+
+def test_a_writer_that_is_gone_is_not_waited_for() -> None:
+    heard, asked = asyncio.run(_burial())
+    assert heard == ["other", None, "m0"]
+    assert [each.member_id for leave in asked for each in leave.members] == ["other"]
+
+
+async def _burial() -> tuple[Heard, list[LeaveGroupRequest]]:
+    heard, asked = Heard(), list[LeaveGroupRequest]()
+    writers, is_heard = ["other", "m0"], asyncio.Event()
+
+    async def coordinator(request: Message, timeout_ms: int) -> Any:
+        match request:
+            case DescribeGroupsRequest():
+                return DescribeGroupsResponse()
+            case JoinGroupRequest():
+                return joined()
+            case SyncGroupRequest():
+                return synced(writers.pop(0))
+            case LeaveGroupRequest():
+                asked.append(request)
+                return LeaveGroupResponse()
+        return beaten(ErrorCode.NONE)
+
+    async def elected(outcome: Outcome | None, member_id: str) -> None:
+        heard.append(None if outcome is None else outcome.member_id)
+        is_heard.set()
+
+    member = Membership("g", Identity("a", 1), coordinator, elected, session_timeout_ms=60_000)
+    running = asyncio.create_task(member.run())
+    await asyncio.wait_for(is_heard.wait(), 60)
+    await member.bury_the_writer()
+    while len(heard) < 3:
+        is_heard.clear()
+        await asyncio.wait_for(is_heard.wait(), 60)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    return heard, asked

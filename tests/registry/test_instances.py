@@ -86,7 +86,7 @@ def test_one_writes_for_all_and_another_takes_over_when_it_dies(
     writer = the_writer(three)
     writer.end(signal.SIGKILL)
     rest = [each for each in three if each is not writer]
-    known["After"] = register(rest[0].url, "After").json["id"]  # without waiting for a session
+    known["After"] = registered_at_last(rest[0].url, "After")
     assert known["After"] == 10
     assert "After" in subjects(rest[0].url)  # at once, where it was registered
     wait_until(lambda: "After" in subjects(rest[1].url), "the other has read it", PATIENCE_S)

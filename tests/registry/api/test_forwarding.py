@@ -4,6 +4,7 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.conformance.brokers import free_port
 from tests.registry.asking import ask, record
 
 from barnabas.registry.api.forwarding import FORWARDED, MOST_AT_ONCE
@@ -50,3 +51,23 @@ def test_a_write_is_passed_on_once(registry_broker: Broker) -> None:
         assert ask(other.url, "GET", "/config").json == {"compatibilityLevel": "NONE"}
         again = {FORWARDED: "true"}
         assert ask(other.url, "DELETE", "/config", headers=again).error_code == 50004
+
+
+def test_a_write_is_made_though_its_writer_is_gone(
+    registry_broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nobody = f"http://127.0.0.1:{free_port()}"
+    buried: list[str] = []
+
+    async def writer(_: Instance) -> str | None:
+        return None if buried else nobody
+
+    async def bury(_: Instance, url: str) -> None:
+        buried.append(url)
+
+    monkeypatch.setattr(Instance, "writer", writer)
+    monkeypatch.setattr(Instance, "bury", bury)
+    servers = registry_broker.bootstrap_servers
+    with SchemaRegistry(servers, topic="gone", group_id="gone") as registry:
+        assert ask(registry.url, "POST", "/subjects/a/versions", record("x")).json["id"] == 1
+    assert buried == [nobody]
