@@ -16,7 +16,7 @@ from barnabas.registry.errors import RegistryError
 from barnabas.registry.records import SchemaValue
 from barnabas.registry.schemas import canonical, parsed_as_new
 from barnabas.registry.state import State
-from barnabas.registry.versions import LATEST, read_version
+from barnabas.registry.versions import LATEST, find_version, read_version
 
 _INVALID_SCHEMA = 42201
 
@@ -28,12 +28,9 @@ async def check_against_all(request: Request) -> Response:
 async def check_against_one(request: Request) -> Response:
     version = read_version(request.path_params["version"])
     state, subject = state_of(request), subject_of(request)
-    if version == LATEST:
-        found = state.latest(subject)
-    else:
-        found = state.version(subject, version)
-        if found is None:
-            raise errors.version_not_found(version)
+    found = find_version(state, subject, version)
+    if found is None and version != LATEST:
+        raise errors.version_not_found(version)
     return await _checked(request, [] if found is None else [found])
 
 
