@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.client.consumer.group.joining import on_a_loop
+from tests.client.patience import TIMES_S
 from tests.client.scripted import ScriptedBroker
 
 from barnabas.client.cluster import Cluster, Deadline
@@ -112,7 +113,7 @@ async def test_commits_outlast_what_passes_and_tell_the_rest(
 ) -> None:
     async with ScriptedBroker({ApiKey.OFFSET_COMMIT: committing(moods(*codes))}) as broker:
         speaking = Speaking(broker, epoch=4)
-        told = await speaking.offsets.commit(TO_COMMIT, Deadline.after(5_000))
+        told = await speaking.offsets.commit(TO_COMMIT, Deadline.after(30_000))
         assert told == {("t", 0): outcome if outcome is None else KafkaError(outcome)}
         request = broker.asked(ApiKey.OFFSET_COMMIT)[-1]
         assert (request.member_id, request.generation_id_or_member_epoch) == ("me", 4)
@@ -132,7 +133,7 @@ async def test_a_stale_member_commits_again_in_its_new_epoch() -> None:
             return response
 
         broker.answers[ApiKey.OFFSET_COMMIT] = beat_and_answer
-        told = await speaking.offsets.commit(TO_COMMIT, Deadline.after(5_000))
+        told = await speaking.offsets.commit(TO_COMMIT, Deadline.after(30_000))
         assert told == {("t", 0): None}
         epochs = [r.generation_id_or_member_epoch for r in broker.asked(ApiKey.OFFSET_COMMIT)]
         assert epochs == [4, 5, 6]
@@ -145,7 +146,7 @@ async def test_topics_are_named_by_id_only_if_all_ids_are_known() -> None:
         {ApiKey.OFFSET_COMMIT: committing(moods())}, topics={"t": 1, "u": 1}
     ) as broker:
         speaking = Speaking(broker)
-        deadline = Deadline.after(5_000)
+        deadline = Deadline.after(30_000)
         await speaking.cluster.topic("t", deadline=deadline)
         offsets = TO_COMMIT | {("u", 0): TopicPartition("u", 0, 1)}
         assert set((await speaking.offsets.commit(TO_COMMIT, deadline)).values()) == {None}
@@ -160,7 +161,7 @@ async def test_offsets_of_open_transactions_are_waited_for() -> None:
     codes = moods(ErrorCode.UNSTABLE_OFFSET_COMMIT, ErrorCode.UNSTABLE_OFFSET_COMMIT)
     async with ScriptedBroker({ApiKey.OFFSET_FETCH: fetching(codes, moods())}) as broker:
         speaking = Speaking(broker)
-        found = await speaking.offsets.committed([("t", 0)], Deadline.after(5_000))
+        found = await speaking.offsets.committed([("t", 0)], Deadline.after(30_000))
         assert found["t", 0].offset == 9
         requests = broker.asked(ApiKey.OFFSET_FETCH)
         assert [each.require_stable for each in requests] == [True] * 3
@@ -169,12 +170,28 @@ async def test_offsets_of_open_transactions_are_waited_for() -> None:
 
 @on_a_loop
 async def test_an_offset_that_stays_unstable_is_told_as_such_in_the_end() -> None:
-    codes = repeat(int(ErrorCode.UNSTABLE_OFFSET_COMMIT))
-    async with ScriptedBroker({ApiKey.OFFSET_FETCH: fetching(codes, moods())}) as broker:
-        speaking = Speaking(broker)
-        found = await speaking.offsets.committed([("t", 0)], Deadline.after(100))
-        assert found["t", 0].error == KafkaError(ErrorCode.UNSTABLE_OFFSET_COMMIT)
-        await speaking.cluster.close()
+    for answers in (1, 1_000_000):
+        error = await told_in_the_end(answers)
+        assert error == KafkaError(ErrorCode.UNSTABLE_OFFSET_COMMIT)
+
+
+async def told_in_the_end(answers: int) -> KafkaError | None:
+    """Of an unstable offset, after so many answers and then silence until the time is over."""
+    unstable = fetching(repeat(int(ErrorCode.UNSTABLE_OFFSET_COMMIT)), moods())
+    for timeout_s in TIMES_S:
+        async with ScriptedBroker() as broker:
+            broker.answers[ApiKey.OFFSET_FETCH] = lambda request, broker=broker: (
+                unstable(request) if len(broker.asked(ApiKey.OFFSET_FETCH)) <= answers else None
+            )
+            speaking = Speaking(broker)
+            asking = speaking.offsets.committed([("t", 0)], Deadline.after(timeout_s * 1000))
+            try:
+                return (await asking)["t", 0].error
+            except KafkaException:
+                continue  # not even the first came in time
+            finally:
+                await speaking.cluster.close()
+    return None
 
 
 @on_a_loop
@@ -183,7 +200,7 @@ async def test_who_may_not_read_a_group_is_told_so() -> None:
     async with ScriptedBroker({ApiKey.OFFSET_FETCH: fetching(moods(), refused)}) as broker:
         speaking = Speaking(broker)
         with pytest.raises(KafkaException) as raised:
-            await speaking.offsets.committed([("t", 0)], Deadline.after(5_000))
+            await speaking.offsets.committed([("t", 0)], Deadline.after(30_000))
         assert raised.value.args[0] == KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         await speaking.cluster.close()
 

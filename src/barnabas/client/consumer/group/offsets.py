@@ -71,7 +71,12 @@ class Offsets:
         waiting = set(partitions)
         pauses = self._pauses()
         while waiting:
-            outcomes |= await self._fetch(waiting, deadline)
+            try:
+                outcomes |= await self._fetch(waiting, deadline)
+            except KafkaException as failure:
+                if not outcomes or failure.args[0] != KafkaError._TIMED_OUT:
+                    raise
+                break  # what was told before says more than that no time is left
             waiting = {
                 each
                 for each in waiting
