@@ -10,6 +10,7 @@ be taken twice. The one moment that counts is `Ledger.decide`.
                 the tasks have written unless the batch is decided already; commits what was
                 decided; aborts what was not.
     abort       the same with nothing to decide on: what was decided in the meantime stands.
+    sweep       aborts what attempts have left open that no decision names.
 
 A transaction that was decided on may have been aborted by its broker, if nobody committed it
 within transaction.timeout.ms. Nobody can commit it any more, so its task may write again when the
