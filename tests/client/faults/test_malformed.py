@@ -4,7 +4,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -77,9 +77,8 @@ def a_peer(answer: Callable[[bytes], bytes]) -> Iterator[str]:
                 connection, _ = listening.accept()
             except OSError:
                 return
-            with connection:
-                request = connection.recv(65_536)
-                if request:
+            with connection, suppress(OSError):  # the client has hung up
+                if request := connection.recv(65_536):
                     connection.sendall(answer(request))
                     connection.shutdown(socket.SHUT_WR)
 
