@@ -1,6 +1,7 @@
 """How a task gets its records: past failures that pass, and in few requests."""
 
 import asyncio
+import contextlib
 import time
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from tests.replication.world import batch_of
 from barnabas.spark.source import fetching
 from barnabas.spark.source.connection import SourceError, connect
 from barnabas.spark.source.loss import Loss
-from barnabas.spark.source.offsets import OffsetRange
+from barnabas.spark.source.offsets import EARLIEST, LATEST, OffsetRange
 from barnabas.spark.source.reading import read
 from barnabas.testing import Broker
 from barnabas.wire.apis import ApiKey
@@ -21,6 +22,12 @@ from barnabas.wire.messages.fetch import (
     FetchRequest,
     FetchResponse,
     PartitionData,
+)
+from barnabas.wire.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
 )
 
 DEADLINE_S = 30.0
@@ -121,38 +128,78 @@ def test_time_in_which_nobody_takes_records_is_not_the_brokers(
     assert second.next_offset == 2
 
 
+def told(index: int, **fields: object) -> PartitionData:
+    return PartitionData(partition_index=index, high_watermark=2, last_stable_offset=2, **fields)
+
+
+def answer(*partitions: PartitionData) -> FetchResponse:
+    """Of a scripted topic."""
+    topic = FetchableTopicResponse(topic="t", topic_id=topic_id("t"), partitions=[*partitions])
+    return FetchResponse(responses=[topic])
+
+
+def read_scripted(count: int, *brokers: ScriptedBroker, **client: str) -> list[int]:
+    """The numbers of a topic's first partitions, each of which has two, as brokers tell it."""
+
+    async def batches() -> list[pa.RecordBatch]:
+        async with contextlib.AsyncExitStack() as running:
+            for broker in brokers:
+                await running.enter_async_context(broker)
+            servers = {"bootstrap.servers": f"127.0.0.1:{brokers[0].port}"}
+            ranges = [OffsetRange("t", index, 0, 2) for index in range(count)]
+            task = read(ranges, servers | client, Loss(True, int(DEADLINE_S * 1000)))
+            return await asyncio.to_thread(list, task)
+
+    return [number for batch in asyncio.run(batches()) for number in numbers(batch)]
+
+
 @pytest.mark.parametrize("follower_fails", [False, True])
 def test_records_are_read_from_the_replica_that_the_leader_says_is_near(
     follower_fails: bool,
 ) -> None:
-    def answer(**told: object) -> FetchResponse:
-        partition = PartitionData(partition_index=0, **told)
-        topic = FetchableTopicResponse(topic="t", topic_id=topic_id("t"), partitions=[partition])
-        return FetchResponse(responses=[topic])
-
     def lead(request: FetchRequest) -> FetchResponse:
-        told = {"high_watermark": 2, "last_stable_offset": 2}
         if request.rack_id:
-            return answer(**told, preferred_read_replica=follower.node_id)
-        return answer(**told, records=batch_of(b"0", b"1"))
+            return answer(told(0, preferred_read_replica=2))
+        return answer(told(0, records=batch_of(b"0", b"1")))
 
     def follow(request: FetchRequest) -> FetchResponse:
         if follower_fails:  # it has not got as far yet
-            return answer(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
-        return answer(records=batch_of(b"0", b"1"))
+            return answer(told(0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
+        return answer(told(0, records=batch_of(b"0", b"1")))
 
     leader = ScriptedBroker({ApiKey.FETCH: lead}, node_id=1, topics={"t": 1})
     follower = ScriptedBroker({ApiKey.FETCH: follow}, node_id=2)
     for each in (leader, follower):
         each.answers[ApiKey.METADATA] = lambda request: metadata_of([leader, follower], request)
-
-    async def rows() -> list[pa.RecordBatch]:
-        async with leader, follower:
-            client = {"bootstrap.servers": f"127.0.0.1:{leader.port}", "client.rack": "r2"}
-            task = read([OffsetRange("t", 0, 0, 2)], client, Loss(True, int(DEADLINE_S * 1000)))
-            return await asyncio.to_thread(list, task)
-
-    (batch,) = asyncio.run(rows())
-    assert numbers(batch) == [0, 1]
+    assert read_scripted(1, leader, follower, **{"client.rack": "r2"}) == [0, 1]
     assert len(follower.asked(ApiKey.FETCH)) == 1
     assert len(leader.asked(ApiKey.FETCH)) == 1 + follower_fails
+
+
+def test_an_offset_that_is_in_the_log_after_all_is_asked_for_again() -> None:
+    def fetch(request: FetchRequest) -> FetchResponse:
+        if len(broker.asked(ApiKey.FETCH)) == 2:
+            return answer(told(0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE))
+        offset = request.topics[0].partitions[0].fetch_offset
+        record = batch_of(b"%d" % offset, base_offset=offset)
+        return answer(told(0, records=record))
+
+    def edges(request: ListOffsetsRequest) -> ListOffsetsResponse:
+        offset = {EARLIEST: 0, LATEST: 2}[request.topics[0].partitions[0].timestamp]
+        edge = ListOffsetsPartitionResponse(partition_index=0, offset=offset)
+        return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=[edge])])
+
+    broker = ScriptedBroker({ApiKey.FETCH: fetch, ApiKey.LIST_OFFSETS: edges}, topics={"t": 1})
+    assert read_scripted(1, broker) == [0, 1]
+
+
+def test_a_topic_that_vanishes_while_it_is_read_is_told() -> None:
+    def fetch(request: FetchRequest) -> FetchResponse:
+        broker.topics.clear()
+        left = [each.partition for each in request.topics[0].partitions]
+        moved = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return answer(*(told(index, error_code=0 if index else moved) for index in left))
+
+    broker = ScriptedBroker({ApiKey.FETCH: fetch}, topics={"t": 2})
+    with pytest.raises(SourceError, match=r"t \[\d\] does not exist any more"):
+        read_scripted(2, broker)

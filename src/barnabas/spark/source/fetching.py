@@ -216,7 +216,7 @@ class _Engine:
     async def _fetch_from(self, node_id: int, partitions: list[Partition]) -> None:
         """As long as the broker answers for them."""
         wanted = dict.fromkeys(partitions)
-        while wanted:
+        while wanted := {key: None for key in wanted if self._cluster.metadata.leader(*key)}:
             try:
                 response = await self._ask(self._request(wanted), node_id)
             except KafkaException as failure:
@@ -224,10 +224,10 @@ class _Engine:
                 if not error.retriable():
                     raise SourceError(f"{key[0]} [{key[1]}]: {error.str()}") from None
                 self._require_patience(key, error.str())
-                self._leave(node_id)
+                self._leave(wanted)
                 return
             for key, said in self._answers(response):
-                if not await self._look_at(key, said, node_id):
+                if not await self._look_at(key, said):
                     del wanted[key]
             self._hand_over()
 
@@ -247,13 +247,12 @@ class _Engine:
         finally:
             self.taken(most)
 
-    def _leave(self, node_id: int) -> None:
-        """A broker has failed us: ask who leads by now, and stay with leaders if it was none."""
+    def _leave(self, partitions: Iterable[Partition]) -> None:
+        """Their broker has failed: ask who leads them, and if it did not, stay with leaders."""
         self._cluster.refresh()
-        followed = [key for key, replica in self._nearer.items() if replica == node_id]
-        for key in followed:
-            del self._nearer[key]
-            self._rack = ""
+        for key in partitions:
+            if self._nearer.pop(key, None) is not None:
+                self._rack = ""
 
     def _request(self, partitions: Iterable[Partition]) -> FetchRequest:
         topics: dict[str, FetchTopic] = {}
@@ -291,13 +290,13 @@ class _Engine:
                 for each in topic.partitions:
                     yield (name, each.partition_index), each
 
-    async def _look_at(self, key: Partition, said: PartitionData, node_id: int) -> bool:
+    async def _look_at(self, key: Partition, said: PartitionData) -> bool:
         """Whether there is more to fetch of it from the same broker."""
         code = ErrorCode.of(said.error_code)
-        is_follower = self._nearer.get(key) == node_id
+        is_follower = key in self._nearer
         if code in _ELSEWHERE or (code and is_follower):
             self._require_patience(key, told_by_broker(code).str())
-            self._leave(node_id)
+            self._leave([key])
             return False
         if code is ErrorCode.OFFSET_OUT_OF_RANGE:
             return await self._out_of_range(key)
@@ -358,6 +357,10 @@ class _Engine:
         """The log begins later, or ends sooner, than what was asked for."""
         first, end = await asyncio.gather(self._edge(key, EARLIEST), self._edge(key, LATEST))
         position = self._left[key][0]
+        if first <= position.offset <= end:  # who said so was not, or not yet, the leader
+            self._require_patience(key, told_by_broker(ErrorCode.OFFSET_OUT_OF_RANGE).str())
+            self._leave([key])
+            return False
         position.offset = self._loss.goes_on_at(position.range, position.offset, first, end)
         return self._advance(key)
 
