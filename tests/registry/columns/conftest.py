@@ -2,9 +2,9 @@
 
 from tests.uncompiled import both_ways
 
-from barnabas.registry.columns import _framing
+from barnabas.registry.columns import _bits, _framing
 from barnabas.registry.columns.avro import _decode, _encode
 from barnabas.registry.columns.json_text import _text
 from barnabas.registry.columns.protobuf import _decoding, _encoding
 
-loops = both_ways(_framing, _decode, _encode, _text, _decoding, _encoding)
+loops = both_ways(_bits, _framing, _decode, _encode, _text, _decoding, _encoding)

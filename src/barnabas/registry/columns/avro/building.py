@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from barnabas.registry.columns._bits import pack_bits
 from barnabas.registry.columns.avro import _decode
 from barnabas.registry.columns.avro.shapes import MAP_KEY, Array, Map, Record, Shape, Union
 from barnabas.registry.columns.avro.types import arrow_type, without_null
@@ -35,10 +36,10 @@ class Slot:
         valid, cells, content = self.column.buffers()
         validity = None
         if self.is_nullable and valid.find(0, 0, length) >= 0:
-            validity = pa.py_buffer(_decode.pack_bits(valid, length))
+            validity = pa.py_buffer(pack_bits(valid, length))
         children = [child.array() for child in self.children]
         if pa.types.is_boolean(self.type):
-            cells = _decode.pack_bits(cells, length)
+            cells = pack_bits(cells, length)
         buffers = [validity, pa.py_buffer(cells)]
         if pa.types.is_struct(self.type):
             buffers = [validity]

@@ -25,6 +25,7 @@ In C, `Data` is a pointer into the payloads; in Python it is the buffer itself.
 
 from __future__ import annotations
 
+from barnabas.registry.columns._bits import pack_bits
 from barnabas.registry.columns.protobuf.kinds import Kind, Wire
 
 try:
@@ -249,10 +250,10 @@ class Column:
 
     def taken(self) -> tuple:
         """Its length, validity, values, content, length as a list and that one's offsets."""
-        valid = packed(self.valid.store, self.count) if self.is_nullable else None
+        valid = pack_bits(self.valid.store, self.count) if self.is_nullable else None
         values = self.values.store
         if self.kind == _BOOL:
-            values = packed(values, self.count)
+            values = pack_bits(values, self.count)
         return self.count, valid, values, self.content.store, self.list_count, self.starts.store
 
     @cython.cfunc
@@ -651,17 +652,6 @@ class Reader:
                 place = (place + 1) & (room - 1)
             self.table[place] = mark
         return False
-
-
-def packed(flags: cython.const[cython.uchar][::1], count: Size) -> bytearray:
-    """A bit for each byte, lowest first."""
-    bits = bytearray((count + 7) // 8)
-    view: cython.uchar[::1] = bits
-    index: Size
-    for index in range(count):
-        if flags[index]:
-            view[index >> 3] |= 1 << (index & 7)
-    return bits
 
 
 @cython.cfunc

@@ -1,0 +1,3 @@
+COMPILED: bool
+
+def pack_bits(flags: bytearray, count: int) -> bytearray: ...
