@@ -34,7 +34,7 @@ def crashing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[B
     broker.kill()
 
 
-@pytest.mark.timeout(60 + 30 * ROUNDS)
+@pytest.mark.timeout(300 + 30 * ROUNDS)
 def test_acknowledged_records_survive_kill_9_in_order_and_once(
     crashing: tuple[Broker, int],
 ) -> None:

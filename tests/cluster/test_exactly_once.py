@@ -46,7 +46,7 @@ def mortal_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Br
     broker.kill()
 
 
-@pytest.mark.timeout(120 + 30 * ROUNDS)
+@pytest.mark.timeout(300 + 30 * ROUNDS)
 @pytest.mark.parametrize("protocol", ["range", "consumer"])
 def test_each_input_comes_out_once_while_processors_are_killed(
     mortal_broker: Broker, protocol: str, tmp_path: Path
@@ -68,7 +68,7 @@ def test_each_input_comes_out_once_while_processors_are_killed(
         assert ended <= {-signal.SIGKILL, FENCED_STATUS}, pipeline.workers.said()
 
 
-@pytest.mark.timeout(120 + 60 * ROUNDS)
+@pytest.mark.timeout(300 + 60 * ROUNDS)
 def test_each_input_comes_out_once_while_the_broker_is_killed(
     mortal_broker: Broker, tmp_path: Path
 ) -> None:

@@ -47,7 +47,7 @@ def calm_broker(
     broker.stop()
 
 
-@pytest.mark.timeout(60 + 30 * ROUNDS)
+@pytest.mark.timeout(300 + 30 * ROUNDS)
 @pytest.mark.parametrize("protocol", ["range", "cooperative-sticky", "consumer"])
 def test_every_record_is_processed_while_members_are_killed(
     calm_broker: Broker, protocol: str, tmp_path: Path

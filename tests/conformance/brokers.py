@@ -184,7 +184,7 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def connect(port: int, *, deadline_s: float = 10) -> socket.socket:
+def connect(port: int, *, deadline_s: float = 30) -> socket.socket:
     return socket.create_connection(("127.0.0.1", port), timeout=deadline_s)
 
 

@@ -222,7 +222,7 @@ class Fleet:
 
 
 def wait_until(
-    condition: Callable[[], object], what: str, deadline_s: float = 30, *, step_s: float = 0.05
+    condition: Callable[[], object], what: str, deadline_s: float = START_S, *, step_s: float = 0.05
 ) -> None:
     deadline = time.monotonic() + deadline_s
     while not condition():

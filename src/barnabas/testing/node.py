@@ -14,7 +14,7 @@ from barnabas.testing.ports import LOOPBACK, free_port
 
 TAIL_LINES = 40
 LINE_CHARACTERS = 240
-STOP_S = 20
+STOP_S = 60
 
 
 @dataclass(slots=True, frozen=True)
