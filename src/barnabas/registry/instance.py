@@ -73,6 +73,13 @@ class Instance:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._log.applied(offset), self.settings.timeout_ms / 1000)
 
+    @property
+    def other_writer(self) -> str | None:
+        """The URL of who writes, if that is known and another instance."""
+        if self._writer is None or self._is_writer or not self._elected.is_set():
+            return None
+        return self._writer.url
+
     async def writer(self) -> str | None:
         """The URL of who writes; None if it is this instance. Waits for an election."""
         try:
@@ -82,7 +89,7 @@ class Instance:
                 f"No instance of group {self.settings.group_id} is known to write; is there a "
                 f"broker at {self.settings.bootstrap_servers}?"
             ) from None
-        return None if self._is_writer or self._writer is None else self._writer.url
+        return self.other_writer
 
     async def bury(self, writer: str) -> None:
         """Nobody listens at the writer's URL: have another one elected, who is then waited for.

@@ -4,13 +4,15 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.conformance.brokers import free_port
+from tests.conformance.brokers import free_port, wait_until
 from tests.registry.asking import ask, record
 
 from barnabas.registry.api.forwarding import FORWARDED, MOST_AT_ONCE
 from barnabas.registry.instance import Instance
 from barnabas.registry.service import SchemaRegistry
 from barnabas.testing import Broker
+
+PATIENCE_S = 60
 
 
 def test_a_writer_that_hangs_does_not_hold_up_reads(
@@ -71,3 +73,29 @@ def test_a_write_is_made_though_its_writer_is_gone(
     with SchemaRegistry(servers, topic="gone", group_id="gone") as registry:
         assert ask(registry.url, "POST", "/subjects/a/versions", record("x")).json["id"] == 1
     assert buried == [nobody]
+
+
+def test_what_one_has_not_read_yet_is_asked_of_the_writer(registry_broker: Broker) -> None:
+    servers = registry_broker.bootstrap_servers
+    with (
+        SchemaRegistry(servers, topic="read", group_id="behind") as writer,
+        SchemaRegistry(
+            servers, topic="unread", group_id="behind", leader_eligibility=False
+        ) as behind,
+    ):
+        told = ask(writer.url, "POST", "/subjects/a/versions", record("x"))
+        wait_until(
+            lambda: ask(behind.url, "GET", "/schemas/ids/1").status == 200,
+            "the writer is heard of",
+            PATIENCE_S,
+        )
+        paths = (
+            "/schemas/ids/1/schema",
+            f"/schemas/guids/{told.json['guid']}",
+            "/subjects/a/versions",
+            "/subjects/a/versions/latest",
+        )
+        assert [ask(behind.url, "GET", path).status for path in paths] == [200] * len(paths)
+        assert ask(behind.url, "POST", "/subjects/a", record("x")).json["version"] == 1
+        assert ask(behind.url, "GET", "/schemas/ids/2").error_code == 40403
+        assert ask(behind.url, "POST", "/subjects/a", record("y")).error_code == 40403

@@ -1,13 +1,15 @@
 """Writes are for the one instance that writes; the others pass them on and give its answer.
 
 The answer says up to which offset `_schemas` was written. Whoever passes it on reads that far
-first: who has registered a schema can read it back at once, wherever it asks.
+first: who has registered a schema can read it back at once. What one does not find is asked of
+the writer too: somebody else may have registered it through another instance just now.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, wraps
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
@@ -15,6 +17,7 @@ from starlette.responses import Response
 
 from barnabas.registry import errors
 from barnabas.registry.api.asking import content_of, instance_of
+from barnabas.registry.errors import RegistryError
 
 if TYPE_CHECKING:
     import urllib3
@@ -41,6 +44,25 @@ def by_the_writer(handler: Handler) -> Handler:
     return handle
 
 
+def or_by_the_writer(handler: Handler) -> Handler:
+    """What is not found here may be there: reads fall behind by some milliseconds."""
+
+    @wraps(handler)
+    async def handle(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except RegistryError as missing:
+            writer = instance_of(request).other_writer
+            if missing.status != HTTPStatus.NOT_FOUND or writer is None or _is_forwarded(request):
+                raise
+            try:
+                return await _forwarded(request, writer)
+            except (RegistryError, WriterGoneError):
+                raise missing from None
+
+    return handle
+
+
 class WriterGoneError(ConnectionError):
     """Nobody listens there, so that the request was not received."""
 
@@ -56,9 +78,13 @@ async def _handled(request: Request, handler: Handler) -> Response:
         response = await handler(request)
         response.headers[OFFSET] = str(instance.applied_offset)
         return response
-    if FORWARDED in request.headers:
+    if _is_forwarded(request):
         raise errors.no_writer("This instance does not write, and was told of no other")
     return await _forwarded(request, writer)
+
+
+def _is_forwarded(request: Request) -> bool:
+    return FORWARDED in request.headers
 
 
 async def _forwarded(request: Request, writer: str) -> Response:
@@ -87,7 +113,7 @@ async def _forwarded(request: Request, writer: str) -> Response:
     return Response(answer.data, answer.status, media_type=kind)
 
 
-def _not_passed_on(writer: str, failure: OSError) -> errors.RegistryError:
+def _not_passed_on(writer: str, failure: OSError) -> RegistryError:
     return errors.forwarding_failed(
         f"The request could not be passed on to {writer}, which writes: {failure}"
     )

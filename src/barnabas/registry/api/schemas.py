@@ -10,6 +10,7 @@ from barnabas.registry import errors
 from barnabas.registry.api.answering import answered, raw
 from barnabas.registry.api.asking import flag, number_in_path, state_of, unaliased
 from barnabas.registry.api.formatting import formatted, with_references
+from barnabas.registry.api.forwarding import or_by_the_writer
 from barnabas.registry.api.paging import MOST_SCHEMAS, page
 from barnabas.registry.api.written import schema_json, version_json
 from barnabas.registry.formats import SchemaType
@@ -59,6 +60,7 @@ async def list_types(request: Request) -> Response:
 # By id
 
 
+@or_by_the_writer
 async def get_schema(request: Request) -> Response:
     context, found = _by_id(request)
     subject = _subject(request)
@@ -71,6 +73,7 @@ async def get_schema(request: Request) -> Response:
     return answered(request, told)
 
 
+@or_by_the_writer
 async def get_schema_text(request: Request) -> Response:
     _, found = _by_id(request)
     return raw(request, formatted(request, _somewhere(state_of(request), found)))
@@ -89,6 +92,7 @@ async def list_versions(request: Request) -> Response:
 # By guid
 
 
+@or_by_the_writer
 async def get_schema_by_guid(request: Request) -> Response:
     guid = request.path_params["guid"]
     for _, found in _by_guid(state_of(request), guid):

@@ -19,7 +19,7 @@ from barnabas.registry.api.asking import (
     subject_of,
 )
 from barnabas.registry.api.formatting import formatted, with_references
-from barnabas.registry.api.forwarding import by_the_writer
+from barnabas.registry.api.forwarding import by_the_writer, or_by_the_writer
 from barnabas.registry.api.paging import MOST_SCHEMAS, page
 from barnabas.registry.api.written import registered_json, version_json
 from barnabas.registry.commands import delete, register
@@ -46,6 +46,7 @@ async def list_subjects(request: Request) -> Response:
     return answered(request, page(request, names))
 
 
+@or_by_the_writer
 async def look_up(request: Request) -> Response:
     subject, state = subject_of(request), state_of(request)
     definition = Definition.read(await body_of(request))
@@ -92,6 +93,7 @@ async def delete_subject(request: Request) -> Response:
 # Versions
 
 
+@or_by_the_writer
 async def list_versions(request: Request) -> Response:
     subject, state = subject_of(request), state_of(request)
     if not state.has(subject, deleted=flag(request, "deleted") or flag(request, "deletedOnly")):
@@ -136,12 +138,14 @@ async def register_schema(request: Request) -> Response:
     return answered(request, registered_json(known, definition))
 
 
+@or_by_the_writer
 async def get_version(request: Request) -> Response:
     found = _version(request, deleted=flag(request, "deleted"))
     told = version_json(found, formatted(request, found))
     return answered(request, with_references(request, found, told))
 
 
+@or_by_the_writer
 async def get_version_text(request: Request) -> Response:
     found = _version(request, deleted=flag(request, "deleted"))
     return raw(request, formatted(request, found))
