@@ -34,7 +34,7 @@ def main(master: str, servers: str, registry: str, directory: str) -> None:
     print(json.dumps(done))
 
 
-def session(master: str) -> SparkSession:
+def session(master: str, **settings: str) -> SparkSession:
     builder = configure(SparkSession.builder.master(master).appName("journey"))
     own = {
         "spark.driver.host": "127.0.0.1",
@@ -47,7 +47,7 @@ def session(master: str) -> SparkSession:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    for name, value in own.items():
+    for name, value in {**own, **settings}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 

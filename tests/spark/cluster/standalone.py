@@ -34,13 +34,11 @@ QUICK_TO_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 @dataclass(slots=True)
 class Standalone:
-    """Workers of one core each. Executors are children of their workers, and bear the mark."""
+    """Workers of one core each. They and their executors bear the mark, the master does not."""
 
     directory: Path
     workers: int = 2
     mark: str = "cluster"
-    environment: dict[str, str] = field(default_factory=dict)
-    """Of the workers' machines, besides what is here."""
     _port: int = field(default_factory=free_port)
     _running: dict[str, _Process] = field(default_factory=dict)
     _closing: threading.Event = field(default_factory=threading.Event)
@@ -92,8 +90,7 @@ class Standalone:
         log_settings = self.directory / "log4j2.properties"
         environment = {
             **os.environ,
-            **self.environment,
-            MARK: self.mark,
+            **({} if name == "master" else {MARK: self.mark}),
             "SPARK_LOCAL_IP": LOOPBACK,
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_DAEMON_JAVA_OPTS": f"{QUICK_TO_START} -Dlog4j.configurationFile={log_settings}",

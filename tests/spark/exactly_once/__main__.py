@@ -9,7 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.spark.exactly_once.trial import Trial
+from tests.spark.cluster.standalone import Standalone
+from tests.spark.exactly_once.trial import ON_A_CLUSTER, Trial
 
 from barnabas.testing import Broker
 
@@ -20,7 +21,7 @@ KILLS_A_LIFE = 8
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.spark.exactly_once", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="decides who dies, and when")
-    parser.add_argument("--minutes", type=float, default=10, help="of kills, half of them each for")
+    parser.add_argument("--minutes", type=float, default=10, help="of kills")
     parser.add_argument("--bootstrap", help="brokers to use instead of one of its own")
     told = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="exactly-once-") as directory:
@@ -31,13 +32,21 @@ def main() -> int:
 
 
 def _trials(bootstrap_servers: str, directory: Path, seed: int, minutes: float) -> int:
-    """A plain pipeline, then one with state."""
-    for is_stateful in (False, True):
-        home = directory / ("stateful" if is_stateful else "plain")
+    """A plain pipeline, then one with state, then one on a cluster whose machines die as well."""
+    each_s = minutes * 60 / 3
+    for name in ("plain", "stateful"):
+        home = directory / name
         home.mkdir()
-        trial = Trial(bootstrap_servers, home, seed, is_stateful)
-        trial.run(kills_a_life=KILLS_A_LIFE, until_s=time.monotonic() + minutes * 30)
+        trial = Trial(bootstrap_servers, home, seed, is_stateful=name == "stateful")
+        trial.run(kills_a_life=KILLS_A_LIFE, until_s=time.monotonic() + each_s)
         print(trial, flush=True)
+    home = directory / "cluster"
+    home.mkdir()
+    trial = Trial(bootstrap_servers, home, seed, survived=ON_A_CLUSTER)
+    with Standalone(home / "spark", mark=trial.mark) as cluster:
+        trial.master = cluster.url
+        trial.run(kills_a_life=KILLS_A_LIFE, until_s=time.monotonic() + each_s)
+    print(trial, flush=True)
     return 0
 
 

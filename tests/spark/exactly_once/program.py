@@ -29,10 +29,11 @@ def main() -> int:
     parser.add_argument("--source", required=True)
     parser.add_argument("--sink", required=True)
     parser.add_argument("--checkpoint", type=Path, required=True)
+    parser.add_argument("--master", default=MASTER)
     parser.add_argument("--stateful", action="store_true", help="write how often a value was seen")
     parser.add_argument("--drain", action="store_true", help="end when all is written")
     told = parser.parse_args()
-    spark = _session(told.checkpoint.parent)
+    spark = _session(told.master, told.checkpoint.parent)
     while True:
         query = _start(spark, told)
         try:
@@ -78,14 +79,15 @@ def _saving(options: dict[str, str]) -> Callable[[DataFrame, int], None]:
     return save
 
 
-def _session(directory: Path) -> SparkSession:
-    builder = configure(SparkSession.builder.master(MASTER).appName("exactly once"))
+def _session(master: str, directory: Path) -> SparkSession:
+    builder = configure(SparkSession.builder.master(master).appName("exactly once"))
     own = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         # A JVM that lives for seconds had better not optimise for hours.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.memory": "512m",
+        "spark.executor.memory": "512m",
         "spark.local.dir": str(directory / "local"),
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(directory / "warehouse"),

@@ -12,10 +12,11 @@ import sys
 import time
 import uuid
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.spark.exactly_once.program import ROWS_A_BATCH
+from tests.spark.exactly_once.program import MASTER, ROWS_A_BATCH
 from tests.spark.exactly_once.victims import MARK, Kind, kill, living
 from tests.spark.sink.topics import Topic
 
@@ -36,6 +37,8 @@ SURVIVED = {Kind.WORKER: 3, Kind.COMMITTER: 3, Kind.SOURCE: 1, Kind.DAEMON: 0}
 """Kills that end a task or the query, and how likely each is after the first of its kind. (Spark
 starts no other daemon as long as the workers of the dead one will do.)"""
 
+ON_A_CLUSTER = {Kind.EXECUTOR: 3, Kind.MACHINE: 2, Kind.WORKER: 2, Kind.COMMITTER: 1}
+
 _OPEN = [
     TransactionState.ONGOING,
     TransactionState.PREPARE_COMMIT,
@@ -52,12 +55,15 @@ class Trial:
     directory: Path
     seed: int
     is_stateful: bool = False
+    master: str = MASTER
+    survived: Mapping[Kind, int] = field(default_factory=lambda: SURVIVED)
+    mark: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """What all processes bear that may be killed."""
     deaths: Counter[Kind] = field(default_factory=Counter)
     lives: int = 0
     produced: int = 0
     _fed: int = 0
     """Batches that there are rows for."""
-    _mark: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def run(self, *, kills_a_life: int, lives: int = 2, until_s: float | None = None) -> None:
         """At least so many lives, and more while there is time (of the monotonic clock)."""
@@ -67,7 +73,9 @@ class Trial:
         try:
             while self.lives < lives or (until_s is not None and time.monotonic() < until_s):
                 ending = (Kind.JVM, Kind.DRIVER)[(self.seed + self.lives) % 2]
-                self._live(source, sink, [*_survived(chance, kills_a_life), ending], chance)
+                self._live(
+                    source, sink, [*_survived(chance, self.survived, kills_a_life), ending], chance
+                )
                 self.lives += 1
             self._produce(source, ROWS_A_BATCH)
             self._last_life(source, sink)
@@ -78,6 +86,8 @@ class Trial:
     def __str__(self) -> str:
         killed = ", ".join(f"{self.deaths[kind]} {kind}" for kind in Kind if self.deaths[kind])
         what = "stateful" if self.is_stateful else "plain"
+        if self.master != MASTER:
+            what += " on a cluster"
         return (
             f"seed {self.seed}, {what}: {self.produced:,} rows, each once, "
             f"after {self.deaths.total()} kills in {self.lives} lives ({killed})"
@@ -110,7 +120,7 @@ class Trial:
 
         def is_done() -> bool:
             self._keep_busy(pipeline, source)
-            found = [pipeline.pid] if kind is Kind.DRIVER else living(self._mark)[kind]
+            found = [pipeline.pid] if kind is Kind.DRIVER else living(self.mark)[kind]
             return bool(found) and kill(chance.choice(sorted(found)))
 
         wait_until(is_done, f"a {kind} lives", LONGEST_S, step_s=0.02)
@@ -138,10 +148,11 @@ class Trial:
         assert status == 0, f"{self._faulty} fails\n{self._log}"
 
     def _bury(self) -> None:
-        """Nobody is left."""
+        """Nobody is left but the machines of a cluster."""
 
         def is_quiet() -> bool:
-            left = [pid for pids in living(self._mark).values() for pid in pids]
+            found = living(self.mark)
+            left = [pid for kind in found if kind is not Kind.MACHINE for pid in found[kind]]
             for pid in left:
                 kill(pid)
             return not left
@@ -177,13 +188,14 @@ class Trial:
             "--source": source.name,
             "--sink": sink.name,
             "--checkpoint": str(self.directory / "checkpoint"),
+            "--master": self.master,
         }
         command += [word for pair in told.items() for word in pair]
         if self.is_stateful:
             command.append("--stateful")
         with self._log_file.open("a") as log:
             return subprocess.Popen(
-                command, stdout=log, stderr=log, cwd=_ROOT, env={**os.environ, MARK: self._mark}
+                command, stdout=log, stderr=log, cwd=_ROOT, env={**os.environ, MARK: self.mark}
             )
 
     @property
@@ -202,10 +214,10 @@ class Trial:
 _ROOT = Path(__file__).parents[3]
 
 
-def _survived(chance: random.Random, count: int) -> list[Kind]:
+def _survived(chance: random.Random, likely: Mapping[Kind, int], count: int) -> list[Kind]:
     """Each kind once as far as they go, then as likely as they are; in any order."""
-    doomed = list(SURVIVED)
-    doomed += chance.choices(doomed, list(SURVIVED.values()), k=count)
+    doomed = list(likely)
+    doomed += chance.choices(doomed, list(likely.values()), k=count)
     doomed = doomed[:count]
     chance.shuffle(doomed)
     return doomed

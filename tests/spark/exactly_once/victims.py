@@ -14,6 +14,11 @@ class Kind(StrEnum):
     DRIVER = "driver"
     """The Python program."""
     JVM = "jvm"
+    """The driver's."""
+    EXECUTOR = "executor"
+    """A JVM that runs tasks, on a cluster."""
+    MACHINE = "machine"
+    """A worker of a cluster, whose executors end with it."""
     DAEMON = "daemon"
     """Forks the workers that run tasks."""
     WORKER = "worker"
@@ -63,15 +68,19 @@ def _seen(entry: Path) -> _Seen | None:
     return _Seen(int(entry.name), parent, environment, words)
 
 
+_PROGRAMS = {
+    "CoarseGrainedExecutorBackend": Kind.EXECUTOR,
+    "Worker": Kind.MACHINE,
+}
 _COMMITTERS = {"python_streaming_sink_runner", "commit_data_source_write"}
 
 
 def _kind(it: _Seen, parent: _Seen | None) -> Kind:
-    if it.words[0].endswith("java"):
-        return Kind.JVM
     modules = {word.rpartition(".")[2] for word in it.words}
+    if _is_java(it):
+        return next((kind for name, kind in _PROGRAMS.items() if name in modules), Kind.JVM)
     # Workers whose daemon has died are used on.
-    is_forked = parent is None or _kind(parent, None) is not Kind.JVM
+    is_forked = parent is None or not _is_java(parent)
     if "program" in modules:
         return Kind.DRIVER
     if "worker" in modules:
@@ -79,3 +88,7 @@ def _kind(it: _Seen, parent: _Seen | None) -> Kind:
     if modules & _COMMITTERS and is_forked:
         return Kind.COMMITTER
     return Kind.SOURCE if "python_streaming_source_runner" in modules else Kind.OTHER
+
+
+def _is_java(it: _Seen) -> bool:
+    return it.words[0].endswith("java")
