@@ -95,6 +95,9 @@ def test_an_id_is_taken_in_import_mode_alone() -> None:
     assert put(state, Register("b", record("z"))).id == 8
     with pytest.raises(RegistryError, match="Overwrite new schema with id 7"):
         decide(Register("a", record("other"), id=7), state)
+    put(state, Register("a", record("last"), id=2**31 - 1))
+    with pytest.raises(RegistryError, match="has no id left"):
+        decide(Register("b", record()), state)
 
 
 @pytest.mark.parametrize("mode", [Mode.READONLY, Mode.READONLY_OVERRIDE])

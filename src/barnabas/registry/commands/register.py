@@ -20,6 +20,8 @@ from barnabas.registry.schemas import canonical, parsed_as_new
 from barnabas.registry.state import State
 from barnabas.registry.versions import LATEST
 
+_LARGEST_ID = 2**31 - 1  # that fits in front of a record, and into an int of Java
+
 
 @dataclass(slots=True, frozen=True)
 class Register:
@@ -120,6 +122,10 @@ def _id(request: Register, definition: Definition, state: State) -> int:
     context = state.context_of(request.subject)
     if request.id is None:
         known = state.same(request.subject, definition)
+        if known is None and context.max_id >= _LARGEST_ID:
+            raise errors.not_permitted(
+                f"Context {context.name} has no id left: a schema was imported as {_LARGEST_ID}"
+            )
         return context.max_id + 1 if known is None else known.id
     there = context.by_id.get(request.id)
     if there is not None and there.definition != definition:
