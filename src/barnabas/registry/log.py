@@ -206,7 +206,11 @@ class SchemaLog:
         told = await self._cluster.describe(
             [self._settings.topic], timeout_ms=self._settings.timeout_ms
         )
-        return b"".join(topic.topic_id for topic in told.topics if not topic.error_code)
+        topic = told.topics[0]
+        if topic.error_code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return b""
+        # Any other error says nothing about which it is.
+        return self._topic_id if topic.error_code else topic.topic_id
 
     async def _read(self, at_the_end: asyncio.Event) -> None:
         conf = {
