@@ -128,6 +128,8 @@ def test_an_unknown_subject_is_said(schema_registry: SchemaRegistry, subject: st
 
 
 def test_a_registry_that_does_not_answer_is_an_error_and_no_reason() -> None:
-    described = ColumnFormat("avro", None, {"url": "http://127.0.0.1:1"}, schema_text=order())
+    described = ColumnFormat(
+        "avro", None, {"url": "http://127.0.0.1:1", "retries.wait.ms": 1}, schema_text=order()
+    )
     with pytest.raises(SchemaRegistryError):
         described.decoder().decode(pa.array([header(1) + b"\x02"]))
