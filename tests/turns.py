@@ -1,16 +1,17 @@
 """Who runs what when several processes share the tests.
 
 What takes long comes first, so that no worker is left with it when the others have nothing more
-to do. What shares a Spark session stays together: it takes longer to start than to use.
+to do. All tests of pipelines go to one of them: they share a Spark session, which takes longer to
+start than to use, and two at a time would be in each other's way.
 """
 
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
+PIPELINES = "tests/spark/"
 LONG = (
-    "tests/spark/exactly_once/",
-    "tests/spark/",
+    PIPELINES,
     "tests/cluster/",
     "tests/testing/",
     "tests/simulation/",
@@ -23,20 +24,16 @@ LONG = (
 )
 """The longest first."""
 
-APART = ("tests/spark/exactly_once/", "tests/spark/cluster/")
-"""Of the tests of Spark, those whose sessions are in processes of their own."""
-
 
 class LongestFirst(LoadFileScheduling):
-    """Each file goes to one worker, and so do all that share a Spark session."""
+    """Each file goes to one worker, and so do all pipelines."""
 
     def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
         super().__init__(config, log)
         config.option.loadscopereorder = False  # by the number of tests, that is
 
     def _split_scope(self, nodeid: str) -> str:
-        is_shared = nodeid.startswith("tests/spark/") and not nodeid.startswith(APART)
-        return "tests/spark" if is_shared else super()._split_scope(nodeid)
+        return PIPELINES if nodeid.startswith(PIPELINES) else super()._split_scope(nodeid)
 
 
 def turn(item: pytest.Item) -> int:
