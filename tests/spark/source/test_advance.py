@@ -5,10 +5,10 @@ import pytest
 from barnabas.spark.source.advance import Pace, limited, news, ranges_between
 from barnabas.spark.source.connection import SourceError
 from barnabas.spark.source.loss import Loss
-from barnabas.spark.source.offsets import OffsetRange
+from barnabas.spark.source.offsets import OffsetRange, Partition
 from barnabas.spark.source.options import Limits
 
-A, B, C = ("t", 0), ("t", 1), ("t", 2)
+A, B, C = (Partition("t", index) for index in range(3))
 STRICT, LENIENT = Loss(True, 1000), Loss(False, 1000)
 
 
@@ -57,9 +57,9 @@ def test_new_partitions_are_read_from_where_they_begin() -> None:
     ],
 )
 def test_what_is_lost_is_told_or_passed_over(
-    start: dict[tuple[str, int], int],
-    end: dict[tuple[str, int], int],
-    new: dict[tuple[str, int], int],
+    start: dict[Partition, int],
+    end: dict[Partition, int],
+    new: dict[Partition, int],
     what: str,
 ) -> None:
     with pytest.raises(SourceError, match=what):

@@ -18,7 +18,7 @@ from barnabas.spark.source.offsets import (
     Partition,
 )
 
-A, B = ("t", 0), ("t", 1)
+A, B = Partition("t", 0), Partition("t", 1)
 
 
 def ask(wanted: Mapping[Partition, int]) -> dict[Partition, int]:
@@ -55,13 +55,17 @@ def test_all_partitions_are_named_and_no_others() -> None:
     with pytest.raises(OptionError, match=r"t \[1\] is missing"):
         resolved(Given({A: 7}))
     with pytest.raises(OptionError, match=r"not read or does not exist: t \[9\]"):
-        resolved(Given({A: 7, B: 7, ("t", 9): 7}))
+        resolved(Given({A: 7, B: 7, Partition("t", 9): 7}))
 
 
 def test_a_partition_that_does_not_exist_is_named() -> None:
     with pytest.raises(SourceError, match=r"no partition u \[0\]"):
         resolve(
-            Everywhere(EARLIEST), {("u", 0)}, ask, named="startingOffsets", is_late_latest=False
+            Everywhere(EARLIEST),
+            {Partition("u", 0)},
+            ask,
+            named="startingOffsets",
+            is_late_latest=False,
         )
 
 

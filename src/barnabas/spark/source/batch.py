@@ -55,31 +55,26 @@ def planned_ranges(options: SourceOptions, broker: Broker) -> list[OffsetRange]:
         loss = Loss(options.fail_on_data_loss, options.poll_timeout_ms)
         ends = _ends_there(ends, broker.latest(partitions), loss)
     _require_order(starts, ends)
-    return [
-        OffsetRange(topic, partition, start, ends[topic, partition])
-        for (topic, partition), start in sorted(starts.items())
-    ]
+    return [OffsetRange(*each, start, ends[each]) for each, start in sorted(starts.items())]
 
 
 def _ends_there(
     ends: dict[Partition, int], latest: dict[Partition, int], loss: Loss
 ) -> dict[Partition, int]:
     """What does not exist yet would be waited for in vain."""
-    for (topic, partition), end in sorted(ends.items()):
-        last = latest.get((topic, partition), 0)  # it may be gone since it was planned
+    for each, end in sorted(ends.items()):
+        last = latest.get(each, 0)  # it may be gone since it was planned
         if end > last:
-            loss.tell(
-                f"endingOffsets has {end} for {topic} [{partition}], which ends at offset {last}."
-            )
+            loss.tell(f"endingOffsets has {end} for {each}, which ends at offset {last}.")
     return {each: min(end, latest.get(each, 0)) for each, end in ends.items()}
 
 
 def _require_order(starts: dict[Partition, int], ends: dict[Partition, int]) -> None:
     """As in the connector, such a read is a mistake and not an empty one."""
-    for (topic, partition), start in sorted(starts.items()):
-        end = ends[topic, partition]
+    for each, start in sorted(starts.items()):
+        end = ends[each]
         if start > end:
             raise SourceError(
-                f"{topic} [{partition}] would be read from offset {start} to {end}, where it ends"
+                f"{each} would be read from offset {start} to {end}, where it ends"
                 f" before it begins: correct startingOffsets or endingOffsets."
             )

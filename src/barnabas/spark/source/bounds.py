@@ -46,9 +46,9 @@ def resolve(
     found = _found(ask(times), times)
     late = {each: LATEST for each, offset in found.items() if offset < 0}
     if late and not is_late_latest:
-        (topic, partition), time = next((each, times[each]) for each in sorted(late))
+        first = min(late)
         raise SourceError(
-            f"{topic} [{partition}] has no record at or after {time} ms. Set"
+            f"{first} has no record at or after {times[first]} ms. Set"
             f" startingOffsetsByTimestampStrategy to latest to begin at its end then."
         )
     return found | _found(ask(late), late)
@@ -83,6 +83,6 @@ def _found(answers: dict[Partition, int], asked: Collection[Partition]) -> dict[
 
 
 def _list(partitions: Collection[Partition]) -> str:
-    named = [f"{topic} [{partition}]" for topic, partition in sorted(partitions)]
+    named = [str(each) for each in sorted(partitions)]
     more = f" and {len(named) - 3} more" if len(named) > 3 else ""
     return ", ".join(named[:3]) + more

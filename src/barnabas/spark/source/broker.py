@@ -105,11 +105,10 @@ class Broker:
                 "group %s: progress is not committed: %s", group_id, error_in(failure).str()
             )
             return
-        for place in committed:
-            if place.error is not None:
-                named = f"{place.topic} [{place.partition}]"
-                reason = place.error.str()
-                log.warning("group %s: %s is not committed: %s", group_id, named, reason)
+        for told in committed:
+            if told.error is not None:
+                place, reason = Partition(told.topic, told.partition), told.error.str()
+                log.warning("group %s: %s is not committed: %s", group_id, place, reason)
 
     def _pauses_s(self) -> Iterator[float]:
         """Before each question for what seems to be gone: brokers learn of topics one by one.
@@ -145,11 +144,11 @@ class Broker:
         )
         found = {}
         for each in results:
-            error = results.errors.get(each)
+            place, error = Partition(each.topic, each.partition), results.errors.get(each)
             if error is None:
-                found[each.topic, each.partition] = results[each].offset
+                found[place] = results[each].offset
             elif error.code() not in _UNKNOWN:
-                raise SourceError(f"{each.topic} [{each.partition}]: {error.str()}")
+                raise SourceError(f"{place}: {error.str()}")
         return found
 
 
@@ -163,5 +162,5 @@ def _partitions(topics: Iterable[MetadataResponseTopic]) -> frozenset[Partition]
     for topic in topics:
         if topic.error_code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
             raise SourceError(f"{topic.name}: {told_by_broker(topic.error_code).str()}")
-        found.update((topic.name or "", each.partition_index) for each in topic.partitions)
+        found.update(Partition(topic.name or "", each.partition_index) for each in topic.partitions)
     return frozenset(found)

@@ -44,7 +44,7 @@ def runs_of(fetched: Fetched, settings: ConsumerSettings) -> Iterator[Run]:
         while (run := cursor.take_run(_ALL)) is not None and run.base_offset < wanted.end:
             yield run
     except WireError as error:
-        raise SourceError(f"{wanted.topic} [{wanted.partition}]: {error}") from None
+        raise SourceError(f"{wanted.place}: {error}") from None
 
 
 class Gathering:
@@ -70,7 +70,7 @@ class Gathering:
         try:
             self._sizes.append(measure(run))
         except WireError as error:
-            raise SourceError(f"{wanted.topic} [{wanted.partition}]: {error}") from None
+            raise SourceError(f"{wanted.place}: {error}") from None
         self._runs.append(run)
         self._size_bytes += len(run.records)
         timestamp_type = CREATE_TIME if run.append_time is None else LOG_APPEND_TIME

@@ -135,7 +135,7 @@ class _Engine:
         self._gone: set[str] = set()  # topics: who wants them would be told so for ever
         self._left: dict[Partition, deque[_Position]] = {}
         for each in ranges:
-            self._left.setdefault((each.topic, each.partition), deque()).append(_Position(each))
+            self._left.setdefault(each.place, deque()).append(_Position(each))
         self._looks: Counter[Partition] = Counter()  # in vain
         self._rack = self._settings.client_rack
         self._nearer: dict[Partition, int] = {}  # followers that leaders sent us to (KIP-392)
@@ -186,7 +186,7 @@ class _Engine:
             self._looks[key] += 1
             if self._looks[key] >= ATTEMPTS_AT_UNKNOWN:
                 self._gone.add(name)
-                self._loss.tell(f"{name} [{index}] does not exist any more.")
+                self._loss.tell(f"{key} does not exist any more.")
                 del self._left[key]
         if not homes:
             self._cluster.refresh()
@@ -222,7 +222,7 @@ class _Engine:
             except KafkaException as failure:
                 key, error = next(iter(wanted)), error_in(failure)
                 if not error.retriable():
-                    raise SourceError(f"{key[0]} [{key[1]}]: {error.str()}") from None
+                    raise SourceError(f"{key}: {error.str()}") from None
                 self._require_patience(key, error.str())
                 self._leave(wanted)
                 return
@@ -256,12 +256,13 @@ class _Engine:
 
     def _request(self, partitions: Iterable[Partition]) -> FetchRequest:
         topics: dict[str, FetchTopic] = {}
-        for name, index in partitions:
+        for key in partitions:
+            name, index = key
             known = self._cluster.metadata.topics[name]
             topic = topics.setdefault(
                 name, FetchTopic(topic=name, topic_id=known.topic_id, partitions=[])
             )
-            position = self._left[name, index][0]
+            position = self._left[key][0]
             topic.partitions.append(
                 FetchPartition(
                     partition=index,
@@ -288,7 +289,7 @@ class _Engine:
             name = topic.topic or names.get(topic.topic_id)  # none: it was created anew since
             if name is not None:
                 for each in topic.partitions:
-                    yield (name, each.partition_index), each
+                    yield Partition(name, each.partition_index), each
 
     async def _look_at(self, key: Partition, said: PartitionData) -> bool:
         """Whether there is more to fetch of it from the same broker."""
@@ -301,7 +302,7 @@ class _Engine:
         if code is ErrorCode.OFFSET_OUT_OF_RANGE:
             return await self._out_of_range(key)
         if code is not ErrorCode.NONE:
-            raise SourceError(f"{key[0]} [{key[1]}]: {told_by_broker(code).str()}")
+            raise SourceError(f"{key}: {told_by_broker(code).str()}")
         if said.preferred_read_replica >= 0 and self._rack and not is_follower:
             self._nearer[key] = said.preferred_read_replica
             self._progressed()
@@ -323,8 +324,7 @@ class _Engine:
         size, next_offset, records, _ = scan(said.records)
         if size == 0:
             raise SourceError(
-                f"{key[0]} [{key[1]}]: what was fetched at offset {position.offset} is no record"
-                f" batch."
+                f"{key}: what was fetched at offset {position.offset} is no record batch."
             )
         aborted = sorted(
             ((one.producer_id, one.first_offset) for one in said.aborted_transactions or ()),
@@ -348,7 +348,7 @@ class _Engine:
         if not self._patience.passed:
             return  # it may still come
         self._loss.tell(
-            f"{key[0]} [{key[1]}] ends at offset {end}, before {position.range.end}, where the"
+            f"{key} ends at offset {end}, before {position.range.end}, where the"
             f" range to read ends."
         )
         position.offset = position.range.end
@@ -368,7 +368,7 @@ class _Engine:
         offsets = Offsets(self._cluster, self._settings)
         outcome = (await offsets.by_time({key: which}, self._patience))[key]
         if isinstance(outcome, KafkaError):
-            raise SourceError(f"{key[0]} [{key[1]}]: {outcome.str()}")
+            raise SourceError(f"{key}: {outcome.str()}")
         return outcome.offset
 
     def _advance(self, key: Partition) -> bool:
@@ -383,6 +383,6 @@ class _Engine:
     def _require_patience(self, key: Partition, reason: str) -> None:
         if self._patience.passed:
             raise SourceError(
-                f"{key[0]} [{key[1]}] could not be read for {self._loss.patience_ms} ms"
+                f"{key} could not be read for {self._loss.patience_ms} ms"
                 f" (kafkaConsumer.pollTimeoutMs): {reason}"
             )

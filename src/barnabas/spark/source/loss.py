@@ -29,10 +29,10 @@ class Loss:
 
     def goes_on_at(self, wanted: OffsetRange, offset: int, first: int, end: int) -> int:
         """Where to go on in a range whose `offset` is outside of the log."""
-        named = f"{wanted.topic} [{wanted.partition}]"
+        place = wanted.place
         if offset > end:
-            self.tell(f"{named} ends at offset {end}, before {offset}, where reading was to go on.")
+            self.tell(f"{place} ends at offset {end}, before {offset}, where reading was to go on.")
             return wanted.end
         lost = min(first, wanted.end)
-        self.tell(f"{named} begins at offset {first}: those from {offset} to {lost} are gone.")
+        self.tell(f"{place} begins at offset {first}: those from {offset} to {lost} are gone.")
         return lost

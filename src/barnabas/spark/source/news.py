@@ -15,6 +15,9 @@ from barnabas.client.settings import ConsumerSettings
 from barnabas.spark.source.offsets import Offsets, Partition
 from barnabas.wire.errors import ErrorCode
 
+_Wanted = dict[tuple[str, int], Want]
+"""Of partitions."""
+
 
 class News:
     """Of one stream; lives on the loop."""
@@ -53,7 +56,7 @@ class News:
         await asyncio.sleep(deadline.left_ms() / 1000)
         return {} if wanted else None
 
-    async def _wanted(self, ends: Offsets, deadline: Deadline) -> dict[int, dict[Partition, Want]]:
+    async def _wanted(self, ends: Offsets, deadline: Deadline) -> dict[int, _Wanted]:
         """What to ask each leader for: as few bytes as can be."""
         topics = {topic for topic, _ in ends}
         self._cluster.unwant(self._topics - topics)
@@ -63,7 +66,7 @@ class News:
             known = {name: await self._cluster.topic(name, deadline=deadline) for name in topics}
         except KafkaException:
             return {}
-        wanted: dict[int, dict[Partition, Want]] = defaultdict(dict)
+        wanted: dict[int, _Wanted] = defaultdict(dict)
         for (name, index), offset in ends.items():
             leader = self._cluster.metadata.leader(name, index)
             if leader is not None and leader.leader != NO_LEADER:
@@ -72,7 +75,7 @@ class News:
         return wanted
 
     async def _ask(
-        self, leader: int, wanted: dict[Partition, Want], timeout_ms: int
+        self, leader: int, wanted: _Wanted, timeout_ms: int
     ) -> dict[Partition, int] | None:
         session = self._sessions[leader]
         request = session.request(wanted)
@@ -95,5 +98,7 @@ class News:
             if said.error_code != ErrorCode.NONE:
                 self._cluster.refresh()
                 return None
-            ends[each] = said.last_stable_offset if self._isolation else said.high_watermark
+            ends[Partition(*each)] = (
+                said.last_stable_offset if self._isolation else said.high_watermark
+            )
         return ends

@@ -8,16 +8,24 @@ Checkpoints hold the same, so a query may go on with either connector.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from barnabas.spark.naming import OptionError
 
-Partition = tuple[str, int]
-Offsets = Mapping[Partition, int]
-Document = dict[str, dict[str, int]]
-
 LATEST = -1
 EARLIEST = -2
+
+
+class Partition(NamedTuple):
+    topic: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.topic} [{self.number}]"
+
+
+Offsets = Mapping[Partition, int]
+Document = dict[str, dict[str, int]]
 
 
 @dataclass(slots=True, frozen=True)
@@ -61,11 +69,12 @@ class OffsetRange:
     start: int
     end: int
 
+    @property
+    def place(self) -> Partition:
+        return Partition(self.topic, self.partition)
+
     def __len__(self) -> int:
         return self.end - self.start
-
-    def __str__(self) -> str:
-        return f"{self.topic} [{self.partition}] from {self.start} to {self.end}"
 
 
 def to_document(offsets: Offsets) -> Document:
@@ -78,7 +87,7 @@ def to_document(offsets: Offsets) -> Document:
 
 def from_document(document: Mapping[str, Mapping[str, int]]) -> dict[Partition, int]:
     return {
-        (topic, int(partition)): offset
+        Partition(topic, int(partition)): offset
         for topic, partitions in document.items()
         for partition, offset in partitions.items()
     }
@@ -94,9 +103,9 @@ def parse_offsets(option: str, text: str, *, least: int) -> dict[Partition, int]
         offsets = from_document(document)
     except (AttributeError, ValueError):
         raise wrong from None
-    for (topic, partition), offset in offsets.items():
+    for each, offset in offsets.items():
         if type(offset) is not int or offset < least:
-            raise OptionError(f"{option} has {offset!r} for {topic} [{partition}].")
+            raise OptionError(f"{option} has {offset!r} for {each}.")
     return offsets
 
 
@@ -110,7 +119,7 @@ def parse_partitions(option: str, text: str) -> frozenset[Partition]:
         for partition in partitions:
             if type(partition) is not int or partition < 0:
                 raise wrong
-            found.add((topic, partition))
+            found.add(Partition(topic, partition))
     if not found:
         raise OptionError(f"{option} names no partition.")
     return frozenset(found)
