@@ -175,7 +175,7 @@ def test_a_signal_ends_it_cleanly(broker: Broker, number: signal.Signals, status
     assert process.stdout is not None
     assert process.stdout.readline() == b"0\n"
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == status
     assert err.startswith(b"Processed a total of ")
     assert len(err.splitlines()) == 1

@@ -13,11 +13,11 @@ from barnabas.testing import Broker
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_wait_for_an_answer(number: signal.Signals, status: int) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(30)
+        server.settimeout(60)
         process = _start("kafka-topics", f"127.0.0.1:{server.getsockname()[1]}", "--list")
         connection, _ = server.accept()
         process.send_signal(number)
-        _, told = process.communicate(timeout=30)
+        _, told = process.communicate(timeout=60)
         connection.close()
     assert (process.returncode, told) == (status, b"")
 
@@ -29,7 +29,7 @@ def test_whoever_reads_may_have_seen_enough(broker: Broker) -> None:
     process.stdout.close()
     assert process.stderr is not None
     assert process.stderr.read() == b""
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
 
 
 def _start(name: str, servers: str, *arguments: str) -> "subprocess.Popen[bytes]":

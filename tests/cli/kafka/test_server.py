@@ -70,7 +70,7 @@ def test_a_node_in_the_foreground_stops_by_its_id(properties: Path, tmp_path: Pa
         wait_until(lambda: "may lead" in (tmp_path / "log").read_text(), "the broker serves")
         stopped = subprocess.run([*KAFKA, "kafka-server-stop", "--node-id=86420"], check=False)
         assert stopped.returncode == 0
-        assert node.wait(30) == 0
+        assert node.wait(60) == 0
     finally:
         node.kill()
 

@@ -358,10 +358,15 @@ def test_ctrl_c_can_interrupt_a_poll(make: Callable[..., Producer]) -> None:
     producer, main = make(), threading.main_thread().ident
     assert main is not None
     # Raised anywhere else, it would not be looked at before the wait is over.
-    threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT)).start()
-    deadline = Deadline.after(20_000)
+    interrupt = threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT))
+    deadline = Deadline.after(60_000)
+
+    def interrupted() -> None:
+        interrupt.start()
+        producer.poll(60)
+
     with pytest.raises(KeyboardInterrupt):
-        producer.poll(20)
+        interrupted()
     assert not deadline.passed
 
 
