@@ -61,6 +61,8 @@ def test_the_registrys_schema_gives_the_columns(orders: str, registry: str, read
     assert schema["key"].dataType.simpleString() == "string"
     rows = reads.batch(orders, **options)
     assert rows.schema == to_arrow_schema(schema, timezone="UTC")
+    assigned = reads.source(None, {**options, "assign": json.dumps({orders: [0]})})
+    assert assigned.schema() == schema
     assert rows.column("key").to_pylist() == ["a", "c"]
     assert rows.column("value").to_pylist() == [
         {"id": 1, "item": "ink"},

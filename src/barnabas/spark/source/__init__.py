@@ -1,9 +1,10 @@
 """Reading topics: the options and columns of Spark's own Kafka connector, and more.
 
-`options.py` reads what was asked for; `bounds.py`, `tasks.py` and `advance.py` decide what is read
-when and by whom, and ask nobody; `broker.py` asks the cluster for the driver. In the executors,
-`reading.py` is a task: `fetching.py` brings what it reads, `columns.py` makes Arrow of it, and
-`shaping.py` what `declaring.py` has declared.
+`options.py` reads what was asked for, `formats.py` how keys and values are decoded; `bounds.py`,
+`tasks.py` and `advance.py` decide what is read when and by whom, and ask nobody; `broker.py` asks
+the cluster for the driver, and `news.py` waits there for records. In the executors, `reading.py` is
+a task: `fetching.py` brings what it reads, `columns.py` makes Arrow of it, and `shaping.py` what
+`declaring.py` has declared.
 """
 
 from __future__ import annotations

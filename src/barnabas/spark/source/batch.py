@@ -34,8 +34,8 @@ class BatchReader(DataSourceReader):
             return iter(())
         from barnabas.spark.source.reading import read  # the driver starts sooner without
 
-        loss = Loss(self._options.fail_on_data_loss, self._options.poll_timeout_ms)
-        return map(self._shape.apply, read(partition.value, self._options.client, loss))
+        records = read(partition.value, self._options.client, self._options.loss)
+        return map(self._shape.apply, records)
 
 
 def planned_ranges(options: SourceOptions, broker: Broker) -> list[OffsetRange]:
@@ -52,8 +52,7 @@ def planned_ranges(options: SourceOptions, broker: Broker) -> list[OffsetRange]:
         options.ending, partitions, broker.offsets, named="endingOffsets", is_late_latest=True
     )
     if isinstance(options.ending, Given):
-        loss = Loss(options.fail_on_data_loss, options.poll_timeout_ms)
-        ends = _ends_there(ends, broker.latest(partitions), loss)
+        ends = _ends_there(ends, broker.latest(partitions), options.loss)
     _require_order(starts, ends)
     return [OffsetRange(*each, start, ends[each]) for each, start in sorted(starts.items())]
 

@@ -11,6 +11,7 @@ from barnabas.registry.columns.format import ColumnFormat
 from barnabas.spark.formats import asked_format
 from barnabas.spark.kept import Kept
 from barnabas.spark.naming import REGISTRY, OptionError, Told
+from barnabas.spark.source.options import topics_of
 
 if TYPE_CHECKING:
     from barnabas.registry.columns import Decoder
@@ -67,8 +68,8 @@ def _subject(told: Told, column: str) -> str:
             f"{column}Format needs {REGISTRY}url, whose schema gives the columns, or a"
             f" {column}Schema for payloads that bear no schema's id."
         )
-    topic = told.text("subscribe") or ""
-    if not topic or "," in topic:
+    topic = topics_of(told).only
+    if topic is None:
         raise OptionError(f"{column}Format needs a {column}Subject where several topics are read.")
     return f"{topic}-{column}"
 

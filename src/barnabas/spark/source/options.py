@@ -12,6 +12,7 @@ from barnabas.spark.naming import OptionError, Told
 from barnabas.spark.source import known
 from barnabas.spark.source.connection import require_settings
 from barnabas.spark.source.known import ENDING, STARTING, STRATEGIES
+from barnabas.spark.source.loss import Loss
 from barnabas.spark.source.offsets import (
     EARLIEST,
     LATEST,
@@ -54,6 +55,12 @@ class Topics:
     pattern: str = ""
     partitions: frozenset[Partition] = frozenset()
 
+    @property
+    def only(self) -> str | None:
+        """The topic, where it is known to be just one."""
+        named = {*self.names, *(each.topic for each in self.partitions)}
+        return named.pop() if len(named) == 1 else None
+
 
 @dataclass(slots=True, frozen=True)
 class Limits:
@@ -88,11 +95,15 @@ class SourceOptions:
     long_poll_ms: int = DEFAULT_LONG_POLL_MS
     commit_group_id: str | None = None
 
+    @property
+    def loss(self) -> Loss:
+        return Loss(self.fail_on_data_loss, self.poll_timeout_ms)
+
 
 def require_readable(given: Mapping[str, str]) -> None:
     """OptionError for what is wrong whether the read ends or not."""
     told = known.told(given)
-    _topics(told)
+    topics_of(told)
     require_settings(_client(told))
 
 
@@ -127,7 +138,7 @@ def _options(told: Told, starting: Bound, ending: Bound) -> SourceOptions:
         raise OptionError("minOffsetsPerTrigger must not be greater than maxOffsetsPerTrigger.")
     strategy = told.word("startingOffsetsByTimestampStrategy", ("error", "latest"))
     return SourceOptions(
-        _topics(told),
+        topics_of(told),
         _client(told),
         starting,
         ending,
@@ -141,7 +152,7 @@ def _options(told: Told, starting: Bound, ending: Bound) -> SourceOptions:
     )
 
 
-def _topics(told: Told) -> Topics:
+def topics_of(told: Told) -> Topics:
     named = [name for name in STRATEGIES if told.text(name) is not None]
     if len(named) != 1:
         said = f"not {' and '.join(named)}" if named else "and none is given"

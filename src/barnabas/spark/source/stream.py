@@ -52,7 +52,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: SourceOptions, shape: Shape) -> None:
         self._options = options
         self._shape = shape
-        self._loss = Loss(options.fail_on_data_loss, options.poll_timeout_ms)
+        self._loss = options.loss
         self._driver: _Driver | None = None
 
     # In the driver
