@@ -42,6 +42,7 @@ class Broker:
         self._groups = GroupOffsetCalls(Routes(self._cluster, settings))
         self._news = News(self._cluster, self._settings)
         self._seen: frozenset[Partition] = frozenset()  # of the topics, when last asked
+        self._ends: dict[Partition, int] = {}  # when last asked
         self._gone: set[str | Partition] = set()  # what was asked for repeatedly, and is not there
 
     def partitions(self, topics: Topics, *, may_be_gone: bool = False) -> frozenset[Partition]:
@@ -78,7 +79,15 @@ class Broker:
         return found
 
     def latest(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        return self.offsets(dict.fromkeys(partitions, LATEST))
+        """Their ends. One that goes back is asked for again: a new leader may not know it yet."""
+        wanted = dict.fromkeys(partitions, LATEST)
+        for pause_s in self._pauses_s():
+            sleep(pause_s)
+            ends = self.offsets(wanted)
+            if all(end >= self._ends.get(each, end) for each, end in ends.items()):
+                break
+        self._ends = ends
+        return ends
 
     def earliest(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         return self.offsets(dict.fromkeys(partitions, EARLIEST))
@@ -111,7 +120,7 @@ class Broker:
                 log.warning("group %s: %s is not committed: %s", group_id, place, reason)
 
     def _pauses_s(self) -> Iterator[float]:
-        """Before each question for what seems to be gone: brokers learn of topics one by one.
+        """Before each question for what seems to be gone: brokers learn of things one by one.
 
         What is taken for gone too soon is taken for new later, and read once more.
         """
