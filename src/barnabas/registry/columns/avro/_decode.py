@@ -285,11 +285,11 @@ class Cursor:
     def block(self, item_bytes: cython.int) -> Long:
         """How many items the next block of an array or a map has; none ends it."""
         count: Long = self.varint()
-        if count < 0 and not self.fault:
+        if count < -0x7FFFFFFFFFFFFFFF:  # C has no such positive number
+            self.fault = NEGATIVE
+        elif count < 0:
             self.varint()  # the block's size in bytes, which only those need who skip it
             count = -count
-        if count < 0:
-            self.fault = NEGATIVE
         if item_bytes and count > self.end - self.at:
             self.fault = ENDS
         elif not item_bytes and not self.fault:
