@@ -109,7 +109,7 @@ async def test_members_commit_and_find_what_was_committed(broker: Broker, way: W
     member = Joined(broker.bootstrap_servers, f"commits-{way}", **way)
     member.group.subscribe(["four"])
     await until(lambda: member.partitions)
-    deadline = Deadline.after(10_000)
+    deadline = Deadline.after(30_000)
     offsets = {
         ("four", 0): TopicPartition("four", 0, 7, "a note", 0),
         ("four", 9): TopicPartition("four", 9, 7),
@@ -136,7 +136,7 @@ async def test_members_commit_and_find_what_was_committed(broker: Broker, way: W
 @on_a_loop
 async def test_offsets_are_committed_without_membership_as_well(broker: Broker) -> None:
     nobody = Joined(broker.bootstrap_servers, "assigned-by-hand")
-    deadline = Deadline.after(10_000)
+    deadline = Deadline.after(30_000)
     offsets = {("two", 1): TopicPartition("two", 1, 3)}
     assert await nobody.group.commit(offsets, deadline=deadline) == {("two", 1): None}
     found = await nobody.group.committed([("two", 1)], deadline=deadline)
@@ -150,12 +150,16 @@ async def test_who_does_not_poll_loses_its_partitions_until_it_does(
     broker: Broker, way: Way
 ) -> None:
     member = Joined(broker.bootstrap_servers, f"idle-{way}", max_poll_interval_ms=500, **way)
+
+    def has_both_while_it_polls() -> bool:
+        member.group.polled()
+        return member.partitions == all_of("two", 2)
+
     member.group.subscribe(["two"])
-    await until(lambda: member.partitions)
+    await until(has_both_while_it_polls)
     await until(lambda: ("lost", all_of("two", 2)) in member.events)
     assert member.errors == [KafkaError(KafkaError._MAX_POLL_EXCEEDED)]
-    member.group.polled()
-    await until(lambda: member.partitions == all_of("two", 2))
+    await until(has_both_while_it_polls)
     await member.close()
 
 
@@ -205,7 +209,7 @@ def test_members_survive_a_restart_of_their_coordinator(way: Way) -> None:
             await until(lambda: member.partitions)
             await asyncio.get_running_loop().run_in_executor(None, broker.restart)
             offsets = {("two", 1): TopicPartition("two", 1, 3)}
-            outcomes = await member.group.commit(offsets, deadline=Deadline.after(10_000))
+            outcomes = await member.group.commit(offsets, deadline=Deadline.after(30_000))
             assert outcomes == {("two", 1): None}
             newcomer = Joined(broker.bootstrap_servers, "survivor", **way)
             newcomer.group.subscribe(["two"])
