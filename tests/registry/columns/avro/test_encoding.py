@@ -125,6 +125,11 @@ def test_columns_that_do_not_fit_the_schema_are_refused(
         (record(a="long"), pa.array([{"a": 1}, {"a": None}]), "Row 1 .* field 'a': it is null"),
         (record(a="int"), pa.array([{"a": 2**31}]), "Field 'a' cannot be written"),
         (
+            record(t={"type": "long", "logicalType": "timestamp-nanos"}),
+            pa.array([{"t": 2**62}], pa.struct([("t", pa.timestamp("us", tz="UTC"))])),
+            "Field 't' cannot be written: overflow",
+        ),
+        (
             record(e={"type": "enum", "name": "E", "symbols": ["A"]}),
             pa.array([{"e": "A"}, {"e": "B"}]),
             "Row 1 .* field 'e': it is no symbol of enum E",

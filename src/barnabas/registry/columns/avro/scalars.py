@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -40,9 +42,9 @@ def primitive(shape: Primitive, values: pa.Array, place: Place) -> _encode.Node:
         case "boolean" if kinds.is_boolean(kind):
             return _encode.Boolean(view(values.buffers()[1], "B"), values.offset)
         case "int" if _is_whole(kind):
-            return _encode.Int(integers(_in_unit(values, shape.logical), 32, place))
+            return _encode.Int(integers(_in_unit(values, shape.logical, place), 32, place))
         case "long" if _is_whole(kind):
-            return _encode.Long64(integers(_in_unit(values, shape.logical), 64, place))
+            return _encode.Long64(integers(_in_unit(values, shape.logical, place), 64, place))
         case "float" if _is_number(kind):
             return _encode.Floating(_cells(_cast(values, pa.float32(), place)), 4)
         case "double" if _is_number(kind):
@@ -133,8 +135,13 @@ def _decimal(logical: Logical | None, size: int, values: pa.Array, place: Place)
     return _encode.Decimal(_cells(cast), size)
 
 
-def _in_unit(values: pa.Array, logical: Logical | None) -> pa.Array:
+def _in_unit(values: pa.Array, logical: Logical | None, place: Place) -> pa.Array:
     """Times in the unit of the schema, rounded down."""
+    with _naming(place):
+        return _converted(values, logical)
+
+
+def _converted(values: pa.Array, logical: Logical | None) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -164,21 +171,24 @@ def _floor_divide(values: pa.Array, divisor: int) -> pa.Array:
 def _uuids(values: pa.Array, place: Place) -> pa.Array:
     import pyarrow as pa
 
-    try:
+    with _naming(place):
         return pa.array(
             [None if text is None else UUID(text).bytes for text in values.to_pylist()],
             pa.binary(),
         )
-    except ValueError as error:
-        raise ValueError(f"{place} cannot be written: {error}.") from error
 
 
 def _cast(values: pa.Array, kind: pa.DataType, place: Place) -> pa.Array:
-    import pyarrow as pa
-
-    try:
+    with _naming(place):
         return values if values.type == kind else values.cast(kind, safe=not _loses(kind))
-    except pa.ArrowInvalid as error:
+
+
+@contextmanager
+def _naming(place: Place) -> Iterator[None]:
+    """What Arrow says of a value is said with the field."""
+    try:
+        yield
+    except ValueError as error:  # Arrow's are
         raise ValueError(f"{place} cannot be written: {error}.") from error
 
 

@@ -40,7 +40,7 @@ class ProtobufEncoder:
         )
         validity = None
         if fitting.null_count:
-            validity = pa.compute.is_valid(fitting).buffers()[1]
+            validity = fitting.is_valid().buffers()[1]
         return pa.Array.from_buffers(
             pa.binary(),
             count,
