@@ -34,13 +34,17 @@ QUICK_TO_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 @dataclass(slots=True)
 class Standalone:
-    """Workers of one core each. They and their executors bear the mark, the master does not."""
+    """Workers of one core each, on hosts of their own, as far as Spark can tell from addresses.
+
+    They and their executors bear the mark, the master does not.
+    """
 
     directory: Path
     workers: int = 2
     mark: str = "cluster"
     _port: int = field(default_factory=free_port)
     _running: dict[str, _Process] = field(default_factory=dict)
+    """By address; the master is on the first."""
     _closing: threading.Event = field(default_factory=threading.Event)
     _keeper: threading.Thread | None = None
 
@@ -51,11 +55,11 @@ class Standalone:
     def __enter__(self) -> "Standalone":
         self.directory.mkdir(parents=True, exist_ok=True)
         (self.directory / "log4j2.properties").write_text(_LOG)
-        self._running["master"] = self._start("master")
+        self._running[LOOPBACK] = self._start(LOOPBACK)
         wait_until(self._answers, "the master answers", START_S)
         for number in range(self.workers):
-            name = f"worker-{number}"
-            self._running[name] = self._start(name)
+            host = f"127.0.0.{number + 2}"
+            self._running[host] = self._start(host)
         self._keeper = threading.Thread(target=self._keep, name="keeper")
         self._keeper.start()
         return self
@@ -76,28 +80,28 @@ class Standalone:
 
     def _keep(self) -> None:
         while not self._closing.wait(0.2):
-            for name, process in self._running.items():
+            for host, process in self._running.items():
                 if process.poll() is not None:
-                    self._running[name] = self._start(name)
+                    self._running[host] = self._start(host)
 
-    def _start(self, name: str) -> _Process:
-        if name == "master":
-            command = ["org.apache.spark.deploy.master.Master", "--port", str(self._port)]
-        else:
-            work = str(self.directory / f"{name}.work")
-            command = ["org.apache.spark.deploy.worker.Worker", self.url, "--work-dir", work]
-            command += ["--cores", "1", "--memory", "768m"]
+    def _start(self, host: str) -> _Process:
         log_settings = self.directory / "log4j2.properties"
         environment = {
             **os.environ,
-            **({} if name == "master" else {MARK: self.mark}),
-            "SPARK_LOCAL_IP": LOOPBACK,
+            "SPARK_LOCAL_IP": host,
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_DAEMON_JAVA_OPTS": f"{QUICK_TO_START} -Dlog4j.configurationFile={log_settings}",
         }
-        with (self.directory / f"{name}.log").open("ab") as log:
+        if host == LOOPBACK:
+            command = ["org.apache.spark.deploy.master.Master", "--port", str(self._port)]
+        else:
+            work = str(self.directory / f"{host}.work")
+            command = ["org.apache.spark.deploy.worker.Worker", self.url, "--work-dir", work]
+            command += ["--cores", "1", "--memory", "768m"]
+            environment[MARK] = self.mark
+        with (self.directory / f"{host}.log").open("ab") as log:
             return subprocess.Popen(
-                [_SPARK_CLASS, *command, "--host", LOOPBACK, "--webui-port", "0"],
+                [_SPARK_CLASS, *command, "--host", host, "--webui-port", "0"],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -106,9 +110,7 @@ class Standalone:
             )
 
     def _answers(self) -> bool:
-        assert self._running["master"].poll() is None, self._log("master")
+        master_log = self.directory / f"{LOOPBACK}.log"
+        assert self._running[LOOPBACK].poll() is None, master_log.read_text()
         with socket.socket() as connection:
             return connection.connect_ex((LOOPBACK, self._port)) == 0
-
-    def _log(self, name: str) -> str:
-        return (self.directory / f"{name}.log").read_text()

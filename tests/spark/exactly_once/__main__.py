@@ -4,6 +4,7 @@ python -m tests.spark.exactly_once --seed 1 --minutes 10
 """
 
 import argparse
+import subprocess
 import sys
 import tempfile
 import time
@@ -32,7 +33,7 @@ def main() -> int:
 
 
 def _trials(bootstrap_servers: str, directory: Path, seed: int, minutes: float) -> int:
-    """A plain pipeline, then one with state, then one on a cluster whose machines die as well."""
+    """A plain pipeline, one with state, one on a cluster whose machines die; and stragglers."""
     each_s = minutes * 60 / 3
     for name in ("plain", "stateful"):
         home = directory / name
@@ -46,8 +47,9 @@ def _trials(bootstrap_servers: str, directory: Path, seed: int, minutes: float) 
     with Standalone(home / "spark", mark=trial.mark) as cluster:
         trial.master = cluster.url
         trial.run(kills_a_life=KILLS_A_LIFE, until_s=time.monotonic() + each_s)
-    print(trial, flush=True)
-    return 0
+        print(trial, flush=True)
+        speculating = [sys.executable, "-m", "tests.spark.cluster.speculation", cluster.url]
+        return subprocess.run([*speculating, bootstrap_servers, home], check=False).returncode
 
 
 if __name__ == "__main__":
