@@ -78,6 +78,12 @@ def test_a_registry_that_is_down_is_told_in_one_line() -> None:
     assert str(pickle.loads(pickle.dumps(down.value))) == str(down.value)
 
 
+def test_a_page_that_is_no_answer_is_told_whatever_its_status(script: ScriptedRegistry) -> None:
+    script.will_answer((200, b"<html>Sign in</html>"))
+    with pytest.raises(SchemaRegistryError, match=r"not a schema registry's answer: <html>Sign in"):
+        client_of(script.url).get_subjects()
+
+
 def test_a_registry_that_never_answers_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"

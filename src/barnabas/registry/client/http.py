@@ -68,7 +68,7 @@ class RegistryHttp:
                 unreachable[url] = _reason(problem)
                 continue
             if 200 <= status < 300:
-                return json.loads(answer) if answer else None
+                return _read(status, answer)
             refused = _refusal(status, answer)
             if not is_retriable(status):
                 break
@@ -121,15 +121,26 @@ def _words(query: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _read(status: int, answer: bytes) -> Any:
+    try:
+        return json.loads(answer) if answer else None
+    except ValueError:  # a proxy's page, say
+        raise _foreign(status, answer) from None
+
+
 def _refusal(status: int, answer: bytes) -> SchemaRegistryError:
     try:
         told = json.loads(answer)
         return SchemaRegistryError(status, told["error_code"], told["message"])
     except (ValueError, KeyError, TypeError):
-        text = answer.decode(errors="replace")
-        return SchemaRegistryError(
-            status, SchemaRegistryError.UNKNOWN, f"not a schema registry's answer: {text[:200]}"
-        )
+        return _foreign(status, answer)
+
+
+def _foreign(status: int, answer: bytes) -> SchemaRegistryError:
+    text = answer.decode(errors="replace")
+    return SchemaRegistryError(
+        status, SchemaRegistryError.UNKNOWN, f"not a schema registry's answer: {text[:200]}"
+    )
 
 
 def _reason(problem: Exception) -> str:
