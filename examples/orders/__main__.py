@@ -7,6 +7,7 @@ order was counted once. Nothing is left behind.
 """
 
 import argparse
+import signal
 import sys
 import threading
 import time
@@ -26,11 +27,14 @@ from .shop import Shop, Total, Window
 SPARK_START_S = 300
 LAST_TOTALS_S = 180
 SPEED_OVER_S = 5
+LOOK_EVERY_S = 0.25
 
 
 def main() -> int:
     options = parse()
     console = Console()
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, signal.default_int_handler)
     try:
         require_all()
         with TemporaryDirectory(prefix="barnabas-orders-", ignore_cleanup_errors=True) as folder:
@@ -54,16 +58,24 @@ def run(options: argparse.Namespace, folder: Path, console: Console) -> int:
     platform = Platform(folder)
     job: Process | None = None
     try:
-        console.print("Starting a broker, a schema registry, and Spark ...")
-        platform.wait()
+        with console.status("A broker and a schema registry start ..."):
+            platform.wait()
+        console.print(
+            f"Broker at {platform.servers}, schema registry at {platform.registry}.",
+            highlight=False,
+            soft_wrap=True,
+        )
         shop = Shop(platform.servers, platform.registry)
         shop.open()
         job = start_job(platform, folder)
         return follow(options, platform, shop, job, console)
     finally:
-        if job is not None:
-            job.stop()
-        platform.stop()
+        for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(ending, signal.SIG_IGN)  # a second Ctrl-C would leave processes behind
+        with console.status("Ending ..."):
+            if job is not None:
+                job.stop()
+            platform.stop()
 
 
 def follow(
@@ -74,9 +86,10 @@ def follow(
     seller = threading.Thread(target=shop.sell, args=(options.seconds, options.rate, stopped))
     ledger.open()
     try:
-        wait_until(lambda: lag.look()[0] > 0, "Spark reads", job, SPARK_START_S)
+        with console.status("Spark starts ..."):
+            wait_until(lambda: lag.look()[0] > 0, "Spark reads", job, SPARK_START_S)
         seller.start()
-        watch(Screen(console), shop, ledger, lag, job, seller)
+        watch(options.seconds, Screen(console), shop, ledger, lag, job, seller)
     finally:
         stopped.set()
         if seller.is_alive():
@@ -87,39 +100,73 @@ def follow(
 
 
 def watch(
-    screen: Screen, shop: Shop, ledger: Ledger, lag: Lag, job: Process, seller: threading.Thread
+    seconds: float,
+    screen: Screen,
+    shop: Shop,
+    ledger: Ledger,
+    lag: Lag,
+    job: Process,
+    seller: threading.Thread,
 ) -> None:
     """Until all totals are there, or it has taken too long."""
-    seen: deque[tuple[float, int]] = deque(maxlen=SPEED_OVER_S * 4)
+    began = time.monotonic()
     ends = None
+    selling, doing = Speed(), Speed()
     with screen.lit():
         while ends is None or time.monotonic() < ends:
             if not job.is_running:
                 raise RuntimeError(f"The job ended:\n{job.last_words()}")
             if not seller.is_alive() and ends is None:
                 ends = time.monotonic() + LAST_TOTALS_S
+            passed_s = time.monotonic() - began
             done, behind = lag.look()
-            seen.append((time.monotonic(), done))
-            passed_s, rows = seen[-1][0] - seen[0][0], seen[-1][1] - seen[0][1]
-            stage = "Selling" if ends is None else "Closing the last windows"
-            speed = rows / passed_s if passed_s else 0.0
+            # A stranger's order comes before the first and after the last: neither is sold.
+            done = min(done - 1, shop.sold)
             screen.show(
-                View(stage, shop.sold, done, behind, speed, dict(ledger.totals), tuple(job.lines))
+                View(
+                    stage=f"Selling, {passed_s:.0f} s of {seconds:.0f}"
+                    if ends is None
+                    else "All is sold, the last windows close",
+                    sold=shop.sold,
+                    done=done,
+                    lag=behind,
+                    sold_per_s=selling.at(shop.sold),
+                    done_per_s=doing.at(done),
+                    totals=dict(ledger.totals),
+                    job=tuple(job.lines),
+                )
             )
             if ends is not None and len(ledger.totals) >= len(shop.expected()):
                 return
-            time.sleep(0.25)
+            time.sleep(LOOK_EVERY_S)
+
+
+class Speed:
+    """Of a figure that grows, over the last seconds."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque(maxlen=round(SPEED_OVER_S / LOOK_EVERY_S))
+
+    def at(self, figure: int) -> float:
+        self._seen.append((time.monotonic(), figure))
+        (since_s, least), (now_s, most) = self._seen[0], self._seen[-1]
+        return (most - least) / (now_s - since_s) if now_s > since_s else 0.0
 
 
 def judge(expected: dict[Window, Total], ledger: Ledger, console: Console) -> int:
+    """Compare every total with what was sold."""
     wrong = [each for each in expected if ledger.totals.get(each) != expected[each]]
     wrong += ledger.totals.keys() - expected.keys()
     repeated = [each for each, times in ledger.written.items() if times > 1]
     orders = sum(total.orders for total in ledger.totals.values())
     cents = sum(total.cents for total in ledger.totals.values())
+    verdict = (
+        f"{len(wrong)} are wrong, {len(repeated)} are there twice."
+        if wrong or repeated
+        else "each is right, and there once."
+    )
     console.print(
-        f"{orders:,} orders of {cents / 100:,.2f} in {len(ledger.totals)} totals;"
-        f" {len(wrong)} wrong, {len(repeated)} written twice.",
+        f"{orders:,} orders of {cents / 100:,.2f} in {len(ledger.totals)} totals: {verdict}",
         style="red" if wrong or repeated else "green",
         highlight=False,
         soft_wrap=True,

@@ -1,6 +1,7 @@
 """Totals by country and five seconds, from a stream of orders: a Spark program of its own.
 
     python job.py localhost:9092 http://localhost:8081 checkpoint/
+    barnabas spark submit --master spark://host:7077 job.py broker:9092 http://broker:8081 shared/
 
 Each total is written once, when no order of its window can come any more; kill the program at
 any moment and start it again, and that stays so.
@@ -41,14 +42,11 @@ def main(servers: str, registry: str, checkpoint: str) -> None:
 
 
 def session() -> SparkSession:
-    builder = SparkSession.builder.appName("orders").master("local[2]")
+    """On this machine, unless Spark is told of a master."""
     spark = (
-        configure(builder)
-        .config("spark.sql.shuffle.partitions", "2")
+        configure(SparkSession.builder.appName("orders"))
+        .config("spark.sql.shuffle.partitions", "2")  # there are few totals at a time
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")

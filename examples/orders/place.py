@@ -1,5 +1,7 @@
 """The processes of the demonstration: broker and registry, and the Spark job. None outlives it."""
 
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -15,17 +17,23 @@ from barnabas.testing.ports import free_port
 START_S = 60
 STOP_S = 20
 JOB = Path(__file__).with_name("job.py")
+ON_THIS_MACHINE = (
+    "--master local[2] --conf spark.ui.enabled=false --conf spark.driver.host=127.0.0.1 "
+    "--conf spark.driver.bindAddress=127.0.0.1 pyspark-shell"
+)
+"""Where else it runs is no business of the job."""
 
 
 class Process:
     """A program whose lines are kept in a file, the last of them also here."""
 
-    def __init__(self, command: list[str], log: Path) -> None:
+    def __init__(self, command: list[str], log: Path, **environment: str) -> None:
         self.lines: deque[str] = deque(maxlen=3)
         self._log = log
         # Of its own session: Ctrl-C reaches this program alone, which ends the others in order.
         self._process = subprocess.Popen(
             [sys.executable, *command],
+            env={**os.environ, **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log.with_suffix(".err").open("wb"),
@@ -44,7 +52,7 @@ class Process:
         try:
             self._process.wait(STOP_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         self._reader.join(STOP_S)
 
@@ -86,7 +94,7 @@ class Platform:
 
 def start_job(platform: Platform, folder: Path) -> Process:
     arguments = [platform.servers, platform.registry, str(folder / "checkpoint")]
-    return Process([str(JOB), *arguments], folder / "job.log")
+    return Process([str(JOB), *arguments], folder / "job.log", PYSPARK_SUBMIT_ARGS=ON_THIS_MACHINE)
 
 
 def wait_until(

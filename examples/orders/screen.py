@@ -1,11 +1,12 @@
-"""What the demonstration looks like: a table that moves in a terminal, lines elsewhere."""
+"""What the demonstration looks like: a picture that moves in a terminal, lines elsewhere."""
 
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from rich import box
 from rich.console import Console, Group
 from rich.live import Live
 from rich.panel import Panel
@@ -16,6 +17,8 @@ from .shop import COUNTRIES, Total, Window
 
 LINE_EVERY_S = 5
 WINDOWS_SHOWN = 6
+MOMENTS_SHOWN = 40
+BARS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(slots=True, frozen=True)
@@ -25,15 +28,19 @@ class View:
     stage: str
     sold: int
     done: int
-    behind: int
-    rows_per_s: float
+    lag: int
+    """Orders that are in the topic and not in any total yet."""
+    sold_per_s: float
+    done_per_s: float
     totals: Mapping[Window, Total]
     job: tuple[str, ...]
+    """What Spark said last."""
 
     def __str__(self) -> str:
         return (
-            f"{self.stage}: {self.sold:,} sold, {self.done:,} done by Spark"
-            f" ({self.rows_per_s:,.0f}/s), {self.behind:,} behind, {len(self.totals)} totals"
+            f"{self.stage}: {self.sold:,} orders sold, {self.done:,} done by Spark, "
+            f"throughput {self.done_per_s:,.0f}/s, lag {self.lag:,}, "
+            f"{len(self.totals)} totals written"
         )
 
 
@@ -42,7 +49,8 @@ class Screen:
         self._console = console
         self._live: Live | None = None
         self._next_line = 0.0
-        self._stage = ""
+        self._throughput: deque[float] = deque(maxlen=MOMENTS_SHOWN)
+        self._lag: deque[float] = deque(maxlen=MOMENTS_SHOWN)
 
     @contextmanager
     def lit(self) -> Iterator[None]:
@@ -54,34 +62,68 @@ class Screen:
         self._live = None
 
     def show(self, view: View) -> None:
+        self._throughput.append(view.done_per_s)
+        self._lag.append(view.lag)
         if self._live is not None:
-            self._live.update(_drawn(view))
-        elif view.stage != self._stage or time.monotonic() >= self._next_line:
-            self._stage, self._next_line = view.stage, time.monotonic() + LINE_EVERY_S
+            self._live.update(self._drawn(view))
+        elif time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + LINE_EVERY_S
             self._console.print(str(view), highlight=False, soft_wrap=True)
 
+    def _drawn(self, view: View) -> Group:
+        return Group(
+            Panel(_flow(view), title=view.stage, title_align="left", border_style="blue"),
+            _moving("throughput", f"{view.done_per_s:,.0f} orders/s", self._throughput, "green"),
+            _moving("lag", f"{view.lag:,} orders", self._lag, "yellow"),
+            Text(),
+            _windows(view.totals),
+            Text("\n".join(view.job), "dim", overflow="ellipsis", no_wrap=True),
+        )
 
-def _drawn(view: View) -> Group:
-    figures = Table.grid(padding=(0, 3))
-    for name in ("orders sold", "done by Spark", "orders/s", "behind", "totals written"):
-        figures.add_column(name, justify="right")
-    figures.add_row(*(Text(name, "dim") for name in ("sold", "done", "per s", "behind", "totals")))
-    figures.add_row(
-        f"{view.sold:,}",
-        f"{view.done:,}",
-        f"{view.rows_per_s:,.0f}",
-        Text(f"{view.behind:,}", "green" if view.behind < 1_000 else "yellow"),
-        f"{len(view.totals)}",
+
+def _flow(view: View) -> Table:
+    """From left to right, as the orders go."""
+    flow = Table.grid(expand=True)
+    for justify in ("left", "center", "center", "center", "right"):
+        flow.add_column(justify=justify)
+    arrow = Text("──▶", "blue")
+    stations = ("the shop", arrow, "Spark", arrow, "topic totals")
+    flow.add_row(*(Text(each, "bold") if isinstance(each, str) else each for each in stations))
+    flow.add_row(
+        f"{view.sold:,} orders sold",
+        "",
+        f"{view.done:,} orders done",
+        "",
+        f"{len(view.totals)} written",
     )
-    return Group(
-        Panel(figures, title=view.stage, title_align="left"),
-        _windows(view.totals),
-        Text("\n".join(view.job), "dim", overflow="ellipsis", no_wrap=True),
-    )
+    flow.add_row(f"{view.sold_per_s:,.0f}/s", "", f"{view.done_per_s:,.0f}/s", "", "exactly once")
+    return flow
+
+
+def _moving(name: str, now: str, moments: Iterable[float], colour: str) -> Table:
+    """How it was in the last seconds, and how it is."""
+    row = Table.grid(padding=(0, 2))
+    row.add_column(width=11, justify="right")
+    row.add_column(width=MOMENTS_SHOWN, justify="right")
+    row.add_row(Text(name, "bold"), Text(bars(moments), colour), Text(now, "bold"))
+    return row
+
+
+def bars(moments: Iterable[float]) -> str:
+    """One a moment, the highest for the most there was."""
+    figures = list(moments)
+    most = max(figures, default=0) or 1
+    return "".join(BARS[round(each / most * (len(BARS) - 1))] for each in figures)
 
 
 def _windows(totals: Mapping[Window, Total]) -> Table:
-    table = Table("window", *COUNTRIES, title="sales in thousands", expand=True)
+    table = Table(
+        "placed at",
+        *COUNTRIES,
+        title="sales of five seconds, in thousands",
+        box=box.SIMPLE_HEAD,
+        expand=True,
+    )
     for column in table.columns[1:]:
         column.justify = "right"
     by_window: dict[int, dict[str, Total]] = defaultdict(dict)
@@ -90,5 +132,5 @@ def _windows(totals: Mapping[Window, Total]) -> Table:
     for began_ms in sorted(by_window)[-WINDOWS_SHOWN:]:
         sales = by_window[began_ms]
         cells = (f"{sales[each].cents / 1e5:.1f}" if each in sales else "" for each in COUNTRIES)
-        table.add_row(time.strftime("%H:%M:%S", time.gmtime(began_ms / 1000)), *cells)
+        table.add_row(time.strftime("%H:%M:%S", time.localtime(began_ms / 1000)), *cells)
     return table
