@@ -27,7 +27,7 @@ from barnabas.registry.columns.avro.shapes import (
     Written,
     is_null,
 )
-from barnabas.registry.columns.avro.skipping import Skipper, least_bytes
+from barnabas.registry.columns.avro.skipping import Skipper
 from barnabas.registry.columns.avro.types import timestamp_unit
 from barnabas.registry.formats import SchemaError
 
@@ -136,7 +136,7 @@ class _Resolution:
             slot.column,
             slot.children[0].column,
             steps,
-            min(1, sum(least_bytes(written) for written, _ in parts)),
+            min(1, sum(self._skipper.least_bytes(written) for written, _ in parts)),
         )
 
 

@@ -112,6 +112,8 @@ def parse(text: str, references: Mapping[str, str]) -> Shape:
     shape = parser.parse(text)
     for name in parser.within_themselves:
         raise SchemaError(f"Record {name} contains itself, which no column can.")
+    if _size(shape, {}) > MAX_TYPES:
+        raise SchemaError(f"The schema is more than {MAX_TYPES} types, each where it is used.")
     return shape
 
 
@@ -142,10 +144,7 @@ class _Parser:
             if text.strip() in PRIMITIVES:
                 return Primitive(text.strip())
             raise SchemaError(f"The Avro schema is not JSON: {error}") from error
-        shape = self._shape(declared, "")
-        if _size(shape, {}) > MAX_TYPES:
-            raise SchemaError(f"The schema is more than {MAX_TYPES} types, each where it is used.")
-        return shape
+        return self._shape(declared, "")
 
     def _shape(self, declared: Any, namespace: str) -> Shape:
         self._depth += 1
