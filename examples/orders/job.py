@@ -9,6 +9,7 @@ any moment and start it again, and that stays so.
 
 import signal
 import sys
+import threading
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, concat_ws, count, max_by, window
@@ -33,9 +34,11 @@ def main(servers: str, registry: str, checkpoint: str) -> None:
         .queryName("totals")
         .start()
     )
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    ending = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ending.set())
     try:
-        query.awaitTermination()
+        while not (ending.is_set() or query.awaitTermination(1)):
+            pass
     finally:
         query.stop()
         spark.stop()
