@@ -43,7 +43,7 @@ EXPECTED = re.compile(
             # Kafka, asked just when the active controller changes, or while it stops.
             r"\n(org|java).*NotControllerException",
             r"\njava.*NullPointerException: .*RequestMetrics\$ErrorMeter",
-            # Kafka, of every partition that is moved to it.
+            # Kafka, of every partition that comes to it when it knows the topic: moved, or added.
             "Expected partition .* to exist, but it was missing. Creating",
             # Kafka, of a producer whose requests overtake each other on the way to a new leader.
             r"\norg.*OutOfOrderSequenceException",
