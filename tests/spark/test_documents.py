@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 from pyspark.sql import SparkSession
@@ -15,6 +17,7 @@ from barnabas.testing import Broker
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "spark.md"
+TESTING = ROOT / "docs" / "testing.md"
 PAGES = [ROOT / "README.md", GUIDE, ROOT / "examples" / "orders" / "README.md"]
 
 
@@ -33,12 +36,24 @@ def test_the_programs_of_a_page_print_what_it_says(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     names: dict[str, object] = {}
-    for program in re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.M | re.S):
+    for program in programs(page):
         here = program.replace("localhost:9092", broker.bootstrap_servers)
         here = here.replace("http://localhost:8081", registry.url)
         exec(compile(here, page.name, "exec"), names)
         printed = capsys.readouterr().out.splitlines()
         assert printed == re.findall(r"^print\(.*\)  # (.*)$", program, re.M)
+
+
+def test_the_example_of_a_test_passes(spark: SparkSession, request: pytest.FixtureRequest) -> None:
+    (example,) = (each for each in programs(TESTING) if "SparkSession" in each)
+    names: dict[str, object] = {}
+    exec(compile(example, TESTING.name, "exec"), names)
+    (test,) = (each for each in names.values() if isinstance(each, FunctionType))
+    test(**{name: request.getfixturevalue(name) for name in signature(test).parameters})
+
+
+def programs(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.M | re.S)
 
 
 def test_the_guide_names_every_option_and_setting() -> None:
