@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SEEDS = os.environ.get("SIMULATION_SEEDS", "12")
+SEEDS = os.environ.get("SIMULATION_SEEDS", "20")
 
 
 def test_groups_and_transactions_keep_their_promises_whatever_goes_wrong() -> None:
