@@ -69,8 +69,10 @@ def described_whole(up: Up, barnabas: Barnabas) -> str:
     said: list[str] = []
 
     def is_whole() -> bool:
-        said.append(barnabas("cluster", "describe", "-b", up.bootstrap).output)
-        return "without a leader: 0   under-replicated: 0" in said[-1] and "fenced" not in said[-1]
+        result = barnabas("cluster", "describe", "-b", up.bootstrap)
+        said.append(result.output)
+        is_one = "without a leader: 0   under-replicated: 0" in said[-1]
+        return result.exit_code == 0 and is_one and "fenced" not in said[-1]
 
     wait_until(is_whole, "the cluster is whole")
     return said[-1]

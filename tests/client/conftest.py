@@ -12,7 +12,7 @@ class Threads:
         self.begun: list[LoopThread] = []
 
     def have_ended(self) -> bool:
-        return all(each.loop.is_closed() for each in self.begun)
+        return bool(self.begun) and all(each.loop.is_closed() for each in self.begun)
 
 
 @pytest.fixture
