@@ -56,9 +56,11 @@ def test_nobody_at_the_address_is_told_with_the_address() -> None:
 
 def test_errors_are_called_back_inside_poll() -> None:
     threads: list[threading.Thread] = []
-    conf = nowhere() | {"error_cb": lambda _: threads.append(threading.current_thread())}
-    with AdminClient(conf) as admin:
-        admin.describe_cluster(request_timeout=0.3).exception(60)
+    conf = nowhere()
+    address = conf["bootstrap.servers"]
+    told = {"error_cb": lambda _: threads.append(threading.current_thread())}
+    with AdminClient(conf | told) as admin:
+        refused(lambda time_s: admin.describe_cluster(request_timeout=time_s).result(60), address)
         assert threads == []
         assert admin.poll(30) > 0
         assert set(threads) == {threading.current_thread()}
