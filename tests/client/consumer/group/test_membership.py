@@ -55,9 +55,9 @@ async def test_leaving_is_over_in_seconds_though_the_coordinator_hangs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert LEAVE_TIMEOUT_MS <= 3_000
-    monkeypatch.setattr("barnabas.client.consumer.group.classic.member.LEAVE_TIMEOUT_MS", 50)
+    monkeypatch.setattr("barnabas.client.consumer.group.classic.member.LEAVE_TIMEOUT_MS", 200)
     async with ScriptedBroker(COORDINATING, topics={"t": 1}) as broker:
-        member = at(broker)
+        member = at(broker, request_timeout_ms=3_600_000)  # which is not what is waited for
         member.group.subscribe(["t"])
         await until(lambda: member.partitions)
         broker.answers[ApiKey.LEAVE_GROUP] = lambda _: None
