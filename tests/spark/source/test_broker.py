@@ -13,15 +13,28 @@ from barnabas.testing import Broker
 A = Partition("t", 0)
 
 
-def test_an_end_that_goes_back_is_asked_for_again_before_it_is_believed(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def driver(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Driver:
+    monkeypatch.setattr(broker_module, "sleep", lambda _: None)
+    return Driver(connect({"bootstrap.servers": broker.bootstrap_servers}))
+
+
+def test_an_end_before_what_was_read_is_asked_for_again_before_it_is_believed(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = iter([5, 3, 6, 2, 2, 2, 2, 2, 2])
+    told = iter([3, 6, 2, 2, 2, 2, 2])
 
     def offsets(_: Driver, wanted: Mapping[Partition, int]) -> dict[Partition, int]:
         return dict.fromkeys(wanted, next(told))
 
     monkeypatch.setattr(Driver, "offsets", offsets)
-    monkeypatch.setattr(broker_module, "sleep", lambda _: None)
-    driver = Driver(connect({"bootstrap.servers": broker.bootstrap_servers}))
-    assert [driver.latest([A]) for _ in range(4)] == [{A: 5}, {A: 6}, {A: 2}, {A: 2}]
+    assert driver.latest([A], read={A: 5}) == {A: 6}
+    assert driver.latest([A], read={A: 6}) == {A: 2}
+
+
+def test_a_partition_that_came_back_is_asked_for_again_before_it_is_taken_for_gone(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = iter([*[{}] * 5, {A: 0}, {}, {A: 1}])
+    monkeypatch.setattr(Driver, "_listed", lambda _, wanted: next(told))
+    assert [driver.latest([A]) for _ in range(3)] == [{}, {A: 0}, {A: 1}]

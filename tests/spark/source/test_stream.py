@@ -14,7 +14,7 @@ from barnabas.admin import AdminClient, NewPartitions
 from barnabas.spark.source import stream as stream_module
 from barnabas.spark.source.broker import Broker as Driver
 from barnabas.spark.source.connection import SourceError
-from barnabas.spark.source.offsets import Partition
+from barnabas.spark.source.offsets import Offsets, Partition
 from barnabas.testing import Broker
 
 DEADLINE_S = 30.0
@@ -180,9 +180,11 @@ def test_a_stream_that_waits_asks_for_nothing_else(
     looks: list[object] = []
     latest = Driver.latest
 
-    def noted(driver: Driver, partitions: Iterable[Partition]) -> dict[Partition, int]:
+    def noted(
+        driver: Driver, partitions: Iterable[Partition], *, read: Offsets | None
+    ) -> dict[Partition, int]:
         looks.append(partitions)
-        return latest(driver, partitions)
+        return latest(driver, partitions, read=read)
 
     monkeypatch.setattr(Driver, "latest", noted)
     monkeypatch.setattr(stream_module, "_QUIET_LOOK_S", math.inf)

@@ -42,7 +42,6 @@ class Broker:
         self._groups = GroupOffsetCalls(Routes(self._cluster, settings))
         self._news = News(self._cluster, self._settings)
         self._seen: frozenset[Partition] = frozenset()  # of the topics, when last asked
-        self._ends: dict[Partition, int] = {}  # when last asked
         self._gone: set[str | Partition] = set()  # what was asked for repeatedly, and is not there
 
     def partitions(self, topics: Topics, *, may_be_gone: bool = False) -> frozenset[Partition]:
@@ -75,18 +74,23 @@ class Broker:
             missing = {each: when for each, when in wanted.items() if each not in found}
             if missing.keys() <= self._gone:
                 break
-        self._gone |= missing.keys()
+        self._gone = (self._gone - found.keys()) | missing.keys()
         return found
 
-    def latest(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """Their ends. One that goes back is asked for again: a new leader may not know it yet."""
+    def latest(
+        self, partitions: Iterable[Partition], *, read: Offsets | None = None
+    ) -> dict[Partition, int]:
+        """Their ends; asked for again where one is before what was `read`.
+
+        A leader that is new may not know yet how far its partition goes.
+        """
         wanted = dict.fromkeys(partitions, LATEST)
+        reached = read or {}
         for pause_s in self._pauses_s():
             sleep(pause_s)
             ends = self.offsets(wanted)
-            if all(end >= self._ends.get(each, end) for each, end in ends.items()):
+            if all(end >= reached.get(each, end) for each, end in ends.items()):
                 break
-        self._ends = ends
         return ends
 
     def earliest(self, partitions: Iterable[Partition]) -> dict[Partition, int]:

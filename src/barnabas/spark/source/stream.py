@@ -160,11 +160,11 @@ class _Driver:
         may_wait = self._may_wait and self._options.long_poll_ms > 0
         self._may_wait = True
         if not (may_wait and self._is_quiet(start)):
-            ends = self._look()
+            ends = self._look(start)
             end = self._limit(start, ends) if is_limited else ends
             if end != start or not may_wait:
                 return end
-        ends = self._wait()
+        ends = self._wait(start)
         return self._limit(start, ends) if is_limited else ends
 
     def ranges(self, start: dict[Partition, int], end: dict[Partition, int]) -> list[OffsetRange]:
@@ -194,22 +194,22 @@ class _Driver:
         """Whether nothing came when last waited for, and partitions were looked at just now."""
         return self._waited_in_vain and start == self.ends and time.monotonic() < self._look_by_s
 
-    def _wait(self) -> dict[Partition, int]:
+    def _wait(self, start: Offsets) -> dict[Partition, int]:
         """The ends once there is news, or the time is over."""
         assert self.ends is not None
         grown = self._broker.wait_for_news(self.ends, self._options.long_poll_ms)
         if grown is None:
-            return self._look()
+            return self._look(start)
         self._waited_in_vain = not grown
         self.ends = self.ends | grown
         return self.ends
 
-    def _look(self) -> dict[Partition, int]:
+    def _look(self, start: Offsets | None = None) -> dict[Partition, int]:
         self._waited_in_vain = False
         self._look_by_s = time.monotonic() + _QUIET_LOOK_S
         may_be_gone = not self._loss.fails
         partitions = self._broker.partitions(self._options.topics, may_be_gone=may_be_gone)
-        self.ends = self._broker.latest(partitions)
+        self.ends = self._broker.latest(partitions, read=start)
         return self.ends
 
     def _limit(
