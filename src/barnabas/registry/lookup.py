@@ -5,6 +5,7 @@ from typing import Protocol, Self, TypeVar
 
 from barnabas.registry.config import Config
 from barnabas.registry.documents import Definition
+from barnabas.registry.errors import RegistryError
 from barnabas.registry.records import SchemaValue
 from barnabas.registry.schemas import canonical, parsed_version
 from barnabas.registry.state import State
@@ -44,11 +45,18 @@ def _found_resolved(
     if known.references:
         return None
     for version in reversed(state.versions(subject, deleted=deleted)):
-        if version.definition.references and known == replace(
-            version.definition, references=(), schema=parsed_version(state, version).resolved
-        ):
+        if version.definition.references and _resolved(state, version) == known:
             return version
     return None
+
+
+def _resolved(state: State, version: SchemaValue) -> Definition | None:
+    """None where it cannot be read: another registry may have stored it."""
+    try:
+        text = parsed_version(state, version).resolved
+    except RegistryError:
+        return None
+    return replace(version.definition, references=(), schema=text)
 
 
 def populated(definition: Definition, config: Config, previous: SchemaValue | None) -> Definition:

@@ -203,3 +203,11 @@ def test_what_is_no_schema_is_refused(definition: Definition, told: str) -> None
     with pytest.raises(RegistryError, match=told) as refused:
         decide(Register("a", definition), State())
     assert refused.value.error_code == 42201
+
+
+def test_a_version_that_cannot_be_read_does_not_keep_others_from_being_found() -> None:
+    state = State()
+    set_config(state, Config(compatibility_level=CompatibilityLevel.NONE))
+    broken = Definition(record("x").schema, references=(Reference("Item", "items", 1),))
+    state.apply(Record(SchemaKey("orders", 1), SchemaValue("orders", 1, 1, broken)))
+    assert put(state, Register("orders", record("y"))).version == 2
