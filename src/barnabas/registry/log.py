@@ -196,9 +196,11 @@ class SchemaLog:
         at_the_end = asyncio.Event()
         self._reading = asyncio.create_task(self._read(at_the_end))
         waiting = asyncio.create_task(at_the_end.wait())
-        await asyncio.wait([self._reading, waiting], return_when=asyncio.FIRST_COMPLETED)
-        if not waiting.done():
+        try:
+            await asyncio.wait([self._reading, waiting], return_when=asyncio.FIRST_COMPLETED)
+        finally:
             waiting.cancel()
+        if not at_the_end.is_set():
             await self._reading  # which tells why it ended
 
     async def _topic(self) -> bytes:
