@@ -16,6 +16,7 @@ class Fault:
     name: str
     node: Node
     lasting: AbstractContextManager[None]
+    kills: bool
 
     def __str__(self) -> str:
         return f"{self.name} {self.node.node_id}"
@@ -155,7 +156,8 @@ def chosen(cluster: Cluster, moments: random.Random, topic: str) -> list[Fault]:
         if faults and all_killed in {*happened, happening}:
             continue
         happened.add(happening)
-        faults.append(Fault(name, node, happening(cluster, node, moments)))
+        lasting = happening(cluster, node, moments)
+        faults.append(Fault(name, node, lasting, kills=happening in (killed, all_killed)))
     return faults
 
 

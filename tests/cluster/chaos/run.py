@@ -96,9 +96,12 @@ class ChaosRun:
         self._timeline.note("all clients are at work")
 
     def _disturb(self) -> None:
+        """As long as was asked for, and at least until a process has died and come back."""
         end_s = time.monotonic() + self._duration_s
-        while time.monotonic() < end_s:
+        has_killed = False
+        while time.monotonic() < end_s or not has_killed:
             faults = chosen(self._cluster, self._moments, PLAIN)
+            has_killed = has_killed or any(each.kills for each in faults)
             try:
                 self._happen(faults)
             except TimeoutError as too_late:
