@@ -22,8 +22,10 @@ from tests.conformance.clients.confluent import ConfluentClient
 
 SECONDS = float(os.environ.get("BARNABAS_FUZZ_SECONDS", "6"))
 SEED = int(os.environ.get("BARNABAS_SEED", "1"))
-GROWTH_BYTES = 20_000_000
+GROWTH_BYTES = 10_000_000
 CONNECTIONS_BETWEEN_LOOKS = 100
+CONNECTIONS_AT_LEAST = 300
+"""Of each part of an attack, however busy the machine is."""
 
 
 @pytest.fixture
@@ -66,9 +68,10 @@ class Attack:
         self._recent: deque[bytes] = deque(maxlen=2 * CONNECTIONS_BETWEEN_LOOKS)
 
     def go_on(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
+        deadline, enough = time.monotonic() + seconds, self.count + CONNECTIONS_AT_LEAST
+        while time.monotonic() < deadline or self.count < enough:
             self.send(forge(self._seeded))
+        self._look()
 
     def send(self, forged: bytes) -> None:
         self._recent.append(forged)
