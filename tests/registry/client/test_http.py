@@ -11,6 +11,7 @@ from tests.client.cluster.harness import CA, CERTIFICATES, OURS
 from tests.registry.client.scripted import ScriptedRegistry, scripted_registry
 
 from barnabas.registry.client.retries import Backoff
+from barnabas.registry.client.settings import ClientSettings
 from barnabas.schema_registry import (
     AsyncSchemaRegistryClient,
     RegistryUnreachableError,
@@ -171,12 +172,19 @@ def test_a_token_endpoint_is_asked_once_while_the_token_lives(script: ScriptedRe
         ({"url": "http://x"} | bearer("MAGIC"), "must be STATIC_TOKEN"),
         ({"url": 3}, "must be a str"),
         ({"url": "http://x", "timeout": "soon"}, "timeout must be a number"),
+        ({"url": "http://x", "timeout": [1]}, "timeout must be a number"),
     ],
 )
 def test_a_wrong_setting_is_named(conf: dict[str, Any], told: str) -> None:
     with pytest.raises((ValueError, TypeError)) as wrong:
         SchemaRegistryClient(conf)
     assert told in str(wrong.value)
+
+
+def test_numbers_may_be_given_as_text_as_options_of_spark_are() -> None:
+    texts = {"url": "http://x", "timeout": "2.5", "max.retries": "7", "retries.wait.ms": "1"}
+    settings = ClientSettings.read(texts)
+    assert (settings.timeout_s, settings.backoff) == (2.5, Backoff(7, 1, 20_000))
 
 
 def test_a_registry_and_its_client_check_each_others_certificates() -> None:

@@ -148,9 +148,13 @@ def _number(left: dict[str, Any], name: str, otherwise: float) -> float:
 
 
 def _optional_number(left: dict[str, Any], name: str) -> float | None:
+    """Or its text: the options of Spark are all texts."""
     value = left.pop(name, None)
-    if value is None:
-        return None
-    if not isinstance(value, int | float):
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            raise ValueError(f"{name} must be a number, not {value!r}") from None
+    if value is not None and not isinstance(value, int | float):
         raise TypeError(f"{name} must be a number, not {type(value).__name__}")
     return value
