@@ -200,6 +200,7 @@ def test_ctrl_c_ends_every_wait(call: Callable[[Producer, Consumer], object]) ->
 
 
 def test_clients_can_be_closed_in_every_state(broker: Broker) -> None:
+    began_s = time.monotonic()
     for where in settings(broker), NOBODY:
         Producer(where).close(0)
         producer = Producer(where)
@@ -220,6 +221,7 @@ def test_clients_can_be_closed_in_every_state(broker: Broker) -> None:
             prepare(consumer)
             consumer.close()
             consumer.close()
+    assert time.monotonic() - began_s < DEADLINE_S, "some wait for who never comes"
 
 
 def test_what_a_callback_raises_comes_out_and_breaks_nothing(broker: Broker) -> None:
