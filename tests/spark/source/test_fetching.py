@@ -9,6 +9,8 @@ import pytest
 from tests.client.scripted import ScriptedBroker, metadata_of, topic_id
 from tests.replication.world import batch_of
 
+from barnabas.client.cluster import Deadline, TopicInfo
+from barnabas.client.consumer.offsets import ATTEMPTS_AT_UNKNOWN
 from barnabas.spark.source import fetching
 from barnabas.spark.source.connection import SourceError, connect
 from barnabas.spark.source.loss import Loss
@@ -203,3 +205,24 @@ def test_a_topic_that_vanishes_while_it_is_read_is_told() -> None:
     broker = ScriptedBroker({ApiKey.FETCH: fetch}, topics={"t": 2})
     with pytest.raises(SourceError, match=r"t \[\d\] does not exist any more"):
         read_scripted(2, broker)
+
+
+def test_a_topic_that_was_found_again_has_as_many_looks_as_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fetch(request: FetchRequest) -> FetchResponse:
+        if len(broker.asked(ApiKey.FETCH)) == 1:
+            return answer(told(0, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER))
+        return answer(told(0, records=batch_of(b"0", b"1")))
+
+    hidden = iter(2 * [*(ATTEMPTS_AT_UNKNOWN - 1) * [True], False])
+    look = fetching._Engine._topic
+
+    async def looked(engine: fetching._Engine, name: str, deadline: Deadline) -> TopicInfo | None:
+        unknown = TopicInfo(name, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return unknown if next(hidden, False) else await look(engine, name, deadline)
+
+    monkeypatch.setattr(fetching._Engine, "_topic", looked)
+    broker = ScriptedBroker({ApiKey.FETCH: fetch}, topics={"t": 1})
+    backoff = {"retry.backoff.ms": "1", "retry.backoff.max.ms": "1"}
+    assert read_scripted(1, broker, **backoff) == [0, 1]

@@ -177,6 +177,7 @@ class _Engine:
             name, index = key
             known = topics[name]
             if known is None or (not known.error and index < len(known.partitions)):
+                del self._looks[key]
                 leader = NO_LEADER if known is None else known.partitions[index].leader
                 if leader == NO_LEADER:
                     self._require_patience(key, "it has no leader that answers")
