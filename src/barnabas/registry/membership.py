@@ -149,6 +149,10 @@ class Membership:
             return None
         self._member_id = joined.member_id
         self._generation = joined.generation_id
+        return await self._sync(joined)
+
+    async def _sync(self, joined: JoinGroupResponse) -> Outcome | None:
+        """Whoever leads the group elects, and all are told."""
         assignments = []
         if joined.leader == self._member_id:
             members = {each.member_id: bytes(each.metadata) for each in joined.members}

@@ -1,7 +1,7 @@
 """Waiting for records where they are written: fetches that brokers answer when there are some.
 
 A fetch session with each broker (KIP-227) says only what has changed since the last time, so that
-waiting costs the same however many partitions are waited for.
+nothing is sent for partitions in which nothing happens, however many they are.
 """
 
 import asyncio
