@@ -12,7 +12,8 @@ from barnabas.testing import Broker
 
 SEED = 7
 LIVES = 2
-KILLS = LIVES * (len(SURVIVED) + 1)
+KILLS_A_LIFE = len(SURVIVED) // LIVES
+"""That it survives; each kind once in all."""
 
 
 @pytest.fixture(params=["barnabas", pytest.param("kafka", marks=pytest.mark.peer)])
@@ -33,7 +34,6 @@ def test_each_row_is_there_once_whoever_is_killed(
     bootstrap_servers: str, tmp_path: Path, is_stateful: bool
 ) -> None:
     trial = Trial(bootstrap_servers, tmp_path, SEED, is_stateful)
-    trial.run(lives=LIVES, kills_a_life=len(SURVIVED))
+    trial.run(lives=LIVES, kills_a_life=KILLS_A_LIFE)
     print(trial)
-    assert trial.deaths.total() >= KILLS, trial
     assert {*SURVIVED, Kind.JVM, Kind.DRIVER} <= trial.deaths.keys()

@@ -12,8 +12,9 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from tests.spark.exactly_once.program import MASTER, ROWS_A_BATCH
@@ -68,14 +69,13 @@ class Trial:
     def run(self, *, kills_a_life: int, lives: int = 2, until_s: float | None = None) -> None:
         """At least so many lives, and more while there is time (of the monotonic clock)."""
         chance = random.Random(self.seed)
+        doomed = _doomed(chance, self.survived)
         source = Topic.create(self.bootstrap_servers, PARTITIONS)
         sink = Topic.create(self.bootstrap_servers, PARTITIONS)
         try:
             while self.lives < lives or (until_s is not None and time.monotonic() < until_s):
                 ending = (Kind.JVM, Kind.DRIVER)[(self.seed + self.lives) % 2]
-                self._live(
-                    source, sink, [*_survived(chance, self.survived, kills_a_life), ending], chance
-                )
+                self._live(source, sink, [*islice(doomed, kills_a_life), ending], chance)
                 self.lives += 1
             self._produce(source, ROWS_A_BATCH)
             self._last_life(source, sink)
@@ -214,10 +214,8 @@ class Trial:
 _ROOT = Path(__file__).parents[3]
 
 
-def _survived(chance: random.Random, likely: Mapping[Kind, int], count: int) -> list[Kind]:
-    """Each kind once as far as they go, then as likely as they are; in any order."""
-    doomed = list(likely)
-    doomed += chance.choices(doomed, list(likely.values()), k=count)
-    doomed = doomed[:count]
-    chance.shuffle(doomed)
-    return doomed
+def _doomed(chance: random.Random, survived: Mapping[Kind, int]) -> Iterator[Kind]:
+    """Each kind once, in any order, then as likely as they are."""
+    yield from chance.sample(list(survived), len(survived))
+    while True:
+        yield from chance.choices(list(survived), list(survived.values()))

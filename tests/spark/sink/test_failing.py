@@ -13,8 +13,20 @@ from tests.spark.sink.topics import Topic
 from barnabas.admin import AdminClient, TransactionState
 from barnabas.testing.fleet import wait_until
 
-ROWS = 60_000
-"""More than Spark hands to a writer at once."""
+ROWS = 600
+WIDTH = 1_000
+"""Of a value: what is on its way between processes of Spark is a part of what there is."""
+
+AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+
+@pytest.fixture(autouse=True)
+def handed_over_in_parts(spark: SparkSession) -> Iterator[None]:
+    """A writer gets fewer rows at once than there are: some are written when a task ends."""
+    before = spark.conf.get(AT_ONCE)
+    spark.conf.set(AT_ONCE, ROWS // 6)
+    yield
+    spark.conf.set(AT_ONCE, before)
 
 
 def open_ids(topic: Topic) -> list[str]:
@@ -30,7 +42,7 @@ def save(frame: DataFrame, topic: Topic) -> None:
 def test_of_a_save_whose_task_fails_half_way_nothing_is_seen(
     spark: SparkSession, topic: Topic
 ) -> None:
-    value = f"if(id = {ROWS - 1}, raise_error('bad row'), cast(id as string)) as value"
+    value = f"if(id = {ROWS - 1}, raise_error('bad row'), lpad(id, {WIDTH}, '0')) as value"
     with pytest.raises(PySparkException, match="bad row"):
         save(spark.range(0, ROWS, 1, 2).selectExpr(value), topic)
     # A task that was stopped as well may take a moment to notice.
@@ -48,7 +60,7 @@ def test_a_query_that_is_stopped_in_a_batch_writes_it_once_when_it_goes_on(
     def many(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             for first in range(0, ROWS, ROWS // 6):  # what is yielded last may stay in a buffer
-                values = [str(row) for row in range(first, first + ROWS // 6)]
+                values = [str(row).zfill(WIDTH) for row in range(first, first + ROWS // 6)]
                 yield pa.RecordBatch.from_pydict({"value": values})
             while not may_go_on.exists():
                 time.sleep(0.01)
@@ -69,4 +81,4 @@ def test_a_query_that_is_stopped_in_a_batch_writes_it_once_when_it_goes_on(
     again = writing.start()
     assert again.awaitTermination(100)
     assert open_ids(topic) == []
-    assert topic.values() == sorted([*map(str, range(ROWS)), "last"])
+    assert topic.values() == [*(str(row).zfill(WIDTH) for row in range(ROWS)), "last"]
