@@ -51,7 +51,7 @@ def assert_alike(pair: Pair) -> None:
         assert epochs[0] == epochs[1] or -1 in epochs
 
 
-@settings(max_examples=80)
+@settings(max_examples=150)
 @given(steps=STEPS)
 def test_a_follower_always_comes_to_have_its_leaders_log(
     new_pair: Callable[..., Pair], steps: list[tuple[str, int]]
