@@ -157,6 +157,8 @@ async def test_who_does_not_poll_loses_its_partitions_until_it_does(
 
     member.group.subscribe(["two"])
     await until(has_both_while_it_polls)
+    member.events.clear()
+    member.errors.clear()  # a busy machine may have kept it from polling before
     await until(lambda: ("lost", all_of("two", 2)) in member.events)
     assert member.errors == [KafkaError(KafkaError._MAX_POLL_EXCEEDED)]
     await until(has_both_while_it_polls)
