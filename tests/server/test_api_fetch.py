@@ -202,9 +202,7 @@ def test_the_broker_has_a_limit_of_its_own(new_world: Any) -> None:
     assert len(offsets(fetch_one(world, 0))) == 1
 
 
-@settings(
-    max_examples=40,
-)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_every_record_is_fetched_once_in_order_under_any_limits(
     data: st.DataObject, new_world: Any
@@ -275,9 +273,7 @@ def test_a_reader_that_waits_for_nothing_is_answered_at_once(world: World) -> No
     assert begin(world, {}).is_answered
 
 
-@settings(
-    max_examples=30,
-)
+@settings(max_examples=30)
 @given(
     sizes=st.lists(st.tuples(st.integers(0, 1), st.integers(1, 2000)), min_size=1, max_size=10),
     min_bytes=st.integers(1, 6000),
