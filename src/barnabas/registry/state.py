@@ -74,10 +74,8 @@ class State:
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[SchemaValue]:
         """In ascending order; those that are softly deleted too if asked for."""
-        found = self._subjects.get(subject, {})
-        return [
-            found[version] for version in sorted(found) if deleted or not found[version].deleted
-        ]
+        found = sorted(self._subjects.get(subject, {}).items())
+        return [value for _, value in found if deleted or not value.deleted]
 
     def has(self, subject: str, *, deleted: bool = False) -> bool:
         found = list(self._subjects.get(subject, {}).values())
