@@ -223,7 +223,7 @@ class SchemaLog:
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
         }
-        state, last = State(), -1
+        state, last, told = State(), -1, -1
         async with AioConsumer(conf) as consumer:
             place = TopicPartition(self._settings.topic, _PARTITION, OFFSET_BEGINNING)
             await consumer.assign([place])
@@ -240,8 +240,9 @@ class SchemaLog:
                     else:
                         _log.warning("reading %s: %s", self._settings.topic, error.str())
                 async with self._progress:
-                    if self.state is state:
-                        self._read_up_to = last
+                    # Once: whoever writes may know by now that the topic is another.
+                    if self.state is state and last > told:
+                        self._read_up_to = told = last
                     self._progress.notify_all()
 
     def _applied_to(self, state: State, message: Message, last: int) -> int:
