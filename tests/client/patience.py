@@ -1,7 +1,7 @@
 """A call that is given little time, so that a test is quick, and more where a machine is slow."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -15,6 +15,16 @@ def refused(call: Callable[[float], object], words: str) -> KafkaException:
     for timeout_s in TIMES_S:
         with pytest.raises(KafkaException) as caught:
             call(timeout_s)
+        if re.search(words, str(caught.value)):
+            return caught.value
+    raise AssertionError(f"{words!r} is not in {caught.value}")
+
+
+async def awaited_refusal(call: Callable[[float], Awaitable[object]], words: str) -> KafkaException:
+    """The same of a call on the test's own loop."""
+    for timeout_s in TIMES_S:
+        with pytest.raises(KafkaException) as caught:
+            await call(timeout_s)
         if re.search(words, str(caught.value)):
             return caught.value
     raise AssertionError(f"{words!r} is not in {caught.value}")

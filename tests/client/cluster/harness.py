@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.patience import TIMES_S
+from tests.client.patience import awaited_refusal
 from tests.client.scripted import ScriptedBroker, metadata_of, settings_of
 
 from barnabas.client.cluster import Cluster, Deadline
@@ -47,14 +47,12 @@ async def until(condition: Any) -> None:
         await asyncio.sleep(0.001)
 
 
-async def refusal_of(cluster: Cluster) -> KafkaException:
-    """Why nobody answers: a busy machine may find out later than within a little while."""
-    for timeout_s in TIMES_S:
-        with pytest.raises(KafkaException) as caught:
-            await cluster.ask(ListGroupsRequest(), timeout_ms=int(timeout_s * 1000))
-        if code_of(caught) != KafkaError._TIMED_OUT:
-            break
-    return caught.value
+async def refusal_of(cluster: Cluster, words: str) -> KafkaError:
+    """Why nobody answers."""
+    failure = await awaited_refusal(
+        lambda timeout_s: cluster.ask(ListGroupsRequest(), timeout_ms=int(timeout_s * 1000)), words
+    )
+    return error_in(failure)
 
 
 def code_of(caught: pytest.ExceptionInfo[KafkaException]) -> int:
