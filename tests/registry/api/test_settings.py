@@ -105,6 +105,7 @@ def test_an_incompatible_schema_is_a_conflict_with_the_reasons(api: Api, subject
 def test_a_registry_says_what_it_is(api: Api) -> None:
     assert api.fine("GET", "/") == {}
     assert api.fine("GET", "/v1/metadata/version")["version"] == __version__
+    assert api.fine("GET", "/v1/metadata/deployment") == {"attributes": []}
     clusters = api.fine("GET", "/v1/metadata/id")["scope"]["clusters"]
     assert clusters["schema-registry-cluster"] == "schema-registry"
     assert clusters["kafka-cluster"]
