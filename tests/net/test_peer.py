@@ -209,7 +209,7 @@ async def test_no_answer_in_time_drops_the_connection() -> None:
 async def test_time_that_an_answered_request_had_left_does_not_count_for_the_next() -> None:
     _, port = listening({LIST: name_the_client})
     peer = a_peer(port)
-    assert isinstance(await ask(peer, ASK, timeout_ms=1000), ListConfigResourcesResponse)
+    assert isinstance(await ask(peer, ASK, timeout_ms=30_000), ListConfigResourcesResponse)
     first = peer._timer
     assert first is not None
     waiting = asyncio.ensure_future(ask(peer, ASK))

@@ -48,7 +48,7 @@ async def test_it_comes_back_with_what_it_had(settings: BrokerSettings) -> None:
     assert isinstance(versions, ApiVersionsResponse)
     assert {each.api_key for each in versions.api_keys} == {key.value for key in HANDLERS}
     topic = CreatableTopic(name="hello", num_partitions=2, replication_factor=1)
-    created = await ask(node, CreateTopicsRequest(topics=[topic], timeout_ms=1000), 7)
+    created = await ask(node, CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 7)
     assert isinstance(created, CreateTopicsResponse)
     await node.stop()
 
