@@ -4,47 +4,18 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from barnabas.client.cluster import Deadline
-from barnabas.client.consumer import Consumer
-from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.client.errors import KafkaError
 from barnabas.client.producer import Producer
 from barnabas.client.producer._partitioners import murmur2
 from barnabas.client.producer.rows import Rows
-from barnabas.client.values import OFFSET_INVALID, ConsumerGroupMetadata, TopicPartition
 from barnabas.testing import Broker
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Broker]:
-    with Broker() as broker:
-        broker.create_topic("t", 3)
-        broker.create_topic("one", 1)
-        yield broker
-
-
-@pytest.fixture
-def make(broker: Broker) -> Iterator[Callable[..., Producer]]:
-    made: list[Producer] = []
-
-    def make(**settings: Any) -> Producer:
-        names = {name.replace("_", "."): value for name, value in settings.items()}
-        for callback in ("error_cb", "stats_cb", "throttle_cb", "on_delivery"):
-            if callback in settings:
-                names[callback] = names.pop(callback.replace("_", "."))
-        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **names})
-        made.append(producer)
-        return producer
-
-    yield make
-    for producer in made:
-        producer.purge()
-        producer.close(10)
 
 
 def wait_until(condition: Callable[[], object], producer: Producer) -> None:
@@ -370,68 +341,6 @@ def test_ctrl_c_can_interrupt_a_poll(make: Callable[..., Producer]) -> None:
     assert not deadline.passed
 
 
-class TestTransactions:
-    def test_produce_needs_a_transaction(self, make: Callable[..., Producer]) -> None:
-        producer = make(transactional_id="needs-one")
-        for prepare in (lambda: None, lambda: producer.init_transactions(20)):
-            prepare()
-            with pytest.raises(KafkaException) as refused:
-                producer.produce("t", b"x")
-            assert refused.value.args[0].code() == KafkaError._STATE
-
-    def test_many_transactions_one_after_the_other(self, make: Callable[..., Producer]) -> None:
-        producer = make(transactional_id="many")
-        producer.init_transactions(20)
-        told: list[Any] = []
-        for number in range(6):
-            producer.begin_transaction()
-            for _ in range(10):
-                producer.produce("t", b"x", on_delivery=lambda error, _: told.append(error))
-            if number % 2:
-                producer.abort_transaction(20)
-            else:
-                producer.send_offsets_to_transaction(
-                    [TopicPartition("t", 0, number)], ConsumerGroupMetadata("of-many"), 20
-                )
-                producer.commit_transaction(20)
-        assert len(told) == 60
-        assert told.count(None) >= 30
-
-    def test_the_older_of_two_producers_is_fenced(self, make: Callable[..., Producer]) -> None:
-        older, newer = make(transactional_id="two"), make(transactional_id="two")
-        older.init_transactions(20)
-        older.begin_transaction()
-        older.produce("t", b"x")
-        newer.init_transactions(20)
-        with pytest.raises(KafkaException) as fenced:
-            older.commit_transaction(20)
-        assert fenced.value.args[0].fatal()
-        with pytest.raises(KafkaException):
-            older.produce("t", b"x")
-
-    def test_calls_out_of_order_are_refused(self, make: Callable[..., Producer]) -> None:
-        producer = make(transactional_id="order")
-        for call in (producer.begin_transaction, producer.commit_transaction):
-            with pytest.raises(KafkaException) as refused:
-                call()
-            assert refused.value.args[0].code() == KafkaError._STATE
-
-    def test_without_a_transactional_id_there_are_none(self, make: Callable[..., Producer]) -> None:
-        with pytest.raises(KafkaException) as refused:
-            make().init_transactions(30)
-        assert refused.value.args[0].code() == KafkaError._NOT_CONFIGURED
-
-    def test_an_empty_transaction_can_be_committed_and_aborted(
-        self, make: Callable[..., Producer]
-    ) -> None:
-        producer = make(transactional_id="empty")
-        producer.init_transactions(20)
-        producer.begin_transaction()
-        producer.commit_transaction(20)
-        producer.begin_transaction()
-        producer.abort_transaction(20)
-
-
 def test_records_outlive_a_restart_of_the_broker_once_each_and_in_order() -> None:
     told: list[Any] = []
     with Broker() as broker:
@@ -457,24 +366,3 @@ def test_a_wait_is_a_number_of_seconds(make: Callable[..., Producer]) -> None:
     for wait in (producer.poll, producer.flush):
         with pytest.raises(TypeError):
             wait(None)  # type: ignore[arg-type]
-
-
-def test_a_partition_that_was_not_read_has_no_offset_in_a_transaction(
-    broker: Broker, make: Callable[..., Producer]
-) -> None:
-    group = ConsumerGroupMetadata("readers of something")
-    producer = make(transactional_id="reads little")
-    producer.init_transactions(30)
-    for offset in (3, OFFSET_INVALID):
-        producer.begin_transaction()
-        producer.send_offsets_to_transaction([TopicPartition("t", 0, offset)], group, 30)
-        producer.commit_transaction(30)
-    settings = {"bootstrap.servers": broker.bootstrap_servers, "group.id": group.group_id}
-    with Consumer(settings) as consumer:
-        assert consumer.committed([TopicPartition("t", 0)], 30)[0].offset == 3
-
-
-def test_offsets_are_sent_for_a_group(make: Callable[..., Producer]) -> None:
-    producer = make(transactional_id="for nobody")
-    with pytest.raises(TypeError, match="ConsumerGroupMetadata"):
-        producer.send_offsets_to_transaction([], None)  # type: ignore[arg-type]
