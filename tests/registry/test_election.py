@@ -37,6 +37,11 @@ def test_the_first_by_url_writes() -> None:
     assert (outcome.member_id, outcome.identity) == ("m1", Identity("a", 2))
 
 
+def test_a_member_that_is_no_registry_stops_no_election() -> None:
+    for foreign in (b"", b"?", b"[]", b"{}", b'{"host":1,"port":1}', b"[" * 100_000):
+        assert elect({"x": foreign, **members(Identity("a", 1))}) == Outcome("m0", Identity("a", 1))
+
+
 def test_who_writes_already_goes_on() -> None:
     assert elect(members(Identity("a", 1), Identity("b", 1, writes=True))).member_id == "m1"
 

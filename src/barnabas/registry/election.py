@@ -43,6 +43,15 @@ class Identity:
             bool(document.get("leader", False)),
         )
 
+    @classmethod
+    def of_member(cls, content: bytes) -> Self | None:
+        """By what it joined with; None between elections, or if it is no registry."""
+        try:
+            told = cls.read(json.loads(content))
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return None
+        return told if isinstance(told.host, str) else None
+
     def json(self) -> dict[str, Any]:
         return {
             "host": self.host,
@@ -83,8 +92,9 @@ class Outcome:
 
 
 def elect(members: Mapping[str, bytes]) -> Outcome:
-    """Of the members, by id, each with the identity that it joined with."""
-    identities = {id_: Identity.read(json.loads(content)) for id_, content in members.items()}
+    """Of the members, by id, with what each joined with; those that are no registries are left out."""
+    told = {id_: Identity.of_member(content) for id_, content in members.items()}
+    identities = {id_: identity for id_, identity in told.items() if identity is not None}
     urls = {identity.url for identity in identities.values()}
     error = NO_ERROR if len(urls) == len(identities) else DUPLICATE_URLS
     eligible = sorted(

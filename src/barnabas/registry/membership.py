@@ -6,7 +6,6 @@ nobody listening where the writer should be. They have the coordinator go on wit
 """
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -115,7 +114,8 @@ class Membership:
             member.member_id
             for group in told.groups
             for member in group.members
-            if _url_of(bytes(member.member_metadata)) == self._identity.url
+            if (it := Identity.of_member(bytes(member.member_metadata))) is not None
+            and it.url == self._identity.url
         ]
         if before:
             await self._remove(before, "another instance has its address now")
@@ -234,11 +234,3 @@ class Membership:
 
 def _said(failure: Exception) -> str:
     return error_in(failure).str() if isinstance(failure, KafkaException) else repr(failure)
-
-
-def _url_of(content: bytes) -> str | None:
-    """Of a member, by what it joined with; None between elections, or if it is no registry."""
-    try:
-        return Identity.read(json.loads(content)).url
-    except (ValueError, KeyError, TypeError):
-        return None
