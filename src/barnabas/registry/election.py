@@ -92,7 +92,7 @@ class Outcome:
 
 
 def elect(members: Mapping[str, bytes]) -> Outcome:
-    """Of the members, by id, with what each joined with; those that are no registries are left out."""
+    """Of the members, by id, with what each joined with; without those that are no registry."""
     told = {id_: Identity.of_member(content) for id_, content in members.items()}
     identities = {id_: identity for id_, identity in told.items() if identity is not None}
     urls = {identity.url for identity in identities.values()}
