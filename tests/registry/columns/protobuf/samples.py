@@ -126,7 +126,9 @@ def columns(value: Any) -> Any:
         return {name: columns(one) for name, one in value.items()}
     if isinstance(value, list):
         if value and isinstance(value[0], tuple):
-            return {key: columns(one) for key, one in value}
+            entries = {key: columns(one) for key, one in value}
+            assert len(entries) == len(value), f"a key is there twice in {value}"
+            return entries
         return [columns(one) for one in value]
     return value
 
