@@ -14,7 +14,7 @@ from barnabas.wire.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from barnabas.wire.records.batch import assign_offset, iterate_batches
+from barnabas.wire.records.batch import assign_offset, check_crcs, iterate_batches
 
 GOOD, BAD = 0, 1
 
@@ -198,6 +198,7 @@ def test_changed_bytes_are_found_or_do_no_harm(
         pair.exchange()
     log = pair.followed.log
     stored = content(log, log.start_offset)
+    check_crcs(stored)
     headers = [header for _, header in iterate_batches(stored)]
     offsets = [header.base_offset for header in headers]
     assert offsets == sorted(set(offsets))
