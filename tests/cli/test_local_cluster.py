@@ -157,7 +157,7 @@ def test_it_goes_on_without_a_node_and_says_when_too_few_are_left(
         assert "Controller: no controller is active: a majority of the voters" in alone.output
         quorum = barnabas("quorum", "describe", "-b", up.bootstrap)
         assert quorum.exit_code == 1
-        assert quorum.output.startswith("Error: no controller is active")
+        assert "Error: no controller is active" in quorum.output
     finally:
         up.end(signal.SIGKILL)  # the node that is left ends with it
     assert "Traceback" not in up.said

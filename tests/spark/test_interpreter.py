@@ -33,3 +33,19 @@ def test_the_script_runs_python_with_the_pyspark_that_lies_in_files() -> None:
         check=True,
     )
     assert done.stdout.split() == [pyspark.__file__, "told"]
+
+
+def test_the_daemon_that_spark_starts_of_itself_is_ours() -> None:
+    done = subprocess.run(
+        [
+            for_workers(),
+            "-c",
+            "import sys; print(*sys.argv[1:])",
+            "pyspark.daemon",
+            "pyspark.worker",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["barnabas.spark.daemon", "pyspark.worker"]

@@ -14,6 +14,8 @@ from typing import NoReturn
 
 SCRIPT = "barnabas-spark-python"
 _PATH = "PYTHONPATH"
+_OURS = {"pyspark.daemon": "barnabas.spark.daemon"}
+"""Spark asks its own for what the driver wants, whatever `spark.python.daemon.module` says."""
 
 
 def main() -> NoReturn:
@@ -21,7 +23,8 @@ def main() -> NoReturn:
     os.environ[_PATH] = os.pathsep.join(
         without_zips(os.environ.get(_PATH, "").split(os.pathsep), sys.path)
     )
-    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+    arguments = [_OURS.get(each, each) for each in sys.argv[1:]]
+    os.execv(sys.executable, [sys.executable, *arguments])
 
 
 def for_workers() -> str:

@@ -102,19 +102,21 @@ class TransactionScenarios:
         self, client: TransactionClient, topic: str
     ) -> None:
         for timeout_ms in (1_000, 10_000, 60_000):
-            topic = f"{topic}-{timeout_ms}"
-            client.create_topic(topic)
-            with producing(client, topic, timeout_ms=timeout_ms) as producer:
+            client.create_topic(timed := f"{topic}-{timeout_ms}")
+            with producing(client, timed, timeout_ms=timeout_ms) as producer:
                 producer.begin()
                 try:
-                    producer.send(topic, [Sent(b"dropped")])
+                    producer.send(timed, [Sent(b"dropped")])
                 except Exception:
                     continue  # on a busy machine it may be out of time before it is sent
-                is_aborted = partial(ends_at, client, topic, 2)
+                is_aborted = partial(ends_at, client, timed, 2)
                 wait_until(is_aborted, "it is aborted", 2 * timeout_ms / 1000 + DEADLINE_S)
                 with pytest.raises((FencedError, BrokerError)):
                     producer.commit()
                 break
+        else:
+            pytest.fail("out of time before anything could be sent, however long it was")
+        topic = timed
         with producing(client, topic) as producer:
             transact(producer, topic, LAST)
         assert read(client, topic) == [LAST]

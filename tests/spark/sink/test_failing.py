@@ -1,7 +1,8 @@
 """Writes that fail or are stopped half-way: nothing of them is seen, nothing holds readers up."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +17,9 @@ from barnabas.testing.fleet import wait_until
 ROWS = 600
 WIDTH = 1_000
 """Of a value: what is on its way between processes of Spark is a part of what there is."""
+
+BAD = "a bad row"
+Batches = Iterator[pa.RecordBatch]
 
 AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
@@ -35,16 +39,38 @@ def open_ids(topic: Topic) -> list[str]:
     return [each.transactional_id for found in listed.values() for each in found]
 
 
+def rows_and_then(go_on: Path, last: str) -> Callable[[Batches], Batches]:
+    """Rows, of which some are written when the file is there, and the last; or an error of it."""
+
+    def rows(batches: Batches) -> Batches:
+        for _ in batches:
+            for first in range(0, ROWS, ROWS // 6):  # what is yielded last may stay in a buffer
+                values = [str(row).zfill(WIDTH) for row in range(first, first + ROWS // 6)]
+                yield pa.RecordBatch.from_pydict({"value": values})
+            while not go_on.exists():
+                time.sleep(0.01)
+            if last == BAD:
+                raise ValueError(BAD)
+            yield pa.RecordBatch.from_pydict({"value": [last]})
+
+    return rows
+
+
 def save(frame: DataFrame, topic: Topic) -> None:
     frame.write.format("barnabas").options(**topic.options).mode("append").save()
 
 
 def test_of_a_save_whose_task_fails_half_way_nothing_is_seen(
-    spark: SparkSession, topic: Topic
+    spark: SparkSession, topic: Topic, tmp_path: Path
 ) -> None:
-    value = f"if(id = {ROWS - 1}, raise_error('bad row'), lpad(id, {WIDTH}, '0')) as value"
-    with pytest.raises(PySparkException, match="bad row"):
-        save(spark.range(0, ROWS, 1, 2).selectExpr(value), topic)
+    rows = rows_and_then(tmp_path / "go on", BAD)
+    failing = spark.range(0, 1, 1, 1).mapInArrow(rows, "value string")
+    with ThreadPoolExecutor(1) as aside:
+        saving = aside.submit(save, failing, topic)
+        wait_until(lambda: open_ids(topic), "rows are written", 100)
+        (tmp_path / "go on").touch()
+        with pytest.raises(PySparkException, match=BAD):
+            saving.result(100)
     # A task that was stopped as well may take a moment to notice.
     wait_until(lambda: not open_ids(topic), "no transaction is open")
     save(spark.range(3).selectExpr("cast(id as string) as value"), topic)
@@ -56,19 +82,9 @@ def test_a_query_that_is_stopped_in_a_batch_writes_it_once_when_it_goes_on(
 ) -> None:
     texts, may_go_on = tmp_path / "texts", tmp_path / "go on"
     spark.range(0, 1, 1, 1).selectExpr("'x'").write.text(str(texts))
-
-    def many(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _ in batches:
-            for first in range(0, ROWS, ROWS // 6):  # what is yielded last may stay in a buffer
-                values = [str(row).zfill(WIDTH) for row in range(first, first + ROWS // 6)]
-                yield pa.RecordBatch.from_pydict({"value": values})
-            while not may_go_on.exists():
-                time.sleep(0.01)
-            yield pa.RecordBatch.from_pydict({"value": ["last"]})
-
     writing = (
         spark.readStream.text(str(texts))
-        .mapInArrow(many, "value string")
+        .mapInArrow(rows_and_then(may_go_on, "last"), "value string")
         .writeStream.format("barnabas")
         .options(**topic.options)
         .option("checkpointLocation", str(tmp_path / "checkpoint"))

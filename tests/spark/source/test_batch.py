@@ -184,6 +184,6 @@ def test_a_partition_that_its_leader_does_not_know_yet_is_asked_for_again(
 
 
 def test_a_broker_that_does_not_answer_is_named(reads) -> None:
-    away = {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.default.api.timeout.ms": "300"}
+    away = {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.default.api.timeout.ms": "3000"}
     with pytest.raises(SourceError, match=r"127\.0\.0\.1:1: .*refused"):
         reads.batch("t", **away)
