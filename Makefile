@@ -11,13 +11,17 @@ DATA ?= data
 # What is compiled at install: a change in one of them installs anew.
 COMPILED := $(shell grep -rl --include='_*.py' '^\# cython:' src)
 
-.PHONY: run test demo java chaos chaos-spark check format conformance bench clean
+.PHONY: run test explore demo java chaos chaos-spark check format conformance bench clean
 
 run: .venv/.installed
 	$(BIN)/barnabas up --port $(PORT) --dir $(DATA)
 
 test: java .venv/.installed
 	$(BIN)/python -m pytest -m "not peer" --numprocesses 2 --dist loadfile
+
+# The laws with other examples every time, where `make test` always takes the same.
+explore: .venv/.installed
+	$(BIN)/python -m pytest -m "not peer" --hypothesis-profile exploring --numprocesses 2 --dist loadfile
 
 # Orders, Avro, Spark: a whole pipeline, live in the terminal for a minute.
 demo: java .venv/.installed
