@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pyspark
+import pytest
 
-from barnabas.spark.interpreter import SCRIPT, for_workers, without_zips
+from barnabas.spark.interpreter import SCRIPT, for_workers, main, without_zips
 
 LIBRARIES = Path(pyspark.__file__).parent / "python" / "lib"
 ZIPS = sorted(str(each) for each in LIBRARIES.glob("*.zip"))
@@ -35,17 +36,41 @@ def test_the_script_runs_python_with_the_pyspark_that_lies_in_files() -> None:
     assert done.stdout.split() == [pyspark.__file__, "told"]
 
 
-def test_the_daemon_that_spark_starts_of_itself_is_ours() -> None:
+def test_a_module_runs_as_python_would_run_it(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text("import sys; print(__name__, sys.argv, sys.path)")
+    ran = [
+        subprocess.run(
+            [python, "-m", "job", "-m", "told"],
+            env={**os.environ, "PYTHONPATH": "/jobs"},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for python in (for_workers(), sys.executable)
+    ]
+    assert ran[0] == ran[1]
+
+
+def test_a_module_is_run_with_the_pyspark_that_lies_in_files(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text("import os, pyspark; print(pyspark.__file__, os.environ)")
     done = subprocess.run(
-        [
-            for_workers(),
-            "-c",
-            "import sys; print(*sys.argv[1:])",
-            "pyspark.daemon",
-            "pyspark.worker",
-        ],
+        [for_workers(), "-m", "job"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(ZIPS)},
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.split() == ["barnabas.spark.daemon", "pyspark.worker"]
+    assert done.stdout.startswith(pyspark.__file__)
+    assert ZIPS[0] not in done.stdout
+
+
+def test_the_daemon_that_spark_starts_of_itself_is_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[str, list[str]]] = []
+    monkeypatch.setattr("runpy.run_module", lambda name, **_: ran.append((name, sys.argv[1:])))
+    monkeypatch.setattr("sys.argv", [SCRIPT, "-m", "pyspark.daemon", "pyspark.worker"])
+    monkeypatch.setattr("sys.path", list(sys.path))
+    monkeypatch.setenv("PYTHONPATH", "")
+    main()
+    assert ran == [("barnabas.spark.daemon", ["pyspark.worker"])]

@@ -7,24 +7,29 @@ beside it as files, compiled once.
 """
 
 import os
+import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+
+from barnabas.spark import warm
 
 SCRIPT = "barnabas-spark-python"
 _PATH = "PYTHONPATH"
 _OURS = {"pyspark.daemon": "barnabas.spark.daemon"}
-"""Spark asks its own for what the driver wants, whatever `spark.python.daemon.module` says."""
+"""What we run for a module: for the driver's questions Spark starts its own, whatever is set."""
 
 
-def main() -> NoReturn:
-    """Become this environment's Python, with the arguments that were given."""
-    os.environ[_PATH] = os.pathsep.join(
-        without_zips(os.environ.get(_PATH, "").split(os.pathsep), sys.path)
-    )
-    arguments = [_OURS.get(each, each) for each in sys.argv[1:]]
-    os.execv(sys.executable, [sys.executable, *arguments])
+def main() -> None:
+    """Do what this environment's Python does with the arguments that were given."""
+    given = os.environ.get(_PATH, "").split(os.pathsep)
+    kept = without_zips(given, sys.path)
+    os.environ[_PATH] = os.pathsep.join(kept)
+    match sys.argv[1:]:
+        case ["-m", module, *arguments]:
+            _run_here(_OURS.get(module, module), arguments, left_out=set(given) - set(kept))
+        case arguments:
+            os.execv(sys.executable, [sys.executable, *arguments])
 
 
 def for_workers() -> str:
@@ -39,6 +44,18 @@ def without_zips(path: Sequence[str], searched: Sequence[str]) -> list[str]:
     They are `pyspark/python/lib/*.zip` of an installed PySpark; py4j is installed beside it.
     """
     return [each for each in path if not (each and _is_zip_of(each, searched))]
+
+
+def _run_here(module: str, arguments: list[str], left_out: set[str]) -> None:
+    """As `python -m` does, but at once: that is how Spark starts all it starts."""
+    sys.path[:] = [each for each in sys.path if each not in left_out]
+    if not sys.flags.safe_path:
+        sys.path[0] = str(Path.cwd())  # for the script's folder
+    sys.argv[1:] = arguments
+    if module == warm.RUNNER:
+        warm.run()
+    else:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def _is_zip_of(entry: str, searched: Sequence[str]) -> bool:

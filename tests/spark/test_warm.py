@@ -1,0 +1,141 @@
+"""The runner of a stream's source is forked where one ran before, and lives as Spark has it."""
+
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from barnabas.spark.interpreter import for_workers
+from barnabas.spark.warm import RUNNER
+
+DEADLINE_S = 60.0
+
+SPARK = """
+import subprocess, sys
+for line in sys.stdin:
+    runner = [*sys.argv[1:], line.strip()]
+    print(subprocess.Popen(runner, stdout=subprocess.DEVNULL).pid, flush=True)
+"""
+"""Stands for Spark's JVM: starts a runner for each line."""
+
+
+class Application:
+    """What runners see of a Spark application."""
+
+    def __init__(self, folder: Path) -> None:
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.settimeout(DEADLINE_S)
+        address = folder / "spark"
+        self._listener.bind(str(address))
+        self._listener.listen()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SPARK, for_workers(), "-m", RUNNER],
+            env={
+                **os.environ,
+                "SPARK_LOCAL_DIRS": str(folder),
+                "PYTHON_WORKER_FACTORY_SOCK_PATH": str(address),
+            },
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def start(self, named: str) -> "Runner":
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{named}\n".encode())
+        self.process.stdin.flush()
+        started = int(self.process.stdout.readline())
+        connection, _ = self._listener.accept()
+        connection.settimeout(DEADLINE_S)
+        (pid,) = struct.unpack("!i", connection.recv(4))
+        return Runner(started, pid, connection)
+
+    def close(self) -> None:
+        self._listener.close()
+        with self.process:
+            self.process.kill()
+
+
+class Runner:
+    def __init__(self, started: int, pid: int, connection: socket.socket) -> None:
+        self.started = started  # what Spark has started
+        self.pid = pid  # what answers
+        self.connection = connection
+
+    @property
+    def is_forked(self) -> bool:
+        return self.pid != self.started
+
+
+@pytest.fixture
+def application(tmp_path: Path) -> Iterator[Application]:
+    made = Application(tmp_path)
+    yield made
+    made.close()
+
+
+def test_runners_after_the_first_are_forked(application: Application) -> None:
+    first, second, third = (application.start(name) for name in ("one", "two", "three"))
+    assert not first.is_forked
+    assert second.is_forked
+    assert third.is_forked
+    assert "libarrow" in Path(f"/proc/{second.pid}/maps").read_text()
+
+
+def test_a_runner_ends_when_spark_hangs_up(application: Application) -> None:
+    runners = [application.start(name) for name in ("one", "two")]
+    for runner in runners:
+        runner.connection.close()
+    left = {pid for runner in runners for pid in (runner.pid, runner.started)}
+    until(lambda: not any(map(lives, left)))
+
+
+def test_a_forked_runner_ends_with_what_spark_has_started(application: Application) -> None:
+    application.start("one")
+    runner = application.start("two")
+    os.kill(runner.started, signal.SIGTERM)
+    assert runner.connection.recv(1) == b""
+    assert application.start("three").is_forked
+
+
+def test_what_was_left_behind_ends_with_spark(application: Application) -> None:
+    left = left_by(application.start("one"))
+    application.process.kill()
+    until(lambda: not lives(left))
+
+
+def test_what_was_left_behind_ends_when_spark_removes_its_files(
+    application: Application, tmp_path: Path
+) -> None:
+    left = left_by(application.start("one"))
+    (place,) = tmp_path.glob("*.sock")
+    place.unlink()
+    until(lambda: not lives(left))
+    assert not application.start("two").is_forked
+
+
+def left_by(runner: Runner) -> int:
+    (left,) = Path(f"/proc/{runner.pid}/task/{runner.pid}/children").read_text().split()
+    return int(left)
+
+
+def lives(pid: int) -> bool:
+    """Neither gone nor waited for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
