@@ -63,14 +63,20 @@ def save(frame: DataFrame, topic: Topic) -> None:
 def test_of_a_save_whose_task_fails_half_way_nothing_is_seen(
     spark: SparkSession, topic: Topic, tmp_path: Path
 ) -> None:
-    rows = rows_and_then(tmp_path / "go on", BAD)
-    failing = spark.range(0, 1, 1, 1).mapInArrow(rows, "value string")
+    go_on = tmp_path / "go on"
+    failing = spark.range(0, 1, 1, 1).mapInArrow(rows_and_then(go_on, BAD), "value string")
+
+    def fail_when_rows_are_written() -> None:
+        try:
+            wait_until(lambda: open_ids(topic), "rows are written", 100)
+        finally:
+            go_on.touch()
+
     with ThreadPoolExecutor(1) as aside:
-        saving = aside.submit(save, failing, topic)
-        wait_until(lambda: open_ids(topic), "rows are written", 100)
-        (tmp_path / "go on").touch()
+        written = aside.submit(fail_when_rows_are_written)
         with pytest.raises(PySparkException, match=BAD):
-            saving.result(100)
+            save(failing, topic)
+        written.result(100)
     # A task that was stopped as well may take a moment to notice.
     wait_until(lambda: not open_ids(topic), "no transaction is open")
     save(spark.range(3).selectExpr("cast(id as string) as value"), topic)
