@@ -16,8 +16,8 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 
-from barnabas.registry.columns import Decoded, avro, json_text
-from barnabas.registry.columns.language import SchemaSource
+from barnabas.columns import Decoded, avro, json_text
+from barnabas.columns.language import SchemaSource
 
 ORDER = {
     "type": "record",

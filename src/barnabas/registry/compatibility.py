@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from barnabas.registry import errors
 from barnabas.registry.config import DEFAULT_LEVEL, CompatibilityLevel, Config
 from barnabas.registry.documents import Definition
-from barnabas.registry.formats import Incompatibility, ParsedSchema, SchemaError
 from barnabas.registry.records import SchemaValue
 from barnabas.registry.schemas import parsed_version
 from barnabas.registry.state import State
+from barnabas.schemas import Incompatibility, ParsedSchema, SchemaError
 
 
 def reasons_against(

@@ -8,10 +8,10 @@ from functools import lru_cache
 from barnabas.registry import errors
 from barnabas.registry.config import Config
 from barnabas.registry.documents import Definition
-from barnabas.registry.formats import ParsedSchema, SchemaError, SchemaType, parse
 from barnabas.registry.naming import beside
 from barnabas.registry.records import SchemaValue
 from barnabas.registry.state import State
+from barnabas.schemas import ParsedSchema, SchemaError, SchemaType, parse
 
 CACHED_SCHEMAS = 1000
 

@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from barnabas.registry.election import Identity
-from barnabas.registry.extra import needed_by
 from barnabas.registry.instance import Instance
 from barnabas.registry.settings import RegistrySettings
+from barnabas.schemas.extra import needed_by
 
 
 class SchemaRegistry:

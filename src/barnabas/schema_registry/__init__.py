@@ -1,20 +1,20 @@
 """A client of a schema registry, as `confluent_kafka.schema_registry` has it.
 
 The serializers are in `avro`, `json_schema` and `protobuf`. What is here is thin: the client is in
-`barnabas.registry.client`, the serializers are in `barnabas.registry.serdes`.
+`barnabas.schema_registry.client`, the serializers are in `barnabas.schema_registry.serdes`.
 """
 
-from barnabas.registry.client.aio import AsyncSchemaRegistryClient
-from barnabas.registry.client.associations import (
+from barnabas.schema_registry.client.aio import AsyncSchemaRegistryClient
+from barnabas.schema_registry.client.associations import (
     Association,
     AssociationCreateOrUpdateInfo,
     AssociationCreateOrUpdateRequest,
     AssociationInfo,
     AssociationResponse,
 )
-from barnabas.registry.client.client import SchemaRegistryClient
-from barnabas.registry.client.errors import RegistryUnreachableError, SchemaRegistryError
-from barnabas.registry.client.rules import (
+from barnabas.schema_registry.client.client import SchemaRegistryClient
+from barnabas.schema_registry.client.errors import RegistryUnreachableError, SchemaRegistryError
+from barnabas.schema_registry.client.rules import (
     Metadata,
     MetadataProperties,
     MetadataTags,
@@ -24,20 +24,20 @@ from barnabas.registry.client.rules import (
     RuleParams,
     RuleSet,
 )
-from barnabas.registry.client.schemas import (
+from barnabas.schema_registry.client.schemas import (
     RegisteredSchema,
     Schema,
     SchemaReference,
     SchemaVersion,
 )
-from barnabas.registry.client.server_config import ConfigCompatibilityLevel, ServerConfig
-from barnabas.registry.serdes.framing import (
+from barnabas.schema_registry.client.server_config import ConfigCompatibilityLevel, ServerConfig
+from barnabas.schema_registry.serdes.framing import (
     dual_schema_id_deserializer,
     header_schema_id_serializer,
     prefix_schema_id_deserializer,
     prefix_schema_id_serializer,
 )
-from barnabas.registry.serdes.subjects import (
+from barnabas.schema_registry.serdes.subjects import (
     record_subject_name_strategy,
     reference_subject_name_strategy,
     topic_record_subject_name_strategy,

@@ -1,14 +1,14 @@
 """Avro by a registry's schemas."""
 
-from barnabas.registry.extra import needed_by
-from barnabas.registry.serdes.async_builders import (
+from barnabas.schema_registry.serdes.async_builders import (
     AsyncAvroDeserializerBuilder,
     AsyncAvroSerializerBuilder,
 )
-from barnabas.registry.serdes.builders import AvroDeserializerBuilder, AvroSerializerBuilder
+from barnabas.schema_registry.serdes.builders import AvroDeserializerBuilder, AvroSerializerBuilder
+from barnabas.schemas.extra import needed_by
 
 with needed_by(__name__):
-    from barnabas.registry.serdes.avro import (
+    from barnabas.schema_registry.serdes.avro import (
         AsyncAvroDeserializer,
         AsyncAvroSerializer,
         AvroDeserializer,

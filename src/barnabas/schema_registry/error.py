@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from barnabas.registry.client.errors import (
+from barnabas.schema_registry.client.errors import (
     OAuthTokenError,
     RegistryUnreachableError,
     SchemaRegistryError,

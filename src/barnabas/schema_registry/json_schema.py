@@ -1,14 +1,14 @@
 """JSON by a registry's schemas."""
 
-from barnabas.registry.extra import needed_by
-from barnabas.registry.serdes.async_builders import (
+from barnabas.schema_registry.serdes.async_builders import (
     AsyncJSONDeserializerBuilder,
     AsyncJSONSerializerBuilder,
 )
-from barnabas.registry.serdes.builders import JSONDeserializerBuilder, JSONSerializerBuilder
+from barnabas.schema_registry.serdes.builders import JSONDeserializerBuilder, JSONSerializerBuilder
+from barnabas.schemas.extra import needed_by
 
 with needed_by(__name__):
-    from barnabas.registry.serdes.json_schema import (
+    from barnabas.schema_registry.serdes.json_schema import (
         AsyncJSONDeserializer,
         AsyncJSONSerializer,
         JSONDeserializer,

@@ -1,14 +1,17 @@
 """Protobuf by a registry's schemas."""
 
-from barnabas.registry.extra import needed_by
-from barnabas.registry.serdes.async_builders import (
+from barnabas.schema_registry.serdes.async_builders import (
     AsyncProtobufDeserializerBuilder,
     AsyncProtobufSerializerBuilder,
 )
-from barnabas.registry.serdes.builders import ProtobufDeserializerBuilder, ProtobufSerializerBuilder
+from barnabas.schema_registry.serdes.builders import (
+    ProtobufDeserializerBuilder,
+    ProtobufSerializerBuilder,
+)
+from barnabas.schemas.extra import needed_by
 
 with needed_by(__name__):
-    from barnabas.registry.serdes.protobuf import (
+    from barnabas.schema_registry.serdes.protobuf import (
         AsyncProtobufDeserializer,
         AsyncProtobufSerializer,
         ProtobufDeserializer,

@@ -1,13 +1,13 @@
 """How subjects are named, and the ids of schemas: what a strategy of one's own needs."""
 
-from barnabas.registry.serdes.framing import SchemaId
-from barnabas.registry.serdes.subjects import (
+from barnabas.schema_registry.serdes.framing import SchemaId
+from barnabas.schema_registry.serdes.subjects import (
     FALLBACK_TYPE,
     KAFKA_CLUSTER_ID,
     AssociatedNameStrategy,
     SubjectNameStrategyType,
 )
-from barnabas.registry.serdes.subjects import STRATEGIES as STRATEGY_TYPE_MAP
+from barnabas.schema_registry.serdes.subjects import STRATEGIES as STRATEGY_TYPE_MAP
 
 __all__ = [
     "FALLBACK_TYPE",

@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from barnabas.registry.columns.format import FORMAT_NAMES, ColumnFormat, FormatName
+from barnabas.columns.format import FORMAT_NAMES, ColumnFormat, FormatName
 from barnabas.spark.naming import REGISTRY, OptionError, Told
 
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from barnabas import Producer
-from barnabas.registry.columns.format import ColumnFormat, FormatName
+from barnabas.columns.format import ColumnFormat, FormatName
 from barnabas.registry.service import SchemaRegistry
 from barnabas.schema_registry import Schema, SchemaRegistryClient
 from barnabas.schema_registry.avro import AvroSerializer

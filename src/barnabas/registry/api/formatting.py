@@ -8,17 +8,17 @@ from typing import Any
 from starlette.requests import Request
 
 from barnabas.registry.api.asking import state_of
-from barnabas.registry.formats import SchemaType
 from barnabas.registry.naming import beside
 from barnabas.registry.records import SchemaValue
 from barnabas.registry.schemas import parsed_version
+from barnabas.schemas import SchemaType
 
 
 def formatted(request: Request, value: SchemaValue) -> str:
     """As asked for; as it is stored if nothing else was, or if the language has no such form."""
     match request.query_params.get("format", ""), value.definition.schema_type:
         case "serialized", SchemaType.PROTOBUF:
-            from barnabas.registry.formats.protobuf import ProtobufSchema
+            from barnabas.schemas.protobuf import ProtobufSchema
 
             message = parsed_version(state_of(request), value)
             assert isinstance(message, ProtobufSchema)

@@ -13,10 +13,10 @@ from barnabas.registry.api.formatting import formatted, with_references
 from barnabas.registry.api.forwarding import or_by_the_writer
 from barnabas.registry.api.paging import MOST_SCHEMAS, page
 from barnabas.registry.api.written import schema_json, version_json
-from barnabas.registry.formats import SchemaType
 from barnabas.registry.naming import DEFAULT_CONTEXT, Subject, beside, has_prefix
 from barnabas.registry.records import SchemaValue
 from barnabas.registry.state import Context, Registered, State
+from barnabas.schemas import SchemaType
 
 
 async def list_schemas(request: Request) -> Response:

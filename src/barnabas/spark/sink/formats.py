@@ -13,7 +13,7 @@ from barnabas.spark.sink.options import SinkOptions
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from barnabas.registry.columns.format import ColumnFormat
+    from barnabas.columns.format import ColumnFormat
 
 MOST_FORMATS = 64
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from barnabas.client.errors import KafkaException, error_in
 from barnabas.client.settings import producer_settings
-from barnabas.registry.columns.format import ColumnFormat
+from barnabas.columns.format import ColumnFormat
 from barnabas.spark.formats import asked_format
 from barnabas.spark.naming import PASSED_ON, REGISTRY, TYPED, OptionError, Told
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from barnabas.registry.columns import Encoder
-    from barnabas.registry.columns.format import ColumnFormat
+    from barnabas.columns import Encoder
+    from barnabas.columns.format import ColumnFormat
 
 _TYPES = {
     "topic": ("string",),

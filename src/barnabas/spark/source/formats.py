@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from barnabas.registry.columns.format import ColumnFormat
+from barnabas.columns.format import ColumnFormat
 from barnabas.spark.formats import asked_format
 from barnabas.spark.kept import Kept
 from barnabas.spark.naming import REGISTRY, OptionError, Told
 from barnabas.spark.source.options import topics_of
 
 if TYPE_CHECKING:
-    from barnabas.registry.columns import Decoder
+    from barnabas.columns import Decoder
 
 MOST_DECODERS = 32
 """That a process keeps for the tasks that follow."""

@@ -21,7 +21,7 @@ from barnabas.spark.source.known import told
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from barnabas.registry.columns.format import ColumnFormat
+    from barnabas.columns.format import ColumnFormat
 
 _CORRUPT_FIELDS = [
     pa.field("key", pa.binary()),

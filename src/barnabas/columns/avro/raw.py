@@ -1,0 +1,45 @@
+"""A schema that is just "bytes": behind an id stand the bytes themselves, without their length.
+
+So Confluent's serializers have it, other than Avro.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.columns import Decoded
+from barnabas.columns.avro.shapes import Primitive, Shape
+from barnabas.schemas.framing import HEADER_BYTES, header
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def is_raw(shape: Shape) -> bool:
+    return shape == Primitive("bytes")
+
+
+class RawDecoder:
+    @property
+    def arrow_type(self) -> pa.DataType:
+        import pyarrow as pa
+
+        return pa.binary()
+
+    def decode(self, payloads: pa.BinaryArray) -> Decoded:
+        import pyarrow.compute as pc
+
+        return Decoded(pc.binary_slice(payloads, HEADER_BYTES), None)
+
+
+class RawEncoder:
+    def __init__(self, schema_id: int) -> None:
+        self._header = header(schema_id)
+
+    def encode(self, values: pa.Array) -> pa.BinaryArray:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        return pc.binary_join_element_wise(
+            pa.scalar(self._header), values.cast(pa.binary()), pa.scalar(b"")
+        )

@@ -1,0 +1,143 @@
+"""Which Arrow type, and so which of Spark's, the values of an Avro type have.
+
+As Spark's own `from_avro` has it: null beside one other type makes that nullable, int and long
+together are a long, float and double a double, and any other union is a struct with a nullable
+field for each member, of which one is set.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.columns.avro.shapes import (
+    Array,
+    Enum,
+    Fixed,
+    Logical,
+    Map,
+    Primitive,
+    Record,
+    Shape,
+    Union,
+    is_null,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_PRECISION = 38
+"""Of Spark's decimals. What has more digits stays bytes."""
+
+UUID_BYTES = 16
+
+
+def arrow_type(shape: Shape) -> pa.DataType:
+    """Of a shape that is not a union with null: of what is beside the null."""
+    import pyarrow as pa
+
+    match shape:
+        case Primitive(kind, logical):
+            return _logical_type(kind, logical) or _plain_types()[kind]
+        case Fixed(_, size, logical):
+            if logical is not None and logical.name == "uuid" and size == UUID_BYTES:
+                return pa.string()
+            return _decimal_type(logical) or pa.binary()
+        case Enum():
+            return pa.string()
+        case Array(items):
+            return pa.list_(arrow_field("element", items))
+        case Map(values):
+            return pa.map_(
+                pa.field("key", pa.string(), nullable=False), arrow_field("value", values)
+            )
+        case Record(_, fields):
+            return pa.struct([arrow_field(field.name, field.shape) for field in fields])
+        case Union(members):
+            return pa.struct(
+                [
+                    pa.field(f"member{index}", arrow_type(member))
+                    for index, member in enumerate(members)
+                ]
+            )
+
+
+def arrow_field(name: str, shape: Shape) -> pa.Field:
+    import pyarrow as pa
+
+    inner, nullable = without_null(shape)
+    return pa.field(name, arrow_type(inner), nullable=nullable)
+
+
+def without_null(shape: Shape) -> tuple[Shape, bool]:
+    """What a column holds besides nulls, and whether it holds those."""
+    if not isinstance(shape, Union):
+        return shape, is_null(shape)
+    members = tuple(member for member in shape.members if not is_null(member))
+    nullable = len(members) < len(shape.members)
+    match [member.kind if _is_bare(member) else "" for member in members]:
+        case []:
+            return Primitive("null"), True
+        case [_]:
+            return members[0], nullable
+        case ["int", "long"] | ["long", "int"]:
+            return Primitive("long"), nullable
+        case ["float", "double"] | ["double", "float"]:
+            return Primitive("double"), nullable
+    return Union(members), nullable
+
+
+def timestamp_unit(logical: Logical | None) -> str | None:
+    """millis, micros or nanos; None where it is no point in time."""
+    if logical is None:
+        return None
+    name, _, unit = logical.name.rpartition("-")
+    return unit if name in ("timestamp", "local-timestamp") else None
+
+
+def _is_bare(shape: Shape) -> bool:
+    return isinstance(shape, Primitive) and shape.logical is None
+
+
+def _logical_type(kind: str, logical: Logical | None) -> pa.DataType | None:
+    import pyarrow as pa
+
+    if logical is None:
+        return None
+    match kind, logical.name:
+        case "int", "date":
+            return pa.date32()
+        case ("int", "time-millis") | ("long", "time-micros"):
+            return pa.time64("ns")
+        case "long", "timestamp-millis" | "timestamp-micros" | "timestamp-nanos":
+            return pa.timestamp("us", tz="UTC")
+        case (
+            "long",
+            "local-timestamp-millis" | "local-timestamp-micros" | "local-timestamp-nanos",
+        ):
+            return pa.timestamp("us")
+        case "bytes", "decimal":
+            return _decimal_type(logical)
+    return None
+
+
+def _decimal_type(logical: Logical | None) -> pa.DataType | None:
+    import pyarrow as pa
+
+    if logical is None or logical.name != "decimal" or logical.precision > MAX_PRECISION:
+        return None
+    return pa.decimal128(logical.precision, logical.scale)
+
+
+def _plain_types() -> dict[str, pa.DataType]:
+    import pyarrow as pa
+
+    return {
+        "null": pa.null(),
+        "boolean": pa.bool_(),
+        "int": pa.int32(),
+        "long": pa.int64(),
+        "float": pa.float32(),
+        "double": pa.float64(),
+        "bytes": pa.binary(),
+        "string": pa.string(),
+    }

@@ -1,0 +1,180 @@
+"""What the columns of a message are: a tree made from its descriptor.
+
+Google's wrappers and timestamps are the values they stand for. A message within itself has no
+end as a type, so the inner one stays as it is written, in a column of bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from google.protobuf.descriptor import (
+    Descriptor,
+    EnumDescriptor,
+    FieldDescriptor,
+)
+
+from barnabas.columns.protobuf.kinds import Kind, Wire
+from barnabas.schemas import SchemaError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_COLUMNS = 5000
+"""A few messages that contain each other twice would make more than fit in any memory."""
+MAX_DEPTH = 60
+
+
+@dataclass(slots=True, frozen=True)
+class Shape:
+    """A field, or the message at the top, as a column."""
+
+    name: str
+    number: int
+    kind: Kind
+    wire: Wire
+    arrow_type: pa.DataType
+    """Of one value, whether or not the field is repeated."""
+    is_zigzag: bool = False
+    inner_wire: Wire | None = None
+    """Of what is in a wrapper; None where it is no wrapper."""
+    is_repeated: bool = False
+    is_packed: bool = False
+    is_map: bool = False
+    is_nullable: bool = False
+    is_implicit: bool = False
+    """Zero is not written, and what is not written is zero."""
+    is_required: bool = False
+    is_message: bool = False
+    """As it is written, whatever the kind: parts of it are merged."""
+    oneof: int = -1
+    enum: EnumDescriptor | None = None
+    children: tuple[Shape, ...] = ()
+    oneof_count: int = 0
+
+    @property
+    def column_type(self) -> pa.DataType:
+        import pyarrow as pa
+
+        if self.is_map:
+            key, value = self.children
+            return pa.map_(key.column_type, value.column_type)
+        return pa.list_(self.arrow_type) if self.is_repeated else self.arrow_type
+
+
+def shape_of(message: Descriptor) -> Shape:
+    """SchemaError where it would have too many columns."""
+    built = _Builder()
+    return replace(
+        built.message(message, ()), name=str(message.name), is_nullable=True, is_message=True
+    )
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self._columns = 0
+
+    def message(self, message: Descriptor, outer: tuple[str, ...]) -> Shape:
+        import pyarrow as pa
+
+        within = (*outer, message.full_name)
+        if len(within) > MAX_DEPTH:
+            raise SchemaError(
+                f"Message {within[0]} is nested more than {MAX_DEPTH} deep: it cannot be columns."
+            )
+        oneofs = {oneof.name: index for index, oneof in enumerate(message.oneofs)}
+        children = tuple(self._field(field, within, oneofs) for field in _in_order(message))
+        return Shape(
+            name="",
+            number=0,
+            kind=Kind.MESSAGE,
+            wire=Wire.SPAN,
+            arrow_type=pa.struct([(child.name, child.column_type) for child in children]),
+            children=children,
+            oneof_count=len(oneofs),
+        )
+
+    def _field(
+        self, field: FieldDescriptor, within: tuple[str, ...], oneofs: dict[str, int]
+    ) -> Shape:
+        self._columns += 1
+        if self._columns > MAX_COLUMNS:
+            raise SchemaError(
+                f"Message {within[0]} has more than {MAX_COLUMNS} columns with those of its"
+                f" fields: read it as bytes."
+            )
+        in_entry = _is_entry(field.containing_type)
+        return replace(
+            self._value(field, within),
+            name=str(field.name),
+            number=int(field.number),
+            is_repeated=bool(field.is_repeated),
+            is_packed=bool(field.is_packed),
+            is_nullable=bool(field.has_presence) and not field.is_repeated and not in_entry,
+            is_implicit=not field.has_presence and not field.is_repeated and not in_entry,
+            is_required=bool(field.is_required),
+            is_message=field.message_type is not None,
+            oneof=oneofs[field.containing_oneof.name] if field.containing_oneof else -1,
+        )
+
+    def _value(self, field: FieldDescriptor, within: tuple[str, ...]) -> Shape:
+        import pyarrow as pa
+
+        if field.message_type is None:
+            return _scalar(field)
+        name = field.message_type.full_name
+        wire = Wire.GROUP if field.type == FieldDescriptor.TYPE_GROUP else Wire.SPAN
+        if name == "google.protobuf.Timestamp":
+            return Shape("", 0, Kind.TIMESTAMP, wire, pa.timestamp("us", tz="UTC"))
+        if name in _WRAPPERS:
+            inner = _scalar(field.message_type.fields_by_number[1])
+            return replace(inner, wire=wire, inner_wire=inner.wire)
+        if name in within:
+            return Shape("", 0, Kind.BYTES, wire, pa.binary())
+        inner = self.message(field.message_type, within)
+        return replace(inner, wire=wire, is_map=_is_entry(field.message_type))
+
+
+def _in_order(message: Descriptor) -> list[FieldDescriptor]:
+    """As written in the file; a map's key before its value."""
+    if _is_entry(message):
+        return sorted(message.fields, key=lambda field: int(field.number))
+    return list(message.fields)
+
+
+def _is_entry(message: Descriptor) -> bool:
+    return bool(message.GetOptions().map_entry)
+
+
+def _scalar(field: FieldDescriptor) -> Shape:
+    import pyarrow as pa
+
+    kind, wire, type_name = _SCALARS[field.type]
+    arrow_type = pa.decimal128(20, 0) if kind is Kind.UINT64 else getattr(pa, type_name)()
+    is_zigzag = field.type in (FieldDescriptor.TYPE_SINT32, FieldDescriptor.TYPE_SINT64)
+    return Shape("", 0, kind, wire, arrow_type, is_zigzag=is_zigzag, enum=field.enum_type)
+
+
+_SCALARS = {
+    FieldDescriptor.TYPE_DOUBLE: (Kind.INT64, Wire.FIXED64, "float64"),
+    FieldDescriptor.TYPE_FLOAT: (Kind.INT32, Wire.FIXED32, "float32"),
+    FieldDescriptor.TYPE_INT64: (Kind.INT64, Wire.VARINT, "int64"),
+    FieldDescriptor.TYPE_UINT64: (Kind.UINT64, Wire.VARINT, "decimal128"),
+    FieldDescriptor.TYPE_INT32: (Kind.INT32, Wire.VARINT, "int32"),
+    FieldDescriptor.TYPE_FIXED64: (Kind.UINT64, Wire.FIXED64, "decimal128"),
+    FieldDescriptor.TYPE_FIXED32: (Kind.UINT32, Wire.FIXED32, "int64"),
+    FieldDescriptor.TYPE_BOOL: (Kind.BOOL, Wire.VARINT, "bool_"),
+    FieldDescriptor.TYPE_STRING: (Kind.TEXT, Wire.SPAN, "string"),
+    FieldDescriptor.TYPE_BYTES: (Kind.BYTES, Wire.SPAN, "binary"),
+    FieldDescriptor.TYPE_UINT32: (Kind.UINT32, Wire.VARINT, "int64"),
+    FieldDescriptor.TYPE_ENUM: (Kind.ENUM, Wire.VARINT, "string"),
+    FieldDescriptor.TYPE_SFIXED32: (Kind.INT32, Wire.FIXED32, "int32"),
+    FieldDescriptor.TYPE_SFIXED64: (Kind.INT64, Wire.FIXED64, "int64"),
+    FieldDescriptor.TYPE_SINT32: (Kind.INT32, Wire.VARINT, "int32"),
+    FieldDescriptor.TYPE_SINT64: (Kind.INT64, Wire.VARINT, "int64"),
+}
+_WRAPPERS = {
+    f"google.protobuf.{name}Value"
+    for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+}

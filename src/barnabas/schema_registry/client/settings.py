@@ -1,0 +1,160 @@
+"""The settings of a registry client, by the names that confluent_kafka gives them."""
+
+import difflib
+import ssl
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from barnabas.schema_registry.client.bearer import BearerSource, bearer_source
+from barnabas.schema_registry.client.retries import Backoff
+
+
+@dataclass(slots=True, frozen=True)
+class ClientSettings:
+    urls: tuple[str, ...]
+    """Without a slash at the end, and without a user and password."""
+    user: tuple[str, str] | None
+    bearer: BearerSource | None
+    tls: ssl.SSLContext | None
+    proxy: str | None
+    timeout_s: float
+    backoff: Backoff
+    cache_capacity: int
+    latest_ttl_s: float | None
+
+    @classmethod
+    def read(cls, conf: Mapping[str, Any]) -> "ClientSettings":
+        """ValueError or TypeError, naming the setting, where something is wrong."""
+        left = dict(conf)
+        addresses = _addresses(left.pop("url", None))
+        backoff = Backoff(
+            retries=int(_number(left, "max.retries", 3)),
+            wait_ms=_number(left, "retries.wait.ms", 1000),
+            max_wait_ms=_number(left, "retries.max.wait.ms", 20000),
+        )
+        settings = cls(
+            urls=tuple(_without_user(address) for address in addresses),
+            user=_user(addresses[0], left.pop("basic.auth.user.info", None)),
+            tls=_tls(left, needed=any(each.startswith("https") for each in addresses)),
+            proxy=left.pop("proxy", None),
+            timeout_s=_number(left, "timeout", 60),
+            backoff=backoff,
+            cache_capacity=int(_number(left, "cache.capacity", 1000)),
+            latest_ttl_s=_optional_number(left, "cache.latest.ttl.sec"),
+            bearer=bearer_source(left, backoff),
+        )
+        refuse_unknown(left, _NAMES)
+        return settings
+
+
+def refuse_unknown(left: Mapping[str, Any], known: Iterable[str]) -> None:
+    """ValueError where a setting is left that nobody took, with the one that may be meant."""
+    for name in left:
+        meant = difflib.get_close_matches(name, list(known), n=1)
+        hint = f": did you mean {meant[0]}?" if meant else ""
+        raise ValueError(f"Unrecognized properties: {', '.join(left)}{hint}")
+
+
+_NAMES = (
+    "url",
+    "max.retries",
+    "retries.wait.ms",
+    "retries.max.wait.ms",
+    "basic.auth.user.info",
+    "ssl.ca.location",
+    "ssl.certificate.location",
+    "ssl.key.location",
+    "ssl.key.password",
+    "proxy",
+    "timeout",
+    "cache.capacity",
+    "cache.latest.ttl.sec",
+    "bearer.auth.credentials.source",
+    "bearer.auth.token",
+    "bearer.auth.logical.cluster",
+    "bearer.auth.identity.pool.id",
+    "bearer.auth.client.id",
+    "bearer.auth.client.secret",
+    "bearer.auth.scope",
+    "bearer.auth.issuer.endpoint.url",
+    "bearer.auth.issuer.endpoint.query",
+    "bearer.auth.custom.provider.function",
+    "bearer.auth.custom.provider.config",
+)
+
+
+def _addresses(url: Any) -> list[str]:
+    if url is None:
+        raise ValueError("url is missing: where the registry is, like http://localhost:8081")
+    if not isinstance(url, str):
+        raise TypeError(f"url must be a str, not {type(url).__name__}")
+    addresses = [each.strip().rstrip("/") for each in url.split(",") if each.strip()]
+    for address in addresses or [url]:
+        if not address.startswith(("http://", "https://")):
+            raise ValueError(f"url {address!r} must begin with http:// or https://")
+    return addresses
+
+
+def _without_user(address: str) -> str:
+    parts = urlsplit(address)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def _user(address: str, told: str | None) -> tuple[str, str] | None:
+    parts = urlsplit(address)
+    of_url = None
+    if parts.username and parts.password is not None:
+        of_url = unquote(parts.username), unquote(parts.password)
+    if told is None:
+        return of_url
+    if of_url is not None:
+        raise ValueError("basic.auth.user.info and the url both have a user: keep one")
+    name, colon, password = told.partition(":")
+    if not colon:
+        raise ValueError("basic.auth.user.info must be user:password")
+    return name, password
+
+
+def _tls(left: dict[str, Any], *, needed: bool) -> ssl.SSLContext | None:
+    authorities = left.pop("ssl.ca.location", None)
+    certificate = left.pop("ssl.certificate.location", None)
+    key = left.pop("ssl.key.location", None)
+    password = left.pop("ssl.key.password", None)
+    if certificate is None and (key is not None or password is not None):
+        raise ValueError(
+            "ssl.certificate.location is missing: a key is of no use without its certificate"
+        )
+    if not needed:
+        return None
+    if isinstance(authorities, str):
+        place = "capath" if Path(authorities).is_dir() else "cafile"
+        context = ssl.create_default_context(**{place: authorities})  # type: ignore[arg-type]
+    else:
+        context = ssl.create_default_context()
+    if authorities is False:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if certificate is not None:
+        context.load_cert_chain(certificate, key, password)
+    return context
+
+
+def _number(left: dict[str, Any], name: str, otherwise: float) -> float:
+    value = _optional_number(left, name)
+    return otherwise if value is None else value
+
+
+def _optional_number(left: dict[str, Any], name: str) -> float | None:
+    """Or its text: the options of Spark are all texts."""
+    value = left.pop(name, None)
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            raise ValueError(f"{name} must be a number, not {value!r}") from None
+    if value is not None and not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+    return value

@@ -1,0 +1,223 @@
+"""Builders: what makes a serializer, and its client, when a producer or consumer is made.
+
+    SerializingProducer({..., "value.serializer.builder": AvroSerializerBuilder(
+        schema_registry_config={"url": "http://localhost:8081"}, schema=text)})
+
+Each setting can be given when the builder is made, or to a method `set_...` that returns the
+builder. A client that the builder made is closed with what it was made for.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, ClassVar, Self
+
+from barnabas.schema_registry.client.client import SchemaRegistryClient
+
+
+class SerdeBuilder:
+    """To be derived from with a method for each setting of the format."""
+
+    _names: ClassVar[tuple[str, ...]]
+    """The settings beside those of the client."""
+    _prefix = ""
+
+    def __init__(
+        self,
+        schema_registry_config: Mapping[str, Any] | None = None,
+        schema_registry_client: Any = None,
+        **settings: Any,
+    ) -> None:
+        unknown = settings.keys() - set(self._names)
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no setting {min(unknown)}")
+        self._client_conf = schema_registry_config
+        self._client = schema_registry_client
+        self._settings = settings
+
+    def set_schema_registry_config(self, schema_registry_conf: Mapping[str, Any]) -> Self:
+        self._client_conf = schema_registry_conf
+        return self
+
+    def set_schema_registry_client(self, schema_registry_client: Any) -> Self:
+        self._client = schema_registry_client
+        return self
+
+    def build(self, conf: dict[str, Any], is_key: bool) -> tuple[Any, dict[str, Any]]:
+        """What it makes, and the client's settings, none of which it takes."""
+        self._refuse_two_clients()
+        if self._client_conf is None:
+            return self._initialized(self._construct(self._client)), dict(conf)
+        client = SchemaRegistryClient(self._client_conf)
+        try:
+            serde = self._construct(client)
+            serde.own_schema_registry_client()
+            return self._initialized(serde), dict(conf)
+        except BaseException:
+            client.close()
+            raise
+
+    def _refuse_two_clients(self) -> None:
+        if self._client is not None and self._client_conf is not None:
+            raise ValueError("a registry's client and settings for one are both given: keep one")
+
+    def _construct(self, client: Any) -> Any:
+        raise NotImplementedError
+
+    def _serde(self, module: str, name: str) -> Any:
+        """The class, of a module that is imported only when it is needed."""
+        return getattr(
+            import_module(f"barnabas.schema_registry.serdes.{module}"), self._prefix + name
+        )
+
+    def _initialized(self, serde: Any) -> Any:
+        for name in ("serializer_init", "deserializer_init"):
+            init: Callable[[Any], None] | None = self._settings.get(name)
+            if init is not None:
+                init(serde)
+        return serde
+
+    def _set(self, name: str, value: Any) -> Self:
+        self._settings[name] = value
+        return self
+
+
+class SerializerSettings(SerdeBuilder):
+    """What builders of serializers have in common."""
+
+    def set_serializer_config(self, serializer_conf: Mapping[str, Any]) -> Self:
+        return self._set("serializer_config", serializer_conf)
+
+    def set_serializer_init(self, serializer_init: Callable[[Any], None]) -> Self:
+        """Called with the serializer once it is made."""
+        return self._set("serializer_init", serializer_init)
+
+
+class DeserializerSettings(SerdeBuilder):
+    """What builders of deserializers have in common."""
+
+    def set_deserializer_config(self, deserializer_conf: Mapping[str, Any]) -> Self:
+        return self._set("deserializer_config", deserializer_conf)
+
+    def set_deserializer_init(self, deserializer_init: Callable[[Any], None]) -> Self:
+        """Called with the deserializer once it is made."""
+        return self._set("deserializer_init", deserializer_init)
+
+
+class DictSerializerSettings(SerializerSettings):
+    """What those have in common whose serializers take dicts, by a schema's text."""
+
+    def set_schema(self, schema_str: Any) -> Self:
+        return self._set("schema", schema_str)
+
+    def set_to_dict(self, to_dict: Callable[..., Any]) -> Self:
+        return self._set("to_dict", to_dict)
+
+
+class DictDeserializerSettings(DeserializerSettings):
+    """What those have in common whose deserializers give dicts."""
+
+    def set_schema(self, schema_str: Any) -> Self:
+        return self._set("schema", schema_str)
+
+    def set_from_dict(self, from_dict: Callable[..., Any]) -> Self:
+        return self._set("from_dict", from_dict)
+
+
+class AvroSerializerBuilder(DictSerializerSettings):
+    _names = ("schema", "to_dict", "serializer_config", "serializer_init")
+
+    def _construct(self, client: Any) -> Any:
+        given = self._settings.get
+        return self._serde("avro", "AvroSerializer")(
+            client, given("schema"), given("to_dict"), given("serializer_config")
+        )
+
+
+class AvroDeserializerBuilder(DictDeserializerSettings):
+    _names = (
+        "schema",
+        "from_dict",
+        "return_record_name",
+        "deserializer_config",
+        "deserializer_init",
+    )
+
+    def set_return_record_name(self, return_record_name: bool) -> Self:
+        return self._set("return_record_name", return_record_name)
+
+    def _construct(self, client: Any) -> Any:
+        given = self._settings.get
+        return self._serde("avro", "AvroDeserializer")(
+            client,
+            given("schema"),
+            given("from_dict"),
+            given("return_record_name", False),
+            given("deserializer_config"),
+        )
+
+
+class JSONSerializerBuilder(DictSerializerSettings):
+    _names = ("schema", "to_dict", "serializer_config", "json_encode", "serializer_init")
+
+    def set_json_encode(self, json_encode: Callable[..., Any]) -> Self:
+        return self._set("json_encode", json_encode)
+
+    def _construct(self, client: Any) -> Any:
+        given = self._settings.get
+        return self._serde("json_schema", "JSONSerializer")(
+            given("schema"),
+            client,
+            given("to_dict"),
+            given("serializer_config"),
+            json_encode=given("json_encode"),
+        )
+
+
+class JSONDeserializerBuilder(DictDeserializerSettings):
+    _names = ("schema", "from_dict", "deserializer_config", "json_decode", "deserializer_init")
+
+    def set_json_decode(self, json_decode: Callable[..., Any]) -> Self:
+        return self._set("json_decode", json_decode)
+
+    def _construct(self, client: Any) -> Any:
+        given = self._settings.get
+        return self._serde("json_schema", "JSONDeserializer")(
+            given("schema"),
+            given("from_dict"),
+            client,
+            given("deserializer_config"),
+            json_decode=given("json_decode"),
+        )
+
+
+class ProtobufSerializerBuilder(SerializerSettings):
+    _names = ("message_type", "serializer_config", "serializer_init")
+
+    def set_message_type(self, msg_type: Any) -> Self:
+        return self._set("message_type", msg_type)
+
+    def _construct(self, client: Any) -> Any:
+        given = self._settings.get
+        return self._serde("protobuf", "ProtobufSerializer")(
+            _message_type(given), client, given("serializer_config")
+        )
+
+
+class ProtobufDeserializerBuilder(DeserializerSettings):
+    _names = ("message_type", "deserializer_config", "deserializer_init")
+
+    def set_message_type(self, msg_type: Any) -> Self:
+        return self._set("message_type", msg_type)
+
+    def _construct(self, client: Any) -> Any:
+        given = self._settings.get
+        return self._serde("protobuf", "ProtobufDeserializer")(
+            _message_type(given), given("deserializer_config"), client
+        )
+
+
+def _message_type(given: Callable[[str], Any]) -> Any:
+    message_type = given("message_type")
+    if message_type is None:
+        raise ValueError("message_type is missing: the class of the messages")
+    return message_type

@@ -1,0 +1,162 @@
+"""JSON: documents that a JSON schema is true of, by jsonschema."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jsonschema.exceptions import best_match
+from jsonschema.validators import validator_for
+from jsonschema_specifications import REGISTRY
+from referencing import Resource
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT7
+
+from barnabas.schema_registry.client.references import referenced_texts
+from barnabas.schema_registry.client.schemas import Schema
+from barnabas.schema_registry.serdes.aio import AsyncDeserializer, AsyncSerializer
+from barnabas.schema_registry.serdes.deserializer import Reader, RegistryDeserializer, payload_of
+from barnabas.schema_registry.serdes.framing import Frame
+from barnabas.schema_registry.serdes.schemas import given_schema
+from barnabas.schema_registry.serdes.serializer import RegistrySerializer, Writer
+from barnabas.schema_registry.serdes.settings import SerdeConf
+from barnabas.serialization import SerializationContext, SerializationError
+
+
+class JSONSerializer(RegistrySerializer):
+    """A dict, or what `to_dict` makes one of, as framed JSON.
+
+    SerializationError where the schema is not true of it, unless `validate` is False.
+    """
+
+    schema_type = "JSON"
+
+    def __init__(
+        self,
+        schema_str: str | Schema | None,
+        schema_registry_client: Any,
+        to_dict: Callable[[Any, SerializationContext], Any] | None = None,
+        conf: Mapping[str, Any] | None = None,
+        *,
+        json_encode: Callable[[Any], str | bytes] | None = None,
+    ) -> None:
+        if to_dict is not None and not callable(to_dict):
+            raise ValueError("to_dict must be callable: to_dict(object, SerializationContext)")
+        super().__init__(schema_registry_client, conf)
+        self._to_dict = to_dict
+        self._json_encode = json_encode or _compact
+        self._schema = given_schema(schema_str, self.schema_type)
+        self._title = None
+        if self._schema is not None:
+            self._title = title(self._parsed(self._schema))
+
+    def _configure(self, left: SerdeConf) -> None:
+        self._validate = left.flag("validate", True)
+
+    def _record_name(self, obj: Any) -> str | None:
+        return self._title
+
+    def _own_schema(self, ctx: SerializationContext | None) -> Any:
+        return self._schema
+
+    def _parsed(self, schema: Any) -> Any:
+        return validator(schema, self._registry)
+
+    def _encoded(self, obj: Any, writer: Writer, ctx: SerializationContext | None) -> bytes:
+        if self._to_dict is not None:
+            obj = self._to_dict(obj, ctx)  # type: ignore[arg-type]
+        if self._validate:
+            refuse_invalid(obj, writer.schema)
+        written = self._json_encode(obj)
+        return written.encode() if isinstance(written, str) else written
+
+
+class JSONDeserializer(RegistryDeserializer):
+    """Framed JSON as a dict, or as what `from_dict` makes of it.
+
+    SerializationError where the schema is not true of it, unless `validate` is False. Without a
+    client, the schema that it is made with is the one asked.
+    """
+
+    schema_type = "JSON"
+
+    def __init__(
+        self,
+        schema_str: str | Schema | None,
+        from_dict: Callable[[Any, SerializationContext], Any] | None = None,
+        schema_registry_client: Any = None,
+        conf: Mapping[str, Any] | None = None,
+        *,
+        json_decode: Callable[[bytes], Any] | None = None,
+    ) -> None:
+        schema = given_schema(schema_str, self.schema_type)
+        if schema_registry_client is None and (schema is None or schema.references):
+            raise ValueError(
+                "schema_registry_client is missing: without a schema, or with one that refers to "
+                "others, the registry is to be asked"
+            )
+        if from_dict is not None and not callable(from_dict):
+            raise ValueError("from_dict must be callable: from_dict(dict, SerializationContext)")
+        self._from_dict = from_dict
+        self._json_decode = json_decode or json.loads
+        super().__init__(schema_registry_client, schema, conf)
+
+    def _configure(self, left: SerdeConf) -> None:
+        self._validate = left.flag("validate", True)
+
+    def _parsed(self, schema: Any) -> Any:
+        return validator(schema, self._registry)
+
+    def _name(self, parsed: Any, frame: Frame) -> str | None:
+        return title(parsed)
+
+    def _decoded(self, frame: Frame, reader: Reader, ctx: SerializationContext | None) -> Any:
+        try:
+            value = self._json_decode(frame.payload)
+        except (ValueError, RecursionError) as problem:
+            raise SerializationError(f"{payload_of(ctx)} is not JSON: {problem}") from problem
+        if self._validate:
+            refuse_invalid(value, reader.wanted or reader.written)
+        return value if self._from_dict is None else self._from_dict(value, ctx)  # type: ignore[arg-type]
+
+
+class AsyncJSONSerializer(AsyncSerializer):
+    kind = JSONSerializer
+
+
+class AsyncJSONDeserializer(AsyncDeserializer):
+    kind = JSONDeserializer
+
+
+def validator(schema: Any, client: Any) -> Any:
+    """What checks documents by this schema and those it refers to."""
+    known = REGISTRY
+    for name, text in referenced_texts(schema, client).items():
+        resource = Resource.from_contents(json.loads(text), default_specification=DRAFT7)
+        known = known.with_resource(name, resource)
+    document = json.loads(schema.schema_str)
+    kind = validator_for(document)
+    kind.check_schema(document)
+    return kind(document, registry=known)
+
+
+def title(checked_by: Any) -> str | None:
+    document = checked_by.schema
+    return document.get("title") if isinstance(document, dict) else None
+
+
+def refuse_invalid(document: Any, checked_by: Any) -> None:
+    """SerializationError, saying where, if the schema is not true of the document."""
+    try:
+        problem = best_match(checked_by.iter_errors(document))
+    except Unresolvable as missing:
+        raise SerializationError(
+            f"the JSON schema refers to {missing.ref}, which is not among its references"
+        ) from missing
+    except RecursionError as deep:
+        raise SerializationError("the document is nested too deep to be checked") from deep
+    if problem is not None:
+        raise SerializationError(f"{problem.json_path}: {problem.message}")
+
+
+def _compact(document: Any) -> str:
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)

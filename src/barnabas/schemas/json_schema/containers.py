@@ -1,0 +1,202 @@
+"""Objects and arrays of two JSON schemas: what they hold and what else they let in.
+
+A content model is open where anything may be added, closed where nothing may, partially open
+where what is added must fit a schema (of additional, unevaluated or pattern properties).
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import re2
+
+from barnabas.schemas.json_schema.documents import Place
+from barnabas.schemas.json_schema.limits import limits
+from barnabas.schemas.json_schema.shapes import ANYTHING, NOTHING, Array, Object
+from barnabas.schemas.pairs import Difference
+
+if TYPE_CHECKING:
+    from barnabas.schemas.json_schema.comparison import ShapeComparison
+
+
+def objects(comparison: "ShapeComparison", reader: Object, writer: Object) -> Iterator[Difference]:
+    both = [name for name in writer.properties if name in reader.properties]
+    for name in both:
+        newly_required = name in reader.required and name not in writer.required
+        if newly_required and not _has_default(reader.properties[name]):
+            yield Difference("REQUIRED_ATTRIBUTE_ADDED", ("required", name))
+    for name in both:
+        read, written = reader.properties[name], writer.properties[name]
+        yield from comparison.places(read, written, "properties", name)
+    for name in writer.properties:
+        if name not in reader.properties:
+            covering = _covering(reader, name)
+            for found in _removed(comparison, covering, writer.properties[name], "PROPERTY"):
+                yield found.under("properties", name)
+    for name in reader.properties:
+        if name not in writer.properties:
+            for found in _property_added(comparison, name, reader, writer):
+                yield found.under("properties", name)
+    yield from _dependencies(comparison, reader, writer)
+    yield from _additional(comparison, reader.additional, writer.additional, "Properties")
+    yield from _unevaluated(comparison, reader.unevaluated, writer.unevaluated, "Properties")
+    yield from limits(reader.limits, writer.limits)
+
+
+def arrays(comparison: "ShapeComparison", reader: Array, writer: Array) -> Iterator[Difference]:
+    if reader.every is not None:
+        if writer.every is None:
+            yield Difference("SCHEMA_ADDED", ("items",))
+        else:
+            yield from comparison.places(reader.every, writer.every, "items")
+    for index, (read, written) in enumerate(zip(reader.first, writer.first, strict=False)):
+        yield from comparison.places(read, written, "items", str(index))
+    for index, written in enumerate(writer.first[len(reader.first) :], len(reader.first)):
+        for found in _removed(comparison, _rest(reader), written, "ITEM"):
+            yield found.under("items", str(index))
+    for index, read in enumerate(reader.first[len(writer.first) :], len(writer.first)):
+        for found in _item_added(comparison, read, writer):
+            yield found.under("items", str(index))
+    yield from _additional(comparison, reader.additional, writer.additional, "Items")
+    yield from _unevaluated(comparison, reader.unevaluated, writer.unevaluated, "Items")
+    yield from limits(reader.limits, writer.limits)
+    if reader.unique and not writer.unique:
+        yield Difference("UNIQUE_ITEMS_ADDED", ("uniqueItems",))
+
+
+class _Open:
+    """Stands for the schema of what may be added where that is anything at all."""
+
+
+_OPEN = _Open()
+Covering = Place | _Open | None
+"""What must fit what a schema does not name; None where there may be nothing such."""
+
+
+def _covering(schema: Object, name: str) -> Covering:
+    for pattern, place in schema.patterns.items():
+        if _matches(pattern, name):
+            return place
+    rest = _rest(schema)
+    return None if rest is _OPEN and schema.patterns else rest
+
+
+def _rest(schema: Object | Array) -> Covering:
+    rest = schema.unevaluated if schema.additional is None else schema.additional
+    if rest is None or rest.node is True:
+        return _OPEN
+    return None if rest.node is False else rest
+
+
+def _matches(pattern: str, name: str) -> bool:
+    """A pattern that cannot be searched for in linear time covers nothing: better too strict."""
+    try:
+        return re2.search(pattern, name, _QUIETLY) is not None
+    except re2.error:
+        return False
+
+
+_QUIETLY = re2.Options()
+_QUIETLY.log_errors = False
+
+
+def _removed(
+    comparison: "ShapeComparison", covering: Covering, written: Place, what: str
+) -> Iterable[Difference]:
+    if isinstance(covering, _Open):
+        return []
+    if covering is not None:
+        found = list(comparison.places(covering, written))
+        if found:
+            found.append(Difference(f"{what}_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL"))
+        return found
+    if comparison.shape(written) is NOTHING:
+        return []
+    return [Difference(f"{what}_REMOVED_FROM_CLOSED_CONTENT_MODEL")]
+
+
+def _property_added(
+    comparison: "ShapeComparison", name: str, reader: Object, writer: Object
+) -> Iterator[Difference]:
+    added, covering = reader.properties[name], _covering(writer, name)
+    has_default = _has_default(added)
+    if not isinstance(covering, _Open):
+        yield from _added_to_partially_open(comparison, added, covering, "PROPERTY")
+        if name in reader.required and not has_default:
+            yield Difference("REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL")
+    elif comparison.shape(added) is ANYTHING:
+        return
+    elif name not in reader.required:
+        yield Difference("OPTIONAL_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL")
+    elif has_default:
+        yield Difference("REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_OPEN_CONTENT_MODEL")
+    else:
+        yield Difference("REQUIRED_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL")
+
+
+def _item_added(comparison: "ShapeComparison", added: Place, writer: Array) -> Iterable[Difference]:
+    covering = _rest(writer)
+    if not isinstance(covering, _Open):
+        return _added_to_partially_open(comparison, added, covering, "ITEM")
+    if comparison.shape(added) is ANYTHING:
+        return []
+    return [Difference("ITEM_ADDED_TO_OPEN_CONTENT_MODEL")]
+
+
+def _added_to_partially_open(
+    comparison: "ShapeComparison", added: Place, covering: Place | None, what: str
+) -> Iterable[Difference]:
+    found = [] if covering is None else list(comparison.places(added, covering))
+    if found:
+        found.append(Difference(f"{what}_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL"))
+    return found
+
+
+def _dependencies(
+    comparison: "ShapeComparison", reader: Object, writer: Object
+) -> Iterator[Difference]:
+    for name, needed in reader.needed.items():
+        change = _need_change(needed, writer.needed.get(name))
+        if change is not None:
+            yield Difference(f"DEPENDENCY_ARRAY_{change}", ("dependencies", name))
+    for name, implied in reader.implied.items():
+        if name not in writer.implied:
+            yield Difference("DEPENDENCY_SCHEMA_ADDED", ("dependencies", name))
+        else:
+            yield from comparison.places(implied, writer.implied[name], "dependencies", name)
+
+
+def _need_change(reader: frozenset[str], writer: frozenset[str] | None) -> str | None:
+    if writer is None:
+        return "ADDED"
+    if reader <= writer:
+        return None
+    return "EXTENDED" if writer < reader else "CHANGED"
+
+
+def _additional(
+    comparison: "ShapeComparison", reader: Place | None, writer: Place | None, what: str
+) -> Iterable[Difference]:
+    keyword, name = f"additional{what}", f"ADDITIONAL_{what.upper()}"
+    if reader is None or (writer is not None and writer.node is False):
+        return []
+    if reader.node is False:
+        return [Difference(f"{name}_REMOVED", (keyword,))]
+    if writer is None:
+        return [Difference(f"{name}_NARROWED", (keyword,))]
+    return comparison.places(reader, writer, keyword)
+
+
+def _unevaluated(
+    comparison: "ShapeComparison", reader: Place | None, writer: Place | None, what: str
+) -> Iterable[Difference]:
+    keyword, name = f"unevaluated{what}", f"UNEVALUATED_{what.upper()}"
+    if reader is None or comparison.shape(reader) is ANYTHING:
+        return []
+    if writer is None or comparison.shape(writer) is ANYTHING:
+        change = "REMOVED" if comparison.shape(reader) is NOTHING else "NARROWED"
+        return [Difference(f"{name}_{change}", (keyword,))]
+    return comparison.places(reader, writer, keyword)
+
+
+def _has_default(place: Place) -> bool:
+    return not isinstance(place.node, bool) and "default" in place.node

@@ -1,9 +1,0 @@
-"""A registry's client without a registry."""
-
-import pytest
-from tests.registry.serdes.answering import AnsweringClient
-
-
-@pytest.fixture
-def client() -> AnsweringClient:
-    return AnsweringClient()

@@ -1,0 +1,12 @@
+"""A registry that does as it is told."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.schema_registry.client.scripted import ScriptedRegistry, scripted_registry
+
+
+@pytest.fixture
+def script() -> Iterator[ScriptedRegistry]:
+    with scripted_registry() as script:
+        yield script

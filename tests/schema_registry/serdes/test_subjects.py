@@ -1,0 +1,88 @@
+"""Under which subject a schema is looked for."""
+
+from typing import Any
+
+import pytest
+from tests.schema_registry.serdes.answering import AnsweringClient
+
+from barnabas.schema_registry import (
+    Association,
+    record_subject_name_strategy,
+    topic_record_subject_name_strategy,
+    topic_subject_name_strategy,
+)
+from barnabas.schema_registry.serdes.subjects import (
+    FALLBACK_TYPE,
+    KAFKA_CLUSTER_ID,
+    AssociatedNameStrategy,
+    SubjectNaming,
+)
+from barnabas.serialization import MessageField, SerializationContext, SerializationError
+
+VALUE = SerializationContext("orders", MessageField.VALUE)
+KEY = SerializationContext("orders", MessageField.KEY)
+
+
+def test_the_strategies_name_subjects_as_everywhere() -> None:
+    assert topic_subject_name_strategy(VALUE, "shop.Order") == "orders-value"
+    assert topic_subject_name_strategy(KEY, "shop.Order") == "orders-key"
+    assert record_subject_name_strategy(None, "shop.Order") == "shop.Order"
+    assert topic_record_subject_name_strategy(VALUE, "shop.Order") == "orders-shop.Order"
+    assert topic_record_subject_name_strategy(VALUE, None) is None
+    with pytest.raises(ValueError, match="give a SerializationContext"):
+        topic_subject_name_strategy(None, "shop.Order")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (None, "orders-value"),
+        ("TOPIC", "orders-value"),
+        ("record", "R"),
+        ("TOPIC_RECORD", "orders-R"),
+    ],
+)
+def test_a_strategy_can_be_named(kind: str | None, name: str, client: AnsweringClient) -> None:
+    assert SubjectNaming(None, kind, None, client).name(VALUE, "R") == name
+
+
+class Associating(AnsweringClient):
+    def __init__(self, *subjects: str) -> None:
+        super().__init__()
+        self.subjects = subjects
+        self.wanted: list[dict[str, Any]] = []
+
+    def get_associations_by_resource_name(self, **wanted: Any) -> list[Any]:
+        self.wanted.append(wanted)
+        return [Association(subject=each) for each in self.subjects]
+
+
+def test_an_associated_subject_is_asked_for_once() -> None:
+    client = Associating("sales")
+    strategy = AssociatedNameStrategy()
+    strategy.set_cluster_id_resolver(lambda: "cluster-1")
+    assert [strategy(KEY, None, client) for _ in range(3)] == ["sales"] * 3
+    (wanted,) = client.wanted
+    assert wanted["resource_namespace"] == "cluster-1"
+    assert wanted["association_types"] == ["key"]
+    strategy.clear_cache()
+    strategy(KEY, None, client, {KAFKA_CLUSTER_ID: "told"})
+    assert client.wanted[-1]["resource_namespace"] == "told"
+
+
+def test_without_an_association_another_strategy_decides(client: AnsweringClient) -> None:
+    strategy = AssociatedNameStrategy()
+    assert strategy(VALUE, "R", client, {FALLBACK_TYPE: "RECORD"}) == "R"
+    with pytest.raises(SerializationError, match="no subject is associated with topic orders"):
+        AssociatedNameStrategy()(VALUE, "R", client, {FALLBACK_TYPE: "NONE"})
+    with pytest.raises(SerializationError, match=r"several subjects .* orders: a, b"):
+        AssociatedNameStrategy()(VALUE, "R", Associating("a", "b"))
+
+
+def test_a_strategy_that_is_none_is_refused(client: AnsweringClient) -> None:
+    with pytest.raises(ValueError, match="must be one of"):
+        SubjectNaming(None, "SIDEWAYS", None, client)
+    with pytest.raises(ValueError, match="cannot be NONE"):
+        SubjectNaming(None, "NONE", None, client)
+    with pytest.raises(ValueError, match="must be callable"):
+        SubjectNaming("TOPIC", None, None, client)

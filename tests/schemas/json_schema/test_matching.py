@@ -1,0 +1,22 @@
+"""The largest matching leaves no pair that could still be made by pairing others anew."""
+
+from itertools import combinations, permutations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.schemas.json_schema.matching import largest_matching
+
+
+def by_trying(partners: list[list[int]]) -> int:
+    for size in range(min(len(partners), 4), 0, -1):
+        for chosen in combinations(partners, size):
+            for rights in permutations(range(4), size):
+                if all(right in each for right, each in zip(rights, chosen, strict=True)):
+                    return size
+    return 0
+
+
+@given(st.lists(st.lists(st.integers(0, 3), unique=True), max_size=5))
+def test_no_other_matching_is_larger(partners: list[list[int]]) -> None:
+    assert largest_matching(partners) == by_trying(partners)
