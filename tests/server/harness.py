@@ -9,14 +9,14 @@ from typing import Any
 
 from barnabas.metadata.image import Image
 from barnabas.server.api import HANDLERS
-from barnabas.server.broker import Broker
-from barnabas.server.call import Call
-from barnabas.server.connection import Connection
+from barnabas.server.broker_node import Broker
+from barnabas.server.fetching.session_cache import FetchSessions
 from barnabas.server.handlers import Handler
-from barnabas.server.network import Network, NetworkSettings
+from barnabas.server.network.connection import Connection
+from barnabas.server.network.routes import Routes
+from barnabas.server.network.socket_server import Network, NetworkSettings
 from barnabas.server.purgatory import Parked, Purgatory
-from barnabas.server.routes import Routes
-from barnabas.server.sessions import FetchSessions
+from barnabas.server.request_context import Call
 from barnabas.server.timer import Timer
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.headers import RequestHeader, read_response_header, write_request_header

@@ -7,9 +7,10 @@ from tests.logged import logged
 
 from barnabas.log.failures import LogDirFailure
 from barnabas.server.api import HANDLERS
-from barnabas.server.errors import error_counter, error_response, failure_of
-from barnabas.server.metrics import RequestMetrics
+from barnabas.server.errors import failure_of
+from barnabas.server.metrics.registry import RequestMetrics
 from barnabas.wire.apis import ApiKey, api
+from barnabas.wire.error_response import error_counter, error_response
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

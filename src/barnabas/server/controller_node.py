@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from barnabas.server.broker import wall_clock_ms
+from barnabas.server.broker_node import wall_clock_ms
 from barnabas.server.controller_api import HANDLERS
 from barnabas.server.handlers import Handlers
-from barnabas.server.metrics import Metrics
+from barnabas.server.metrics.registry import Metrics
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.timer import Timer
 

@@ -8,7 +8,7 @@ host         the client's address, 4 or 16 bytes
 import ipaddress
 from struct import Struct, error
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.apis import api
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from barnabas.wire.headers import (

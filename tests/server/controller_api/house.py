@@ -13,11 +13,11 @@ from barnabas.raft import QuorumLeader, Voter, Voters
 from barnabas.raft.describing import QuorumDescription, ReplicaState
 from barnabas.raft.voters import Endpoint as VoterEndpoint
 from barnabas.server.controller_node import ControllerNode
-from barnabas.server.errors import error_response
-from barnabas.server.network import Network, NetworkSettings
+from barnabas.server.network.socket_server import Network, NetworkSettings
 from barnabas.server.purgatory import Purgatory
 from barnabas.server.timer import Timer
 from barnabas.wire.apis import ApiKey, api
+from barnabas.wire.error_response import error_response
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchResponse
 from barnabas.wire.schema import Message

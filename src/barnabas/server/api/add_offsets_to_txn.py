@@ -3,7 +3,7 @@
 v2 PRODUCER_FENCED; v3 flexible; v4 TRANSACTION_ABORTABLE (KIP-890).
 """
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,

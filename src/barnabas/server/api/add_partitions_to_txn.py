@@ -4,7 +4,7 @@ v2 PRODUCER_FENCED; v3 flexible; v4 several transactions at once, and verifying 
 v5 TRANSACTION_ABORTABLE (KIP-890).
 """
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,

@@ -3,7 +3,7 @@
 v1 may want an answer before the new voters are committed.
 """
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 
 

@@ -3,8 +3,8 @@
 v1 throttles after answering. IncrementalAlterConfigs is what clients use since Kafka 2.3.
 """
 
-from barnabas.server.call import Call
-from barnabas.server.this_broker import refusal_to_alter
+from barnabas.server.config_resources import refusal_to_alter
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.messages.alter_configs import (
     AlterConfigsRequest,

@@ -3,8 +3,8 @@
 The answer says that the move has begun; DescribeLogDirs shows how far it is. v2 flexible.
 """
 
-from barnabas.server.call import Call
 from barnabas.server.errors import failure_of
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsRequest,

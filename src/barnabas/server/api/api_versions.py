@@ -11,8 +11,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from barnabas.metadata.features import KRAFT_VERSION, SUPPORTED
-from barnabas.server.call import Call
 from barnabas.server.handlers import Handlers, served_versions
+from barnabas.server.request_context import Call
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.api_versions import (
@@ -24,7 +24,7 @@ from barnabas.wire.messages.api_versions import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.server.broker import Broker
+    from barnabas.server.broker_node import Broker
     from barnabas.server.controller_node import ControllerNode
 
 FIRST_VERSION_WITH_SOFTWARE = 3

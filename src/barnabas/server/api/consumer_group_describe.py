@@ -3,10 +3,9 @@
 v1 whether a member speaks the classic protocol.
 """
 
-from barnabas.server.authorized_operations import GROUP_OPERATIONS
-from barnabas.server.call import Call
-from barnabas.server.group_clients import client_of
-from barnabas.server.slices import in_slices
+from barnabas.server.cluster_view import GROUP_OPERATIONS
+from barnabas.server.group_requests import client_of, in_slices
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,

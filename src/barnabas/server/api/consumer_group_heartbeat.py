@@ -3,8 +3,8 @@
 v0 KIP-848; v1 topics by a pattern, member ids made by the client.
 """
 
-from barnabas.server.call import Call
-from barnabas.server.group_clients import client_of
+from barnabas.server.group_requests import client_of
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

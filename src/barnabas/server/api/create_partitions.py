@@ -3,7 +3,7 @@
 v1 throttles after answering; v3 may answer THROTTLING_QUOTA_EXCEEDED.
 """
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,

@@ -4,7 +4,7 @@ v4 takes -1 for the default partitions and replication factor; v5 answers with t
 v7 answers with topic ids.
 """
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
 

@@ -3,8 +3,8 @@
 v2 flexible; v3 error messages.
 """
 
-from barnabas.server.call import Call
-from barnabas.server.slices import in_slices
+from barnabas.server.group_requests import in_slices
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 
 

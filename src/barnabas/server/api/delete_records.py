@@ -7,8 +7,8 @@ from collections.abc import Hashable
 
 from barnabas.coordinator.topics import INTERNAL_TOPICS
 from barnabas.replication import Partition
-from barnabas.server.call import Call
 from barnabas.server.errors import failure_of
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.delete_records import (
     DeleteRecordsPartition,

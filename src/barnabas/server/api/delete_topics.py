@@ -3,7 +3,7 @@
 v1 throttles; v5 error messages; v6 by topic id too.
 """
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 
 

@@ -4,8 +4,8 @@ v1 asks for brokers or controllers; v2 includes fenced brokers.
 """
 
 from barnabas.metadata.states import endpoint_of
-from barnabas.server.authorized_operations import CLUSTER_OPERATIONS
-from barnabas.server.call import Call
+from barnabas.server.cluster_view import CLUSTER_OPERATIONS
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_cluster import (
     BROKERS,

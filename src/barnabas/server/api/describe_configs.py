@@ -16,10 +16,10 @@ from barnabas.config.describe import (
 from barnabas.config.documentation import documentation
 from barnabas.config.loggers import logger_levels
 from barnabas.controller.topic_names import require_valid
-from barnabas.server.broker import Broker
-from barnabas.server.call import Call
+from barnabas.server.broker_node import Broker
+from barnabas.server.config_resources import require_this_broker
 from barnabas.server.controller_node import ControllerNode
-from barnabas.server.this_broker import require_this_broker
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,

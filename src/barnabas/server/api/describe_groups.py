@@ -4,10 +4,9 @@ v1 throttling; v3 authorized operations; v4 static members; v5 flexible; v6 GROU
 groups that are not there, which were Dead before.
 """
 
-from barnabas.server.authorized_operations import GROUP_OPERATIONS
-from barnabas.server.call import Call
-from barnabas.server.group_clients import client_of
-from barnabas.server.slices import in_slices
+from barnabas.server.cluster_view import GROUP_OPERATIONS
+from barnabas.server.group_requests import client_of, in_slices
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 

@@ -7,7 +7,7 @@ import asyncio
 
 from barnabas.log import LogDirectory
 from barnabas.replication import holdings_of
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,

@@ -1,8 +1,8 @@
 """DescribeProducers (key 61): the producers that a partition remembers, and their transactions."""
 
 from barnabas.controller.topic_names import require_valid
-from barnabas.server.call import Call
 from barnabas.server.errors import failure_of
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,

@@ -4,7 +4,7 @@ v1 fetch and caught-up times; v2 directory ids, the voters' listeners and error 
 of the quorum knows.
 """
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 
 

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from barnabas.controller.topic_names import is_valid
 from barnabas.metadata.states import PartitionState, TopicState
-from barnabas.server.authorized_operations import TOPIC_OPERATIONS
-from barnabas.server.call import Call
-from barnabas.server.topic_view import ListenerView, is_internal
+from barnabas.server.cluster_view import TOPIC_OPERATIONS, ListenerView, is_internal
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_topic_partitions import (
     Cursor,

@@ -1,7 +1,7 @@
 """DescribeTransactions (key 65): where transactions stand, and what they wrote to."""
 
-from barnabas.server.call import Call
-from barnabas.server.slices import in_slices
+from barnabas.server.group_requests import in_slices
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,

@@ -3,7 +3,7 @@
 v0 preferred elections only; v1 unclean ones and an error for the whole answer.
 """
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 
 

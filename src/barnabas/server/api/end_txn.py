@@ -4,7 +4,7 @@ v2 PRODUCER_FENCED; v3 flexible; v4 TRANSACTION_ABORTABLE; v5 the next transacti
 epoch, told in the answer (KIP-890).
 """
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 

@@ -6,9 +6,9 @@ v15 the replica's state instead of its id; v16 the current leader's address; v17
 directory; v18 its high watermark.
 """
 
-from barnabas.server.call import Call
-from barnabas.server.leaders import name_leaders
-from barnabas.server.reading import begin_reading
+from barnabas.server.cluster_view import name_leaders
+from barnabas.server.fetching.fetch_reader import begin_reading
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.fetch import (
     FetchRequest,

@@ -9,9 +9,9 @@ from enum import IntEnum
 from typing import Any
 
 from barnabas.coordinator.runtime import Runtime
-from barnabas.server.broker import Broker
-from barnabas.server.call import Call
-from barnabas.server.leaders import leader_of
+from barnabas.server.broker_node import Broker
+from barnabas.server.cluster_view import leader_of
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.find_coordinator import (
     Coordinator,

@@ -3,8 +3,8 @@
 v3 static members; v4 flexible.
 """
 
-from barnabas.server.call import Call
-from barnabas.server.group_clients import client_of
+from barnabas.server.group_requests import client_of
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 

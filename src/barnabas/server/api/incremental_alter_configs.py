@@ -7,8 +7,8 @@ controller. v1 is flexible.
 from barnabas.config import Operation, ResourceType
 from barnabas.config.errors import InvalidConfig, InvalidConfigRequest
 from barnabas.config.loggers import set_logger_levels, validate_logger_levels
-from barnabas.server.call import Call
-from barnabas.server.this_broker import refusal_to_alter
+from barnabas.server.config_resources import refusal_to_alter
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,

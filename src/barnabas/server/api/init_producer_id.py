@@ -4,7 +4,7 @@ v2 flexible; v3 the producer's present id and epoch; v4 PRODUCER_FENCED for old 
 v5 TRANSACTION_ABORTABLE (KIP-890). v6, for two-phase commit, may still change: not served.
 """
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 

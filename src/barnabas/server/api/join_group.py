@@ -4,8 +4,8 @@ v1 rebalance timeout; v4 a member id must be asked for first (KIP-394); v5 stati
 v7 protocol type; v8 the reason; v9 a leader that need not assign (KIP-814).
 """
 
-from barnabas.server.call import Call
-from barnabas.server.group_clients import client_of
+from barnabas.server.group_requests import client_of
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 

@@ -3,8 +3,8 @@
 v3 several members at once, static ones by their instance id; v5 the reason.
 """
 
-from barnabas.server.call import Call
-from barnabas.server.group_clients import client_of
+from barnabas.server.group_requests import client_of
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 

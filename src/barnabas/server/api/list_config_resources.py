@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from barnabas.config import ResourceType
 from barnabas.metadata.image import Image
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.list_config_resources import (
     ConfigResource,

@@ -3,8 +3,8 @@
 v1 throttling; v3 flexible; v4 states, and a filter by them; v5 types, and a filter by them.
 """
 
-from barnabas.server.call import Call
-from barnabas.server.group_clients import client_of
+from barnabas.server.group_requests import client_of
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 

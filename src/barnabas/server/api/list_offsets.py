@@ -11,8 +11,8 @@ from enum import IntEnum
 
 from barnabas.log import TimestampOffset
 from barnabas.replication import NO_EPOCH, Partition
-from barnabas.server.call import Call
 from barnabas.server.errors import failure_of
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,

@@ -1,6 +1,6 @@
 """ListPartitionReassignments (key 46): what is on its way to other replicas."""
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,

@@ -3,7 +3,7 @@
 v1 filter by duration; v2 filter by a pattern of the id (KIP-1152).
 """
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,

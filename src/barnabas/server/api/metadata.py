@@ -7,12 +7,13 @@ v11 drops the cluster's operations; v12 topics asked for by id; v13 an error for
 
 from barnabas.controller.topic_names import is_valid
 from barnabas.metadata.states import PartitionState, TopicState
-from barnabas.server.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from barnabas.server.call import Call
-from barnabas.server.topic_view import (
+from barnabas.server.cluster_view import (
+    CLUSTER_OPERATIONS,
+    TOPIC_OPERATIONS,
     ListenerView,
     is_internal,
 )
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.metadata import (
     MetadataRequest,

@@ -4,8 +4,8 @@ v2 the earliest served; v5 no retention time of its own; v6 leader epochs; v7 st
 v9 member epochs (KIP-848); v10 topics by id.
 """
 
-from barnabas.server.call import Call
-from barnabas.server.group_clients import client_of
+from barnabas.server.group_requests import client_of
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 
 

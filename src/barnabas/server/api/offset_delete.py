@@ -1,7 +1,7 @@
 """OffsetDelete (key 47): forget offsets that nobody in the group reads on from."""
 
-from barnabas.server.call import Call
-from barnabas.server.group_clients import client_of
+from barnabas.server.group_requests import client_of
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 
 

@@ -4,9 +4,8 @@ v2 all topics at once; v5 leader epochs; v7 only offsets that no open transactio
 (KIP-447); v8 several groups at once; v9 member epochs (KIP-848); v10 topics by id.
 """
 
-from barnabas.server.call import Call
-from barnabas.server.group_clients import client_of
-from barnabas.server.slices import in_slices
+from barnabas.server.group_requests import client_of, in_slices
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_fetch import (
     OffsetFetchRequest,

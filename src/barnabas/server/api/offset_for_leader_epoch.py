@@ -3,8 +3,8 @@
 v2 the leader epoch the asker believes in; v3 its replica id; v4 flexible.
 """
 
-from barnabas.server.call import Call
 from barnabas.server.errors import failure_of
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,

@@ -11,10 +11,10 @@ from typing import Any
 from barnabas.coordinator.topics import INTERNAL_TOPICS
 from barnabas.log import Appended, Verification
 from barnabas.replication import Partition
-from barnabas.server.call import Call
+from barnabas.server.cluster_view import name_leaders
 from barnabas.server.errors import failure_of
-from barnabas.server.leaders import name_leaders
-from barnabas.server.transactional import (
+from barnabas.server.request_context import Call
+from barnabas.server.transactions.produce_verification import (
     FIRST_VERSION_WITH_TOPIC_IDS,
     NotVerified,
     Verified,

@@ -1,6 +1,6 @@
 """RemoveRaftVoter (key 81): one voter less in the metadata quorum (KIP-853); its leader decides."""
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 
 

@@ -7,9 +7,9 @@ offsets become part of the transaction by being committed (KIP-890); v6 topics b
 from barnabas.coordinator.topics import GROUPS_TOPIC
 from barnabas.log.failures import LogDirFailure
 from barnabas.log.producers import Producers
-from barnabas.server.call import Call
-from barnabas.server.group_clients import client_of
-from barnabas.server.transactional import LONGEST_WAIT, pause
+from barnabas.server.group_requests import client_of
+from barnabas.server.request_context import Call
+from barnabas.server.transactions.produce_verification import LONGEST_WAIT, pause
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,

@@ -1,6 +1,6 @@
 """UnregisterBroker (key 64): forget a broker that will not come back; decided by the controller."""
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,

@@ -3,7 +3,7 @@
 v1 upgrade types and dry runs; v2 one error for all, no results.
 """
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 
 

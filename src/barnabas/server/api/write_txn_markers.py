@@ -8,8 +8,8 @@ from collections import defaultdict
 from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.marker import Marker
 from barnabas.coordinator.transactions.ports import Outcomes
-from barnabas.server.call import Call
-from barnabas.server.markers import LocalParticipants
+from barnabas.server.request_context import Call
+from barnabas.server.transactions.local_markers import LocalParticipants
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.write_txn_markers import (
     WritableTxnMarker,

@@ -1,7 +1,7 @@
 """ApiVersions (key 18) on a controller's listener; see `barnabas.server.api.api_versions`."""
 
 from barnabas.server.api.api_versions import answer
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 

@@ -6,7 +6,7 @@ FetchSnapshot (59), AddRaftVoter (80), RemoveRaftVoter (81), UpdateRaftVoter (82
 
 import asyncio
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
 from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest

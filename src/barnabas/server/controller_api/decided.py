@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.schema import Message
 
 

@@ -1,7 +1,7 @@
 """DeleteTopics (key 20), unless this controller's settings forbid it."""
 
-from barnabas.server.call import Call
 from barnabas.server.controller_api import decided
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 

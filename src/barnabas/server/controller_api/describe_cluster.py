@@ -5,8 +5,8 @@ v1 asks for brokers or controllers.
 
 from barnabas.metadata.states import endpoint_of
 from barnabas.server.api.describe_cluster import require_endpoint_type
-from barnabas.server.authorized_operations import CLUSTER_OPERATIONS
-from barnabas.server.call import Call
+from barnabas.server.cluster_view import CLUSTER_OPERATIONS
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.describe_cluster import (
     CONTROLLERS,
     DescribeClusterBroker,

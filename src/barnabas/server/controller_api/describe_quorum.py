@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from barnabas.raft import METADATA_TOPIC
 from barnabas.raft.describing import QuorumDescription
 from barnabas.raft.describing import ReplicaState as Replica
-from barnabas.server.call import Call
+from barnabas.server.request_context import Call
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_quorum import (
     DescribeQuorumRequest,

@@ -3,12 +3,13 @@
 The answer holds the bytes of the answer to the client, or says that another controller is active.
 """
 
-from barnabas.server.call import Call
 from barnabas.server.controller_api import FORWARDABLE, HANDLERS
 from barnabas.server.envelopes import read_client_host, read_principal, write_answer
-from barnabas.server.errors import error_response, failure_of, is_from_a_standby
+from barnabas.server.errors import failure_of
 from barnabas.server.handlers import served_versions
+from barnabas.server.request_context import Call
 from barnabas.wire.apis import ApiKey, api
+from barnabas.wire.error_response import error_response, is_not_controller
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from barnabas.wire.headers import RequestHeader, read_request_header
 from barnabas.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
@@ -20,7 +21,7 @@ async def handle(request: EnvelopeRequest, call: Call) -> EnvelopeResponse:
     host = read_client_host(request.client_host_address)
     header, forwarded = _open(request.request_data)
     response = await _answer(forwarded, ForwardedCall(call, header, principal, host))
-    if is_from_a_standby(response):
+    if is_not_controller(response):
         # The broker that passed it on looks for the active controller, not the client.
         raise KafkaError(ErrorCode.NOT_CONTROLLER, "This is not the active controller.")
     return EnvelopeResponse(response_data=write_answer(response, header))

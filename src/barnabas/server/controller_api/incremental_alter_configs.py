@@ -2,8 +2,8 @@
 
 from barnabas.config import ResourceType
 from barnabas.server.api.incremental_alter_configs import alter_loggers
-from barnabas.server.call import Call
 from barnabas.server.controller_api import decided
+from barnabas.server.request_context import Call
 from barnabas.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,

@@ -1,0 +1,1 @@
+"""Fetch requests: sessions, reading partitions, and the choice of a replica to read from."""

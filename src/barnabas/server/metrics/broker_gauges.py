@@ -1,0 +1,81 @@
+"""What a scrape is told of a broker, by the names of Kafka's metrics."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from barnabas.server.metrics.registry import Gauge
+
+if TYPE_CHECKING:
+    from barnabas.metadata.states import TopicState
+    from barnabas.server.broker_node import Broker
+
+_REPLICAS = "kafka_server_replicamanager_"
+_SESSIONS = "kafka_server_fetchsessioncache_"
+
+
+class BrokerGauges:
+    """Counted anew by each scrape."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+
+    def __iter__(self) -> Iterator[Gauge]:
+        broker = self._broker
+        for operation, size in broker.purgatory.sizes.items():
+            labels = {"delayedOperation": operation}
+            yield Gauge("kafka_server_delayedoperationpurgatory_purgatorysize", size, labels)
+        sessions = broker.fetch_sessions
+        yield Gauge(_SESSIONS + "numincrementalfetchsessions", len(sessions))
+        yield Gauge(_SESSIONS + "numincrementalfetchpartitionscached", sessions.partition_count)
+        yield Gauge(_SESSIONS + "incrementalfetchsessionevictions_total", sessions.evictions)
+        yield Gauge(
+            "kafka_server_brokermetadatametrics_last_applied_record_offset", broker.image.offset
+        )
+        yield from self._replicas()
+        yield from self._logs()
+
+    def _replicas(self) -> Iterator[Gauge]:
+        counts: Counter[str] = Counter()
+        for topic in self._broker.image.topics:
+            self._count(topic, counts)
+        for name in (
+            "partitioncount",
+            "leadercount",
+            "underreplicatedpartitions",
+            "underminisrpartitioncount",
+            "atminisrpartitioncount",
+            "reassigningpartitions",
+        ):
+            yield Gauge(_REPLICAS + name, counts[name])
+        changes = self._broker.partitions.isr_changes
+        yield Gauge(_REPLICAS + "isrexpands_total", changes.expanded)
+        yield Gauge(_REPLICAS + "isrshrinks_total", changes.shrunk)
+        yield Gauge(_REPLICAS + "failedisrupdates_total", changes.refused)
+
+    def _count(self, topic: "TopicState", counts: Counter[str]) -> None:
+        node_id = self._broker.node_id
+        least: int = self._broker.resolver.topic(topic.name)["min.insync.replicas"]
+        for partition in topic.partitions.values():
+            counts["partitioncount"] += node_id in partition.replicas
+            if partition.leader != node_id:
+                continue
+            in_sync, needed = len(partition.isr), min(least, len(partition.replicas))
+            counts["leadercount"] += 1
+            counts["underreplicatedpartitions"] += in_sync < len(partition.replicas)
+            counts["underminisrpartitioncount"] += in_sync < needed
+            counts["atminisrpartitioncount"] += in_sync == needed
+            counts["reassigningpartitions"] += partition.is_moving
+
+    def _logs(self) -> Iterator[Gauge]:
+        partitions = self._broker.partitions
+        failed = 0
+        for partition in partitions.live():
+            failed += partition.failure is not None
+            labels = {"topic": partition.topic, "partition": str(partition.index)}
+            yield Gauge("kafka_log_log_size", partition.log.size_bytes, labels)
+            yield Gauge("kafka_log_log_logstartoffset", partition.log.start_offset, labels)
+            yield Gauge("kafka_log_log_logendoffset", partition.log.end_offset, labels)
+        yield Gauge(_REPLICAS + "offlinereplicacount", failed)
+        lost = len(partitions.disks.lost_paths)
+        yield Gauge("kafka_log_logmanager_offlinelogdirectorycount", lost)

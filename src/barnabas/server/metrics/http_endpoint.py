@@ -1,0 +1,111 @@
+"""A small HTTP endpoint on the node's own loop: /metrics for Prometheus, /health for probes."""
+
+import asyncio
+import contextlib
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from barnabas.server.metrics.exposition import Exposition
+    from barnabas.server.metrics.registry import Metrics
+
+MAX_REQUEST_BYTES = 8192
+MAX_CLIENTS = 64
+TIMEOUT_S = 10.0
+_PLAIN = "text/plain; charset=utf-8"
+
+
+class Answer(NamedTuple):
+    status: HTTPStatus
+    body: bytes
+    content_type: str = _PLAIN
+    headers: str = ""
+
+
+class BadRequest(Exception):  # noqa: N818 - the protocol's name for it
+    def __init__(self, status: HTTPStatus) -> None:
+        super().__init__(status.phrase)
+        self.status = status
+
+
+class HttpEndpoint:
+    """Answers GET and HEAD, one request a connection."""
+
+    def __init__(self, metrics: "Metrics") -> None:
+        self._metrics = metrics
+        self._exposition: Exposition | None = None
+        self._clients = 0
+        self._server: asyncio.Server | None = None
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen; the port, also where 0 was asked for."""
+        self._server = await asyncio.start_server(
+            self._serve, host or None, port, limit=MAX_REQUEST_BYTES
+        )
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._clients += 1
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                await self._answer_one(reader, writer)
+        except (TimeoutError, ConnectionError):
+            pass
+        finally:
+            self._clients -= 1
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _answer_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        method = "GET"
+        try:
+            if self._clients > MAX_CLIENTS:
+                raise BadRequest(HTTPStatus.SERVICE_UNAVAILABLE)
+            method, path = await _read_request(reader)
+            answer = await self._answer(method, path)
+        except BadRequest as error:
+            answer = Answer(error.status, error.status.phrase.encode())
+        head = (
+            f"HTTP/1.1 {answer.status.value} {answer.status.phrase}\r\n"
+            f"Content-Type: {answer.content_type}\r\n"
+            f"Content-Length: {len(answer.body)}\r\n"
+            f"{answer.headers}Connection: close\r\n\r\n"
+        )
+        writer.write(head.encode() + (b"" if method == "HEAD" else answer.body))
+        await writer.drain()
+
+    async def _answer(self, method: str, path: str) -> Answer:
+        if path not in ("/metrics", "/health"):
+            raise BadRequest(HTTPStatus.NOT_FOUND)
+        if method not in ("GET", "HEAD"):
+            status = HTTPStatus.METHOD_NOT_ALLOWED
+            return Answer(status, status.phrase.encode(), headers="Allow: GET, HEAD\r\n")
+        if path == "/health":
+            return Answer(HTTPStatus.OK, b"ok\n")
+        from barnabas.server.metrics.exposition import (  # heavy, and rarely needed
+            CONTENT_TYPE,
+            Exposition,
+        )
+
+        if self._exposition is None:
+            self._exposition = Exposition(self._metrics)
+        return Answer(HTTPStatus.OK, await self._exposition.text(), CONTENT_TYPE)
+
+
+async def _read_request(reader: asyncio.StreamReader) -> tuple[str, str]:
+    """Method and path of a request; its headers are read and do not matter."""
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.LimitOverrunError:
+        raise BadRequest(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE) from None
+    except asyncio.IncompleteReadError:
+        raise BadRequest(HTTPStatus.BAD_REQUEST) from None
+    words = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
+    if len(words) != 3 or not words[1].startswith("/") or not words[2].startswith("HTTP/1."):
+        raise BadRequest(HTTPStatus.BAD_REQUEST)
+    return words[0], words[1].partition("?")[0]

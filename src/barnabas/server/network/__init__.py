@@ -1,0 +1,1 @@
+"""Sockets, connections and the path of a request from its frame to its response."""

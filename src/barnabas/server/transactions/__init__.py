@@ -1,0 +1,1 @@
+"""The brokers' side of transactions: verifying partitions and writing markers."""

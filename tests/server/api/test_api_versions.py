@@ -1,0 +1,98 @@
+"""ApiVersions tells what is served, and turns strays away."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.server.harness import Server, on_a_loop
+
+from barnabas.metadata.features import METADATA_VERSION
+from barnabas.server.api import HANDLERS
+from barnabas.server.handlers import served_versions
+from barnabas.server.metrics.registry import Metrics
+from barnabas.server.network.routes import Routes
+from barnabas.wire.apis import ApiKey, api
+from barnabas.wire.errors import ErrorCode, ProtocolViolation
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
+
+
+def ask(version: int, **fields: Any) -> Any:
+    if version >= 3:
+        fields = {"client_software_name": "librdkafka", "client_software_version": "2.8.0"} | fields
+    answers = []
+
+    @on_a_loop
+    async def scenario() -> None:
+        server = Server()
+        server.broker.image.features[METADATA_VERSION] = 25
+        server.broker.image.features["group.version"] = 0
+        server.broker.image.offset = 42
+        controller: Any = SimpleNamespace(quorum=SimpleNamespace(kraft_version=1))
+        server.broker.controller = controller
+        client = server.connect()
+        await client.send((ApiVersionsRequest(**fields), version, 1))
+        answers.append((await client.receive(ApiKey.API_VERSIONS, version))[1])
+        answers.append(client.connection.software)
+
+    scenario()
+    return answers
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_every_api_that_is_served_is_told_with_its_versions(version: int) -> None:
+    response, _ = ask(version)
+    assert response.error_code == ErrorCode.NONE
+    told = {ApiKey(a.api_key): (a.min_version, a.max_version) for a in response.api_keys}
+    served = {k: (served_versions(k).min, served_versions(k).max) for k in HANDLERS}
+    assert told == served | {ApiKey.PRODUCE: (0, served[ApiKey.PRODUCE][1])}, "see KAFKA-18659"
+
+
+def test_a_version_that_may_still_change_is_not_told() -> None:
+    response, _ = ask(4)
+    told = {each.api_key: each.max_version for each in response.api_keys}
+    assert told[ApiKey.INIT_PRODUCER_ID] == api(ApiKey.INIT_PRODUCER_ID).versions.max - 1
+
+
+def test_a_version_that_may_still_change_is_not_served() -> None:
+    with pytest.raises(ProtocolViolation):
+        Routes(Metrics(), HANDLERS).find(ApiKey.INIT_PRODUCER_ID << 16 | 6)
+
+
+def test_features_are_told_as_supported_and_as_finalized() -> None:
+    response, _ = ask(4)
+    finalized = [
+        (f.name, f.min_version_level, f.max_version_level) for f in response.finalized_features
+    ]
+    assert finalized == [("kraft.version", 1, 1), (METADATA_VERSION, 25, 25)]
+    assert response.finalized_features_epoch == 42
+    assert any(feature.min_version == 0 for feature in response.supported_features)
+
+
+def test_features_that_begin_at_zero_are_kept_from_clients_that_cannot_read_them() -> None:
+    response, _ = ask(3)
+    assert [feature.name for feature in response.supported_features] == [METADATA_VERSION]
+
+
+def test_the_clients_software_is_noted() -> None:
+    assert ask(3)[1] == ("librdkafka", "2.8.0")
+
+
+@pytest.mark.parametrize("name", ["", "-x", "has space", "ends.", "new\nline"])
+def test_a_malformed_software_name_is_an_invalid_request(name: str) -> None:
+    response, _ = ask(3, client_software_name=name)
+    assert response.error_code == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    ("believed", "code"),
+    [
+        ({"cluster_id": "castle", "node_id": 1}, ErrorCode.NONE),
+        ({"cluster_id": None, "node_id": -1}, ErrorCode.NONE),
+        ({"cluster_id": "village", "node_id": 1}, ErrorCode.REBOOTSTRAP_REQUIRED),
+        ({"cluster_id": "castle", "node_id": 2}, ErrorCode.REBOOTSTRAP_REQUIRED),
+    ],
+)
+def test_a_client_that_meant_another_cluster_or_node_has_to_bootstrap_again(
+    believed: dict[str, Any], code: ErrorCode
+) -> None:
+    assert ask(5, **believed)[0].error_code == code

@@ -1,0 +1,39 @@
+"""docs/compatibility.md says of every API exactly what brokers and controllers advertise."""
+
+import re
+from pathlib import Path
+
+from barnabas.server import api, controller_api
+from barnabas.server.handlers import served_versions
+from barnabas.wire import apis
+from barnabas.wire.apis import ApiKey
+from barnabas.wire.schema import VersionRange
+
+PAGE = Path(__file__).parents[3] / "docs" / "compatibility.md"
+ROW = re.compile(r"^\| (\d+) \| (\w+) \| ([\d-]+) \| ([^|]+) \|$", re.MULTILINE)
+
+
+def test_the_page_has_one_row_for_every_api_key() -> None:
+    assert [int(key) for key, *_ in ROW.findall(PAGE.read_text())] == [key.value for key in ApiKey]
+
+
+def test_the_page_says_served_of_exactly_the_versions_that_are_advertised() -> None:
+    assert claimed("served") == {key: _text(served_versions(key)) for key in api.HANDLERS}
+
+
+def test_the_page_says_what_controllers_serve() -> None:
+    theirs_alone = set(controller_api.HANDLERS) - set(api.HANDLERS)
+    told = {key: _text(served_versions(key)) for key in theirs_alone}
+    assert claimed("served by controllers") == told
+    (both,) = re.findall(r"in the same\nversions: ([^.]*)\.", PAGE.read_text())
+    names = {name.split()[0] for name in re.split(r",\s+", both)}
+    assert names == {apis.api(key).name for key in set(controller_api.HANDLERS) - theirs_alone}
+
+
+def claimed(state: str) -> dict[ApiKey, str]:
+    rows = ROW.findall(PAGE.read_text())
+    return {ApiKey(int(key)): versions for key, _, versions, told in rows if told == state}
+
+
+def _text(versions: VersionRange) -> str:
+    return str(versions.min) if versions.min == versions.max else str(versions)

@@ -1,0 +1,378 @@
+"""Frames in, answers out, in order and within bounds."""
+
+import asyncio
+import logging
+import mmap
+from struct import pack
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.logged import lines
+from tests.server.harness import (
+    LIST,
+    PRODUCE,
+    Client,
+    Gate,
+    Server,
+    a_list,
+    a_produce,
+    frame,
+    name_the_client,
+    on_a_loop,
+    turns,
+)
+
+from barnabas.server.network import connection as connection_module
+from barnabas.server.network.pipeline import Pipeline
+from barnabas.server.network.response_queue import Outbox
+from barnabas.server.request_context import Call
+from barnabas.wire.apis import ApiKey
+from barnabas.wire.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
+
+
+@on_a_loop
+async def test_a_request_is_answered_with_its_correlation_id() -> None:
+    client = Server({LIST: name_the_client}).connect()
+    await client.send(a_list(7))
+    correlation_id, response = await client.receive(LIST, 1)
+    assert correlation_id == 7
+    assert response.config_resources[0].resource_name == "k@10.0.0.1"
+
+
+@on_a_loop
+async def test_all_frames_of_one_wake_up_are_answered_with_one_send(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent_bytes = []
+    send = Outbox.send
+
+    def count(outbox: Outbox) -> bool:
+        sent_bytes.append(outbox.unsent_bytes)
+        return send(outbox)
+
+    monkeypatch.setattr(Outbox, "send", count)
+    client = Server({LIST: name_the_client}).connect()
+    await client.send(*(a_list(i) for i in range(5)))
+    assert [(await client.receive(LIST, 1))[0] for _ in range(5)] == list(range(5))
+    assert len(sent_bytes) == 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_frames_may_be_cut_anywhere(data: st.DataObject) -> None:
+    sizes = data.draw(st.lists(st.integers(0, 9000), min_size=1, max_size=4))
+    stream = b"".join(frame(*a_produce(i, size)) for i, size in enumerate(sizes))
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=6)) | {len(stream)})
+
+    @on_a_loop
+    async def scenario() -> None:
+        received: list[int] = []
+
+        async def measure(request: ProduceRequest, _: Call) -> ProduceResponse:
+            records = request.topic_data[0].partition_data[0].records
+            received.append(len(records))  # type: ignore[arg-type]
+            return ProduceResponse()
+
+        client = Server({PRODUCE: measure}).connect()
+        start = 0
+        for cut in cuts:
+            await client.send_bytes(stream[start:cut])
+            await turns(3)
+            start = cut
+        answers = [(await client.receive(PRODUCE, 9))[0] for _ in sizes]
+        assert answers == list(range(len(sizes)))
+        assert received == sizes
+
+    scenario()
+
+
+def test_every_single_cut_of_two_frames_is_put_together() -> None:
+    stream = frame(*a_list(1)) + frame(*a_list(2))
+
+    @on_a_loop
+    async def scenario() -> None:
+        server = Server({LIST: name_the_client})
+        for cut in range(1, len(stream)):
+            client = server.connect()
+            await client.send_bytes(stream[:cut])
+            await turns(3)
+            await client.send_bytes(stream[cut:])
+            assert [(await client.receive(LIST, 1))[0] for _ in range(2)] == [1, 2]
+            client.socket.close()
+
+    scenario()
+
+
+@on_a_loop
+async def test_bytes_one_by_one_make_a_request() -> None:
+    client = Server({LIST: name_the_client}).connect()
+    for byte in frame(*a_list(3)):
+        await client.send_bytes(bytes([byte]))
+        await turns(2)
+    assert (await client.receive(LIST, 1))[0] == 3
+
+
+@on_a_loop
+async def test_a_frame_larger_than_the_shared_buffer_arrives_whole() -> None:
+    seen = []
+
+    async def check(request: ProduceRequest, _: Call) -> ProduceResponse:
+        seen.append(bytes(request.topic_data[0].partition_data[0].records))  # type: ignore[arg-type]
+        return ProduceResponse()
+
+    server = Server({PRODUCE: check})
+    client = server.connect()
+    content = bytes(range(256)) * 20_000  # 5 MB
+    request, version, _ = a_produce(0)
+    request.topic_data[0].partition_data[0].records = content
+    await client.send((request, version, 1), a_produce(2))
+    assert [(await client.receive(PRODUCE, 9))[0] for _ in range(2)] == [1, 2]
+    assert seen[0] == content
+    assert server.network.buffers.used_bytes == 0
+
+
+@on_a_loop
+async def test_bytes_after_a_request_within_its_frame_are_let_pass() -> None:
+    """As Kafka does; librdkafka sends such frames."""
+    client = Server({LIST: name_the_client}).connect()
+    content = frame(*a_list(1))[4:] + b"more"
+    await client.send_bytes(pack(">i", len(content)) + content + frame(*a_list(2)))
+    assert [(await client.receive(LIST, 1))[0] for _ in range(2)] == [1, 2]
+
+
+# What is refused
+
+
+async def refusal(client: Client, caplog: pytest.LogCaptureFixture) -> str:
+    with caplog.at_level(logging.WARNING, "barnabas"):
+        assert await client.is_closed()
+    (line,) = lines(caplog)
+    return line
+
+
+@pytest.mark.parametrize("length", [-1, -(2**31), 1001, 2**31 - 1])
+def test_a_hostile_length_closes_the_connection_with_one_line(
+    length: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    @on_a_loop
+    async def scenario() -> None:
+        client = Server({LIST: name_the_client}, request_max_bytes=1000).connect()
+        await client.send_bytes(pack(">i", length))
+        assert f"a request of {length} bytes" in await refusal(client, caplog)
+
+    scenario()
+
+
+@on_a_loop
+async def test_a_claimed_length_reserves_no_more_than_a_step() -> None:
+    server = Server({LIST: name_the_client})
+    clients = [server.connect() for _ in range(20)]
+    for client in clients:
+        await client.send_bytes(pack(">i", 99 << 20))
+    await turns()
+    assert len(server.network) == 20
+    assert server.network.buffers.used_bytes <= 20 << 20
+
+
+def test_more_than_the_receiving_limit_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    @on_a_loop
+    async def scenario() -> None:
+        limit = 4 * mmap.PAGESIZE
+        server = Server(
+            {LIST: name_the_client}, request_max_bytes=limit, queued_max_request_bytes=limit
+        )
+        first, second = server.connect(), server.connect()
+        await first.send_bytes(pack(">i", limit - 4) + b"begun")
+        await turns()
+        await second.send_bytes(pack(">i", limit - 4) + b"begun")
+        assert "queued.max.request.bytes" in await refusal(second, caplog)
+        first.socket.close()
+        await turns()
+        assert server.network.buffers.used_bytes == 0
+
+    scenario()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "too few for a request"),
+        (b"\0\3\0\1", "too few for a request"),
+        (pack(">hhih", 74, 1, 0, 500), "past the frame"),
+        (pack(">hhih", 18, 0, 0, 1), "past the frame"),
+        (pack(">hhih", 999, 1, 0, -1), "API key 999 is not served"),
+        (pack(">hhih", -1, 1, 0, -1), "API key -1 is not served"),
+        (pack(">hhih", 74, 99, 0, -1), "ListConfigResources v99 is not served here, only 0-1"),
+        (pack(">hhih", 74, -1, 0, -1), "ListConfigResources v-1 is not served"),
+        (pack(">hhih", 74, 1, 0, 2) + b"\xff\xfe\0\1\0", "client id is not UTF-8"),
+        (frame(*a_list(1))[4:-1], ""),
+    ],
+)
+def test_a_malformed_request_closes_the_connection_with_one_line(
+    content: bytes, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    @on_a_loop
+    async def scenario() -> None:
+        server = Server({LIST: name_the_client, ApiKey.API_VERSIONS: name_the_client})
+        client = server.connect()
+        await client.send(a_list(1))
+        await client.receive(LIST, 1)
+        await client.send_bytes(pack(">i", len(content)) + content)
+        line = await refusal(client, caplog)
+        assert reason in line
+        assert len(server.network) == 0
+
+    scenario()
+
+
+@on_a_loop
+async def test_what_came_before_a_violation_is_still_answered() -> None:
+    client = Server({LIST: name_the_client}).connect()
+    await client.send_bytes(frame(*a_list(1)) + pack(">i", -5))
+    assert (await client.receive(LIST, 1))[0] == 1
+    assert await client.is_closed()
+
+
+def test_a_fault_of_ours_closes_only_the_connection_it_happened_on(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @on_a_loop
+    async def scenario() -> None:
+        server = Server({LIST: name_the_client})
+        client, other = server.connect(), server.connect()
+
+        def stumble(*_: object) -> None:
+            raise LookupError("a bug")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Pipeline, "handle", stumble)
+            await client.send(a_list(1))
+            assert await client.is_closed()
+        assert "a bug" in caplog.text
+        await other.send(a_list(2))
+        await other.receive(LIST, 1)
+
+    scenario()
+
+
+# Bounds
+
+
+@on_a_loop
+async def test_a_client_that_takes_no_answers_is_not_read_from() -> None:
+    handled = 0
+
+    async def large(_: ListConfigResourcesRequest, __: Call) -> ListConfigResourcesResponse:
+        nonlocal handled
+        handled += 1
+        name = "x" * 30_000
+        return ListConfigResourcesResponse(config_resources=[ConfigResource(resource_name=name)])
+
+    client = Server({LIST: large}).connect()
+    await client.send(*(a_list(i) for i in range(400)))
+    await turns(50)
+    assert client.connection.outbox.unsent_bytes < 2 * connection_module.MAX_UNSENT_BYTES
+    assert handled < 100
+    assert [(await client.receive(LIST, 1))[0] for _ in range(400)] == list(range(400))
+    assert handled == 400
+
+
+@on_a_loop
+async def test_requests_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_module, "MAX_UNANSWERED", 3)
+    gate = Gate()
+    client = Server({PRODUCE: gate.handle}).connect()
+    await client.send(*(a_produce(i) for i in range(7)))
+    await gate.until_begun(0, 1, 2)
+    await turns()
+    assert gate.begun == [0, 1, 2]
+    for i in range(7):
+        while i not in gate.parked:
+            await asyncio.sleep(0)
+        gate.open(i)
+    assert [(await client.receive(PRODUCE, 9))[0] for _ in range(7)] == list(range(7))
+
+
+@on_a_loop
+async def test_one_connection_leaves_others_their_turn() -> None:
+    order: list[str] = []
+
+    async def note(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
+        order.append(call.host)
+        return ListConfigResourcesResponse()
+
+    server = Server({LIST: note}, queued_max_requests=5)
+    greedy, modest = server.connect("greedy"), server.connect("modest")
+    await greedy.send(*(a_list(i) for i in range(50)))
+    await modest.send(a_list(0))
+    await modest.receive(LIST, 1)
+    assert order.index("modest") <= 10
+    assert [(await greedy.receive(LIST, 1))[0] for _ in range(50)] == list(range(50))
+
+
+# The end
+
+
+@on_a_loop
+async def test_a_client_that_leaves_frees_everything() -> None:
+    server = Server({LIST: name_the_client})
+    client = server.connect()
+    await client.send_bytes(frame(*a_list(1))[:9])
+    await turns()
+    assert server.network.buffers.used_bytes > 0
+    client.socket.close()
+    await turns()
+    assert len(server.network) == 0
+    assert server.network.buffers.used_bytes == 0
+
+
+@on_a_loop
+async def test_a_parked_request_of_a_client_that_left_is_called_off() -> None:
+    cancelled = []
+
+    async def park(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
+        try:
+            await call.broker.purgatory.park(["a", "b"], 60_000, lambda *_: True, "Fetch")
+        except asyncio.CancelledError:
+            cancelled.append(call.correlation_id)
+            raise
+        return ListConfigResourcesResponse()
+
+    server = Server({LIST: park})
+    client = server.connect()
+    await client.send(a_list(5))
+    while not len(server.broker.purgatory):
+        await asyncio.sleep(0)
+    client.socket.close()
+    await turns()
+    assert cancelled == [5]
+    assert len(server.broker.purgatory) == 0
+    assert len(server.broker.timer) == 0
+
+
+@on_a_loop
+async def test_a_change_under_way_is_finished_though_its_client_left() -> None:
+    gate = Gate()
+    finished = []
+
+    async def change(
+        request: ListConfigResourcesRequest, call: Call
+    ) -> ListConfigResourcesResponse:
+        response = await gate.handle(request, call)
+        finished.append(call.correlation_id)
+        return response  # type: ignore[no-any-return]
+
+    client = Server({LIST: change}).connect()
+    await client.send(a_list(1))
+    await gate.until_begun(1)
+    client.socket.close()
+    await turns()
+    gate.open(1)
+    await turns()
+    assert finished == [1]

@@ -1,0 +1,193 @@
+"""Answers and the regions among them reach the socket in order, however little it takes."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barnabas.server.metrics.registry import RequestMetrics
+from barnabas.server.network.response_queue import Outbox
+from barnabas.wire.outgoing import Outgoing
+
+
+class FileRegion:
+    """Part of a file, as a log slice is; sends no more than `at_most` bytes at a time."""
+
+    def __init__(self, fd: int, position: int, size_bytes: int, at_most: int = 1 << 30) -> None:
+        self._fd = fd
+        self._position = position
+        self._at_most = at_most
+        self.size_bytes = size_bytes
+
+    def read(self) -> bytes:
+        content = os.pread(self._fd, self.size_bytes, self._position)
+        if len(content) < self.size_bytes:
+            raise EOFError
+        return content
+
+    def send(self, sock: socket.socket, sent: int, count: int) -> int:
+        start = self._position + sent
+        return os.sendfile(sock.fileno(), self._fd, start, min(count, self._at_most))
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.setblocking(False)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    yield ours, theirs
+    ours.close()
+    theirs.close()
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("segment") / "00.log"
+    path.write_bytes(bytes(range(256)) * 4096)
+    return path
+
+
+def pump(outbox: Outbox, theirs: socket.socket) -> bytes:
+    """Send until all has gone, with the other end reading whenever the socket is full."""
+    received = bytearray()
+    done = False
+    while not done:
+        done = outbox.send()
+        while True:
+            try:
+                received += theirs.recv(1 << 16)
+            except BlockingIOError:
+                break
+    return bytes(received)
+
+
+def a_place(outbox: Outbox):  # type: ignore[no-untyped-def]
+    return outbox.reserve(RequestMetrics(), 1)
+
+
+def put(outbox: Outbox, content: bytes, *regions: tuple[int, FileRegion]) -> None:
+    outgoing = Outgoing(content)
+    outgoing.regions.extend(regions)
+    outbox.finish(a_place(outbox), outgoing, 2)
+
+
+def test_regions_are_sent_between_the_bytes_around_them(
+    pair: tuple[socket.socket, socket.socket], content: Path
+) -> None:
+    outbox = Outbox(pair[0])
+    with content.open("rb") as file:
+        first = FileRegion(file.fileno(), 1, 300_000)
+        second = FileRegion(file.fileno(), 77, 5)
+        put(outbox, b"headmiddletail", (4, first), (10, second))
+        put(outbox, b"next")
+        sent = pump(outbox, pair[1])
+    bytes_in_file = content.read_bytes()
+    expected = b"head" + bytes_in_file[1:300_001] + b"middle" + bytes_in_file[77:82] + b"tailnext"
+    assert sent == expected
+    assert outbox.is_empty
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> list[tuple[bytes, list[tuple[int, int, int]]]]:
+    """Each some bytes and regions: place in the bytes, position in the file, size."""
+    drawn = []
+    for size in draw(st.lists(st.sampled_from([1, 14, 9000]), min_size=1, max_size=5)):
+        places = sorted(draw(st.lists(st.integers(0, size), max_size=3)))
+        sizes = st.sampled_from([0, 1, 500, 60_000])
+        drawn.append(
+            (
+                draw(st.binary(min_size=size, max_size=size)) if size < 20 else os.urandom(size),
+                [(place, draw(st.integers(0, 1000)), draw(sizes)) for place in places],
+            )
+        )
+    return drawn
+
+
+@settings(max_examples=60, deadline=None)
+@given(answers(), st.sampled_from([7, 1000, 1 << 30]), st.booleans())
+def test_what_arrives_is_what_was_put_however_it_is_cut(
+    content: Path, drawn: list[tuple[bytes, list[tuple[int, int, int]]]], at_most: int, slow: bool
+) -> None:
+    ours, theirs = socket.socketpair()
+    in_file = content.read_bytes()
+    with ours, theirs, content.open("rb") as file:
+        ours.setblocking(False)
+        theirs.setblocking(False)
+        outbox = Outbox(ours)
+        expected = b""
+        for answer, regions in drawn:
+            put(
+                outbox,
+                answer,
+                *((p, FileRegion(file.fileno(), at, n, at_most)) for p, at, n in regions),
+            )
+            start = 0
+            for place, at, size in regions:
+                expected += answer[start:place] + in_file[at : at + size]
+                start = place
+            expected += answer[start:]
+            if slow:
+                outbox.send()  # perhaps in part, with more to be put behind
+        assert pump(outbox, theirs) == expected
+        assert outbox.is_empty
+        assert outbox.unsent_bytes == 0
+
+
+def test_a_region_whose_file_was_cut_short_ends_the_connection(
+    pair: tuple[socket.socket, socket.socket], tmp_path: Path
+) -> None:
+    path = tmp_path / "short"
+    path.write_bytes(b"only this")
+    outbox = Outbox(pair[0])
+    with path.open("rb") as file:
+        put(outbox, b"head", (4, FileRegion(file.fileno(), 0, 100)))
+        with pytest.raises(OSError, match="no longer there"):
+            pump(outbox, pair[1])
+
+
+def test_an_answer_waits_for_those_before_it(pair: tuple[socket.socket, socket.socket]) -> None:
+    outbox = Outbox(pair[0])
+    first, second, third = (a_place(outbox) for _ in range(3))
+    outbox.finish(third, Outgoing(b"3"), 5)
+    outbox.finish(second, None, 5)
+    assert pump(outbox, pair[1]) == b""
+    assert outbox.tail() is None
+    outbox.finish(first, Outgoing(b"1"), 5)
+    assert pump(outbox, pair[1]) == b"13"
+    assert outbox.tail() is not None
+
+
+def test_a_client_that_never_drains_keeps_only_what_is_unsent(
+    pair: tuple[socket.socket, socket.socket],
+) -> None:
+    outbox = Outbox(pair[0])
+    received = 0
+    for round_ in range(1, 41):
+        put(outbox, b"x" * 100_000)
+        while received < round_ * 90_000:
+            outbox.send()
+            received += len(pair[1].recv(90_000))
+    assert len(outbox._ready) < 2 << 20
+    assert received + len(pump(outbox, pair[1])) == 4_000_000
+
+
+def test_times_are_counted_once_an_answer_is_sent(
+    pair: tuple[socket.socket, socket.socket],
+) -> None:
+    outbox = Outbox(pair[0])
+    metrics = RequestMetrics()
+    early = outbox.reserve(metrics, 1)
+    late = outbox.reserve(metrics, 1)
+    outbox.finish(late, Outgoing(b"late"), 10)
+    outbox.finish(early, Outgoing(b"early"), 30)
+    assert metrics.response_queue_ns.total == 20
+    assert outbox.send()
+    outbox.count_sent(40)
+    assert metrics.total_ns.count == 2
+    assert metrics.response_send_ns.count == 2
+    assert not outbox.unsent

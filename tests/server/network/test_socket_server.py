@@ -1,0 +1,223 @@
+"""How many may connect, how long they may idle, and how everything ends."""
+
+import asyncio
+import errno
+import socket
+from time import perf_counter_ns
+
+import pytest
+from tests.server.harness import LIST, Client, Server, on_a_loop, turns
+
+from barnabas.server.network.socket_server import NetworkSettings
+from barnabas.server.request_context import Call
+from barnabas.wire.messages.list_config_resources import (
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+ASK = (ListConfigResourcesRequest(), 1, 7)
+SECOND_NS = 1_000_000_000
+
+
+async def answer(_: ListConfigResourcesRequest, __: Call) -> ListConfigResourcesResponse:
+    return ListConfigResourcesResponse()
+
+
+class Barrier:
+    """Parks every request until it is opened."""
+
+    def __init__(self) -> None:
+        self.opened = asyncio.get_running_loop().create_future()
+        self.begun = 0
+
+    async def handle(self, _: ListConfigResourcesRequest, __: Call) -> ListConfigResourcesResponse:
+        self.begun += 1
+        await self.opened
+        return ListConfigResourcesResponse()
+
+
+# How many
+
+
+@on_a_loop
+async def test_a_host_may_have_only_so_many_connections() -> None:
+    server = Server({LIST: answer}, max_connections_per_ip=2, per_ip_overrides={"10.0.0.9": 3})
+    clients = [server.connect("10.0.0.1") for _ in range(3)]
+    assert await clients[2].is_closed()
+    others = [server.connect("10.0.0.9") for _ in range(4)]
+    assert await others[3].is_closed()
+    assert len(server.network) == 5
+    clients[0].socket.close()
+    await turns()
+    replacement = server.connect("10.0.0.1")
+    await replacement.send(ASK)
+    await replacement.receive(LIST, 1)
+
+
+@on_a_loop
+async def test_nobody_is_accepted_beyond_max_connections_until_somebody_leaves() -> None:
+    server = Server({LIST: answer}, max_connections=1)
+    listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
+    server.network.open()
+    first, second = await dial(listener.port), await dial(listener.port)
+    await first.send(ASK)
+    await first.receive(LIST, 1)
+    await second.send(ASK)
+    await turns()
+    assert len(server.network) == 1
+    first.socket.close()
+    await second.receive(LIST, 1)
+    await server.network.drain(0)
+
+
+@on_a_loop
+async def test_raising_max_connections_lets_those_in_who_wait() -> None:
+    server = Server({LIST: answer}, max_connections=1)
+    listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
+    server.network.open()
+    first, second = await dial(listener.port), await dial(listener.port)
+    await first.send(ASK)
+    await second.send(ASK)
+    await first.receive(LIST, 1)
+    server.network.settings = NetworkSettings(max_connections=2)
+    await second.receive(LIST, 1)
+    await server.network.drain(0)
+
+
+# Listening
+
+
+async def dial(port: int) -> Client:
+    sock = socket.socket()
+    sock.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", port))
+    return Client(sock, None)
+
+
+@on_a_loop
+async def test_port_0_is_a_free_port_and_is_told() -> None:
+    server = Server({LIST: answer})
+    listener = server.network.listen("INTERNAL", "", 0)
+    server.network.open()
+    assert listener.port > 0
+    client = await dial(listener.port)
+    await client.send(ASK)
+    await client.receive(LIST, 1)
+    (connection,) = server.network._connections
+    assert connection.listener == "INTERNAL"
+    assert connection.host == "127.0.0.1"
+    await server.network.drain(0)
+
+
+@on_a_loop
+async def test_a_taken_port_is_named_in_the_error() -> None:
+    server = Server({LIST: answer})
+    taken = server.network.listen("FIRST", "127.0.0.1", 0)
+    with pytest.raises(OSError, match=f"SECOND cannot use 127.0.0.1:{taken.port}") as caught:
+        server.network.listen("SECOND", "127.0.0.1", taken.port)
+    assert caught.value.errno == errno.EADDRINUSE
+    await server.network.drain(0)
+
+
+# Idleness
+
+
+@on_a_loop
+async def test_idle_connections_are_closed_and_busy_ones_are_not() -> None:
+    gate = Barrier()
+    server = Server({LIST: gate.handle}, idle_ms=1000)
+    idle, busy, lively = (server.connect() for _ in range(3))
+    await busy.send(ASK)
+    await turns()
+    now_ns = perf_counter_ns() + 2 * SECOND_NS
+    lively.connection.received_ns = now_ns
+    server.network.touch(lively.connection)
+    assert server.network.close_idle(now_ns) == 1
+    assert await idle.is_closed()
+    gate.opened.set_result(None)
+    await busy.receive(LIST, 1)
+    assert not lively.connection.is_closed
+
+
+@on_a_loop
+async def test_the_sweep_closes_what_idles_by_itself() -> None:
+    server = Server({LIST: answer}, idle_ms=1)
+    server.network.listen("PLAINTEXT", "127.0.0.1", 0)
+    server.network.open()
+    assert await server.connect().is_closed()
+    await server.network.drain(0)
+
+
+# The end
+
+
+@on_a_loop
+async def test_draining_answers_what_is_under_way_and_accepts_nobody() -> None:
+    gate = Barrier()
+    server = Server({LIST: gate.handle})
+    listener = server.network.listen("PLAINTEXT", "127.0.0.1", 0)
+    server.network.open()
+    idle, busy = server.connect(), server.connect()
+    await busy.send(ASK, ASK)
+    await turns()
+    draining = asyncio.ensure_future(server.network.drain(60_000))
+    assert await idle.is_closed()
+    with pytest.raises(ConnectionRefusedError):
+        await dial(listener.port)
+    assert not draining.done()
+    gate.opened.set_result(None)
+    for _ in range(2):
+        assert (await busy.receive(LIST, 1))[0] == 7
+    assert await busy.is_closed()
+    await draining
+    assert gate.begun == 2
+    assert len(server.network) == 0
+
+
+@on_a_loop
+async def test_draining_does_not_wait_for_ever() -> None:
+    server = Server({LIST: Barrier().handle})
+    client = server.connect()
+    await client.send(ASK)
+    await turns()
+    await server.network.drain(1)
+    assert await client.is_closed()
+    assert len(server.network) == 0
+
+
+@on_a_loop
+async def test_draining_lets_go_of_parked_requests_at_once() -> None:
+    async def park(_: ListConfigResourcesRequest, call: Call) -> ListConfigResourcesResponse:
+        await call.broker.purgatory.park(["p"], 60_000, lambda *_: False, "Fetch")
+        return ListConfigResourcesResponse()
+
+    server = Server({LIST: park})
+    client = server.connect()
+    await client.send(ASK)
+    await turns()
+    await server.network.drain(60_000)
+    assert (await client.receive(LIST, 1))[0] == 7
+
+
+# Settings
+
+
+def test_settings_come_under_kafkas_names() -> None:
+    from barnabas.config import BrokerSettings
+
+    settings = BrokerSettings.from_properties(
+        {
+            "node.id": "1",
+            "process.roles": "broker,controller",
+            "controller.quorum.voters": "1@localhost:9093",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+            "max.connections.per.ip.overrides": "10.0.0.1:5,10.0.0.2:6",
+            "queued.max.requests": "50",
+        }
+    )
+    network = NetworkSettings.of(settings)
+    assert network.per_ip_overrides == {"10.0.0.1": 5, "10.0.0.2": 6}
+    assert network.queued_max_requests == 50
+    assert network.request_max_bytes == 104857600
+    assert network.receiving_limit_bytes > network.request_max_bytes

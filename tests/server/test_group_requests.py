@@ -1,0 +1,38 @@
+"""Long requests are asked in slices, and answered whole."""
+
+import asyncio
+from collections.abc import Sequence
+
+from tests.server.harness import on_a_loop
+
+from barnabas.server.group_requests import SLICE, in_slices
+
+
+@on_a_loop
+async def test_everything_is_answered_in_order_and_others_have_their_turn() -> None:
+    turns: list[int] = []
+
+    async def double(some: Sequence[int]) -> list[int]:
+        turns.append(len(some))
+        return [2 * each for each in some]
+
+    async def count_turns() -> int:
+        between = 0
+        while sum(turns) < 3 * SLICE + 1:
+            await asyncio.sleep(0)
+            between += 1
+        return between
+
+    others = asyncio.ensure_future(count_turns())
+    wanted = range(3 * SLICE + 1)
+    assert await in_slices(wanted, double) == [2 * each for each in wanted]
+    assert turns == [SLICE, SLICE, SLICE, 1]
+    assert await others >= 3
+
+
+@on_a_loop
+async def test_nothing_wanted_is_nothing_answered() -> None:
+    async def ask(some: Sequence[int]) -> list[int]:
+        return list(some)
+
+    assert await in_slices([], ask) == []
