@@ -14,6 +14,9 @@ from barnabas.metadata.delta import Delta
 from barnabas.metadata.image import Image
 from barnabas.metadata.snapshot import broker_record
 from barnabas.metadata.states import BrokerState
+from barnabas.wire.apis import api
+from barnabas.wire.error_response import error_response
+from barnabas.wire.errors import KafkaError
 from barnabas.wire.messages.metadata_records import FeatureLevelRecord
 from barnabas.wire.schema import Message
 from barnabas.wire.uuid import random_uuid
@@ -97,6 +100,12 @@ class World:
             self.contacts.touch(decision.contact)
         self.apply(*decision.records)
         return decision
+
+
+def error_response_to(request: Message, error: KafkaError) -> Any:
+    """The response that the server derives from a request which failed as a whole."""
+    newest = api(request.API_KEY).stable_versions.max
+    return error_response(request, newest, error.code, error.message)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from tests.controller.conftest import CLUSTER_ID, settings
+from tests.controller.conftest import CLUSTER_ID, error_response_to, settings
 from tests.simulation.clock import SimulatedLoop
 
 from barnabas.controller.controller import Controller
@@ -94,9 +94,16 @@ class Stage:
         finally:
             self.loop.close()
 
+    async def handle(self, request: Message) -> Any:
+        """The response to a request, as the server derives it if the request fails."""
+        try:
+            return await self.controller.handle(request)
+        except KafkaError as error:
+            return error_response_to(request, error)
+
     async def ask(self, request: Message) -> Any:
         """The answer to a request, committed as soon as it was decided."""
-        asked = self.loop.create_task(self.controller.handle(request))
+        asked = self.loop.create_task(self.handle(request))
         await self.turn()
         self.commit()
         return await asked

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.controller.conftest import CLUSTER_ID, World, broker
+from tests.controller.conftest import CLUSTER_ID, World, broker, error_response_to
 
 from barnabas.controller import (
     allocate_producer_ids,
@@ -200,7 +200,7 @@ def test_who_does_not_fit_is_not_registered(changes: dict[str, Any], code: Error
     with pytest.raises(KafkaError) as refused:
         register(world, **changes)
     assert refused.value.code is code
-    response = broker_registration.refuse(registration(), refused.value)
+    response = error_response_to(registration(), refused.value)
     assert (response.error_code, response.broker_epoch) == (code, -1)
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.controller.conftest import World, broker
+from tests.controller.conftest import World, broker, error_response_to
 
 from barnabas.controller import update_features
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -74,7 +74,7 @@ def test_a_level_that_cannot_be_is_refused(
     with pytest.raises(KafkaError) as refused:
         one_broker.decide(update_features, asked)
     assert refused.value.code is ErrorCode.INVALID_UPDATE_VERSION
-    response = update_features.refuse(asked, refused.value)
+    response = error_response_to(asked, refused.value)
     assert (response.error_code, response.results) == (ErrorCode.INVALID_UPDATE_VERSION, [])
     assert name in str(response.error_message)
 

@@ -30,8 +30,8 @@ def test_a_standby_sends_everybody_away_in_the_shape_they_asked_in() -> None:
     async def life() -> None:
         assert not stage.controller.is_active
         assert stage.controller.epoch == -1
-        assert code(await stage.controller.handle(creation("orders"))) == ErrorCode.NOT_CONTROLLER
-        refused = await stage.controller.handle(registration(1))
+        assert code(await stage.handle(creation("orders"))) == ErrorCode.NOT_CONTROLLER
+        refused = await stage.handle(registration(1))
         assert refused.error_code == ErrorCode.NOT_CONTROLLER
         stage.controller.maintain()
         stage.controller.presumed_dead(1)
@@ -68,7 +68,7 @@ def test_an_answer_leaves_when_what_it_says_is_published() -> None:
         stage.lead(1)
         stage.commit()
         await stage.join(1)
-        asked = stage.loop.create_task(stage.controller.handle(creation("orders")))
+        asked = stage.loop.create_task(stage.handle(creation("orders")))
         await stage.turn()
         assert not asked.done()
         stage.controller.published(stage.quorum.end_offset - 2)
@@ -88,9 +88,7 @@ def test_a_decision_without_records_waits_for_those_it_rests_on() -> None:
         stage.lead(1)
         stage.commit()
         await stage.join(1)
-        asked = [
-            stage.loop.create_task(stage.controller.handle(creation("orders"))) for _ in range(2)
-        ]
+        asked = [stage.loop.create_task(stage.handle(creation("orders"))) for _ in range(2)]
         await stage.turn()
         assert not any(each.done() for each in asked)
         stage.commit()
@@ -107,7 +105,7 @@ def test_whoever_waits_when_it_resigns_is_sent_to_the_next_controller() -> None:
         stage.lead(1)
         stage.commit()
         await stage.join(1)
-        asked = stage.loop.create_task(stage.controller.handle(creation("orders")))
+        asked = stage.loop.create_task(stage.handle(creation("orders")))
         await stage.turn()
         stage.follow()
         assert code(await asked) == ErrorCode.NOT_CONTROLLER
@@ -125,7 +123,7 @@ def test_what_was_decided_ahead_is_forgotten_with_the_term() -> None:
         stage.lead(1)
         stage.commit()
         await stage.join(1)
-        lost = stage.loop.create_task(stage.controller.handle(creation("lost")))
+        lost = stage.loop.create_task(stage.handle(creation("lost")))
         await stage.turn()
         stage.follow()
         await lost
@@ -147,7 +145,7 @@ def test_nothing_decided_in_one_epoch_is_appended_in_another() -> None:
         await stage.join(1)
         written = len(stage.quorum.batches)
         stage.quorum.leads_in = 2
-        assert code(await stage.controller.handle(creation("orders"))) == ErrorCode.NOT_CONTROLLER
+        assert code(await stage.handle(creation("orders"))) == ErrorCode.NOT_CONTROLLER
         assert not stage.controller.is_active
         assert len(stage.quorum.batches) == written
         stage.controller.activate(2)
@@ -165,7 +163,7 @@ def test_a_disk_that_refuses_ends_the_term() -> None:
         stage.commit()
         await stage.join(1)
         stage.quorum.disk_failure = OSError(28, "No space left on device")
-        refused = await stage.controller.handle(creation("orders"))
+        refused = await stage.handle(creation("orders"))
         assert code(refused) == ErrorCode.KAFKA_STORAGE_ERROR
         assert "No space left" in refused.topics[0].error_message
         assert not stage.controller.is_active
@@ -183,9 +181,7 @@ def test_a_quorum_that_does_not_commit_is_told_and_the_queue_for_it_is_bounded(
         stage.lead(1)
         stage.commit()
         await stage.join(1)
-        asked = [
-            stage.loop.create_task(stage.controller.handle(creation(f"t{n}"))) for n in range(3)
-        ]
+        asked = [stage.loop.create_task(stage.handle(creation(f"t{n}"))) for n in range(3)]
         await stage.turn()
         assert [each.done() for each in asked] == [False, False, True]
         codes = [code(await each) for each in asked]
@@ -203,9 +199,7 @@ def test_who_no_longer_waits_does_not_stop_the_others() -> None:
         stage.lead(1)
         stage.commit()
         await stage.join(1)
-        impatient, patient = (
-            stage.loop.create_task(stage.controller.handle(creation(name))) for name in "ab"
-        )
+        impatient, patient = (stage.loop.create_task(stage.handle(creation(name))) for name in "ab")
         await stage.turn()
         impatient.cancel()
         stage.commit()

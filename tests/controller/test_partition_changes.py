@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.controller.conftest import World, broker
+from tests.controller.conftest import World, broker, error_response_to
 from tests.controller.test_brokers import beat, create, partition
 
 from barnabas.controller import (
@@ -72,7 +72,7 @@ def test_an_unknown_election_type_is_refused(one_broker: World) -> None:
     request = ElectLeadersRequest(election_type=5, topic_partitions=[])
     with pytest.raises(KafkaError) as refused:
         one_broker.decide(elect_leaders, request)
-    assert elect_leaders.refuse(request, refused.value).error_code == ErrorCode.INVALID_REQUEST
+    assert error_response_to(request, refused.value).error_code == ErrorCode.INVALID_REQUEST
 
 
 # AlterPartition

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.controller.conftest import World, broker
+from tests.controller.conftest import World, broker, error_response_to
 
 from barnabas.controller import create_partitions, create_topics, delete_topics
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -194,7 +194,7 @@ def test_a_request_may_not_ask_for_too_much(partitions: int, one_broker: World) 
     with pytest.raises(KafkaError) as refused:
         one_broker.decide(create_topics, request)
     assert refused.value.code is ErrorCode.POLICY_VIOLATION
-    response = create_topics.refuse(request, refused.value)
+    response = error_response_to(request, refused.value)
     assert [r.error_code for r in response.topics] == [ErrorCode.POLICY_VIOLATION]
 
 
@@ -284,7 +284,7 @@ def test_deletion_can_be_switched_off() -> None:
     with pytest.raises(KafkaError) as refused:
         world.decide(delete_topics, request)
     assert refused.value.code is ErrorCode.TOPIC_DELETION_DISABLED
-    assert delete_topics.refuse(request, refused.value).responses[0].name == "one"
+    assert error_response_to(request, refused.value).responses[0].name == "one"
 
 
 # While brokers are away

@@ -28,7 +28,3 @@ def decide(request: AllocateProducerIdsRequest, image: Image, context: Context) 
     )
     response = AllocateProducerIdsResponse(producer_id_start=start, producer_id_len=BLOCK_SIZE)
     return Decision([record], response)
-
-
-def refuse(request: AllocateProducerIdsRequest, error: KafkaError) -> AllocateProducerIdsResponse:
-    return AllocateProducerIdsResponse(error_code=error.code)

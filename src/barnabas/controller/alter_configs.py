@@ -32,10 +32,6 @@ def decide(request: AlterConfigsRequest, image: Image, context: Context) -> Deci
     return Decision([] if request.validate_only else records, response)
 
 
-def refuse(request: AlterConfigsRequest, error: KafkaError) -> AlterConfigsResponse:
-    return AlterConfigsResponse(responses=[_answer(each, error) for each in request.resources])
-
-
 def _answer(
     resource: AlterConfigsResource, error: KafkaError | None
 ) -> AlterConfigsResourceResponse:

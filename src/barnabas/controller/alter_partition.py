@@ -46,10 +46,6 @@ def decide(request: AlterPartitionRequest, image: Image, context: Context) -> De
     return Decision(records, AlterPartitionResponse(topics=topics))
 
 
-def refuse(request: AlterPartitionRequest, error: KafkaError) -> AlterPartitionResponse:
-    return AlterPartitionResponse(error_code=error.code)
-
-
 def _alter(
     leader: int,
     asked_topic: RequestTopicData,

@@ -58,22 +58,6 @@ def decide(request: AlterPartitionReassignmentsRequest, image: Image, context: C
     return Decision(records, response)
 
 
-def refuse(
-    request: AlterPartitionReassignmentsRequest, error: KafkaError
-) -> AlterPartitionReassignmentsResponse:
-    return AlterPartitionReassignmentsResponse(
-        error_code=error.code,
-        error_message=error.message or None,
-        responses=[
-            ReassignableTopicResponse(
-                name=topic.name,
-                partitions=[_outcome(each.partition_index, error) for each in topic.partitions],
-            )
-            for topic in request.topics
-        ],
-    )
-
-
 def _reassign(
     topic: TopicState,
     asked: ReassignablePartition,

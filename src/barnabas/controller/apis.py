@@ -7,7 +7,6 @@ from typing import Protocol
 from barnabas.controller.decision import Context, Decision
 from barnabas.metadata.image import Image
 from barnabas.wire.apis import ApiKey
-from barnabas.wire.errors import KafkaError
 from barnabas.wire.schema import Message
 
 DECIDERS = {
@@ -34,8 +33,6 @@ class Decider(Protocol):
     """What such a module offers; see `barnabas.controller.decision`."""
 
     def decide(self, request: Message, image: Image, context: Context, /) -> Decision: ...
-
-    def refuse(self, request: Message, error: KafkaError, /) -> Message: ...
 
 
 @cache

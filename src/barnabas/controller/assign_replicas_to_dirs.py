@@ -46,10 +46,6 @@ def decide(request: AssignReplicasToDirsRequest, image: Image, context: Context)
     return Decision(records, AssignReplicasToDirsResponse(directories=directories))
 
 
-def refuse(request: AssignReplicasToDirsRequest, error: KafkaError) -> AssignReplicasToDirsResponse:
-    return AssignReplicasToDirsResponse(error_code=error.code)
-
-
 def _assign(
     broker: BrokerState,
     directory_id: bytes,

@@ -11,7 +11,6 @@ from barnabas.controller.decision import Context, Decision
 from barnabas.metadata.features import CORDONED_DIRECTORIES_FROM, DIRECTORY_ASSIGNMENT_FROM
 from barnabas.metadata.image import Image
 from barnabas.metadata.states import BrokerState
-from barnabas.wire.errors import KafkaError
 from barnabas.wire.messages.broker_heartbeat import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -50,10 +49,6 @@ def decide(request: BrokerHeartbeatRequest, image: Image, context: Context) -> D
         should_shut_down=after is Standing.MAY_STOP,
     )
     return Decision(records, response, contact)
-
-
-def refuse(request: BrokerHeartbeatRequest, error: KafkaError) -> BrokerHeartbeatResponse:
-    return BrokerHeartbeatResponse(error_code=error.code)
 
 
 def _standing(broker: BrokerState) -> Standing:

@@ -67,10 +67,6 @@ def decide(request: BrokerRegistrationRequest, image: Image, context: Context) -
     )
 
 
-def refuse(request: BrokerRegistrationRequest, error: KafkaError) -> BrokerRegistrationResponse:
-    return BrokerRegistrationResponse(error_code=error.code)
-
-
 def _has_its_place(request: BrokerRegistrationRequest, existing: BrokerState) -> bool:
     """Whether it has the directories and the addresses of the process that is registered.
 

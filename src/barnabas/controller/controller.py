@@ -103,18 +103,18 @@ class Controller:
         self._waiting.clear()
 
     async def handle(self, request: Message, *, timeout_ms: int = 0) -> Any:
-        """Decide on a request; its response, once what it says is committed and published."""
+        """Decides on a request and returns its response once its records are published.
+
+        Raises KafkaError if the request fails as a whole.
+        """
         api = decider(request.API_KEY)
+        term = self._require_active()
         try:
-            term = self._require_active()
-            try:
-                response = term.decide(api, request)
-            finally:
-                self._leave_a_term_that_is_over(term)
-            # A decision without records rests on what was decided before, and waits for it, too.
-            await self._wait_for(term, timeout_ms)
-        except KafkaError as error:
-            return api.refuse(request, error)
+            response = term.decide(api, request)
+        finally:
+            self._leave_a_term_that_is_over(term)
+        # A decision without records may depend on records that are not committed yet.
+        await self._wait_for(term, timeout_ms)
         return response
 
     def published(self, offset: int) -> None:

@@ -44,9 +44,3 @@ def decide(request: ControllerRegistrationRequest, image: Image, context: Contex
         ],
     )
     return Decision([record], ControllerRegistrationResponse(error_message=None))
-
-
-def refuse(
-    request: ControllerRegistrationRequest, error: KafkaError
-) -> ControllerRegistrationResponse:
-    return ControllerRegistrationResponse(error_code=error.code, error_message=error.message)

@@ -39,11 +39,6 @@ def decide(request: CreatePartitionsRequest, image: Image, context: Context) -> 
     return Decision([] if request.validate_only else records, response)
 
 
-def refuse(request: CreatePartitionsRequest, error: KafkaError) -> CreatePartitionsResponse:
-    names = dict.fromkeys(topic.name for topic in request.topics)
-    return CreatePartitionsResponse(results=[_result(name, error) for name in names])
-
-
 def _new_partitions(asked: CreatePartitionsTopic, image: Image, context: Context) -> list[Message]:
     topic = image.topics.by_name(asked.name)
     if topic is None:

@@ -63,11 +63,6 @@ def decide(request: CreateTopicsRequest, image: Image, context: Context) -> Deci
     return Decision([] if request.validate_only else records, response)
 
 
-def refuse(request: CreateTopicsRequest, error: KafkaError) -> CreateTopicsResponse:
-    names = dict.fromkeys(topic.name for topic in request.topics)
-    return CreateTopicsResponse(topics=[_failure(name, error) for name in names])
-
-
 def _plan(
     topic: CreatableTopic, image: Image, context: Context
 ) -> tuple[list[PartitionState], dict[str, str]]:

@@ -48,13 +48,6 @@ def decide(request: DeleteTopicsRequest, image: Image, context: Context) -> Deci
     return Decision(records, DeleteTopicsResponse(responses=results))
 
 
-def refuse(request: DeleteTopicsRequest, error: KafkaError) -> DeleteTopicsResponse:
-    asked = _asked(request)
-    return DeleteTopicsResponse(
-        responses=[_result(topic.name, topic.topic_id, error) for topic in asked]
-    )
-
-
 def _asked(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
     return [*request.topics, *(DeleteTopicState(name=name) for name in request.topic_names)]
 

@@ -42,19 +42,6 @@ def decide(request: ElectLeadersRequest, image: Image, context: Context) -> Deci
     return Decision(records, ElectLeadersResponse(replica_election_results=results))
 
 
-def refuse(request: ElectLeadersRequest, error: KafkaError) -> ElectLeadersResponse:
-    return ElectLeadersResponse(
-        error_code=error.code,
-        replica_election_results=[
-            ReplicaElectionResult(
-                topic=asked.topic,
-                partition_result=[_outcome(index, error) for index in asked.partitions],
-            )
-            for asked in request.topic_partitions or ()
-        ],
-    )
-
-
 def _asked(request: ElectLeadersRequest, image: Image) -> list[TopicPartitions]:
     if request.topic_partitions is not None:
         return request.topic_partitions

@@ -33,14 +33,6 @@ def decide(request: IncrementalAlterConfigsRequest, image: Image, context: Conte
     return Decision([] if request.validate_only else records, response)
 
 
-def refuse(
-    request: IncrementalAlterConfigsRequest, error: KafkaError
-) -> IncrementalAlterConfigsResponse:
-    return IncrementalAlterConfigsResponse(
-        responses=[_answer(resource, error) for resource in request.resources]
-    )
-
-
 def _operation(config: AlterableConfig) -> Operation:
     try:
         return Operation(config.config_operation)

@@ -6,7 +6,6 @@ from barnabas.controller.decision import Context, Decision
 from barnabas.controller.elections import found
 from barnabas.metadata.image import Image
 from barnabas.metadata.partition_index import PartitionKey
-from barnabas.wire.errors import KafkaError
 from barnabas.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -31,14 +30,6 @@ def decide(request: ListPartitionReassignmentsRequest, image: Image, context: Co
         )
     response = ListPartitionReassignmentsResponse(error_message=None, topics=list(moving.values()))
     return Decision([], response)
-
-
-def refuse(
-    request: ListPartitionReassignmentsRequest, error: KafkaError
-) -> ListPartitionReassignmentsResponse:
-    return ListPartitionReassignmentsResponse(
-        error_code=error.code, error_message=error.message or None
-    )
 
 
 def _asked(request: ListPartitionReassignmentsRequest, image: Image) -> Iterable[PartitionKey]:

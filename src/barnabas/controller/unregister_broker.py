@@ -18,7 +18,3 @@ def decide(request: UnregisterBrokerRequest, image: Image, context: Context) -> 
         )
     records = broker_lifecycle.unregister(broker, image, context)
     return Decision(records, UnregisterBrokerResponse(error_message=None))
-
-
-def refuse(request: UnregisterBrokerRequest, error: KafkaError) -> UnregisterBrokerResponse:
-    return UnregisterBrokerResponse(error_code=error.code, error_message=error.message)

@@ -39,7 +39,10 @@ def decide(request: UpdateFeaturesRequest, image: Image, context: Context) -> De
     proposed.update((name, update.max_version_level) for name, update in updates.items())
     records: list[Message] = []
     for update in updates.values():
-        records += _update(update, proposed, image, context)
+        try:
+            records += _update(update, proposed, image, context)
+        except KafkaError as error:
+            raise KafkaError(error.code, f"No feature was updated: {error.message}") from None
     response = UpdateFeaturesResponse(
         error_message=None,
         results=[
@@ -48,13 +51,6 @@ def decide(request: UpdateFeaturesRequest, image: Image, context: Context) -> De
         ],
     )
     return Decision([] if request.validate_only else records, response)
-
-
-def refuse(request: UpdateFeaturesRequest, error: KafkaError) -> UpdateFeaturesResponse:
-    return UpdateFeaturesResponse(
-        error_code=error.code,
-        error_message=f"No feature was updated, because of one of them: {error.message}",
-    )
 
 
 def _update(

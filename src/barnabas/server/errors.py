@@ -1,21 +1,19 @@
-"""The one place where an exception becomes an answer with the protocol's error codes.
+"""Turns exceptions into the protocol's error codes and messages.
 
-Responses say in different places that a request failed: at the top, or in every topic or
-partition that the request named. Which it is can be read off the declarations of request and
-response, so an error answer is put together from them; what they do not tell is said here.
+`barnabas.wire.error_response` makes a response of them.
 """
 
 import asyncio
 import logging
 
 from barnabas.log.failures import LogDirFailure
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
 
 
-def failure_of(failure: BaseException, api_name: str, call: Call) -> tuple[ErrorCode, str]:
+def failure_of(failure: BaseException, api_name: str, call: RequestContext) -> tuple[ErrorCode, str]:
     """The code and the message by which a client learns of an exception."""
     match failure:
         case KafkaError():

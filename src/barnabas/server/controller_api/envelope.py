@@ -7,7 +7,7 @@ from barnabas.server.controller_api import FORWARDABLE, HANDLERS
 from barnabas.server.envelopes import read_client_host, read_principal, write_answer
 from barnabas.server.errors import failure_of
 from barnabas.server.handlers import served_versions
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.error_response import error_response, is_not_controller
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
@@ -16,7 +16,7 @@ from barnabas.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from barnabas.wire.schema import Message
 
 
-async def handle(request: EnvelopeRequest, call: Call) -> EnvelopeResponse:
+async def handle(request: EnvelopeRequest, call: RequestContext) -> EnvelopeResponse:
     principal = read_principal(request.request_principal)
     host = read_client_host(request.client_host_address)
     header, forwarded = _open(request.request_data)
@@ -27,12 +27,12 @@ async def handle(request: EnvelopeRequest, call: Call) -> EnvelopeResponse:
     return EnvelopeResponse(response_data=write_answer(response, header))
 
 
-class ForwardedCall(Call):
+class ForwardedCall(RequestContext):
     """A call that a broker passed on: its client is who asked the broker."""
 
     __slots__ = ("_host", "_principal")
 
-    def __init__(self, call: Call, header: RequestHeader, principal: str, host: str) -> None:
+    def __init__(self, call: RequestContext, header: RequestHeader, principal: str, host: str) -> None:
         super().__init__(
             header.api_version,
             header.correlation_id,
@@ -76,6 +76,8 @@ async def _answer(request: Message, call: ForwardedCall) -> Message:
         response: Message = await HANDLERS[key](request, call)
     except Exception as failure:
         code, message = failure_of(failure, api(key).name, call)
+        if code is ErrorCode.NOT_CONTROLLER:
+            raise  # some versions of some responses cannot report it
         refusal = error_response(request, call.api_version, code, message)
         assert refusal is not None, "only a producer may want no answer"
         return refusal

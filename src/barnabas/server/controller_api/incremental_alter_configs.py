@@ -3,7 +3,9 @@
 from barnabas.config import ResourceType
 from barnabas.server.api.incremental_alter_configs import alter_loggers
 from barnabas.server.controller_api import decided
-from barnabas.server.request_context import Call
+from barnabas.server.request_context import RequestContext
+from barnabas.wire.error_response import error_response
+from barnabas.wire.errors import KafkaError
 from barnabas.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
@@ -11,7 +13,7 @@ from barnabas.wire.messages.incremental_alter_configs import (
 
 
 async def handle(
-    request: IncrementalAlterConfigsRequest, call: Call
+    request: IncrementalAlterConfigsRequest, call: RequestContext
 ) -> IncrementalAlterConfigsResponse:
     answered, asked = [], []
     for resource in request.resources:
@@ -22,5 +24,10 @@ async def handle(
             asked.append(resource)
     if asked:
         rest = IncrementalAlterConfigsRequest(resources=asked, validate_only=request.validate_only)
-        answered += (await decided.handle(rest, call)).responses
+        try:
+            response = await decided.handle(rest, call)
+        except KafkaError as error:
+            # The loggers have been changed: only the other resources report the error.
+            response = error_response(rest, call.api_version, error.code, error.message)
+        answered += response.responses
     return IncrementalAlterConfigsResponse(responses=answered)
