@@ -8,14 +8,14 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.client.patience import TIMES_S
 
-from barnabas.cli.subcommands import barnabas as main
-from barnabas.node.alone import single_node_properties
+from barnabas.cli.main import barnabas as main
+from barnabas.node.single_node import single_node_properties
 
 Barnabas = Callable[..., Result]
 
 PATIENCE = (
-    "barnabas.cli.asking.PATIENCE_S",
-    "barnabas.cli.streaming.PATIENCE_S",
+    "barnabas.cli.options.PATIENCE_S",
+    "barnabas.cli.clients.PATIENCE_S",
     "barnabas.cli.kafka.clients._REACH_S",
 )
 """How long commands look for a broker."""

@@ -12,7 +12,7 @@ from tests.cli.conftest import Hurried
 from tests.cli.kafka.conftest import produce
 
 from barnabas.cli.errors import Status
-from barnabas.cli.subcommands import barnabas
+from barnabas.cli.main import barnabas
 from barnabas.testing import Broker
 
 NOBODY = "127.0.0.1:1"
@@ -118,7 +118,7 @@ def test_speeds_are_told(call: Any) -> None:
 
 
 def test_a_bar_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from barnabas.cli.streaming import progress
+    from barnabas.cli.display import progress
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

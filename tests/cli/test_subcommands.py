@@ -10,7 +10,7 @@ from tests.cli.conftest import Barnabas, Hurried
 from tests.cli.kafka.conftest import commit, produce
 
 from barnabas.cli.errors import Status
-from barnabas.cli.subcommands import COMMANDS
+from barnabas.cli.main import COMMANDS
 from barnabas.testing import Broker
 
 

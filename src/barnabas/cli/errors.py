@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import click
 
-from barnabas.cli.work.refused import client_error, reason
+from barnabas.cli.operations.errors import client_error, reason
 
 
 class Status(IntEnum):

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import click
 
-from barnabas.cli.work.settings import check_settings, load_settings
+from barnabas.cli.operations.settings import check_settings, load_settings
 from barnabas.client.admin import AioAdminClient
 from barnabas.config import BrokerSettings
-from barnabas.log.lock import DirectoryInUse, DirectoryLock
+from barnabas.log.directory.lock import DirectoryInUse, DirectoryLock
 from barnabas.node.errors import NodeError
-from barnabas.node.format import Beginning, format_storage
+from barnabas.node.format import QuorumBootstrap, format_storage
 from barnabas.raft import Endpoint, Voter, Voters
 from barnabas.wire.uuid import random_uuid, to_text
 
@@ -138,7 +138,7 @@ def _new_nodes(
     cluster_id = to_text(random_uuid())
     for node in nodes:
         # A broker finds the voters by the bootstrap servers, as everybody does who joins later.
-        quorum = voters if node.settings.is_controller else Beginning.JOINING
+        quorum = voters if node.settings.is_controller else QuorumBootstrap.JOIN
         format_storage(node.settings, cluster_id=cluster_id, quorum=quorum)
     for node in nodes:
         lines = (f"{key}={value}\n" for key, value in node.settings.given.items())

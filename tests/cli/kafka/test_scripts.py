@@ -52,7 +52,7 @@ def test_an_unknown_option_is_told_with_status_1(run: Command, name: str) -> Non
 def test_a_command_imports_neither_click_nor_rich_nor_the_broker() -> None:
     code = (
         "import sys; from barnabas.cli.kafka import topics, configs, consumer_groups\n"
-        "from barnabas.cli.work import topics, configs, groups\n"
+        "from barnabas.cli.operations import topics, configs, groups\n"
         "print([name for name in ('click', 'rich', 'barnabas.node', 'barnabas.server', 'pyarrow')"
         " if name in sys.modules])"
     )

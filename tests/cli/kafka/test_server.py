@@ -10,8 +10,8 @@ import pytest
 from tests.cli.kafka.conftest import Command
 from tests.conformance.brokers import free_port, wait_until
 
-from barnabas.cli.work.running import RunningNode, running_nodes
-from barnabas.node.alone import single_node_properties
+from barnabas.cli.kafka.server_stop import RunningNode, running_nodes
+from barnabas.node.single_node import single_node_properties
 
 KAFKA = (sys.executable, "-m", "barnabas.cli.kafka")
 

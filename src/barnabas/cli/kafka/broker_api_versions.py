@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat, connect
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _print_versions(admin: "AioAdminClient") -> None:
-    from barnabas.cli.kafka.wording import java_text
+    from barnabas.cli.kafka.errors import java_text
 
     told = await admin.describe_api_versions()
     for node in sorted(told, key=lambda node: node.id):

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.work import client_configs as work
-from barnabas.cli.work.refused import Refused
+from barnabas.cli.operations import configs as work
+from barnabas.cli.operations.errors import Refused
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient

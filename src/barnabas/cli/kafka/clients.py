@@ -8,10 +8,9 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from barnabas.cli.kafka.unknown_settings import pass_over_unknown
-from barnabas.cli.work.given import given
+from barnabas.cli.operations.settings import given
 
 if TYPE_CHECKING:
     from barnabas.client.errors import KafkaError
@@ -74,10 +73,17 @@ def is_told(chosen: Namespace, option: str) -> bool:
     return bool(getattr(chosen, option.replace("-", "_").replace(".", "_")))
 
 
-def print_metrics(metrics: Mapping[str, float | str]) -> None:
-    """One line a metric, in columns."""
-    width = max(len("Metric Name"), *map(len, metrics))
-    print(f"\n{'Metric Name':<{width}}   {'Value'}")
-    for name, value in sorted(metrics.items()):
-        shown = value if isinstance(value, str) else f"{value:.3f}"
-        print(f"{name:<{width}} : {'NaN' if shown == 'nan' else shown}")
+Value = TypeVar("Value")
+
+
+def pass_over_unknown(settings: Mapping[str, Value]) -> dict[str, Value]:
+    """Those that a client takes; of each of the others a line on standard error."""
+    from barnabas.client.settings.parser import declarations, unknown_name
+
+    known = {}
+    for name, value in settings.items():
+        if declarations(name):
+            known[name] = value
+        else:
+            print(f"WARN {unknown_name(name).args[0].str()}", file=sys.stderr)
+    return known

@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Verbs, connect
 
 if TYPE_CHECKING:

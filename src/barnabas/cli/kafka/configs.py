@@ -4,10 +4,10 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat, connect
-from barnabas.cli.work.connection import read_properties
-from barnabas.cli.work.refused import Refused
+from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.settings import read_properties
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -191,7 +191,7 @@ def _check_alter(chosen: Namespace, entities: Sequence[Entity]) -> None:
 
 
 async def _alter(admin: "AioAdminClient", chosen: Namespace, entities: Sequence[Entity]) -> None:
-    from barnabas.cli.work import configs
+    from barnabas.cli.operations import configs
 
     added: dict[str, str] = {}
     if chosen.add_config_file:
@@ -216,7 +216,7 @@ async def _alter(admin: "AioAdminClient", chosen: Namespace, entities: Sequence[
 
 
 async def _describe(admin: "AioAdminClient", chosen: Namespace, entities: Sequence[Entity]) -> None:
-    from barnabas.cli.work import configs
+    from barnabas.cli.operations import configs
 
     first = entities[0]
     if first.kind in QUOTAS:
@@ -240,7 +240,7 @@ async def _describe(admin: "AioAdminClient", chosen: Namespace, entities: Sequen
 
 
 def _line(entry: "ConfigEntry") -> str:
-    from barnabas.cli.work.configs import source_of
+    from barnabas.cli.operations.configs import source_of
 
     synonyms = ", ".join(
         f"{_SOURCES[source_of(each).value]}:{each.name}={_text(each.value)}"

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from barnabas.cli.kafka.clients import client_settings, tell_renamed
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat
-from barnabas.cli.work.consuming import Late, Until, consume
-from barnabas.cli.work.given import JAVA_CONSUMER, given
-from barnabas.cli.work.lines import Printing, deserializer
-from barnabas.cli.work.refused import Refused
-from barnabas.cli.work.stopping import until_stopped
+from barnabas.cli.operations.console_clients import Late, Until, consume
+from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.lines import Printing, deserializer
+from barnabas.cli.operations.settings import JAVA_CONSUMER, given
+from barnabas.cli.signals import until_stopped
 
 if TYPE_CHECKING:
-    from barnabas.cli.work.internal_topics import Formatter
+    from barnabas.cli.operations.formatters import InternalTopicFormatter
 
 _ENDS = ("earliest", "latest")
 _RENAMED = {
@@ -69,7 +69,7 @@ def _run(chosen: Namespace) -> int:
     return 0
 
 
-def _print(consumer: Any, chosen: Namespace, printing: "Printing | Formatter") -> None:
+def _print(consumer: Any, chosen: Namespace, printing: "Printing | InternalTopicFormatter") -> None:
     seen = 0
     sys.stdout.flush()
     out = sys.stdout.buffer
@@ -85,7 +85,7 @@ def _print(consumer: Any, chosen: Namespace, printing: "Printing | Formatter") -
 
 
 def _is_written(
-    out: BinaryIO, message: Any, chosen: Namespace, printing: "Printing | Formatter"
+    out: BinaryIO, message: Any, chosen: Namespace, printing: "Printing | InternalTopicFormatter"
 ) -> bool:
     try:
         out.write(printing.line(message))
@@ -178,17 +178,17 @@ def _settings(chosen: Namespace) -> dict[str, Any]:
     return settings
 
 
-def _printing(chosen: Namespace) -> "Printing | Formatter":
+def _printing(chosen: Namespace) -> "Printing | InternalTopicFormatter":
     formatter = re.split(r"[.$]", chosen.formatter or "DefaultMessageFormatter")[-1]
     if formatter == "NoOpMessageFormatter":
         return Printing(value=False, line_separator="")
     if formatter not in ("DefaultMessageFormatter", "LoggingMessageFormatter"):
-        from barnabas.cli.work.internal_topics import FORMATTERS
+        from barnabas.cli.operations.formatters import INTERNAL_TOPIC_FORMATTERS
 
-        if formatter not in FORMATTERS:
-            known = "DefaultMessageFormatter", "NoOpMessageFormatter", *FORMATTERS
+        if formatter not in INTERNAL_TOPIC_FORMATTERS:
+            known = "DefaultMessageFormatter", "NoOpMessageFormatter", *INTERNAL_TOPIC_FORMATTERS
             raise Refused(f"There is no formatter {formatter} here; there are {', '.join(known)}.")
-        return FORMATTERS[formatter]
+        return INTERNAL_TOPIC_FORMATTERS[formatter]
     properties = given(chosen.formatter_config, [*chosen.property, *chosen.formatter_property])
     for part in "key", "value":
         if name := getattr(chosen, f"{part}_deserializer"):

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.cli.kafka.clients import client_settings, tell_renamed
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat
-from barnabas.cli.work.given import JAVA_PRODUCER, given
-from barnabas.cli.work.lines import Reading
-from barnabas.cli.work.producing import close, send, typed
-from barnabas.cli.work.stopping import until_stopped
+from barnabas.cli.operations.console_clients import close, send, typed
+from barnabas.cli.operations.lines import Reading
+from barnabas.cli.operations.settings import JAVA_PRODUCER, given
+from barnabas.cli.signals import until_stopped
 
 _SETTINGS = {
     "batch_size": ("batch.size", "16384", "The most bytes of a batch."),

@@ -5,9 +5,9 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.failing import java_reason
+from barnabas.cli.kafka.errors import java_reason
 from barnabas.cli.kafka.options import Flat, connect, is_given
-from barnabas.cli.work.refused import Refused
+from barnabas.cli.operations.errors import Refused
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -165,7 +165,7 @@ def _check_reset(options: Flat, chosen: Namespace) -> None:
 
 async def _act(admin: "AioAdminClient", chosen: Namespace) -> None:
     from barnabas.cli.kafka import described_groups, reset_groups
-    from barnabas.cli.work.groups import group_ids
+    from barnabas.cli.operations.groups import group_ids
 
     if chosen.list:
         return await _list(admin, chosen)
@@ -182,7 +182,7 @@ async def _act(admin: "AioAdminClient", chosen: Namespace) -> None:
 
 
 async def _list(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.work.groups import STATE_NAMES, TYPE_NAMES, list_groups
+    from barnabas.cli.operations.groups import STATE_NAMES, TYPE_NAMES, list_groups
 
     groups = await list_groups(admin, _states(chosen.state), _types(chosen.type))
     if chosen.state is None and chosen.type is None:
@@ -203,7 +203,7 @@ async def _list(admin: "AioAdminClient", chosen: Namespace) -> None:
 
 
 def _states(text: str | None) -> "set[ConsumerGroupState]":
-    from barnabas.cli.work.groups import STATE_NAMES
+    from barnabas.cli.operations.groups import STATE_NAMES
 
     by_name = {name.lower(): state for state, name in STATE_NAMES.items()}
     names = [each.strip().lower().replace("_", "") for each in (text or "").split(",") if each]
@@ -214,7 +214,7 @@ def _states(text: str | None) -> "set[ConsumerGroupState]":
 
 
 def _types(text: str | None) -> "set[ConsumerGroupType]":
-    from barnabas.cli.work.groups import TYPE_NAMES
+    from barnabas.cli.operations.groups import TYPE_NAMES
 
     by_name = {name.lower(): kind for kind, name in TYPE_NAMES.items()}
     names = [each.strip().lower() for each in (text or "").split(",") if each]
@@ -225,8 +225,8 @@ def _types(text: str | None) -> "set[ConsumerGroupType]":
 
 
 async def _delete(admin: "AioAdminClient", groups: Sequence[str]) -> None:
-    from barnabas.cli.kafka.wording import java_text
-    from barnabas.cli.work.groups import delete_groups
+    from barnabas.cli.kafka.errors import java_text
+    from barnabas.cli.operations.groups import delete_groups
 
     outcomes = await delete_groups(admin, groups)
     deleted = [group for group, error in outcomes.items() if error is None]
@@ -243,8 +243,8 @@ async def _delete(admin: "AioAdminClient", groups: Sequence[str]) -> None:
 
 
 async def _delete_offsets(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.kafka.wording import java_message, java_text
-    from barnabas.cli.work.groups import delete_offsets
+    from barnabas.cli.kafka.errors import java_message, java_text
+    from barnabas.cli.operations.groups import delete_offsets
     from barnabas.client.errors import KafkaError
 
     (group,) = chosen.group[:1]
@@ -271,7 +271,6 @@ async def _delete_offsets(admin: "AioAdminClient", chosen: Namespace) -> None:
 
 
 def _validate_regex(pattern: str) -> int:
-    from barnabas.cli.work.regexes import problem_with
 
     problem = problem_with(pattern)
     if problem is None:
@@ -279,3 +278,18 @@ def _validate_regex(pattern: str) -> int:
     else:
         print(f"The regular expression `{pattern}` is invalid: {problem}.")
     return 0
+
+
+def problem_with(pattern: str) -> str | None:
+    """What keeps a broker from using it; None if nothing does."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        re2.compile(pattern, options)
+    except re2.error as error:
+        (told,) = error.args
+        text = told.decode(errors="replace") if isinstance(told, bytes) else str(told)
+        return text.partition(": ")[0]
+    return None

@@ -7,12 +7,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.kafka.clients import client_settings, print_metrics, reach
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.clients import client_settings, reach
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat
-from barnabas.cli.work.given import JAVA_CONSUMER
-from barnabas.cli.work.intake import MEBIBYTE, Intake, take_in
-from barnabas.cli.work.stopping import until_stopped
+from barnabas.cli.kafka.output import print_metrics
+from barnabas.cli.operations.consume_perf import MEBIBYTE, Intake, take_in
+from barnabas.cli.operations.settings import JAVA_CONSUMER
+from barnabas.cli.signals import until_stopped
 
 HEADER = (
     "data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, "

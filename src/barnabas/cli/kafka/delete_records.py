@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat, connect
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _delete(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.kafka.wording import java_text
-    from barnabas.cli.work.records import delete_records, read_offsets
+    from barnabas.cli.kafka.errors import java_text
+    from barnabas.cli.operations.partitions import delete_records, read_offsets
 
     offsets = read_offsets(chosen.offset_json_file)
     print("Executing records delete operation")

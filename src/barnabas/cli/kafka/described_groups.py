@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
-    from barnabas.client.admin.group_values import ConsumerGroupDescription
+    from barnabas.client.admin.group_descriptions import ConsumerGroupDescription
 
 MISSING = "-"
 
 
 async def describe(admin: "AioAdminClient", groups: Sequence[str], chosen: Namespace) -> None:
     from barnabas.cli.kafka.consumer_groups import print_error
-    from barnabas.cli.work.groups import describe_groups
+    from barnabas.cli.operations.groups import describe_groups
     from barnabas.client.admin.enums import ConsumerGroupState
 
     described = await describe_groups(admin, groups)
@@ -39,7 +39,7 @@ async def describe(admin: "AioAdminClient", groups: Sequence[str], chosen: Names
 async def _print_offsets(
     admin: "AioAdminClient", group: "ConsumerGroupDescription", *, verbose: bool
 ) -> None:
-    from barnabas.cli.work.groups import progress_of
+    from barnabas.cli.operations.groups import progress_of
 
     progress = await progress_of(admin, group)
     _remark(group)
@@ -106,7 +106,7 @@ def _print_members(group: "ConsumerGroupDescription", *, verbose: bool) -> None:
 
 
 def _print_state(group: "ConsumerGroupDescription", *, verbose: bool) -> None:
-    from barnabas.cli.work.groups import STATE_NAMES
+    from barnabas.cli.operations.groups import STATE_NAMES
 
     place = group.coordinator
     head = ["GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE"]
@@ -131,7 +131,7 @@ def _print_state(group: "ConsumerGroupDescription", *, verbose: bool) -> None:
 
 
 def _remark(group: "ConsumerGroupDescription") -> None:
-    from barnabas.cli.work.groups import REBALANCING
+    from barnabas.cli.operations.groups import REBALANCING
     from barnabas.client.admin.enums import ConsumerGroupState
 
     if group.state is ConsumerGroupState.EMPTY:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from barnabas.cli.kafka.options import Flat
 
 if TYPE_CHECKING:
-    from barnabas.cli.work.dump.decoders import Decoder
+    from barnabas.cli.operations.dump.decoders import Decoder
 
 PURPOSE = (
     "This tool helps to parse a log file and dump its contents to the console, useful for debugging"
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options()
     chosen = options.parse(arguments)
     options.require(chosen, "files")
-    from barnabas.cli.work.dump import Dump, dump
+    from barnabas.cli.operations.dump import Dump, dump
 
     decode = _decoder(options, chosen)
     what = Dump(
@@ -69,7 +69,7 @@ def _options() -> Flat:
 
 
 def _decoder(options: Flat, chosen: Namespace) -> "Decoder | None":
-    from barnabas.cli.work.dump import decoders
+    from barnabas.cli.operations.dump import decoders
 
     of_topics: dict[str, Decoder] = {
         "offsets_decoder": decoders.offsets,
@@ -88,7 +88,7 @@ def _decoder(options: Flat, chosen: Namespace) -> "Decoder | None":
 
 
 def _class(options: Flat, name: str) -> Callable[[bytes], str]:
-    from barnabas.cli.work.dump.decoders import CLASSES
+    from barnabas.cli.operations.dump.decoders import CLASSES
 
     decode = CLASSES.get(name.rpartition(".")[2])
     if decode is None:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.cli.kafka.clients import client_settings, reach
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat
-from barnabas.cli.work.given import JAVA_CONSUMER, JAVA_PRODUCER
-from barnabas.cli.work.round_trips import TIMEOUT_S, Sent, both_ends, measure
-from barnabas.cli.work.stopping import until_stopped
+from barnabas.cli.operations.latency_perf import TIMEOUT_S, Sent, both_ends, measure
+from barnabas.cli.operations.settings import JAVA_CONSUMER, JAVA_PRODUCER
+from barnabas.cli.signals import until_stopped
 
 _REQUIRED = ("bootstrap-server", "topic", "num-records", "producer-acks", "record-size")
 

@@ -5,12 +5,13 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Verbs, connect
-from barnabas.cli.kafka.releases import add_release_verbs
-from barnabas.cli.work.refused import Refused
+from barnabas.cli.operations.errors import Refused
 
 if TYPE_CHECKING:
+    from argparse import _SubParsersAction
+
     from barnabas.client.admin import AioAdminClient
     from barnabas.client.admin.features import UpgradeType
 
@@ -60,7 +61,7 @@ def _asking(
 
 
 async def _describe(admin: "AioAdminClient", chosen: Namespace) -> int:
-    from barnabas.cli.work.features import describe_features, shown_level
+    from barnabas.cli.operations.features import describe_features, shown_level
 
     told = await describe_features(admin, chosen.node_id)
     for feature in told.features:
@@ -76,8 +77,8 @@ async def _describe(admin: "AioAdminClient", chosen: Namespace) -> int:
 
 
 async def _change(admin: "AioAdminClient", chosen: Namespace) -> int:
-    from barnabas.cli.kafka.wording import java_message
-    from barnabas.cli.work.features import update_features
+    from barnabas.cli.kafka.errors import java_message
+    from barnabas.cli.operations.features import update_features
 
     levels = _levels(chosen)
     outcomes = await update_features(admin, levels, _kind(chosen), dry_run=chosen.dry_run)
@@ -98,8 +99,7 @@ async def _change(admin: "AioAdminClient", chosen: Namespace) -> int:
 
 
 def _levels(chosen: Namespace) -> Mapping[str, int]:
-    from barnabas.cli.work.releases import levels_of_release
-    from barnabas.cli.work.storage import parse_levels
+    from barnabas.cli.operations.features import levels_of_release, parse_levels
     from barnabas.metadata.features import METADATA_VERSION
 
     if chosen.verb == "disable":
@@ -126,3 +126,51 @@ def _kind(chosen: Namespace) -> "UpgradeType":
     if chosen.verb == "upgrade":
         return UpgradeType.UPGRADE
     return UpgradeType.UNSAFE_DOWNGRADE if chosen.unsafe else UpgradeType.SAFE_DOWNGRADE
+
+
+def add_release_verbs(verbs: "_SubParsersAction[Verbs]", *, letters: bool = False) -> None:
+    mapping = verbs.add_parser("version-mapping", help="Show the feature levels of a release.")
+    mapping.set_defaults(act=_version_mapping)
+    mapping.add_argument(
+        "--release-version",
+        *(("-r",) if letters else ()),
+        help="The release, for instance 4.1 or 4.1-IV0. (default: the newest)",
+    )
+    dependencies = verbs.add_parser(
+        "feature-dependencies", help="Show which other features a feature needs."
+    )
+    dependencies.set_defaults(act=_feature_dependencies)
+    dependencies.add_argument(
+        "--feature",
+        *(("-f",) if letters else ()),
+        action="append",
+        required=True,
+        metavar="NAME=LEVEL",
+        help="The feature and its level; may be given many times.",
+    )
+
+
+def _version_mapping(chosen: Namespace) -> int:
+    from barnabas.cli.operations.features import NEWEST, levels_of_release
+    from barnabas.metadata.features import METADATA_VERSION
+
+    release = chosen.release_version or NEWEST
+    for feature, level in levels_of_release(release).items():
+        remark = f" ({release})" if feature == METADATA_VERSION else ""
+        print(f"{feature}={level}{remark}")
+    return 0
+
+
+def _feature_dependencies(chosen: Namespace) -> int:
+    from barnabas.cli.operations.features import dependencies_of, level_text, parse_levels
+
+    for feature, level in parse_levels(chosen.feature).items():
+        needed = dependencies_of(feature, level)
+        named = f"{feature}={level_text(feature, level)}"
+        if not needed:
+            print(f"{named} has no dependencies.")
+            continue
+        print(f"{named} requires:")
+        for name, least in needed.items():
+            print(f"    {name}={level_text(name, least)}")
+    return 0

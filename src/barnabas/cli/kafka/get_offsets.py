@@ -6,13 +6,13 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.failing import reasons
+from barnabas.cli.kafka.errors import reasons
 from barnabas.cli.kafka.options import Flat, connect
-from barnabas.cli.work.refused import Refused
+from barnabas.cli.operations.errors import Refused
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
-    from barnabas.client.values import Partition
+    from barnabas.client.values import TopicPartitionTuple
 
 TIMES = {
     "latest": -1,
@@ -57,9 +57,9 @@ def _options() -> Flat:
 
 
 async def _print_offsets(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.kafka.wording import java_message
-    from barnabas.cli.work.offsets import partitions_of, try_offsets_at
-    from barnabas.cli.work.topics import topic_names
+    from barnabas.cli.kafka.errors import java_message
+    from barnabas.cli.operations.partitions import partitions_of, try_offsets_at
+    from barnabas.cli.operations.topics import topic_names
     from barnabas.client.admin.offsets import OffsetSpec
 
     spec = OffsetSpec(_time(chosen.time))
@@ -92,7 +92,7 @@ def _time(text: str) -> int:
 
 
 def _filter(chosen: Namespace) -> Callable[[str, int], bool]:
-    from barnabas.cli.work.topics import java_list_of_patterns
+    from barnabas.cli.operations.topics import java_list_of_patterns
 
     if chosen.topic_partitions:
         filters = [_pattern(each) for each in chosen.topic_partitions.split(",")]
@@ -122,5 +122,5 @@ def _pattern(text: str) -> Callable[[str, int], bool]:
     return is_meant
 
 
-def _text(partition: "Partition") -> str:
+def _text(partition: "TopicPartitionTuple") -> str:
     return f"{partition[0]}-{partition[1]}"

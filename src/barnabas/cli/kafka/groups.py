@@ -4,9 +4,9 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat, connect
-from barnabas.cli.work.refused import Refused
+from barnabas.cli.operations.errors import Refused
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient

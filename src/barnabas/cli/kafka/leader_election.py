@@ -5,9 +5,9 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat, connect, is_given
-from barnabas.cli.work.refused import Refused
+from barnabas.cli.operations.errors import Refused
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -61,9 +61,8 @@ def _check(chosen: Namespace) -> None:
 
 
 async def _elect(admin: "AioAdminClient", chosen: Namespace) -> int:
-    from barnabas.cli.kafka.wording import java_text
-    from barnabas.cli.work.elections import elect
-    from barnabas.cli.work.partition_files import partitions_in
+    from barnabas.cli.kafka.errors import java_text
+    from barnabas.cli.operations.partitions import elect, partitions_in
     from barnabas.client.admin.enums import ElectionType
 
     partitions = None

@@ -5,9 +5,9 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat, connect
-from barnabas.cli.work.refused import Refused
+from barnabas.cli.operations.errors import Refused
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _describe(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.work.log_dirs import describe_log_dirs, live_brokers
+    from barnabas.cli.operations.cluster import describe_log_dirs, live_brokers
 
     live = await live_brokers(admin)
     try:
@@ -59,7 +59,7 @@ async def _describe(admin: "AioAdminClient", chosen: Namespace) -> None:
 
 
 def _directory(path: str, directory: "LogDirDescription", topics: set[str]) -> dict[str, Any]:
-    from barnabas.cli.kafka.wording import java_text
+    from barnabas.cli.kafka.errors import java_text
 
     return {
         "partitions": [

@@ -5,14 +5,14 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Verbs, connect
-from barnabas.cli.kafka.tables import print_tabbed
-from barnabas.cli.work.connection import Connection
-from barnabas.cli.work.refused import Refused
+from barnabas.cli.kafka.output import print_tabbed
+from barnabas.cli.operations.connection import Connection
+from barnabas.cli.operations.errors import Refused
 
 if TYPE_CHECKING:
-    from barnabas.cli.work.quorum import Quorum
+    from barnabas.cli.operations.quorum import Quorum
     from barnabas.client.admin import AioAdminClient
     from barnabas.client.admin.quorum import ReplicaState
 
@@ -67,7 +67,7 @@ def _describe(chosen: Namespace) -> None:
 
 
 async def _print(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.work.quorum import describe_quorum
+    from barnabas.cli.operations.quorum import describe_quorum
 
     quorum = await describe_quorum(admin)
     if chosen.status:
@@ -98,7 +98,7 @@ def _print_status(quorum: "Quorum") -> None:
 
 
 def _nodes(quorum: "Quorum", replicas: "Sequence[ReplicaState]") -> str:
-    from barnabas.cli.work.quorum import directory_text, endpoint_texts
+    from barnabas.cli.operations.quorum import directory_text, endpoint_texts
 
     shown = []
     for replica in replicas:
@@ -113,7 +113,7 @@ def _nodes(quorum: "Quorum", replicas: "Sequence[ReplicaState]") -> str:
 
 
 def _print_replication(quorum: "Quorum", *, human_readable: bool) -> None:
-    from barnabas.cli.work.quorum import directory_text
+    from barnabas.cli.operations.quorum import directory_text
 
     leader_id = quorum.told.leader_id
     followers = [each for each in quorum.told.voters if each.replica_id != leader_id]
@@ -147,7 +147,7 @@ def _print_replication(quorum: "Quorum", *, human_readable: bool) -> None:
 
 
 def _add(chosen: Namespace) -> None:
-    from barnabas.cli.work.quorum import add_controller, endpoint_texts, read_controller
+    from barnabas.cli.operations.quorum import add_controller, endpoint_texts, read_controller
 
     if chosen.command_config is None:
         raise Refused(
@@ -168,7 +168,7 @@ def _add(chosen: Namespace) -> None:
 
 
 def _remove(chosen: Namespace) -> None:
-    from barnabas.cli.work.quorum import remove_controller
+    from barnabas.cli.operations.quorum import remove_controller
 
     node_id, directory_id = chosen.controller_id, chosen.controller_directory_id
     if not chosen.dry_run:

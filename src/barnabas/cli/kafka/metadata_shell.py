@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.cli.kafka.options import Plain
-from barnabas.cli.work.refused import Refused
+from barnabas.cli.operations.errors import Refused
 
 if TYPE_CHECKING:
-    from barnabas.cli.work.shell import Shell
+    from barnabas.cli.operations.metadata_shell import Shell
 
 AT_ONCE = ("cat", "find", "ls", "tree")
 """The commands that make sense without a place to start from."""
@@ -26,8 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         choices = ", ".join(f"'{each}'" for each in AT_ONCE)
         print(f"invalid choice: '{chosen.command[0]}' (choose from {choices})", file=sys.stderr)
         return 1
-    from barnabas.cli.work.shell import Shell, read_image
-    from barnabas.cli.work.shell.tree import tree
+    from barnabas.cli.operations.metadata_shell import Shell, read_image
+    from barnabas.cli.operations.metadata_shell.tree import tree
 
     try:
         shell = Shell(tree(read_image(chosen.snapshot)))

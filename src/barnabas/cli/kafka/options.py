@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from barnabas import __version__
-from barnabas.cli.kafka.unknown_settings import pass_over_unknown
-from barnabas.cli.work.connection import Connection, read_properties
+from barnabas.cli.kafka.clients import pass_over_unknown
+from barnabas.cli.operations.connection import Connection
+from barnabas.cli.operations.settings import read_properties
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction

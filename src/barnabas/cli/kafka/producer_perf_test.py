@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.kafka.clients import client_settings, is_told, print_metrics, reach, tell_renamed
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.clients import client_settings, is_told, reach, tell_renamed
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Plain
-from barnabas.cli.work.given import JAVA_PRODUCER
-from barnabas.cli.work.load import (
+from barnabas.cli.kafka.output import print_metrics
+from barnabas.cli.operations.console_clients import close
+from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.produce_perf import (
     Latencies,
     Load,
     letters,
@@ -20,9 +22,8 @@ from barnabas.cli.work.load import (
     produce,
     read_payloads,
 )
-from barnabas.cli.work.producing import close
-from barnabas.cli.work.refused import Refused
-from barnabas.cli.work.stopping import until_stopped
+from barnabas.cli.operations.settings import JAVA_PRODUCER
+from barnabas.cli.signals import until_stopped
 
 PURPOSE = (
     "This tool is used to verify the producer performance. To enable transactions, name a"

@@ -5,16 +5,16 @@ from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.failing import reasons
+from barnabas.cli.kafka.errors import reasons
 from barnabas.cli.kafka.options import Flat, connect, is_given
-from barnabas.cli.work.refused import Refused
+from barnabas.cli.operations.errors import Refused
 
 if TYPE_CHECKING:
-    from barnabas.cli.work.reassignments import Assignment, Move, Target
+    from barnabas.cli.operations.reassignments import Assignment, Move, Target
     from barnabas.client.admin import AioAdminClient
     from barnabas.client.admin.log_dirs import TopicPartitionReplica
     from barnabas.client.errors import KafkaError
-    from barnabas.client.values import Partition
+    from barnabas.client.values import TopicPartitionTuple
 
 ACTIONS = ("generate", "execute", "verify", "cancel", "list")
 REQUIRED: dict[str, tuple[str, ...]] = {
@@ -122,7 +122,7 @@ def _check(options: Flat, chosen: Namespace) -> str:
 
 
 async def _generate(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.work import reassignments as work
+    from barnabas.cli.operations import reassignments as work
 
     try:
         brokers = [int(each) for each in chosen.broker_list.split(",")]
@@ -139,7 +139,7 @@ async def _generate(admin: "AioAdminClient", chosen: Namespace) -> None:
 
 
 async def _execute(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.work import reassignments as work
+    from barnabas.cli.operations import reassignments as work
 
     target = work.read_target(chosen.reassignment_json_file)
     work.require_possible(target)
@@ -172,8 +172,8 @@ async def _execute(admin: "AioAdminClient", chosen: Namespace) -> None:
 async def _throttle(
     admin: "AioAdminClient", chosen: Namespace, target: "Target", current: "Assignment"
 ) -> None:
-    from barnabas.cli.work.reassignments import under_way
-    from barnabas.cli.work.throttles import throttle, throttle_directories
+    from barnabas.cli.operations.reassignments import under_way
+    from barnabas.cli.operations.throttles import throttle, throttle_directories
 
     rate, directory_rate = chosen.throttle, chosen.replica_alter_log_dirs_throttle
     if rate is None and directory_rate is None:
@@ -192,7 +192,7 @@ async def _throttle(
 
 
 async def _verify(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.work import reassignments as work
+    from barnabas.cli.operations import reassignments as work
 
     target = work.read_target(chosen.reassignment_json_file)
     moves = await work.under_way(admin)
@@ -218,7 +218,7 @@ async def _verify(admin: "AioAdminClient", chosen: Namespace) -> None:
 
 
 async def _cancel(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.work import reassignments as work
+    from barnabas.cli.operations import reassignments as work
 
     target = work.read_target(chosen.reassignment_json_file)
     moves = await work.under_way(admin)
@@ -246,7 +246,7 @@ async def _cancel(admin: "AioAdminClient", chosen: Namespace) -> None:
 
 
 async def _list(admin: "AioAdminClient", _chosen: Namespace) -> None:
-    from barnabas.cli.work.reassignments import under_way
+    from barnabas.cli.operations.reassignments import under_way
 
     moves = await under_way(admin)
     if not moves:
@@ -264,7 +264,7 @@ async def _move_directories(
     directories: "Mapping[TopicPartitionReplica, str]",
     chosen: Namespace,
 ) -> None:
-    from barnabas.cli.work.reassignments import move_directories
+    from barnabas.cli.operations.reassignments import move_directories
 
     if not directories:
         return
@@ -282,7 +282,7 @@ async def _move_directories(
 
 
 async def _clear_throttles(admin: "AioAdminClient", target: "Target") -> None:
-    from barnabas.cli.work.throttles import clear_brokers, clear_topics
+    from barnabas.cli.operations.throttles import clear_brokers, clear_topics
 
     live = {node.id for node in (await admin.describe_cluster()).nodes}
     brokers = sorted(live.union(*target.replicas.values()))
@@ -294,7 +294,7 @@ async def _clear_throttles(admin: "AioAdminClient", target: "Target") -> None:
 
 
 def _move_line(replica: "TopicPartitionReplica", move: "Move") -> str:
-    from barnabas.cli.work.reassignments import MoveState
+    from barnabas.cli.operations.reassignments import MoveState
 
     named = f"Partition {replica.topic}-{replica.partition}"
     match move.state:
@@ -336,8 +336,8 @@ def _json(assignment: "Assignment", directories: "Mapping[TopicPartitionReplica,
     return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"))
 
 
-def _failures(failures: "Mapping[Partition, KafkaError]") -> str:
-    from barnabas.cli.kafka.wording import java_message
+def _failures(failures: "Mapping[TopicPartitionTuple, KafkaError]") -> str:
+    from barnabas.cli.kafka.errors import java_message
 
     return "\n".join(
         f"{topic}-{index}: {java_message(failures[topic, index])}"
@@ -345,7 +345,7 @@ def _failures(failures: "Mapping[Partition, KafkaError]") -> str:
     )
 
 
-def _names(partitions: "Iterable[Partition]") -> str:
+def _names(partitions: "Iterable[TopicPartitionTuple]") -> str:
     return ",".join(f"{topic}-{index}" for topic, index in sorted(partitions))
 
 

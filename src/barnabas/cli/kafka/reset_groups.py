@@ -4,23 +4,23 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.work.refused import Refused
+from barnabas.cli.operations.errors import Refused
 
 if TYPE_CHECKING:
-    from barnabas.cli.work.offset_resets import Plan, Reset
+    from barnabas.cli.operations.offset_resets import Plan, Reset
     from barnabas.client.admin import AioAdminClient
-    from barnabas.client.values import Partition
+    from barnabas.client.values import TopicPartitionTuple
 
 
 async def reset(admin: "AioAdminClient", groups: Sequence[str], chosen: Namespace) -> None:
     from barnabas.cli.kafka.consumer_groups import print_error
-    from barnabas.cli.work.groups import (
+    from barnabas.cli.operations.groups import (
         STATE_NAMES,
         committed_offsets,
         describe_groups,
         named_partitions,
     )
-    from barnabas.cli.work.offset_resets import apply
+    from barnabas.cli.operations.offset_resets import apply
     from barnabas.client.admin.enums import ConsumerGroupState
 
     way = _way(chosen, groups)
@@ -48,7 +48,7 @@ async def reset(admin: "AioAdminClient", groups: Sequence[str], chosen: Namespac
 
 
 def _way(chosen: Namespace, groups: Sequence[str]) -> "Reset":
-    from barnabas.cli.work import offset_resets as resets
+    from barnabas.cli.operations import offset_resets as resets
 
     if chosen.to_offset is not None:
         return resets.to_offset(chosen.to_offset)
@@ -69,7 +69,7 @@ def _read_plans(file: str, groups: Sequence[str]) -> "dict[str, Plan]":
     from pathlib import Path
 
     from barnabas.cli.kafka.consumer_groups import print_error
-    from barnabas.cli.work.offset_resets import parse_plans
+    from barnabas.cli.operations.offset_resets import parse_plans
 
     try:
         plans = parse_plans(Path(file).read_text(), groups)
@@ -81,7 +81,7 @@ def _read_plans(file: str, groups: Sequence[str]) -> "dict[str, Plan]":
     return plans
 
 
-def _warn_of_empty(partition: "Partition") -> None:
+def _warn_of_empty(partition: "TopicPartitionTuple") -> None:
     topic, index = partition
     print(
         f"\nWarn: Partition {index} from topic {topic} is empty. Falling back to latest known "

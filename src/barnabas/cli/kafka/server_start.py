@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Flat
 
 DAEMON = "-daemon"
@@ -43,8 +43,8 @@ def _run(arguments: Sequence[str]) -> int:
     chosen = options.parse(arguments)
     if chosen.file is None:
         options.refuse("Which server.properties?")
-    from barnabas.cli.run import run_node
-    from barnabas.cli.work.settings import load_settings, parse_pairs
+    from barnabas.cli.foreground import run_node
+    from barnabas.cli.operations.settings import load_settings, parse_pairs
 
     with reasons_to_stderr():
         run_node(load_settings(chosen.file, parse_pairs(chosen.override)))

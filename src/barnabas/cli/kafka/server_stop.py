@@ -6,10 +6,12 @@ Those that `barnabas up --brokers N` watches over are told by it, one after the 
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from barnabas.cli.kafka.options import Flat
-from barnabas.cli.work.running import RunningNode, running_nodes
+from barnabas.cli.operations.errors import Refused
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,7 +44,76 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _not_watched_over(nodes: Sequence[RunningNode]) -> list[RunningNode]:
+def _not_watched_over(nodes: "Sequence[RunningNode]") -> "list[RunningNode]":
     """A second signal would stop those at once that their parent is stopping in order."""
     pids = {node.pid for node in nodes}
     return [node for node in nodes if node.parent not in pids]
+
+
+_STARTS = ("up", "start")
+_SCRIPTS = ("kafka-server-start", "kafka-server-start.sh")
+_PROC = Path("/proc")
+
+
+@dataclass(slots=True, frozen=True)
+class RunningNode:
+    """A process that is a node, or that watches over some of them."""
+
+    pid: int
+    parent: int
+    directory: Path
+    """Where it was started: what its file's name is relative to."""
+    arguments: tuple[str, ...]
+    """`up ...`, or `start FILE ...`."""
+
+    def settings(self) -> dict[str, str]:
+        """What its server.properties says, and what was said over it; empty if there is none."""
+        from barnabas.cli.operations.settings import read_properties
+
+        files = [each for each in self.arguments[1:] if each.endswith(".properties")]
+        if self.arguments[0] == "up":
+            return {"node.id": "1", "process.roles": "broker,controller"}
+        if not files:
+            return {}
+        try:
+            return read_properties(self.directory / files[0]) | dict(self._overrides())
+        except Refused:
+            return {}
+
+    def _overrides(self) -> Iterator[tuple[str, str]]:
+        for flag, pair in zip(self.arguments, self.arguments[1:], strict=False):
+            if flag in ("--set", "--override"):
+                key, _, value = pair.partition("=")
+                yield key, value
+
+
+def running_nodes() -> list[RunningNode]:
+    """Every node of this user's, and of others where the system tells of them."""
+    found = (_look_at(int(each.name)) for each in _PROC.iterdir() if each.name.isdigit())
+    return [node for node in found if node is not None and node.pid != os.getpid()]
+
+
+def _look_at(pid: int) -> RunningNode | None:
+    try:
+        command = (_PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace")
+        arguments = _start_arguments(command.split("\0")[:-1])
+        if arguments is None:
+            return None
+        parent = int((_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
+        directory = (_PROC / str(pid) / "cwd").readlink()
+    except OSError:
+        return None  # it has ended, or is another user's
+    return RunningNode(pid, parent, directory, arguments)
+
+
+def _start_arguments(command: Sequence[str]) -> tuple[str, ...] | None:
+    """What follows `barnabas` on a command line that starts a node."""
+    if not command or not Path(command[0]).name.startswith(("python", "barnabas", "kafka-")):
+        return None
+    for position, word in enumerate(command[:4]):
+        name, rest = Path(word).name, tuple(command[position + 1 :])
+        if name in ("barnabas", "barnabas.cli") and rest[:1] and rest[0] in _STARTS:
+            return rest
+        if name in _SCRIPTS:
+            return ("start", *rest)
+    return None

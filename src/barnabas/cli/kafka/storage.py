@@ -4,9 +4,9 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.errors import reasons_to_stderr
+from barnabas.cli.kafka.features import add_release_verbs
 from barnabas.cli.kafka.options import Verbs
-from barnabas.cli.kafka.releases import add_release_verbs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,7 +77,7 @@ def _format_options(format_: Verbs) -> None:
 
 
 def _info(chosen: Namespace) -> int:
-    from barnabas.cli.work.storage import describe_inspected, inspect_node
+    from barnabas.cli.operations.storage import describe_inspected, inspect_node
 
     inspected = inspect_node(chosen.config)
     print(describe_inspected(inspected))
@@ -85,7 +85,8 @@ def _info(chosen: Namespace) -> int:
 
 
 def _format(chosen: Namespace) -> int:
-    from barnabas.cli.work.storage import Formatting, format_node, parse_levels
+    from barnabas.cli.operations.features import parse_levels
+    from barnabas.cli.operations.storage import Formatting, format_node
 
     formatting = Formatting(
         cluster_id=chosen.cluster_id,

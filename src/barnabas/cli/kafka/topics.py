@@ -4,12 +4,12 @@ from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.failing import reasons
+from barnabas.cli.kafka.errors import reasons
 from barnabas.cli.kafka.options import Flat, connect, is_given
-from barnabas.cli.work.refused import Refused
+from barnabas.cli.operations.errors import Refused
 
 if TYPE_CHECKING:
-    from barnabas.cli.work.topics import Partition, Topic
+    from barnabas.cli.operations.topics import Partition, Topic
     from barnabas.client.admin import AioAdminClient
 
 ACTIONS = ("list", "describe", "create", "alter", "delete")
@@ -125,14 +125,14 @@ _ALLOWED = {
 
 
 async def _list(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.work.topics import topic_names
+    from barnabas.cli.operations.topics import topic_names
 
     names = await topic_names(admin, chosen.topic, internal=not chosen.exclude_internal)
     print("\n".join(names))
 
 
 async def _create(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.work.topics import Wanted, create_topic, parse_assignment
+    from barnabas.cli.operations.topics import Wanted, create_topic, parse_assignment
     from barnabas.client.errors import KafkaError, KafkaException
 
     wanted = Wanted(
@@ -157,7 +157,7 @@ async def _create(admin: "AioAdminClient", chosen: Namespace) -> None:
 
 
 async def _alter(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.work.topics import add_partitions, parse_assignment
+    from barnabas.cli.operations.topics import add_partitions, parse_assignment
 
     assignment = parse_assignment(chosen.replica_assignment) if chosen.replica_assignment else ()
     if names := await _existing(admin, chosen):
@@ -165,13 +165,13 @@ async def _alter(admin: "AioAdminClient", chosen: Namespace) -> None:
 
 
 async def _delete(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.work.topics import delete_topics
+    from barnabas.cli.operations.topics import delete_topics
 
     await delete_topics(admin, await _existing(admin, chosen))
 
 
 async def _describe(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.work.topics import describe_topics
+    from barnabas.cli.operations.topics import describe_topics
 
     if chosen.topic_id:
         names = await _existing_id(admin, chosen)
@@ -189,7 +189,7 @@ async def _describe(admin: "AioAdminClient", chosen: Namespace) -> None:
 
 
 async def _existing(admin: "AioAdminClient", chosen: Namespace) -> list[str]:
-    from barnabas.cli.work.topics import topic_names
+    from barnabas.cli.operations.topics import topic_names
 
     names = await topic_names(admin, chosen.topic, internal=not chosen.exclude_internal)
     if chosen.topic and not names and not chosen.if_exists:
@@ -198,7 +198,7 @@ async def _existing(admin: "AioAdminClient", chosen: Namespace) -> list[str]:
 
 
 async def _existing_id(admin: "AioAdminClient", chosen: Namespace) -> list[str]:
-    from barnabas.cli.work.topics import name_of
+    from barnabas.cli.operations.topics import name_of
 
     name = await name_of(admin, chosen.topic_id)
     if name is None and not chosen.if_exists:

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.failing import java_reason, reasons_to_stderr
+from barnabas.cli.kafka.errors import java_reason, reasons_to_stderr
 from barnabas.cli.kafka.options import VERSION, Verbs, connect
-from barnabas.cli.kafka.tables import print_tabbed
-from barnabas.cli.work.refused import Refused
+from barnabas.cli.kafka.output import print_tabbed
+from barnabas.cli.operations.errors import Refused
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -70,7 +70,7 @@ def _options() -> Verbs:
 
 
 async def _list(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.work.transactions import list_transactions
+    from barnabas.cli.operations.transactions import list_transactions
 
     listed = await list_transactions(admin, chosen.duration_filter, chosen.transactional_id_pattern)
     print_tabbed(
@@ -109,7 +109,7 @@ async def _describe(admin: "AioAdminClient", chosen: Namespace) -> None:
 
 
 async def _describe_producers(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.work.transactions import producers_of
+    from barnabas.cli.operations.transactions import producers_of
 
     partition = (chosen.topic, chosen.partition)
     who = "leader" if chosen.broker_id is None else f"broker {chosen.broker_id}"
@@ -136,7 +136,7 @@ async def _describe_producers(admin: "AioAdminClient", chosen: Namespace) -> Non
 
 
 async def _find_hanging(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.work.transactions import find_hanging
+    from barnabas.cli.operations.transactions import find_hanging
 
     if chosen.topic is None and chosen.broker_id is None:
         raise Refused(
@@ -171,7 +171,7 @@ async def _find_hanging(admin: "AioAdminClient", chosen: Namespace) -> None:
 
 
 async def _abort(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.work.transactions import spec_of
+    from barnabas.cli.operations.transactions import spec_of
     from barnabas.client.admin.transactions import AbortTransactionSpec
     from barnabas.client.values import TopicPartition
 

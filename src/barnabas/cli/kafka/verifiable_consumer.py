@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.cli.kafka.clients import client_settings, tell_renamed
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Plain
-from barnabas.cli.work.events import emit
-from barnabas.cli.work.given import JAVA_CONSUMER
-from barnabas.cli.work.stopping import until_stopped
+from barnabas.cli.kafka.output import emit
+from barnabas.cli.operations.settings import JAVA_CONSUMER
+from barnabas.cli.signals import until_stopped
 
 PURPOSE = (
     "This tool consumes messages from a specific topic and emits consumer events (e.g. group"

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.cli.kafka.clients import client_settings, tell_renamed
-from barnabas.cli.kafka.failing import reasons_to_stderr
+from barnabas.cli.kafka.errors import reasons_to_stderr
 from barnabas.cli.kafka.options import Plain
-from barnabas.cli.work.events import emit
-from barnabas.cli.work.given import JAVA_PRODUCER
-from barnabas.cli.work.producing import close
-from barnabas.cli.work.stopping import until_stopped
+from barnabas.cli.kafka.output import emit
+from barnabas.cli.operations.console_clients import close
+from barnabas.cli.operations.settings import JAVA_PRODUCER
+from barnabas.cli.signals import until_stopped
 
 PURPOSE = (
     "This tool produces increasing integers to the specified topic and prints JSON metadata to"

@@ -1,0 +1,54 @@
+"""What the subcommands that move records have in common: where to, with which settings."""
+
+import functools
+from collections.abc import Callable, Collection
+from typing import Any
+
+import click
+
+from barnabas.cli.display import Display
+from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.settings import given
+from barnabas.cli.options import PATIENCE_S, bootstrap_server, command_config
+from barnabas.cli.signals import until_stopped
+
+
+def streams(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the `settings` of its clients and a `display`; Ctrl-C ends it cleanly."""
+
+    @bootstrap_server
+    @command_config
+    @click.option(
+        "-X", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting of the client."
+    )
+    @click.option("--json", "as_json", is_flag=True, help="For programs: print JSON.")
+    @functools.wraps(command)
+    def streaming(
+        servers: str,
+        command_config: str | None,
+        pairs: tuple[str, ...],
+        as_json: bool,
+        **options: Any,
+    ) -> None:
+        defaults = {"bootstrap.servers": servers, "client.id": "barnabas-cli"}
+        settings = given(command_config, pairs, defaults)
+        with until_stopped():
+            command(settings=settings, display=Display(as_json), **options)
+
+    return streaming
+
+
+def reach(client: Any, topic: str | None = None) -> Collection[int]:
+    """The partitions of the topic; fails soon where nobody answers, or where there is no such."""
+    from barnabas.client.errors import KafkaError, KafkaException
+
+    known = client.list_topics(topic, timeout=PATIENCE_S)
+    if topic is None:
+        return ()
+    error = known.topics[topic].error
+    if error == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        raise Refused(f"There is no topic {topic}; `barnabas topics create {topic}` makes it.")
+    if error is not None:
+        raise KafkaException(error)
+    partitions: Collection[int] = known.topics[topic].partitions
+    return partitions

@@ -1,0 +1,107 @@
+"""`barnabas cluster`: the brokers, and what of the data has fewer copies than it should."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from barnabas.cli.commands.quorum import NO_CONTROLLER
+from barnabas.cli.display import Display
+from barnabas.cli.operations.connection import Connection
+from barnabas.cli.options import asks
+
+if TYPE_CHECKING:
+    from barnabas.cli.operations.cluster import Overview
+    from barnabas.cli.operations.topics import Partition
+
+SHOWN = 20
+"""How many partitions in trouble are listed; the rest are counted."""
+
+
+@click.group("cluster")
+def command() -> None:
+    """Look at the brokers and the copies they hold."""
+
+
+@command.command("describe")
+@asks
+@click.pass_context
+def describe(context: click.Context, connection: Connection, display: Display) -> None:
+    """Show the brokers, who is in charge, and what is under-replicated.
+
+    Ends with status 1 where there is no active controller, or a partition without a leader.
+    """
+    from barnabas.cli.operations.cluster import look_over
+
+    overview = connection.ask(look_over)
+    if not display.as_json:
+        click.echo(f"Cluster: {overview.cluster_id}")
+        if overview.quorum is not None:
+            voters = sorted(each.replica_id for each in overview.quorum.told.voters)
+            leader = overview.quorum.told.leader_id
+            click.echo(f"Controller: {leader} of {', '.join(map(str, voters))}")
+        else:
+            click.echo(f"Controller: {NO_CONTROLLER}")
+            click.echo("What follows is how things stood when there was one.")
+    _show_brokers(display, overview)
+    if not display.as_json:
+        _show_troubles(display, overview.partitions)
+    if overview.quorum is None or any(each.is_leaderless for each in overview.partitions):
+        context.exit(1)
+
+
+def _show_brokers(display: Display, overview: "Overview") -> None:
+    states = [each.state for each in overview.partitions]
+    led = Counter(each.leader.id for each in states if each.leader is not None)
+    held = Counter(replica.id for each in states for replica in each.replicas)
+    in_sync = Counter(replica.id for each in states for replica in each.isr)
+    display.table(
+        ["BROKER", "ADDRESS", "RACK", "STATE", "LEADS", "HOLDS", "IN SYNC"],
+        [
+            (
+                broker.id,
+                f"{broker.host}:{broker.port}",
+                broker.rack,
+                "fenced" if broker.id in overview.fenced else "active",
+                led[broker.id],
+                held[broker.id],
+                in_sync[broker.id],
+            )
+            for broker in overview.brokers
+        ],
+    )
+
+
+def _show_troubles(display: Display, partitions: "Sequence[Partition]") -> None:
+    from barnabas.cli.operations.cluster import BELOW, LEADERLESS, TROUBLES, trouble_of
+
+    troubled = [each for kind in TROUBLES for each in partitions if trouble_of(each) == kind]
+    counts = Counter(map(trouble_of, troubled))
+    elsewhere = sum(
+        each.state.leader is not None and each.state.leader.id != each.state.replicas[0].id
+        for each in partitions
+    )
+    short = sum(counts.values()) - counts[LEADERLESS]
+    click.echo(
+        f"Partitions: {len(partitions)}   without a leader: {counts[LEADERLESS]}   "
+        f"under-replicated: {short}   {BELOW}: {counts[BELOW]}   "
+        f"not led by the preferred replica: {elsewhere}"
+    )
+    if not troubled:
+        return
+    display.table(
+        ["PARTITION", "LEADER", "REPLICAS", "IN SYNC", "TROUBLE"],
+        [
+            (
+                f"{each.topic}-{each.state.id}",
+                "none" if each.state.leader is None else each.state.leader.id,
+                ",".join(str(replica.id) for replica in each.state.replicas),
+                ",".join(str(replica.id) for replica in each.state.isr) or "none",
+                trouble_of(each),
+            )
+            for each in troubled[:SHOWN]
+        ],
+    )
+    if len(troubled) > SHOWN:
+        click.echo(f"and {len(troubled) - SHOWN} more")

@@ -1,0 +1,91 @@
+"""`barnabas configs`: the settings of topics, brokers, groups and the like."""
+
+import click
+
+from barnabas.cli.display import Display
+from barnabas.cli.operations.connection import Connection
+from barnabas.cli.options import asks
+
+KINDS = ("topics", "brokers", "broker-loggers", "groups", "client-metrics")
+_kind = click.argument("kind", type=click.Choice(KINDS))
+
+
+@click.group("configs")
+def command() -> None:
+    """Show and change settings of topics, brokers, groups and client metrics."""
+
+
+@command.command("describe")
+@_kind
+@click.argument("name", required=False)
+@click.option("--all", "everything", is_flag=True, help="Those as well that come from elsewhere.")
+@click.option("--default", "of_all_brokers", is_flag=True, help="Those of all brokers together.")
+@asks
+def describe(
+    connection: Connection,
+    display: Display,
+    kind: str,
+    name: str | None,
+    everything: bool,
+    of_all_brokers: bool,
+) -> None:
+    """Show the settings of one of a KIND, or of all."""
+    from barnabas.cli.operations.configs import Kind, names_of, settings_of, source_of
+    from barnabas.cli.operations.topics import require_topics
+    from barnabas.client.admin import AioAdminClient
+
+    async def ask(admin: AioAdminClient) -> list[tuple[object, ...]]:
+        chosen = Kind(kind)
+        if name and chosen is Kind.TOPICS:
+            await require_topics(admin, [name])
+        wanted = [""] if of_all_brokers else [name] if name else await names_of(admin, chosen)
+        return [
+            (
+                each or "(all)",
+                entry.name,
+                "(secret)" if entry.is_sensitive else entry.value,
+                source_of(entry).name.lower().replace("_", " "),
+            )
+            for each in wanted
+            for entry in await settings_of(admin, chosen, each, everything=everything)
+        ]
+
+    display.table(["NAME", "SETTING", "VALUE", "FROM"], connection.ask(ask))
+
+
+@command.command("set")
+@_kind
+@click.argument("name")
+@click.argument("settings", nargs=-1, required=True, metavar="KEY=VALUE...")
+@asks
+def set_(
+    connection: Connection, display: Display, kind: str, name: str, settings: tuple[str, ...]
+) -> None:
+    """Set settings of NAME; `all` for all brokers together."""
+    from barnabas.cli.operations.configs import Kind, alter
+    from barnabas.cli.options import pairs
+
+    changes = pairs(settings)
+    chosen, resource = Kind(kind), _resource(kind, name)
+    connection.ask(lambda admin: alter(admin, chosen, resource, changes))
+    display.say(f"{name}: {', '.join(changes)} set.", name=name, set=changes)
+
+
+@command.command("unset")
+@_kind
+@click.argument("name")
+@click.argument("keys", nargs=-1, required=True)
+@asks
+def unset(
+    connection: Connection, display: Display, kind: str, name: str, keys: tuple[str, ...]
+) -> None:
+    """Forget settings of NAME: what comes from elsewhere counts again."""
+    from barnabas.cli.operations.configs import Kind, alter
+
+    chosen, resource = Kind(kind), _resource(kind, name)
+    connection.ask(lambda admin: alter(admin, chosen, resource, {}, keys))
+    display.say(f"{name}: {', '.join(keys)} unset.", name=name, unset=keys)
+
+
+def _resource(kind: str, name: str) -> str:
+    return "" if kind == "brokers" and name == "all" else name

@@ -1,0 +1,124 @@
+"""`barnabas consume`: the records of a topic, to look at or to pipe on."""
+
+import sys
+from collections.abc import Collection
+from typing import Any
+
+import click
+
+from barnabas.cli.clients import reach, streams
+from barnabas.cli.display import Display
+from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.formatters import DEFAULT_FORMAT
+
+_ENDS = ("earliest", "latest")
+
+
+def _check_offset(
+    _context: click.Context, _parameter: click.Parameter, text: str | None
+) -> str | None:
+    if text is None or text in _ENDS or text.removeprefix("-").isdecimal():
+        return text
+    raise click.BadParameter(f"{text!r} is neither earliest, latest nor a number")
+
+
+@click.command("consume")
+@click.argument("topic")
+@click.option("--count", "-n", type=click.IntRange(1), help="Stop after so many records.")
+@click.option("--from-beginning", is_flag=True, help="The same as --offset earliest.")
+@click.option(
+    "--offset",
+    "-o",
+    metavar="WHERE",
+    callback=_check_offset,
+    help="Where to begin: earliest, latest, an offset, or -N for the last N of each partition."
+    "  [default: latest; earliest with --exit]",
+)
+@click.option("--partition", "-p", type=click.IntRange(0), help="This one alone.")
+@click.option("--exit", "-e", "stops_at_end", is_flag=True, help="Stop at the end of the topic.")
+@click.option("--timeout", type=click.FloatRange(0), help="Stop after so many seconds without any.")
+@click.option("--group", "-g", help="Share the topic with a group, and commit what was read.")
+@click.option("--committed", is_flag=True, help="Leave out transactions that are open or aborted.")
+@click.option(
+    "--format",
+    "-f",
+    "layout",
+    default=DEFAULT_FORMAT,
+    show_default=True,
+    help="%k key, %v value, %o offset, %p partition, %t topic, %T time in ms, %h headers,"
+    " %K and %S sizes.",
+)
+@streams
+def command(
+    settings: dict[str, Any],
+    display: Display,
+    topic: str,
+    count: int | None,
+    from_beginning: bool,
+    offset: str | None,
+    partition: int | None,
+    stops_at_end: bool,
+    timeout: float | None,
+    group: str | None,
+    committed: bool,
+    layout: str,
+) -> None:
+    """Print the records of TOPIC as they come.
+
+    \b
+      barnabas consume orders -n 10 --from-beginning
+      barnabas consume orders -e -o -5 -f '%p/%o %k=%v\\n'
+    """
+    from barnabas import Consumer
+    from barnabas.cli.operations.console_clients import Late, Until, consume
+    from barnabas.cli.operations.formatters import format_as_json, format_string_formatter
+
+    formatter = format_as_json if display.as_json else format_string_formatter(layout)
+    if from_beginning or (offset is None and stops_at_end):
+        offset = "earliest"
+    if group and (partition is not None or offset not in (None, *_ENDS)):
+        raise click.UsageError("A group decides which partitions and offsets a reader gets.")
+    own = {
+        "group.id": group or "barnabas-consume",
+        "enable.auto.commit": group is not None,
+        "auto.offset.reset": offset if offset in _ENDS else "latest",
+        "isolation.level": "read_committed" if committed else "read_uncommitted",
+        "enable.partition.eof": stops_at_end,
+    }
+    consumer = Consumer(own | settings)
+    try:
+        partitions = reach(consumer, topic)
+        if group:
+            consumer.subscribe([topic])
+        else:
+            _assign(consumer, topic, _one_or_all(topic, partitions, partition), offset or "latest")
+        until = Until(count, None if timeout is None else int(timeout * 1000), stops_at_end)
+        for messages in consume(consumer, until):
+            sys.stdout.buffer.writelines(map(formatter, messages))
+            sys.stdout.buffer.flush()
+    except Late:
+        pass
+    finally:
+        consumer.close()
+
+
+def _one_or_all(topic: str, partitions: Collection[int], one: int | None) -> Collection[int]:
+    if one is not None and one not in partitions:
+        raise Refused(f"{topic} has no partition {one}; it has {len(partitions)}.")
+    return partitions if one is None else [one]
+
+
+def _assign(consumer: Any, topic: str, partitions: Collection[int], offset: str) -> None:
+    """Read them from there on, without a group: nobody else notices."""
+    from barnabas import OFFSET_BEGINNING, OFFSET_END, TopicPartition
+
+    places = [TopicPartition(topic, each) for each in partitions]
+    for place in places:
+        if offset in _ENDS:
+            place.offset = OFFSET_BEGINNING if offset == "earliest" else OFFSET_END
+        elif offset.startswith("-"):
+            first, end = consumer.get_watermark_offsets(place)
+            place.offset = max(first, end + int(offset))
+        else:
+            place.offset = int(offset)
+    consumer.assign(places)

@@ -1,0 +1,89 @@
+"""`barnabas dump-log`: what the files of a partition hold."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from barnabas.cli.display import Display
+from barnabas.cli.operations.errors import Refused
+from barnabas.cli.signals import until_stopped
+
+if TYPE_CHECKING:
+    from barnabas.cli.operations.dump.decoders import Decoder
+
+_RECORDS = (".log", ".checkpoint")
+_SUFFIXES = (*_RECORDS, ".index", ".timeindex", ".txnindex", ".snapshot")
+_TOPICS = (
+    "__cluster_metadata",
+    "__consumer_offsets",
+    "__transaction_state",
+    "__share_group_state",
+    "__remote_log_metadata",
+)
+
+
+@click.command("dump-log")
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option("--records", "-r", is_flag=True, help="Each record with its key and value.")
+@click.option(
+    "--topic",
+    type=click.Choice(_TOPICS),
+    help="How to read the records, where the folder's name does not tell.",
+)
+@click.option("--verify", is_flag=True, help="Only tell what is wrong with indexes.")
+@click.option("--max-bytes", type=click.IntRange(1), default=2**31 - 1, help="Read of each file.")
+@click.option("--json", "as_json", is_flag=True, help="For programs: print an object a batch.")
+def command(
+    files: tuple[Path, ...],
+    records: bool,
+    topic: str | None,
+    verify: bool,
+    max_bytes: int,
+    as_json: bool,
+) -> None:
+    """Tell what is in FILES: segments, indexes and snapshots, or the folders of partitions.
+
+    \b
+      barnabas dump-log data/orders-0 -r
+      barnabas dump-log data/__cluster_metadata-0 -r --json
+    """
+    from barnabas.cli.operations.dump import Dump, dump
+
+    paths = [path for file in files for path in _files(file)]
+    decode = _decoder(paths, topic) if records or topic else None
+    with until_stopped():
+        try:
+            if as_json:
+                _print_rows(paths, decode, max_bytes)
+                return
+            for line in dump(paths, Dump(decode, only_verify=verify, max_bytes=max_bytes)):
+                click.echo(line)
+        except ValueError as error:
+            raise Refused(f"that is no file of a partition: {error}") from None
+
+
+def _print_rows(paths: Sequence[Path], decode: "Decoder | None", max_bytes: int) -> None:
+    from barnabas.cli.operations.dump.records import batch_rows
+
+    display = Display(as_json=True)
+    for path in paths:
+        if path.suffix in _RECORDS:
+            for row in batch_rows(path, decode, max_bytes):
+                display.json(row)
+
+
+def _files(file: Path) -> list[Path]:
+    """The file, or those of a folder."""
+    if not file.is_dir():
+        return [file]
+    return sorted(path for path in file.iterdir() if path.suffix in _SUFFIXES)
+
+
+def _decoder(paths: Sequence[Path], topic: str | None) -> "Decoder":
+    from barnabas.cli.operations.dump.decoders import OF_TOPICS, plain, text
+
+    if topic is None and paths:
+        topic = paths[0].absolute().parent.name.rpartition("-")[0]
+    return OF_TOPICS.get(topic or "", plain(text, text))

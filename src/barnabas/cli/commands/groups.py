@@ -1,0 +1,191 @@
+"""`barnabas groups`: consumer groups, their members, their lags and their offsets."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from barnabas.cli.display import Display
+from barnabas.cli.operations.connection import Connection
+from barnabas.cli.operations.errors import Refused
+from barnabas.cli.options import asks
+
+if TYPE_CHECKING:
+    from barnabas.cli.operations.offset_resets import Plan, Reset
+    from barnabas.client.admin import AioAdminClient
+    from barnabas.client.admin.group_descriptions import ConsumerGroupDescription
+    from barnabas.client.values import TopicPartitionTuple
+
+
+@click.group("groups")
+def command() -> None:
+    """Look at consumer groups, move their offsets, remove them."""
+
+
+@command.command("list")
+@asks
+def list_(connection: Connection, display: Display) -> None:
+    """List the consumer groups."""
+    from barnabas.cli.operations.groups import STATE_NAMES, TYPE_NAMES, list_groups
+
+    rows = [
+        (
+            group.group_id,
+            TYPE_NAMES.get(group.type) if group.type else None,
+            STATE_NAMES.get(group.state) if group.state else None,
+        )
+        for group in connection.ask(list_groups)
+    ]
+    display.table(["GROUP", "TYPE", "STATE"], rows)
+
+
+@command.command("describe")
+@click.argument("names", nargs=-1)
+@asks
+def describe(connection: Connection, display: Display, names: tuple[str, ...]) -> None:
+    """Show how far groups have come, all if none is named."""
+    from barnabas.cli.operations.groups import Progress, describe_groups, group_ids, progress_of
+
+    async def ask(admin: "AioAdminClient") -> list[Progress]:
+        described = await describe_groups(admin, names or await group_ids(admin))
+        _require(described)
+        return [each for group in described.values() for each in await progress_of(admin, group)]
+
+    rows = [
+        (
+            each.group,
+            each.topic,
+            each.partition,
+            each.committed,
+            each.end,
+            each.lag,
+            each.member.client_id if each.member else None,
+            each.member.host if each.member else None,
+        )
+        for each in connection.ask(ask)
+    ]
+    head = ["GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "CLIENT", "HOST"]
+    display.table(head, rows)
+
+
+@command.command("members")
+@click.argument("names", nargs=-1)
+@asks
+def members(connection: Connection, display: Display, names: tuple[str, ...]) -> None:
+    """Show the members of groups and what each has."""
+    from barnabas.cli.operations.groups import describe_groups, group_ids
+
+    async def ask(admin: "AioAdminClient") -> list[tuple[object, ...]]:
+        described = await describe_groups(admin, names or await group_ids(admin))
+        _require(described)
+        return [
+            (
+                group.group_id,
+                member.member_id,
+                member.client_id,
+                member.host,
+                ", ".join(
+                    f"{each.topic}-{each.partition}"
+                    for each in sorted(member.assignment.topic_partitions)
+                ),
+            )
+            for group in described.values()
+            for member in group.members
+        ]
+
+    head = ["GROUP", "MEMBER", "CLIENT", "HOST", "PARTITIONS"]
+    display.table(head, connection.ask(ask))
+
+
+@command.command("reset")
+@click.argument("name")
+@click.option("--topic", "-t", "topics", multiple=True, metavar="TOPIC[:0,1]", help="Where.")
+@click.option("--to-earliest", is_flag=True)
+@click.option("--to-latest", is_flag=True)
+@click.option("--to-offset", type=int)
+@click.option("--shift-by", type=int)
+@click.option("--to-time", metavar="YYYY-MM-DDThh:mm:ss")
+@click.option("--back", metavar="PnDTnHnMnS", help="To what came so long ago.")
+@click.option("--dry-run", is_flag=True, help="Only show where it would go on.")
+@asks
+def reset(
+    connection: Connection,
+    display: Display,
+    name: str,
+    topics: tuple[str, ...],
+    dry_run: bool,
+    **ways: object,
+) -> None:
+    """Move the offsets of a group that has no members; in all its topics if none is named."""
+    from barnabas.cli.operations.groups import committed_offsets, describe_groups, named_partitions
+    from barnabas.cli.operations.offset_resets import apply
+    from barnabas.client.admin.enums import ConsumerGroupState
+
+    way = _way(ways)
+
+    async def ask(admin: "AioAdminClient") -> "Plan":
+        group = (await describe_groups(admin, [name]))[name]
+        if group.state not in (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD):
+            raise Refused(f"{name} has members: stop them first, then reset its offsets")
+        partitions = (
+            await named_partitions(admin, topics)
+            if topics
+            else sorted(await committed_offsets(admin, name))
+        )
+        plan = await way(admin, name, partitions)
+        if not dry_run:
+            await apply(admin, name, plan)
+        return plan
+
+    plan = connection.ask(ask)
+    rows = [(name, topic, index, offset) for (topic, index), offset in plan.items()]
+    display.table(["GROUP", "TOPIC", "PARTITION", "NEW OFFSET"], rows)
+
+
+@command.command("delete")
+@click.argument("names", nargs=-1, required=True)
+@asks
+def delete(connection: Connection, display: Display, names: tuple[str, ...]) -> None:
+    """Remove groups that have no members, with their offsets."""
+    from barnabas.cli.operations.groups import delete_groups
+
+    outcomes = connection.ask(lambda admin: delete_groups(admin, names))
+    failed = {group: error.str() for group, error in outcomes.items() if error is not None}
+    if failed:
+        raise Refused("; ".join(f"{group}: {why}" for group, why in failed.items()))
+    display.say(f"{', '.join(names)} deleted.", deleted=names)
+
+
+def _way(ways: dict[str, object]) -> "Reset":
+    from barnabas.cli.operations import offset_resets as resets
+
+    given = {name: value for name, value in ways.items() if value not in (None, False)}
+    if len(given) != 1:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in ways)
+        raise click.UsageError(f"say where to, with one of {names}")
+    ((name, value),) = given.items()
+    match name:
+        case "to_earliest":
+            return resets.to_earliest()
+        case "to_latest":
+            return resets.to_latest()
+        case "to_offset":
+            return resets.to_offset(int(str(value)))
+        case "shift_by":
+            return resets.shift_by(int(str(value)))
+        case "to_time":
+            return resets.to_time(resets.parse_datetime(str(value)), _fallen_back)
+        case _:
+            return resets.to_time(resets.ago(str(value)), _fallen_back)
+
+
+def _fallen_back(partition: "TopicPartitionTuple") -> None:
+    click.echo(f"{partition[0]}-{partition[1]} has nothing that new: to its end", err=True)
+
+
+def _require(described: "Mapping[str, ConsumerGroupDescription]") -> None:
+    from barnabas.client.admin.enums import ConsumerGroupState
+
+    for name, group in described.items():
+        if group.state is ConsumerGroupState.DEAD:
+            raise Refused(f"there is no group {name}: see barnabas groups list")

@@ -1,0 +1,49 @@
+"""`barnabas log-dirs`: how much lies in the log directories of brokers."""
+
+import click
+
+from barnabas.cli.display import Display
+from barnabas.cli.operations.connection import Connection
+from barnabas.cli.options import asks
+
+
+@click.command("log-dirs")
+@click.option("--broker", "brokers", type=int, multiple=True, help="Of these alone.")
+@click.option("--topic", "topics", multiple=True, help="Of these alone, partition by partition.")
+@asks
+def command(
+    connection: Connection, display: Display, brokers: tuple[int, ...], topics: tuple[str, ...]
+) -> None:
+    """Show the directories of brokers, or with --topic what topics take in them."""
+    from barnabas.cli.operations.cluster import describe_log_dirs, live_brokers
+    from barnabas.client.admin import AioAdminClient
+    from barnabas.client.admin.log_dirs import LogDirDescription
+
+    async def ask(admin: AioAdminClient) -> dict[int, dict[str, LogDirDescription]]:
+        return await describe_log_dirs(admin, brokers or await live_brokers(admin))
+
+    told = connection.ask(ask)
+    placed = [(broker, path, each) for broker in told for path, each in told[broker].items()]
+    if topics:
+        rows = [
+            (broker, path, f"{each.topic}-{each.partition}", replica.size, replica.offset_lag)
+            for broker, path, directory in placed
+            for each, replica in sorted(directory.replica_infos.items())
+            if each.topic in topics
+        ]
+        display.table(["BROKER", "DIRECTORY", "PARTITION", "BYTES", "LAG"], rows)
+        return
+    display.table(
+        ["BROKER", "DIRECTORY", "REPLICAS", "BYTES", "FREE BYTES", "STATE"],
+        [
+            (
+                broker,
+                path,
+                len(each.replica_infos),
+                sum(replica.size for replica in each.replica_infos.values()),
+                each.usable_bytes if each.usable_bytes >= 0 else None,
+                "fine" if each.error is None else each.error.str(),
+            )
+            for broker, path, each in placed
+        ],
+    )

@@ -1,0 +1,152 @@
+"""`barnabas perf`: how fast a cluster takes records, gives them, and passes one on."""
+
+import random
+from typing import Any
+
+import click
+
+from barnabas.cli.clients import reach, streams
+from barnabas.cli.display import Display, progress
+from barnabas.cli.operations.errors import Refused
+
+_MEBIBYTE = 1 << 20
+_INTERVAL_MS = 100
+"""How often a progress bar moves."""
+
+
+@click.group("perf")
+def command() -> None:
+    """Measure how fast records go in, out, and through."""
+
+
+@command.command("produce")
+@click.argument("topic")
+@click.option("--count", "-n", default=100_000, show_default=True, type=click.IntRange(1))
+@click.option("--size", "-s", default=100, show_default=True, type=click.IntRange(1), help="Bytes.")
+@click.option("--rate", "-r", default=-1.0, help="Records a second at most.  [default: no limit]")
+@streams
+def produce(
+    settings: dict[str, Any], display: Display, topic: str, count: int, size: int, rate: float
+) -> None:
+    """Produce to TOPIC, and tell speed and latencies."""
+    from barnabas import Producer
+    from barnabas.cli.operations.console_clients import close
+    from barnabas.cli.operations.produce_perf import Latencies, Load, letters
+    from barnabas.cli.operations.produce_perf import produce as produce_load
+
+    load = Load(topic, count, rate, reporting_interval_ms=_INTERVAL_MS)
+    producer = Producer(settings)
+    try:
+        reach(producer)
+        done = 0
+        with progress(f"produce to {topic}", count) as advance:
+
+            def report(window: Latencies) -> None:
+                nonlocal done
+                done += window.count
+                advance(done)
+
+            made = produce_load(producer, load, letters(size), report)
+    finally:
+        close(producer)
+    records, mebibytes = made.whole.speed()
+    p50, p99 = made.whole.percentiles(0.5, 0.99)
+    _show(
+        display,
+        {
+            "records": made.whole.count,
+            "seconds": round(made.whole.count / records, 3) if records else 0.0,
+            "records/s": round(records),
+            "MiB/s": round(mebibytes, 2),
+            "avg ms": round(made.whole.average_ms, 2),
+            "p50 ms": p50,
+            "p99 ms": p99,
+            "max ms": round(made.whole.max_ms, 2),
+        },
+    )
+    if made.errors:
+        raise Refused(f"{len(made.errors)} were not delivered: {made.errors[0].str()}")
+
+
+@command.command("consume")
+@click.argument("topic")
+@click.option("--count", "-n", default=100_000, show_default=True, type=click.IntRange(1))
+@click.option("--timeout", default=5.0, show_default=True, help="Seconds without a record.")
+@streams
+def consume(
+    settings: dict[str, Any], display: Display, topic: str, count: int, timeout: float
+) -> None:
+    """Consume TOPIC from its beginning, and tell the speed."""
+    from barnabas import Consumer
+    from barnabas.cli.operations.consume_perf import take_in
+
+    own = {
+        "group.id": f"barnabas-perf-{random.randrange(100_000)}",
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+    }
+    consumer = Consumer(own | settings)
+    try:
+        reach(consumer, topic)
+        with progress(f"consume {topic}", count) as advance:
+            intake = take_in(
+                consumer,
+                topic,
+                count,
+                timeout_ms=int(timeout * 1000),
+                interval_ms=_INTERVAL_MS,
+                report=lambda so_far, _: advance(so_far.records),
+            )
+    finally:
+        consumer.close()
+    _show(
+        display,
+        {
+            "records": intake.records,
+            "seconds": round(intake.seconds, 3),
+            "records/s": round(intake.records / intake.fetching_s),
+            "MiB/s": round(intake.size_bytes / _MEBIBYTE / intake.fetching_s, 2),
+            "joining ms": round(intake.joining_ms),
+        },
+    )
+    if intake.is_late:
+        raise Refused(f"{intake.records} of {count} records came; then none for {timeout:g} s.")
+
+
+@command.command("latency")
+@click.argument("topic")
+@click.option("--count", "-n", default=1_000, show_default=True, type=click.IntRange(1))
+@click.option("--size", "-s", default=100, show_default=True, type=click.IntRange(1), help="Bytes.")
+@click.option("--acks", type=click.Choice(["1", "all"]), default="all", show_default=True)
+@streams
+def latency(
+    settings: dict[str, Any], display: Display, topic: str, count: int, size: int, acks: str
+) -> None:
+    """Send records to TOPIC one by one, and tell how long each takes to come out of it."""
+    from barnabas.cli.operations.latency_perf import Sent, both_ends, measure
+
+    with (
+        both_ends(settings | {"acks": acks}, settings, topic, reach) as ends,
+        progress(f"latency of {topic}", count) as advance,
+    ):
+        sent = Sent(topic, size)
+        ordered = sorted(measure(ends, sent, count, lambda number, _: advance(number + 1)))
+
+    def at(share: float) -> float:
+        return round(ordered[int(share * (len(ordered) - 1))] / 1e6, 3)
+
+    _show(
+        display,
+        {
+            "records": count,
+            "avg ms": round(sum(ordered) / count / 1e6, 3),
+            "p50 ms": at(0.5),
+            "p99 ms": at(0.99),
+            "p99.9 ms": at(0.999),
+            "max ms": at(1),
+        },
+    )
+
+
+def _show(display: Display, figures: dict[str, float]) -> None:
+    display.table([name.upper() for name in figures], [tuple(figures.values())])

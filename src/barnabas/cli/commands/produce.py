@@ -1,0 +1,96 @@
+"""`barnabas produce`: lines of standard input as records."""
+
+from typing import Any
+
+import click
+
+from barnabas.cli.clients import reach, streams
+from barnabas.cli.display import Display
+from barnabas.cli.operations.errors import Refused
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+@click.command("produce")
+@click.argument("topic")
+@click.option("--key-separator", "-k", metavar="TEXT", help="What ends the key in a line.")
+@click.option(
+    "--header", "-H", "headers", multiple=True, metavar="NAME=VALUE", help="For every record."
+)
+@click.option("--partition", "-p", type=click.IntRange(0), help="[default: by key, or any]")
+@click.option("--null", metavar="TEXT", help="A key or value of this is none at all.")
+@click.option("--acks", type=click.Choice(["0", "1", "all"]), help="Who must have a record.")
+@click.option("--compression", "-z", type=click.Choice(CODECS), help="Of whole batches.")
+@streams
+def command(
+    settings: dict[str, Any],
+    display: Display,
+    topic: str,
+    key_separator: str | None,
+    headers: tuple[str, ...],
+    partition: int | None,
+    null: str | None,
+    acks: str | None,
+    compression: str | None,
+) -> None:
+    """Send each line of standard input to TOPIC.
+
+    \b
+      echo hello | barnabas produce greetings
+      barnabas produce users -k : -H source=file < users.txt
+    """
+    from barnabas import Producer
+    from barnabas.cli.operations.console_clients import close, send, typed
+    from barnabas.cli.operations.lines import Reading
+
+    if key_separator == "":
+        raise click.BadParameter("it must not be empty", param_hint="--key-separator")
+    reading = Reading(
+        parse_key=key_separator is not None, key_separator=key_separator or "", null_marker=null
+    )
+    own = [_header(each) for each in headers]
+    chosen = {"acks": acks, "compression.type": compression}
+    producer = Producer(settings | {name: value for name, value in chosen.items() if value})
+    delivered = _Delivered()
+    try:
+        reach(producer)
+        for record in reading.records(typed()):
+            where = -1 if partition is None else partition
+            send(producer, topic, record._replace(headers=own), delivered, where)
+        producer.flush()
+    finally:
+        close(producer)
+    if delivered.errors:
+        first = delivered.errors[0].str()
+        raise Refused(
+            f"{len(delivered.errors)} records were lost, {delivered.records} were not: {first}"
+        )
+    delivered.tell(display, topic)
+
+
+class _Delivered:
+    """Counts what the brokers have."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.errors: list[Any] = []
+
+    def __call__(self, error: Any, _message: Any) -> None:
+        if error is None:
+            self.records += 1
+        else:
+            self.errors.append(error)
+
+    def tell(self, display: Display, topic: str) -> None:
+        if display.as_json:
+            display.json({"topic": topic, "records": self.records})
+        else:
+            noun = "record" if self.records == 1 else "records"
+            click.echo(f"{self.records} {noun} produced to {topic}.", err=True)
+
+
+def _header(pair: str) -> tuple[str, bytes | None]:
+    name, equals, value = pair.partition("=")
+    if not equals or not name:
+        raise click.BadParameter(f"{pair!r} is not NAME=VALUE", param_hint="--header")
+    return name, value.encode()

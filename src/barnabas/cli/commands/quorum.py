@@ -1,0 +1,81 @@
+"""`barnabas quorum`: the controllers, and how far each has come in the metadata log."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from barnabas.cli.display import Display
+from barnabas.cli.operations.connection import Connection
+from barnabas.cli.operations.errors import Refused
+from barnabas.cli.options import asks
+
+if TYPE_CHECKING:
+    from barnabas.cli.operations.quorum import Quorum
+    from barnabas.client.admin.quorum import ReplicaState
+
+NO_CONTROLLER = (
+    "no controller is active: a majority of the voters must run and reach each other; their logs "
+    "say what keeps them from it"
+)
+HEAD = ["NODE", "ROLE", "LOG END", "LAG", "LAST FETCH", "CAUGHT UP", "DIRECTORY", "ADDRESS"]
+
+
+@click.group("quorum")
+def command() -> None:
+    """Look at the controllers."""
+
+
+@command.command("describe")
+@asks
+def describe(connection: Connection, display: Display) -> None:
+    """Show who leads the metadata log, who votes, and who lags."""
+    from barnabas.cli.operations.quorum import try_describe_quorum
+
+    quorum = connection.ask(try_describe_quorum)
+    if quorum is None:
+        raise Refused(NO_CONTROLLER)
+    told = quorum.told
+    if not display.as_json:
+        silent = ", ".join(map(str, quorum.silent)) or "none"
+        click.echo(
+            f"Leader: {told.leader_id}   epoch: {told.leader_epoch}   "
+            f"high watermark: {told.high_watermark}"
+        )
+        click.echo(
+            f"Voters: {len(told.voters)}   needed: {len(told.voters) // 2 + 1}   silent: {silent}"
+        )
+    roles = [("voter", each) for each in told.voters]
+    roles += [("observer", each) for each in told.observers]
+    display.table(HEAD, [_row(quorum, role, replica) for role, replica in roles])
+
+
+def _row(quorum: "Quorum", role: str, replica: "ReplicaState") -> list[object]:
+    from barnabas.cli.operations.quorum import directory_text
+
+    endpoints = quorum.told.nodes.get(replica.replica_id, [])
+    return [
+        replica.replica_id,
+        "leader" if replica.replica_id == quorum.told.leader_id else role,
+        *_progress(quorum, replica),
+        directory_text(replica),
+        ", ".join(f"{each.host}:{each.port}" for each in endpoints) or None,
+    ]
+
+
+def _progress(quorum: "Quorum", replica: "ReplicaState") -> list[object]:
+    """Its log's end, how much it lacks, when it fetched and when it lacked nothing."""
+    if replica.log_end_offset < 0:
+        return [None, None, "never", "never"]
+    return [
+        replica.log_end_offset,
+        quorum.end_offset - replica.log_end_offset,
+        _ago(quorum.now_ms, replica.last_fetch_timestamp),
+        _ago(quorum.now_ms, replica.last_caught_up_timestamp),
+    ]
+
+
+def _ago(now_ms: int, timestamp_ms: int | None) -> str:
+    if timestamp_ms is None:
+        return "never"
+    passed_ms = now_ms - timestamp_ms
+    return f"{max(0, passed_ms)} ms ago" if passed_ms < 10_000 else f"{passed_ms // 1000} s ago"

@@ -1,0 +1,40 @@
+"""`barnabas records`: delete records before an offset."""
+
+import click
+
+from barnabas.cli.display import Display
+from barnabas.cli.operations.connection import Connection
+from barnabas.cli.operations.errors import Refused
+from barnabas.cli.options import asks
+
+
+@click.group("records")
+def command() -> None:
+    """Delete records."""
+
+
+@command.command("delete")
+@click.argument("targets", nargs=-1, required=True, metavar="TOPIC:PARTITION:OFFSET...")
+@asks
+def delete(connection: Connection, display: Display, targets: tuple[str, ...]) -> None:
+    """Delete what lies before an offset of each partition; the offset `end` deletes all."""
+    from barnabas.cli.operations.partitions import delete_records
+
+    offsets = dict(map(_parse, targets))
+    deleted, failures = connection.ask(lambda admin: delete_records(admin, offsets))
+    display.table(
+        ["TOPIC", "PARTITION", "FIRST"],
+        [(*partition, first) for partition, first in deleted.items()],
+    )
+    if failures:
+        raise Refused(
+            "; ".join(f"{topic}-{index}: {why.str()}" for (topic, index), why in failures.items())
+        )
+
+
+def _parse(text: str) -> tuple[tuple[str, int], int]:
+    topic, _, rest = text.partition(":")
+    partition, _, offset = rest.partition(":")
+    if not topic or not partition.isdecimal() or not (offset.isdecimal() or offset == "end"):
+        raise click.BadParameter(f"{text!r} is not TOPIC:PARTITION:OFFSET")
+    return (topic, int(partition)), -1 if offset == "end" else int(offset)

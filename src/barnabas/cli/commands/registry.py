@@ -1,0 +1,80 @@
+"""`barnabas registry`: a schema registry with Confluent's REST API."""
+
+import click
+
+from barnabas.cli.options import bootstrap_server, command_config, listens
+
+
+@click.command("registry")
+@bootstrap_server
+@listens(8081, whose="clients")
+@click.option(
+    "--advertised-host",
+    help="Where other instances reach this one.  [default: the host]",
+)
+@click.option(
+    "--schemas-topic",
+    default="_schemas",
+    show_default=True,
+    help="The compacted topic that keeps the schemas; made where it is missing.",
+)
+@click.option(
+    "--group-id",
+    default="schema-registry",
+    show_default=True,
+    help="Instances of one group agree on who of them writes.",
+)
+@click.option(
+    "--mode-mutability/--no-mode-mutability",
+    default=True,
+    show_default=True,
+    help="Whether modes can be changed.",
+)
+@click.option(
+    "--leader-eligibility/--no-leader-eligibility",
+    default=True,
+    show_default=True,
+    help="Whether this instance may be the one that writes.",
+)
+@command_config
+@click.option(
+    "--stop-with-stdin",
+    is_flag=True,
+    help="Stop when standard input ends: for a process that runs it, and may die.",
+)
+def command(
+    servers: str,
+    port: int,
+    host: str,
+    advertised_host: str | None,
+    schemas_topic: str,
+    group_id: str,
+    mode_mutability: bool,
+    leader_eligibility: bool,
+    command_config: str | None,
+    stop_with_stdin: bool,
+) -> None:
+    """Run a schema registry, and stop it with Ctrl-C.
+
+    Several can run on the same brokers: one of them writes, the others pass writes on to it.
+    """
+    import asyncio
+
+    from barnabas.cli.logs import log_to_stderr
+    from barnabas.cli.operations.registry import serve
+    from barnabas.cli.operations.settings import read_properties
+    from barnabas.registry.settings import RegistrySettings
+
+    log_to_stderr()
+    settings = RegistrySettings(
+        servers,
+        host=host,
+        port=port,
+        advertised_host=advertised_host,
+        topic=schemas_topic,
+        group_id=group_id,
+        mode_mutability=mode_mutability,
+        leader_eligibility=leader_eligibility,
+        client=read_properties(command_config) if command_config else {},
+    )
+    asyncio.run(serve(settings, stop_with_stdin=stop_with_stdin))

@@ -1,0 +1,26 @@
+"""`barnabas start FILE.properties`: one node, as Kafka's own configuration file describes it."""
+
+from pathlib import Path
+
+import click
+
+from barnabas.cli.options import override
+
+
+@click.command("start")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--stop-with-stdin",
+    is_flag=True,
+    help="Stop when standard input ends: for a process that runs nodes, and may die.",
+)
+@override
+def command(file: Path, stop_with_stdin: bool, overrides: dict[str, str]) -> None:
+    """Run a node from a server.properties FILE.
+
+    Its directories must be formatted: see `barnabas storage format`.
+    """
+    from barnabas.cli.foreground import run_node
+    from barnabas.cli.operations.settings import load_settings
+
+    run_node(load_settings(file, overrides), stop_with_stdin=stop_with_stdin)

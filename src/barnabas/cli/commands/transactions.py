@@ -1,0 +1,70 @@
+"""`barnabas transactions`: which there are, and ending those that hang."""
+
+import click
+
+from barnabas.cli.display import Display
+from barnabas.cli.operations.connection import Connection
+from barnabas.cli.options import asks
+
+
+@click.group("transactions")
+def command() -> None:
+    """Look at transactions, and end those that hang."""
+
+
+@command.command("list")
+@asks
+def list_(connection: Connection, display: Display) -> None:
+    """List the transactional ids and where each stands."""
+    from barnabas.cli.operations.transactions import list_transactions
+
+    rows = [
+        (each.transactional_id, broker, each.producer_id, each.state.value)
+        for broker, each in connection.ask(list_transactions)
+    ]
+    display.table(["TRANSACTIONAL ID", "COORDINATOR", "PRODUCER", "STATE"], rows)
+
+
+@command.command("hanging")
+@click.option("--topic", help="In this topic alone.")
+@click.option("--minutes", default=15, show_default=True, help="Open for longer than this.")
+@asks
+def hanging(connection: Connection, display: Display, topic: str | None, minutes: int) -> None:
+    """Find transactions that are open although no coordinator knows of them."""
+    from barnabas.cli.operations.transactions import find_hanging
+
+    found = connection.ask(
+        lambda admin: find_hanging(
+            admin, topic=topic, partition=None, broker_id=None, longer_than_minutes=minutes
+        )
+    )
+    rows = [
+        (*each.partition, each.producer.producer_id,
+         each.producer.current_transaction_start_offset, each.minutes)
+        for each in found
+    ]  # fmt: skip
+    display.table(["TOPIC", "PARTITION", "PRODUCER", "BEGINS AT", "MINUTES"], rows)
+
+
+@command.command("abort")
+@click.argument("topic")
+@click.argument("partition", type=int)
+@click.argument("offset", type=int)
+@asks
+def abort(
+    connection: Connection, display: Display, topic: str, partition: int, offset: int
+) -> None:
+    """Abort the transaction that begins at OFFSET of a partition."""
+    from barnabas.cli.operations.transactions import spec_of
+    from barnabas.client.admin import AioAdminClient
+
+    async def ask(admin: AioAdminClient) -> None:
+        await admin.abort_transaction(await spec_of(admin, (topic, partition), offset))
+
+    connection.ask(ask)
+    display.say(
+        f"The transaction at {offset} of {topic}-{partition} is aborted.",
+        topic=topic,
+        partition=partition,
+        aborted=offset,
+    )

@@ -1,0 +1,182 @@
+"""`barnabas up`: a broker, or a cluster of them, on a new or an earlier directory."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from barnabas import __version__
+from barnabas.cli.options import listens, override
+
+if TYPE_CHECKING:
+    from barnabas.cli.local_cluster import LocalNode
+    from barnabas.cli.registry_process import Beside
+    from barnabas.node import Node
+
+DEFAULT_REGISTRY_PORT = 8081
+
+
+@click.command("up")
+@listens(9092, highest=65534, whose="clients")
+@click.option(
+    "--dir",
+    "directory",
+    default="data",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where the data lives; formatted when it is empty.",
+)
+@click.option(
+    "--brokers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 100),
+    help="How many, each a process, with copies of everything. Their ports follow the first's.",
+)
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    help="Serve Prometheus metrics on this port, and of further brokers on the next ones.  "
+    "[default: no metrics]",
+)
+@click.option(
+    "--registry-port",
+    type=click.IntRange(0, 65535),
+    help="Where the schema registry answers; 0 for any port that is free.  "
+    "[default: 8081, or any with --port 0]",
+)
+@click.option("--no-registry", is_flag=True, help="Run no schema registry.")
+@override
+def command(
+    port: int,
+    host: str,
+    directory: Path,
+    brokers: int,
+    metrics_port: int | None,
+    registry_port: int | None,
+    no_registry: bool,
+    overrides: dict[str, str],
+) -> None:
+    """Start a broker on this machine, or several, and stop them with Ctrl-C."""
+    from barnabas.cli.registry_process import Beside
+
+    host = f"[{host}]" if ":" in host else host
+    if registry_port is None:
+        registry_port = DEFAULT_REGISTRY_PORT if port else 0
+    beside = None if no_registry else Beside.on(host, registry_port)
+    if brokers == 1:
+        _run_one(host, port, directory.absolute(), metrics_port, beside, overrides)
+    else:
+        _run_several(host, port, directory.absolute(), brokers, metrics_port, beside, overrides)
+
+
+def _run_one(
+    host: str,
+    port: int,
+    directory: Path,
+    metrics_port: int | None,
+    beside: "Beside | None",
+    overrides: dict[str, str],
+) -> None:
+    from barnabas.cli.foreground import run_node
+    from barnabas.cli.local_cluster import node_files
+    from barnabas.cli.operations.settings import check_settings
+    from barnabas.cli.registry_process import RegistryProcess
+    from barnabas.node.format import format_new_directories
+    from barnabas.node.single_node import single_node_properties
+
+    if files := node_files(directory):
+        raise click.ClickException(
+            f"{directory} has a cluster of {len(files)}: say --brokers {len(files)}, or choose "
+            "another --dir."
+        )
+    properties = single_node_properties(host, port, directory)
+    if metrics_port is not None:
+        properties["barnabas.metrics.listener"] = f"{host}:{metrics_port}"
+    settings = check_settings(properties | overrides)
+    format_new_directories(settings)
+    run_node(
+        settings,
+        greeting=lambda node: _banner(node, beside),
+        registry=None if beside is None else RegistryProcess(beside),
+    )
+
+
+def _run_several(
+    host: str,
+    port: int,
+    directory: Path,
+    brokers: int,
+    metrics_port: int | None,
+    beside: "Beside | None",
+    overrides: dict[str, str],
+) -> None:
+    from barnabas.cli.foreground import run_cluster
+    from barnabas.cli.local_cluster import lay_out
+    from barnabas.cli.registry_process import RegistryProcess
+
+    nodes = lay_out(directory, host, port, brokers, metrics_port, overrides)
+    run_cluster(
+        nodes,
+        greeting=_cluster_banner(nodes, directory, beside),
+        registry=None if beside is None else RegistryProcess(beside),
+    )
+
+
+def _banner(node: "Node", beside: "Beside | None") -> str:
+    """Where it listens, and something to try."""
+    lines = [
+        f"Barnabas {__version__} serves Kafka clients on {node.address}. Stop it with Ctrl-C.",
+        f"Data: {', '.join(node.settings.log_dirs)}",
+    ]
+    if node.metrics_address:
+        lines.append(f"Metrics: http://{node.metrics_address}/metrics")
+    if beside is not None:
+        lines.append(beside.remark)
+    return "\n".join(lines + _things_to_try(node.address))
+
+
+def _cluster_banner(nodes: "Sequence[LocalNode]", directory: Path, beside: "Beside | None") -> str:
+    """Where they listen, and something to try."""
+    addresses = ",".join(node.address for node in nodes)
+    controllers = [str(node.node_id) for node in nodes if node.settings.is_controller]
+    lines = [
+        f"Barnabas {__version__}: {len(nodes)} brokers serve Kafka clients. Stop them with Ctrl-C.",
+        f"Bootstrap servers: {addresses}",
+        f"Controllers: {', '.join(controllers)}",
+        f"Data: {directory}",
+    ]
+    for node in nodes:
+        if address := node.settings["barnabas.metrics.listener"]:
+            lines.append(f"Metrics of {node.node_id}: http://{address}/metrics")
+    if beside is not None:
+        lines.append(beside.remark)
+    lines += [
+        "",
+        "Who leads, who lags, what is under-replicated:",
+        f"  barnabas cluster describe --bootstrap-server {nodes[0].address}",
+        f"  barnabas quorum describe --bootstrap-server {nodes[0].address}",
+    ]
+    return "\n".join(lines + _things_to_try(addresses))
+
+
+def _things_to_try(address: str) -> list[str]:
+    return [
+        "",
+        "Try it with any Kafka client, for instance:",
+        f"  echo world | barnabas produce hello -b {address}",
+        f"  barnabas consume hello --from-beginning -b {address}",
+        f"  kafka-console-producer.sh --bootstrap-server {address} --topic hello",
+        f"  kafka-console-consumer.sh --bootstrap-server {address} --topic hello --from-beginning",
+        "or in Python:",
+        "  from barnabas import Consumer, Producer",
+        f'  producer = Producer({{"bootstrap.servers": "{address}"}})',
+        '  producer.produce("hello", "world")',
+        "  producer.flush()",
+        f'  consumer = Consumer({{"bootstrap.servers": "{address}", "group.id": "readers",'
+        ' "auto.offset.reset": "earliest"})',
+        '  consumer.subscribe(["hello"])',
+        "  print(consumer.poll(10).value())",
+        "",
+    ]

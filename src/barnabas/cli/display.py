@@ -1,0 +1,76 @@
+"""What the subcommands print: tables for people, JSON for programs, a progress bar."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+
+
+class Display:
+    """How answers are shown."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        if self.as_json:
+            keys = [each.lower().replace(" ", "_") for each in head]
+            self.json([dict(zip(keys, row, strict=True)) for row in rows])
+        elif sys.stdout.isatty():
+            _draw(head, rows)
+        else:
+            _align(head, rows)
+
+    def say(self, line: str, **fields: object) -> None:
+        """One thing: a sentence, or its fields."""
+        if self.as_json:
+            self.json(fields)
+        else:
+            click.echo(line)
+
+    def json(self, value: object) -> None:
+        click.echo(json.dumps(value, default=str))
+
+
+def _draw(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold cyan", pad_edge=False)
+    for column, name in enumerate(head):
+        numbers = bool(rows) and all(isinstance(row[column], int) for row in rows)
+        table.add_column(name, justify="right" if numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*("-" if cell is None else str(cell) for cell in row))
+    Console().print(table)
+
+
+def _align(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    cells = [list(head), *(["-" if cell is None else str(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+    for row in cells:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo(line.rstrip())
+
+
+Advance = Callable[[int], None]
+"""Tells how much is done by now."""
+
+
+@contextmanager
+def progress(of: str, total: int) -> Iterator[Advance]:
+    """A bar on the terminal while it takes long; nothing where there is none."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+    with bar:
+        task = bar.add_task(of, total=total)
+        yield lambda done: bar.update(task, completed=done)

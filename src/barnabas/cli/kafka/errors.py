@@ -1,0 +1,113 @@
+"""How Kafka's commands say that they failed: with status 1, each where and how Kafka's does."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from barnabas.cli.operations.errors import client_error, reason
+from barnabas.client.errors import KafkaError
+
+
+@contextmanager
+def reasons(tell: Callable[[str], None]) -> Iterator[None]:
+    """End with status 1, and tell why, where there is a reason that a person can understand."""
+    try:
+        yield
+    except Exception as error:
+        why = java_reason(error)
+        if why is None:
+            raise
+        tell(why)
+        sys.exit(1)
+
+
+def reasons_to_stderr() -> AbstractContextManager[None]:
+    return reasons(lambda why: print(why, file=sys.stderr))
+
+
+def java_reason(error: Exception) -> str | None:
+    """Why, in Java's words where the broker had none; None for what only we can mend."""
+    if (told := client_error(error)) is None:
+        return reason(error)
+
+    return java_message(told)
+
+
+_JAVA = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART: (
+        "UnknownTopicOrPartitionException",
+        "This server does not host this topic-partition.",
+    ),
+    KafkaError.LEADER_NOT_AVAILABLE: (
+        "LeaderNotAvailableException",
+        "There is no leader for this topic-partition as we are in the middle of a leadership "
+        "election.",
+    ),
+    KafkaError.OFFSET_OUT_OF_RANGE: (
+        "OffsetOutOfRangeException",
+        "The requested offset is not within the range of offsets maintained by the server.",
+    ),
+    KafkaError.INVALID_GROUP_ID: (
+        "InvalidGroupIdException",
+        "The configured groupId is invalid.",
+    ),
+    KafkaError.TOPIC_ALREADY_EXISTS: (
+        "TopicExistsException",
+        "Topic with this name already exists.",
+    ),
+    KafkaError.POLICY_VIOLATION: (
+        "PolicyViolationException",
+        "Request parameters do not satisfy the configured policy.",
+    ),
+    KafkaError.LOG_DIR_NOT_FOUND: (
+        "LogDirNotFoundException",
+        "The user-specified log directory is not found in the broker config.",
+    ),
+    KafkaError.REASSIGNMENT_IN_PROGRESS: (
+        "ReassignmentInProgressException",
+        "A partition reassignment is in progress.",
+    ),
+    KafkaError.NON_EMPTY_GROUP: ("GroupNotEmptyException", "The group is not empty."),
+    KafkaError.GROUP_ID_NOT_FOUND: ("GroupIdNotFoundException", "The group id does not exist."),
+    KafkaError.PREFERRED_LEADER_NOT_AVAILABLE: (
+        "PreferredLeaderNotAvailableException",
+        "The preferred leader was not available.",
+    ),
+    KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE: (
+        "EligibleLeadersNotAvailableException",
+        "Eligible topic partition leaders are not available.",
+    ),
+    KafkaError.ELECTION_NOT_NEEDED: (
+        "ElectionNotNeededException",
+        "Leader election not needed for topic partition.",
+    ),
+    KafkaError.NO_REASSIGNMENT_IN_PROGRESS: (
+        "NoReassignmentInProgressException",
+        "No partition reassignment is in progress.",
+    ),
+    KafkaError.GROUP_SUBSCRIBED_TO_TOPIC: (
+        "GroupSubscribedToTopicException",
+        "Deleting offsets of a topic is forbidden while the consumer group is actively subscribed "
+        "to it.",
+    ),
+    KafkaError.BROKER_ID_NOT_REGISTERED: (
+        "BrokerIdNotRegisteredException",
+        "The given broker ID was not registered.",
+    ),
+    KafkaError.TRANSACTIONAL_ID_NOT_FOUND: (
+        "TransactionalIdNotFoundException",
+        "The transactionalId could not be found.",
+    ),
+}
+
+
+def java_message(error: KafkaError) -> str:
+    """What the exception says."""
+    has_own_words = error.str() != KafkaError(error.code()).str()
+    return error.str() if has_own_words or error.code() not in _JAVA else _JAVA[error.code()][1]
+
+
+def java_text(error: KafkaError) -> str:
+    """The exception as Java prints it, with its class."""
+    name = _JAVA.get(error.code(), ("KafkaException", ""))[0]
+    return f"org.apache.kafka.common.errors.{name}: {java_message(error)}"

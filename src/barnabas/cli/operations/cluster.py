@@ -1,0 +1,59 @@
+"""The whole cluster at a glance: its brokers, its controllers, what is wrong with its data."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from barnabas.cli.operations.quorum import Quorum, try_describe_quorum
+from barnabas.cli.operations.topics import Partition, describe_topics, topic_names
+from barnabas.client.admin import AioAdminClient
+from barnabas.client.admin.log_dirs import LogDirDescription
+from barnabas.client.admin.model import Node
+
+LEADERLESS = "no leader"
+BELOW = "below min.insync.replicas"
+SHORT = "under-replicated"
+TROUBLES = (LEADERLESS, BELOW, SHORT)
+"""What can be wrong with a partition, the worst first."""
+
+
+@dataclass(slots=True, frozen=True)
+class Overview:
+    cluster_id: str | None
+    brokers: list[Node]
+    fenced: frozenset[int]
+    partitions: list[Partition]
+    quorum: Quorum | None
+    """None while no controller is active."""
+
+
+async def look_over(admin: AioAdminClient) -> Overview:
+    """The quorum is asked for last: it may have nobody to answer for it."""
+    cluster = await admin.describe_cluster(include_fenced_brokers=True)
+    topics = await describe_topics(admin, await topic_names(admin), with_moves=False)
+    return Overview(
+        cluster.cluster_id,
+        sorted(cluster.nodes, key=lambda node: node.id),
+        frozenset(cluster.fenced),
+        [partition for topic in topics for partition in topic.partitions],
+        await try_describe_quorum(admin),
+    )
+
+
+def trouble_of(partition: Partition) -> str | None:
+    in_sync, replicas = len(partition.state.isr), len(partition.state.replicas)
+    if partition.is_leaderless:
+        return LEADERLESS
+    if in_sync < min(partition.needed, replicas):
+        return BELOW
+    return SHORT if in_sync < replicas else None
+
+
+async def live_brokers(admin: AioAdminClient) -> list[int]:
+    return sorted(node.id for node in (await admin.describe_cluster()).nodes)
+
+
+async def describe_log_dirs(
+    admin: AioAdminClient, brokers: Sequence[int]
+) -> dict[int, dict[str, LogDirDescription]]:
+    """By broker and path."""
+    return (await admin.describe_log_dirs(list(brokers))).all()

@@ -1,0 +1,252 @@
+"""Settings of topics, brokers, groups and the like: what they are, and changing them."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
+
+from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.topics import topic_names
+from barnabas.client.admin import AioAdminClient
+from barnabas.client.admin.configs import ConfigEntry, ConfigResource
+from barnabas.client.admin.enums import (
+    AlterConfigOpType,
+    ConfigSource,
+    ResourceType,
+    ScramMechanism,
+)
+from barnabas.client.admin.quotas import (
+    CLIENT_ID,
+    IP,
+    USER,
+    ClientQuotaAlteration,
+    ClientQuotaEntity,
+    ClientQuotaFilter,
+    ClientQuotaFilterComponent,
+)
+from barnabas.client.admin.scram import (
+    ScramCredentialInfo,
+    UserScramCredentialAlteration,
+    UserScramCredentialDeletion,
+    UserScramCredentialsDescription,
+    UserScramCredentialUpsertion,
+)
+
+ALL_BROKERS = ""
+"""The name of the broker whose settings count for all that have none of their own."""
+
+_KEY = re.compile(r"[a-zA-Z0-9._-]*")
+_NOT_IN_BRACKETS = r"(?=[^\]]*(?:\[|$))"
+
+
+class Kind(Enum):
+    """What has settings, by the word for many of it."""
+
+    TOPICS = "topics"
+    BROKERS = "brokers"
+    BROKER_LOGGERS = "broker-loggers"
+    GROUPS = "groups"
+    CLIENT_METRICS = "client-metrics"
+
+    @property
+    def one(self) -> str:
+        """The word for one of it, as Kafka makes it."""
+        return self.value[:-1]
+
+
+_RESOURCES = {
+    Kind.TOPICS: ResourceType.TOPIC,
+    Kind.BROKERS: ResourceType.BROKER,
+    Kind.BROKER_LOGGERS: ResourceType.BROKER_LOGGER,
+    Kind.GROUPS: ResourceType.GROUP,
+    Kind.CLIENT_METRICS: ResourceType.CLIENT_METRICS,
+}
+_OWN = {
+    Kind.TOPICS: ConfigSource.DYNAMIC_TOPIC_CONFIG,
+    Kind.BROKERS: ConfigSource.DYNAMIC_BROKER_CONFIG,
+    Kind.GROUPS: ConfigSource.GROUP_CONFIG,
+    Kind.CLIENT_METRICS: ConfigSource.CLIENT_METRICS_CONFIG,
+}
+
+
+async def settings_of(
+    admin: AioAdminClient, kind: Kind, name: str, *, everything: bool = False
+) -> list[ConfigEntry]:
+    """Its own settings, in order; with `everything` those as well that it has from elsewhere."""
+    require_name(kind, name)
+    resource = ConfigResource(_RESOURCES[kind], name)
+    described = (await admin.describe_configs([resource]))[resource]
+    own = _OWN.get(kind)
+    if kind is Kind.BROKERS and name == ALL_BROKERS:
+        own = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+    return sorted(
+        (
+            entry
+            for entry in described.values()
+            if everything or own is None or source_of(entry) is own
+        ),
+        key=lambda entry: entry.name,
+    )
+
+
+async def names_of(admin: AioAdminClient, kind: Kind) -> list[str]:
+    """All of a kind that may have settings of their own; of brokers, all together come last."""
+    match kind:
+        case Kind.TOPICS:
+            return await topic_names(admin)
+        case Kind.BROKERS | Kind.BROKER_LOGGERS:
+            cluster = await admin.describe_cluster()
+            ids = sorted(node.id for node in cluster.nodes)
+            return [*map(str, ids), *([ALL_BROKERS] if kind is Kind.BROKERS else [])]
+        case Kind.GROUPS:
+            listed = await admin.list_consumer_groups()
+            resources = await admin.list_config_resources([ResourceType.GROUP])
+            named = {each.name for each in resources}
+            return sorted(named | {each.group_id for each in listed.valid})
+        case Kind.CLIENT_METRICS:
+            resources = await admin.list_config_resources([ResourceType.CLIENT_METRICS])
+            return sorted(each.name for each in resources)
+
+
+async def alter(
+    admin: AioAdminClient,
+    kind: Kind,
+    name: str,
+    added: Mapping[str, str],
+    deleted: Collection[str] = (),
+) -> None:
+    """Set some of its settings, and forget others."""
+    require_name(kind, name)
+    if kind is Kind.BROKER_LOGGERS:
+        known = {entry.name for entry in await settings_of(admin, kind, name)}
+        if unknown := [each for each in (*deleted, *added) if each not in known]:
+            raise Refused(f"Invalid broker logger(s): {','.join(unknown)}")
+    changes = [
+        ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+        for key, value in added.items()
+    ]
+    changes += [
+        ConfigEntry(key, None, incremental_operation=AlterConfigOpType.DELETE) for key in deleted
+    ]
+    resource = ConfigResource(_RESOURCES[kind], name, incremental_configs=changes)
+    (await admin.incremental_alter_configs([resource])).all()
+
+
+def require_name(kind: Kind, name: str) -> None:
+    """A broker has a number for a name; so have its loggers."""
+    if kind in (Kind.BROKERS, Kind.BROKER_LOGGERS) and name and not name.isdecimal():
+        raise Refused(
+            f"The entity name for {kind.value} must be a valid integer broker id, but it is: {name}"
+        )
+
+
+def parse_added(text: str) -> dict[str, str]:
+    """`k1=v1,k2=[v1,v2]`: brackets hold a value together."""
+    added = {}
+    for pair in re.split("," + _NOT_IN_BRACKETS, text):
+        halves = re.split(r"\s*=\s*" + _NOT_IN_BRACKETS, pair)
+        if len(halves) != 2:
+            raise Refused(
+                "Invalid entity config: all configs to be added must be in the format "
+                f'"key=val": {pair!r}'
+            )
+        added[halves[0].strip()] = re.sub(r"[\[\]]", "", halves[1]).strip()
+    return require_keys(added)
+
+
+def require_keys(added: dict[str, str]) -> dict[str, str]:
+    for key in added:
+        if not _KEY.fullmatch(key):
+            raise Refused(f"Invalid character found for config key: {key}")
+    return added
+
+
+def source_of(entry: ConfigEntry) -> ConfigSource:
+    source = entry.source
+    return source if isinstance(source, ConfigSource) else ConfigSource(source)
+
+
+QUOTA_TYPES = {"users": USER, "clients": CLIENT_ID, "ips": IP}
+MECHANISMS = {
+    "SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256,
+    "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512,
+}
+USER_QUOTAS = (
+    "producer_byte_rate",
+    "consumer_byte_rate",
+    "request_percentage",
+    "controller_mutation_rate",
+)
+IP_QUOTAS = ("connection_creation_rate",)
+DEFAULT_ITERATIONS = 4096
+
+_CREDENTIAL = re.compile(r"(?:iterations=(-?[0-9]*),)?password=(.*)")
+
+Named = tuple[str, str | None]
+"""The kind of an entity and its name: "" for the default, None for all of the kind."""
+
+
+async def describe_quotas(
+    admin: AioAdminClient, entities: Sequence[Named]
+) -> dict[ClientQuotaEntity, dict[str, float]]:
+    components = []
+    for kind, name in entities:
+        quota_type = QUOTA_TYPES[kind]
+        if name is None:
+            components.append(ClientQuotaFilterComponent.of_entity_type(quota_type))
+        elif name == "":
+            components.append(ClientQuotaFilterComponent.of_default_entity(quota_type))
+        else:
+            components.append(ClientQuotaFilterComponent.of_entity(quota_type, name))
+    return await admin.describe_client_quotas(ClientQuotaFilter.contains_only(components))
+
+
+async def alter_quotas(
+    admin: AioAdminClient,
+    entities: Sequence[Named],
+    added: Mapping[str, str],
+    deleted: Collection[str],
+) -> None:
+    known = await describe_quotas(admin, entities)
+    present = next(iter(known.values()), {})
+    if missing := [each for each in deleted if each not in present]:
+        raise Refused(f"Invalid config(s): {','.join(missing)}")
+    entity = ClientQuotaEntity({QUOTA_TYPES[kind]: name or None for kind, name in entities})
+    values: dict[str, float | None] = {name: _rate(name, text) for name, text in added.items()}
+    alteration = ClientQuotaAlteration(entity, values | dict.fromkeys(deleted))
+    (await admin.alter_client_quotas([alteration])).all()
+
+
+async def describe_credentials(
+    admin: AioAdminClient, user: str | None
+) -> dict[str, UserScramCredentialsDescription]:
+    return (await admin.describe_user_scram_credentials([user] if user else None)).all()
+
+
+async def alter_credentials(
+    admin: AioAdminClient, user: str, added: Mapping[str, str], deleted: Collection[str]
+) -> None:
+    """`added` has `[iterations=4096,]password=...` by mechanism."""
+    changes: list[UserScramCredentialAlteration] = [
+        UserScramCredentialDeletion(user, MECHANISMS[each]) for each in deleted
+    ]
+    for mechanism, text in added.items():
+        match = _CREDENTIAL.fullmatch(text)
+        if match is None:
+            raise Refused(f"Invalid credential property {mechanism}={text}")
+        given, password = match.groups()
+        iterations = DEFAULT_ITERATIONS if given in (None, "", "-1") else int(given)
+        if iterations < DEFAULT_ITERATIONS:
+            raise Refused(
+                f"Iterations {iterations} is less than the minimum {DEFAULT_ITERATIONS} required "
+                f"for {mechanism}"
+            )
+        wanted = ScramCredentialInfo(MECHANISMS[mechanism], iterations)
+        changes.append(UserScramCredentialUpsertion(user, wanted, password.encode()))
+    (await admin.alter_user_scram_credentials(changes)).all()
+
+
+def _rate(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise Refused(f"Cannot parse quota configuration value for {name}: {text}") from None

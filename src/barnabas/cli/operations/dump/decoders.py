@@ -1,0 +1,213 @@
+"""What the keys and values of records say, by the topic they are in."""
+
+import json
+from collections.abc import Callable, Iterable
+from functools import cache
+from struct import Struct
+from types import ModuleType
+from typing import Any, Protocol
+
+from barnabas.metadata.frames import decode_record_and_version
+from barnabas.wire.as_json import as_json
+from barnabas.wire.errors import KafkaError, ProtocolViolation
+from barnabas.wire.records.record import Record
+from barnabas.wire.schema import Message
+
+_INT16 = Struct(">h")
+_INT32 = Struct(">i")
+_INT64 = Struct(">q")
+_FLOAT64 = Struct(">d")
+
+
+class Decoder(Protocol):
+    """Tells of a record's key and of its value; None where there is nothing to print."""
+
+    def __call__(self, record: Record) -> tuple[str | None, str | None]: ...
+
+
+def plain(key: Callable[[bytes], str], value: Callable[[bytes], str]) -> Decoder:
+    """Each by itself."""
+
+    def decode(record: Record) -> tuple[str | None, str | None]:
+        return (
+            None if record.key is None else key(record.key),
+            None if record.value is None else value(record.value),
+        )
+
+    return decode
+
+
+def text(content: bytes) -> str:
+    return content.decode(errors="replace")
+
+
+def integer(content: bytes) -> str:
+    return str(_INT32.unpack(content)[0])
+
+
+def long(content: bytes) -> str:
+    return str(_INT64.unpack(content)[0])
+
+
+def double(content: bytes) -> str:
+    return repr(_FLOAT64.unpack(content)[0])
+
+
+CLASSES: dict[str, Callable[[bytes], str]] = {
+    "StringDecoder": text,
+    "DefaultDecoder": repr,
+    "IntegerDecoder": integer,
+    "LongDecoder": long,
+    "DoubleDecoder": double,
+}
+"""Kafka's own decoders, by the last part of their class names."""
+
+
+def cluster_metadata(record: Record) -> tuple[str | None, str | None]:
+    """`__cluster_metadata`."""
+    if record.value is None:
+        return None, None
+    try:
+        message, version = decode_record_and_version(record.value)
+    except (KafkaError, ProtocolViolation) as unknown:
+        return None, f"Error at {record.offset}, skipping. {unknown}"
+    told = {"type": _upper(message), "version": version, "data": as_json(message, version)}
+    return None, _dumps(told)
+
+
+def offsets(record: Record) -> tuple[str | None, str | None]:
+    """`__consumer_offsets`: members' subscriptions and assignments are messages of their own."""
+    return _decode_coordinator_record(record, "__consumer_offsets")
+
+
+def transactions(record: Record) -> tuple[str | None, str | None]:
+    """`__transaction_state`."""
+    return _decode_coordinator_record(record, "__transaction_state")
+
+
+def share_state(record: Record) -> tuple[str | None, str | None]:
+    """`__share_group_state`."""
+    return _decode_coordinator_record(record, "__share_group_state")
+
+
+def remote_log_metadata(record: Record) -> tuple[str | None, str | None]:
+    """`__remote_log_metadata`: framed like cluster metadata, with types of its own."""
+    from barnabas.wire.messages import storage_records
+
+    if record.value is None:
+        return None, None
+    try:
+        message, version = decode_record_and_version(record.value, _records_of(storage_records))
+    except (KafkaError, ProtocolViolation) as unknown:
+        return None, f"Could not deserialize metadata record due to: {unknown}"
+    return None, _dumps(as_json(message, version))
+
+
+OF_TOPICS: dict[str, Decoder] = {
+    "__cluster_metadata": cluster_metadata,
+    "__consumer_offsets": offsets,
+    "__transaction_state": transactions,
+    "__share_group_state": share_state,
+    "__remote_log_metadata": remote_log_metadata,
+}
+"""The cluster's own topics."""
+
+
+RecordTypes = dict[int, tuple[type[Message], type[Message]]]
+
+
+def _decode_coordinator_record(record: Record, topic: str) -> tuple[str | None, str | None]:
+    """A typed key, and a value of some version or a tombstone."""
+    if record.key is None or len(record.key) < _INT16.size:
+        return None, None
+    types = record_types(topic)
+    (number,) = _INT16.unpack_from(record.key)
+    if number not in types:
+        return f"Unknown record type {number} at offset {record.offset}, skipping.", None
+    key_type, value_type = types[number]
+    try:
+        key = key_type.read_exactly(record.key, 0, _INT16.size)
+        told_key = {"type": str(number), "data": as_json(key, 0)}
+        if record.value is None:
+            return _dumps(told_key), "<DELETE>"
+        (version,) = _INT16.unpack_from(record.value)
+        value, _ = value_type.read(record.value, version, _INT16.size)
+        told_value = {"version": str(version), "data": _opened(as_json(value, version), value)}
+    except (KafkaError, ProtocolViolation) as malformed:
+        return f"Error at offset {record.offset}, skipping. {malformed}", None
+    return _dumps(told_key), _dumps(told_value)
+
+
+def _opened(fields: dict[str, Any], value: Message) -> dict[str, Any]:
+    """With the consumer protocol's messages inside a classic group's members read as well."""
+    from barnabas.wire.messages.consumer_protocol import (
+        ConsumerProtocolAssignment,
+        ConsumerProtocolSubscription,
+    )
+    from barnabas.wire.messages.group_records import GroupMetadataValue
+
+    if not isinstance(value, GroupMetadataValue) or value.protocol_type != "consumer":
+        return fields
+    for told, member in zip(fields["members"], value.members, strict=True):
+        told["subscription"] = _embedded(ConsumerProtocolSubscription, member.subscription)
+        told["assignment"] = _embedded(ConsumerProtocolAssignment, member.assignment)
+    return fields
+
+
+def _embedded(kind: type[Message], content: bytes) -> Any:
+    if len(content) < _INT16.size:
+        return {}
+    version = min(_INT16.unpack_from(content)[0], kind.VERSIONS.max)
+    message, _ = kind.read(content, version, _INT16.size)
+    return as_json(message, version)
+
+
+@cache
+def record_types(topic: str) -> RecordTypes:
+    """Returns the key and value types of an internal topic, by the number at the start of a key."""
+    from barnabas.wire.messages import (
+        group_records,
+        share_group_records,
+        share_records,
+        streams_group_records,
+        transaction_records,
+    )
+
+    return _pair_types(
+        {
+            "__consumer_offsets": (group_records, share_group_records, streams_group_records),
+            "__transaction_state": (transaction_records,),
+            "__share_group_state": (share_records,),
+        }[topic]
+    )
+
+
+def _pair_types(modules: Iterable[ModuleType]) -> RecordTypes:
+    """Keys and values that belong together, by the number before a key."""
+    pairs: RecordTypes = {}
+    for module in modules:
+        declared = vars(module)
+        for name, key in declared.items():
+            value = declared.get(name.removesuffix("Key") + "Value")
+            if name.endswith("Key") and value is not None:
+                pairs[key.API_KEY] = (key, value)
+    return pairs
+
+
+@cache
+def _records_of(module: ModuleType) -> dict[int, type[Message]]:
+    return {
+        declared.API_KEY: declared
+        for name, declared in vars(module).items()
+        if name.endswith("Record") and issubclass(declared, Message)
+    }
+
+
+def _upper(message: Message) -> str:
+    """RegisterBrokerRecord as REGISTER_BROKER_RECORD."""
+    name = type(message).__name__
+    return "".join(f"_{c}" if c.isupper() and at else c for at, c in enumerate(name)).upper()
+
+
+def _dumps(told: dict[str, Any]) -> str:
+    return json.dumps(told, separators=(",", ":"), ensure_ascii=False)

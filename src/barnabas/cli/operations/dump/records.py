@@ -1,0 +1,182 @@
+"""A segment or a snapshot of metadata, batch by batch and record by record."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from barnabas.cli.operations.dump.decoders import Decoder
+from barnabas.wire.as_json import as_json
+from barnabas.wire.errors import KafkaError
+from barnabas.wire.messages import raft_records
+from barnabas.wire.records.batch import (
+    APPEND_TIME_BIT,
+    DELETE_HORIZON_BIT,
+    HEADER_BYTES,
+    BatchHeader,
+    crc_is_valid,
+    read_header,
+)
+from barnabas.wire.records.control import ControlType, read_control_type, read_marker
+from barnabas.wire.records.read import read_records
+from barnabas.wire.records.record import Record
+from barnabas.wire.schema import Message
+
+_READ_BYTES = 1 << 20
+
+_CONTROL: dict[ControlType, tuple[str, type[Message]]] = {
+    ControlType.LEADER_CHANGE: ("LeaderChange:", raft_records.LeaderChangeMessage),
+    ControlType.SNAPSHOT_HEADER: ("SnapshotHeader", raft_records.SnapshotHeaderRecord),
+    ControlType.SNAPSHOT_FOOTER: ("SnapshotFooter", raft_records.SnapshotFooterRecord),
+    ControlType.KRAFT_VERSION: ("KRaftVersion", raft_records.KRaftVersionRecord),
+    ControlType.KRAFT_VOTERS: ("KRaftVoters", raft_records.VotersRecord),
+}
+
+
+def batches(path: Path, max_bytes: int) -> Iterator[tuple[int, BatchHeader, bytes]]:
+    """The whole batches of a file with their positions; what is left at the end is not one."""
+    size_bytes = min(path.stat().st_size, max_bytes)
+    position = 0
+    with path.open("rb", buffering=_READ_BYTES) as file:
+        while position + HEADER_BYTES <= size_bytes:
+            file.seek(position)
+            header = read_header(file.read(HEADER_BYTES))
+            if position + header.size_bytes > size_bytes:
+                break
+            file.seek(position)
+            yield position, header, file.read(header.size_bytes)
+            position += header.size_bytes
+
+
+def batch_line(position: int, header: BatchHeader, content: bytes) -> str:
+    horizon = header.base_timestamp if header.attributes & DELETE_HORIZON_BIT else None
+    return (
+        f"baseOffset: {header.base_offset} lastOffset: {header.last_offset}"
+        f" count: {header.record_count} baseSequence: {header.base_sequence}"
+        f" lastSequence: {header.last_sequence} producerId: {header.producer_id}"
+        f" producerEpoch: {header.producer_epoch} partitionLeaderEpoch: {header.leader_epoch}"
+        f" isTransactional: {_boolean(header.is_transactional)}"
+        f" isControl: {_boolean(header.is_control)} deleteHorizonMs: {optional(horizon)}"
+        f" position: {position} {_time_type(header)}: {header.max_timestamp}"
+        f" size: {header.size_bytes} magic: {header.magic}"
+        f" compresscodec: {header.codec.name.lower()} crc: {header.crc}"
+        f" isvalid: {_boolean(crc_is_valid(content, 0, header))}"
+    )
+
+
+def record_lines(
+    header: BatchHeader, content: bytes, decode: Decoder | None, *, with_metadata: bool
+) -> Iterator[str]:
+    """What each record says; nothing of its contents without a decoder."""
+    time_type = _time_type(header)
+    sequence = header.base_sequence
+    for record in read_records(content):
+        line = "|" if with_metadata else ""
+        if with_metadata:
+            names = ",".join(name for name, _ in record.headers)
+            line += (
+                f" offset: {record.offset} {time_type}: {record.timestamp}"
+                f" keySize: {_size(record.key)} valueSize: {_size(record.value)}"
+                f" sequence: {sequence} headerKeys: [{names}]"
+            )
+            if header.is_control:
+                line += _control(record)
+        if decode is not None and not header.is_control:
+            key, payload = decode(record)
+            told = "" if key is None else f" key: {key}"
+            told += "" if payload is None else f" payload: {payload}"
+            line = line + told if with_metadata or not told else f"|{told}"
+        if sequence >= 0:
+            sequence += 1
+        yield line
+
+
+def optional(value: int | None) -> str:
+    """As Java shows a number that may be missing."""
+    return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
+
+
+def _control(record: Record) -> str:
+    try:
+        kind = read_control_type(record.key)
+        marker = read_marker(record)
+        if marker is not None:
+            return f" endTxnMarker: {kind.name} coordinatorEpoch: {marker.coordinator_epoch}"
+        if kind in _CONTROL and record.value is not None:
+            name, message_type = _CONTROL[kind]
+            version = int.from_bytes(record.value[:2])
+            message, _ = message_type.read(record.value, version)
+            told = as_json(message, version)
+            return f" {name} {json.dumps(told, separators=(',', ':'))}"
+    except KafkaError as malformed:
+        return f" controlType: malformed ({malformed})"
+    return f" controlType: {kind.name}({int(kind)})"
+
+
+def _time_type(header: BatchHeader) -> str:
+    return "LogAppendTime" if header.attributes & APPEND_TIME_BIT else "CreateTime"
+
+
+def _size(content: bytes | None) -> int:
+    return -1 if content is None else len(content)
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"
+
+
+Row = dict[str, Any]
+
+
+def batch_rows(path: Path, decode: Decoder | None, max_bytes: int) -> Iterator[Row]:
+    """A row a batch, with its records where there is a decoder for them."""
+    try:
+        for position, header, content in batches(path, max_bytes):
+            row = _batch(path, position, header)
+            row["is_valid"] = crc_is_valid(content, 0, header)
+            if decode is not None:
+                row["records"] = list(_records(header, content, decode))
+            yield row
+    except KafkaError as corrupt:
+        yield {"file": str(path), "error": corrupt.message}
+
+
+def _batch(path: Path, position: int, header: BatchHeader) -> Row:
+    return {
+        "file": str(path),
+        "position": position,
+        "size": header.size_bytes,
+        "base_offset": header.base_offset,
+        "last_offset": header.last_offset,
+        "count": header.record_count,
+        "max_timestamp": header.max_timestamp,
+        "leader_epoch": header.leader_epoch,
+        "producer_id": header.producer_id,
+        "producer_epoch": header.producer_epoch,
+        "base_sequence": header.base_sequence,
+        "is_transactional": header.is_transactional,
+        "is_control": header.is_control,
+        "codec": header.codec.name.lower(),
+    }
+
+
+def _records(header: BatchHeader, content: bytes, decode: Decoder) -> Iterator[Row]:
+    for record in read_records(content):
+        key, value = (None, None) if header.is_control else decode(record)
+        yield {
+            "offset": record.offset,
+            "timestamp": record.timestamp,
+            "key": _opened(key),
+            "value": _opened(value),
+            "headers": [name for name, _ in record.headers],
+        }
+
+
+def _opened(told: str | None) -> Any:
+    """What is JSON already is not put into a text again."""
+    if told is None or not told.startswith("{"):
+        return told
+    try:
+        return json.loads(told)
+    except ValueError:
+        return told

@@ -1,0 +1,108 @@
+"""Feature levels of the cluster: what they are, raising and lowering them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from barnabas.cli.operations.errors import Refused
+from barnabas.client.admin import AioAdminClient
+from barnabas.client.admin.features import FeatureUpdate, UpgradeType
+from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.metadata.features import (
+    METADATA_VERSION,
+    SUPPORTED,
+    default_levels,
+    metadata_level,
+    release_name,
+    unmet_dependencies,
+)
+
+
+@dataclass(slots=True, frozen=True)
+class Feature:
+    name: str
+    least: int
+    """The oldest level that brokers know."""
+    most: int
+    level: int
+    """The one the cluster is at; 0 is without it."""
+
+
+@dataclass(slots=True, frozen=True)
+class Features:
+    epoch: int | None
+    features: list[Feature]
+
+
+async def describe_features(admin: AioAdminClient, node_id: int | None = None) -> Features:
+    """In the order of their names."""
+    told = await admin.describe_features(node_id=node_id)
+    finalized = told.finalized_features
+    return Features(
+        told.finalized_features_epoch,
+        [
+            Feature(
+                name,
+                known.min_version,
+                known.max_version,
+                finalized[name].max_version if name in finalized else 0,
+            )
+            for name, known in sorted(told.supported_features.items())
+        ],
+    )
+
+
+async def update_features(
+    admin: AioAdminClient,
+    levels: Mapping[str, int],
+    kind: UpgradeType,
+    *,
+    dry_run: bool = False,
+) -> dict[str, KafkaError | None]:
+    """What became of each: all are changed, or none."""
+    updates = {name: FeatureUpdate(level, kind) for name, level in levels.items()}
+    try:
+        told = await admin.update_features(updates, validate_only=dry_run)
+    except KafkaException as failure:
+        return dict.fromkeys(levels, failure.args[0])
+    return {name: told.errors.get(name) for name in levels}
+
+
+def shown_level(feature: str, level: int) -> str:
+    """metadata.version is known by the names of its levels."""
+    return release_name(level) if feature == METADATA_VERSION else str(level)
+
+
+NEWEST = release_name(SUPPORTED[METADATA_VERSION].max)
+
+
+def levels_of_release(release: str) -> dict[str, int]:
+    """metadata.version first, then the others."""
+    try:
+        return default_levels(metadata_level(release))
+    except ValueError as error:
+        raise Refused(str(error)) from None
+
+
+def dependencies_of(feature: str, level: int) -> Mapping[str, int]:
+    """The levels of other features without which this one cannot be had."""
+    if feature not in SUPPORTED:
+        raise Refused(f"Unknown feature: {feature}")
+    if not SUPPORTED[feature].min <= level <= SUPPORTED[feature].max:
+        raise Refused(f"Feature level {level} is not supported for feature {feature}")
+    return unmet_dependencies(feature, level, {})
+
+
+def level_text(feature: str, level: int) -> str:
+    """metadata.version has names for its levels."""
+    return f"{level} ({release_name(level)})" if feature == METADATA_VERSION else str(level)
+
+
+def parse_levels(features: list[str] | tuple[str, ...]) -> dict[str, int]:
+    """What `feature=level`, given any number of times, says."""
+    levels = {}
+    for feature in features:
+        name, equals, level = feature.partition("=")
+        if not equals or not level.isdigit():
+            raise Refused(f"{feature!r} is not NAME=LEVEL")
+        levels[name] = int(level)
+    return levels

@@ -1,0 +1,178 @@
+"""Consumer groups: which there are, who is in them, how far they have come."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.partitions import partitions_of, try_offsets_at
+from barnabas.client.admin import AioAdminClient
+from barnabas.client.admin.enums import ConsumerGroupState, ConsumerGroupType
+from barnabas.client.admin.group_descriptions import (
+    ConsumerGroupDescription,
+    ConsumerGroupListing,
+    MemberDescription,
+)
+from barnabas.client.admin.model import ConsumerGroupTopicPartitions
+from barnabas.client.admin.offsets import OffsetSpec
+from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.client.values import TopicPartition, TopicPartitionTuple
+
+STATE_NAMES = {
+    ConsumerGroupState.PREPARING_REBALANCING: "PreparingRebalance",
+    ConsumerGroupState.COMPLETING_REBALANCING: "CompletingRebalance",
+    ConsumerGroupState.ASSIGNING: "Assigning",
+    ConsumerGroupState.DEAD: "Dead",
+    ConsumerGroupState.STABLE: "Stable",
+    ConsumerGroupState.EMPTY: "Empty",
+    ConsumerGroupState.RECONCILING: "Reconciling",
+}
+TYPE_NAMES = {ConsumerGroupType.CONSUMER: "Consumer", ConsumerGroupType.CLASSIC: "Classic"}
+REBALANCING = frozenset(
+    {
+        ConsumerGroupState.PREPARING_REBALANCING,
+        ConsumerGroupState.COMPLETING_REBALANCING,
+        ConsumerGroupState.ASSIGNING,
+        ConsumerGroupState.RECONCILING,
+    }
+)
+
+
+@dataclass(slots=True, frozen=True)
+class Progress:
+    """How far a group has come in one partition; None where nobody knows."""
+
+    group: str
+    topic: str
+    partition: int
+    committed: int | None
+    leader_epoch: int | None
+    end: int | None
+    member: MemberDescription | None = None
+
+    @property
+    def lag(self) -> int | None:
+        if self.committed is None or self.end is None:
+            return None
+        return self.end - self.committed
+
+
+async def list_groups(
+    admin: AioAdminClient,
+    states: Collection[ConsumerGroupState] = (),
+    types: Collection[ConsumerGroupType] = (),
+) -> list[ConsumerGroupListing]:
+    """In the order of their names; KafkaException if a broker could not tell its own."""
+    listed = await admin.list_consumer_groups(states=set(states) or None, types=set(types) or None)
+    if listed.errors:
+        raise listed.errors[0]
+    return sorted(listed.valid, key=lambda group: group.group_id)
+
+
+async def group_ids(admin: AioAdminClient) -> list[str]:
+    return [group.group_id for group in await list_groups(admin)]
+
+
+async def describe_groups(
+    admin: AioAdminClient, ids: Iterable[str]
+) -> dict[str, ConsumerGroupDescription]:
+    """In the order of their names; one that is not there is DEAD."""
+    wanted = sorted(set(ids))
+    if not wanted:
+        return {}
+    return (await admin.describe_consumer_groups(wanted)).all()
+
+
+async def committed_offsets(
+    admin: AioAdminClient, group_id: str
+) -> dict[TopicPartitionTuple, TopicPartition]:
+    told = await admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group_id)])
+    return {
+        (each.topic, each.partition): each
+        for each in told[group_id].topic_partitions or ()
+        if each.offset >= 0
+    }
+
+
+async def progress_of(admin: AioAdminClient, group: ConsumerGroupDescription) -> list[Progress]:
+    """Partitions by the members that have them, those of the busiest first, then all others."""
+    committed = await committed_offsets(admin, group.group_id)
+    owned: dict[TopicPartitionTuple, MemberDescription | None] = {}
+    for member in sorted(group.members, key=lambda member: -len(_partitions(member))):
+        owned |= dict.fromkeys(_partitions(member), member)
+    owned |= dict.fromkeys(sorted(set(committed) - set(owned)))
+    ends, _ = await try_offsets_at(admin, owned, OffsetSpec.latest())
+    return [
+        Progress(
+            group=group.group_id,
+            topic=partition[0],
+            partition=partition[1],
+            committed=committed[partition].offset if partition in committed else None,
+            leader_epoch=committed[partition].leader_epoch if partition in committed else None,
+            end=ends.get(partition),
+            member=member,
+        )
+        for partition, member in owned.items()
+    ]
+
+
+async def delete_groups(admin: AioAdminClient, ids: Sequence[str]) -> dict[str, KafkaError | None]:
+    """What became of each: None if it is gone."""
+    if not ids:
+        return {}
+    told = await admin.delete_consumer_groups(list(ids))
+    return {group: told.errors.get(group) for group in told}
+
+
+@dataclass(slots=True, frozen=True)
+class DeletedOffsets:
+    """What became of each; the partition of a topic that is not there is None."""
+
+    failure: KafkaError | None
+    partitions: dict[tuple[str, int | None], KafkaError | None]
+
+
+async def delete_offsets(
+    admin: AioAdminClient, group_id: str, topics: Sequence[str]
+) -> DeletedOffsets:
+    """Forget what a group has committed in topics, or in `topic:0,1`."""
+    partitions: list[TopicPartitionTuple] = []
+    missing: dict[tuple[str, int | None], KafkaError | None] = {}
+    for topic in topics:
+        try:
+            partitions += await named_partitions(admin, [topic])
+        except KafkaException as failure:
+            missing[topic, None] = failure.args[0]
+    if not partitions:
+        return DeletedOffsets(None, missing)
+    asked = [TopicPartition(*each) for each in dict.fromkeys(partitions)]
+    request = ConsumerGroupTopicPartitions(group_id, asked)
+    try:
+        told = (await admin.delete_consumer_group_offsets([request]))[group_id]
+    except KafkaException as failure:
+        error: KafkaError = failure.args[0]
+        return DeletedOffsets(error, missing | dict.fromkeys(partitions, error))
+    outcomes = {(each.topic, each.partition): each.error for each in told.topic_partitions or ()}
+    failure_of_one = next((error for error in outcomes.values() if error is not None), None)
+    return DeletedOffsets(failure_of_one, missing | outcomes)
+
+
+async def named_partitions(
+    admin: AioAdminClient, topics: Sequence[str]
+) -> list[TopicPartitionTuple]:
+    """The partitions of topics, each given as its name or as `name:0,1,2`."""
+    named: list[TopicPartitionTuple] = []
+    whole = []
+    for text in topics:
+        topic, colon, indexes = text.partition(":")
+        if not colon:
+            whole.append(topic)
+            continue
+        for index in indexes.split(","):
+            if not index.isdecimal():
+                raise Refused(f"Invalid partition '{index}' specified in topic arg '{text}''")
+            named.append((topic, int(index)))
+    return named + await partitions_of(admin, whole)
+
+
+def _partitions(member: MemberDescription) -> list[TopicPartitionTuple]:
+    return sorted((each.topic, each.partition) for each in member.assignment.topic_partitions)

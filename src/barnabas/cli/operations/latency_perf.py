@@ -1,0 +1,76 @@
+"""One record at a time from a producer to a consumer: the work of kafka-e2e-latency."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from barnabas.cli.operations.console_clients import close
+from barnabas.cli.operations.errors import Refused
+
+TIMEOUT_S = 60
+
+
+@dataclass(slots=True, frozen=True)
+class Sent:
+    """What each record is like."""
+
+    topic: str
+    size: int
+    key: bytes | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+@contextmanager
+def both_ends(
+    producing: dict[str, Any],
+    consuming: dict[str, Any],
+    topic: str,
+    partitions_of: Callable[[Any, str], Iterable[int]],
+) -> Iterator[tuple[Any, Any]]:
+    """A producer, and a consumer that waits at the end of the topic, whose partitions it can ask
+    for with `partitions_of`.
+    """
+    from barnabas import Consumer, Producer, TopicPartition
+
+    alone = {"group.id": f"test-group-{int(time.time() * 1000)}", "enable.auto.commit": "false"}
+    consumer = Consumer(consuming | alone | {"fetch.max.wait.ms": "0"})
+    producer = Producer(producing | {"linger.ms": "0", "max.block.ms": str(2**31 - 1)})
+    try:
+        places = [TopicPartition(topic, each) for each in partitions_of(consumer, topic)]
+        for place in places:  # where the end is has to be known before the first record is sent
+            _, place.offset = consumer.get_watermark_offsets(place)
+        consumer.assign(places)
+        yield producer, consumer
+    finally:
+        consumer.close()
+        close(producer)
+
+
+def measure(
+    ends: tuple[Any, Any], sent: Sent, records: int, report: Callable[[int, int], None]
+) -> list[int]:
+    """How long each took, in ns; reports its number and that time as it goes."""
+    latencies_ns = []
+    for number in range(records):
+        took_ns = _round_trip(*ends, sent, number)
+        latencies_ns.append(took_ns)
+        report(number, took_ns)
+    return latencies_ns
+
+
+def _round_trip(producer: Any, consumer: Any, sent: Sent, number: int) -> int:
+    value = str(number).encode().ljust(sent.size, b".")[: sent.size]
+    began_ns = time.perf_counter_ns()
+    producer.produce(sent.topic, value, sent.key, headers=list(sent.headers))
+    producer.flush()
+    message = consumer.poll(TIMEOUT_S)
+    took_ns = time.perf_counter_ns() - began_ns
+    if message is None:
+        raise Refused(f"poll() timed out before finding a result (timeout:[{TIMEOUT_S}s])")
+    if message.error() is not None:
+        raise Refused(message.error().str())
+    if message.value() != value:
+        raise Refused(f"The record read {message.value()!r} did not match the one sent")
+    return took_ns

@@ -1,0 +1,201 @@
+"""Records as lines: how the console commands read and print them.
+
+Bytes stay as they are both ways; only what was named by text (separators, markers) is text.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from struct import Struct
+from typing import Any, NamedTuple
+
+from barnabas.cli.operations.errors import Refused
+
+Header = tuple[str, bytes | None]
+
+
+class Line(NamedTuple):
+    key: bytes | None
+    value: bytes | None
+    headers: list[Header]
+
+
+@dataclass(slots=True, frozen=True)
+class Reading:
+    """How a line is a record: `headers<TAB>key<TAB>value`, of which the value alone must be."""
+
+    parse_key: bool = False
+    parse_headers: bool = False
+    ignore_error: bool = False
+    key_separator: str = "\t"
+    headers_delimiter: str = "\t"
+    headers_separator: str = ","
+    headers_key_separator: str = ":"
+    null_marker: str | None = None
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> "Reading":
+        """By the names that Kafka's line reader gives them. It passes over others."""
+        return cls(**_named(cls, {field.name: field.name for field in fields(cls)}, properties))
+
+    def records(self, lines: Iterable[bytes]) -> Iterator[Line]:
+        for number, line in enumerate(lines, 1):
+            yield self._record(line.rstrip(b"\r\n"), number)
+
+    def _record(self, line: bytes, number: int) -> Line:
+        headers: list[Header] = []
+        key, rest = None, line
+        if self.parse_headers:
+            told, found, after = rest.partition(self.headers_delimiter.encode())
+            self._require(bool(found), "headers delimiter", number, line)
+            if found:
+                rest = after
+                headers = self._headers(told, number, line)
+        if self.parse_key:
+            told, found, after = rest.partition(self.key_separator.encode())
+            self._require(bool(found), "key separator", number, line)
+            if found:
+                key, rest = self._content(told), after
+        return Line(key, self._content(rest), headers)
+
+    def _headers(self, text: bytes, number: int, line: bytes) -> list[Header]:
+        if not text or self._content(text) is None:
+            return []
+        headers: list[Header] = []
+        for pair in text.split(self.headers_separator.encode()):
+            name, found, value = pair.partition(self.headers_key_separator.encode())
+            self._require(bool(found), "header key separator", number, line)
+            headers.append((_text(name), self._content(value) if found else None))
+        return headers
+
+    def _content(self, content: bytes) -> bytes | None:
+        is_nothing = self.null_marker is not None and content == self.null_marker.encode()
+        return None if is_nothing else content
+
+    def _require(self, is_there: bool, what: str, number: int, line: bytes) -> None:
+        if not is_there and not self.ignore_error:
+            raise Refused(f"No {what} found on line number {number}: '{_text(line)}'")
+
+
+Deserializer = Callable[[bytes], bytes]
+"""What a value says, to be printed."""
+
+
+def _as_it_is(content: bytes) -> bytes:
+    return content
+
+
+@dataclass(slots=True, frozen=True)
+class Printing:
+    """How a record is a line: its parts in this order, with separators between."""
+
+    timestamp: bool = False
+    partition: bool = False
+    offset: bool = False
+    delivery: bool = False
+    epoch: bool = False
+    headers: bool = False
+    key: bool = False
+    value: bool = True
+    key_separator: str = "\t"
+    line_separator: str = "\n"
+    headers_separator: str = ","
+    null_literal: str = "null"
+    read_key: Deserializer = _as_it_is
+    read_value: Deserializer = _as_it_is
+    read_header: Deserializer = _as_it_is
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> "Printing":
+        """By the names that Kafka's formatter gives them. It passes over others."""
+        names = {f"print_{part}": part for part in _PARTS}
+        names |= {each: each for each in _WORDS}
+        told = _named(cls, names, properties)
+        for part in "key", "value", "header":
+            if (name := properties.get(f"{part}.deserializer")) is not None:
+                told[f"read_{part}"] = deserializer(name)
+        return cls(**told)
+
+    def line(self, message: Any) -> bytes:
+        parts: list[bytes] = []
+        if self.timestamp:
+            kind, at = message.timestamp()
+            named = f"{_TIMESTAMPS[kind]}:{at}" if kind in _TIMESTAMPS else "NO_TIMESTAMP"
+            parts.append(named.encode())
+        if self.partition:
+            parts.append(b"Partition:%d" % message.partition())
+        if self.offset:
+            parts.append(b"Offset:%d" % message.offset())
+        if self.delivery:
+            parts.append(b"Delivery:NOT_PRESENT")  # how often: share groups alone count that
+        if self.epoch:
+            epoch = message.leader_epoch()
+            parts.append(b"Epoch:NOT_PRESENT" if epoch is None else b"Epoch:%d" % epoch)
+        if self.headers:
+            parts.append(self._headers(message.headers()))
+        if self.key:
+            parts.append(self._content(message.key(), self.read_key))
+        if self.value:
+            parts.append(self._content(message.value(), self.read_value))
+        return self.key_separator.encode().join(parts) + self.line_separator.encode()
+
+    def _headers(self, headers: list[Header] | None) -> bytes:
+        if not headers:
+            return b"NO_HEADERS"
+        return self.headers_separator.encode().join(
+            name.encode() + b":" + self._content(value, self.read_header) for name, value in headers
+        )
+
+    def _content(self, content: bytes | None, read: Deserializer) -> bytes:
+        return self.null_literal.encode() if content is None else read(content)
+
+
+_PARTS = ("timestamp", "partition", "offset", "delivery", "epoch", "headers", "key", "value")
+_WORDS = ("key_separator", "line_separator", "headers_separator", "null_literal")
+_TIMESTAMPS = {1: "CreateTime", 2: "LogAppendTime"}
+
+
+def deserializer(name: str) -> Deserializer:
+    """What the Java class of that name does, to be printed."""
+    known: dict[str, Deserializer] = {
+        "StringDeserializer": lambda content: _text(content).encode(),
+        "ByteArrayDeserializer": _as_it_is,
+        "BytesDeserializer": _escaped,
+        "IntegerDeserializer": lambda content: _number(">i", content),
+        "LongDeserializer": lambda content: _number(">q", content),
+        "ShortDeserializer": lambda content: _number(">h", content),
+        "DoubleDeserializer": lambda content: _number(">d", content),
+        "FloatDeserializer": lambda content: _number(">f", content),
+    }
+    read = known.get(name.rpartition(".")[2])
+    if read is None:
+        raise Refused(f"There is no deserializer {name} here; there are {', '.join(known)}.")
+    return read
+
+
+def _named(
+    kind: type[Any], names: Mapping[str, str], properties: Mapping[str, str]
+) -> dict[str, Any]:
+    """The fields that properties tell of; Kafka has dots in their names where fields have not."""
+    flags = {field.name for field in fields(kind) if field.type is bool}
+    told: dict[str, Any] = {}
+    for name, field in names.items():
+        value = properties.get(name.replace("_", "."))
+        if value is not None:
+            told[field] = value.strip().lower() == "true" if field in flags else value
+    return told
+
+
+def _number(layout: str, content: bytes) -> bytes:
+    form = Struct(layout)
+    if len(content) != form.size:
+        raise Refused(f"{content!r} has {len(content)} bytes, not the {form.size} of such a number")
+    return str(form.unpack(content)[0]).encode()
+
+
+def _escaped(content: bytes) -> bytes:
+    shown = (chr(b) if 32 <= b < 127 else f"\\x{b:02X}" for b in content)
+    return "".join(shown).encode()
+
+
+def _text(content: bytes) -> str:
+    return content.decode(errors="replace")

@@ -1,0 +1,161 @@
+"""What can be said in the metadata shell."""
+
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from barnabas.cli.operations.metadata_shell.tree import Folder
+
+Node = Folder | str
+
+
+class Shell:
+    """A place in the tree, and what was said so far."""
+
+    def __init__(self, root: Folder) -> None:
+        self._root = root
+        self.place: tuple[str, ...] = ()
+        self.history: list[str] = []
+
+    def run(self, words: Sequence[str]) -> Iterator[str]:
+        """The lines that a command answers with."""
+        if not words:
+            return
+        name, *arguments = words
+        command = COMMANDS.get(name)
+        if command is None:
+            yield f"{name}: no such command; there are {', '.join(COMMANDS)} and exit."
+        else:
+            yield from command[0](self, arguments)
+
+    def names(self, path: str) -> list[str]:
+        """What a path may be completed to."""
+        folder, slash, begun = path.rpartition("/")
+        found = self._at(self._parts(folder + slash))
+        if not isinstance(found, dict):
+            return []
+        return [folder + slash + name for name in sorted(found) if name.startswith(begun)]
+
+    def ls(self, arguments: Sequence[str]) -> Iterator[str]:
+        targets = list(self._found(arguments or ["."]))
+        for name, problem, node in targets:
+            if problem:
+                yield f"ls: {problem}: no such file or directory."
+            elif isinstance(node, str):
+                yield name
+        folders = [(name, node) for name, _, node in targets if isinstance(node, dict)]
+        for index, (name, node) in enumerate(folders):
+            if len(targets) > 1:
+                yield f"{name}:"
+            yield from sorted(node)
+            if index < len(folders) - 1:
+                yield ""
+
+    def cat(self, arguments: Sequence[str]) -> Iterator[str]:
+        for _, problem, node in self._found(arguments):
+            if problem:
+                yield f"cat: {problem}: No such file or directory."
+            elif isinstance(node, dict):
+                yield f"cat: {' '.join(arguments)}: Is a directory"
+            else:
+                yield str(node)
+
+    def find(self, arguments: Sequence[str]) -> Iterator[str]:
+        for path in arguments or ["."]:
+            for _, problem, node in self._found([path]):
+                if node is None:
+                    yield f"find: {problem}: no such file or directory."
+                else:
+                    yield from _paths(path.rstrip("/") or "/", node)
+
+    def tree(self, arguments: Sequence[str]) -> Iterator[str]:
+        for _, problem, node in self._found(arguments or ["."]):
+            if node is None:
+                yield f"tree: {problem}: No such file or directory."
+            else:
+                yield from _tree(node, "")
+
+    def cd(self, arguments: Sequence[str]) -> Iterator[str]:
+        for _, problem, node in self._found(list(arguments[:1]) or ["/"]):
+            if problem:
+                yield f"cd: {problem}: no such file or directory."
+            elif not isinstance(node, dict):
+                yield f"cd: {arguments[0]}: not a directory."
+            else:
+                self.place = self._parts(arguments[0] if arguments else "/")
+
+    def pwd(self, _arguments: Sequence[str]) -> Iterator[str]:
+        yield "/" + "/".join(self.place)
+
+    def said(self, _arguments: Sequence[str]) -> Iterator[str]:
+        for number, line in enumerate(self.history):
+            yield f"{number:5}  {line}"
+
+    def help(self, _arguments: Sequence[str]) -> Iterator[str]:
+        yield "Welcome to the metadata shell. You can:"
+        for name, (_, says) in COMMANDS.items():
+            yield f"  {name:8} {says}"
+        yield "  exit     leave."
+
+    def _found(self, paths: Sequence[str]) -> Iterator[tuple[str, str, Node | None]]:
+        """For each path, or each that its pattern matches: its name and what is there."""
+        for path in paths:
+            matches = list(self._matching(self._parts(path)))
+            if not matches:
+                yield "", path, None
+            for parts, node in matches:
+                yield parts[-1] if parts else "/", "", node
+
+    def _matching(self, parts: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Node]]:
+        found: list[tuple[tuple[str, ...], Node]] = [((), self._root)]
+        for part in parts:
+            found = [
+                ((*before, name), node[name])
+                for before, node in found
+                if isinstance(node, dict)
+                for name in sorted(node)
+                if name == part or fnmatchcase(name, part)
+            ]
+        return iter(found)
+
+    def _at(self, parts: Sequence[str]) -> Node | None:
+        return next((node for _, node in self._matching(parts)), None)
+
+    def _parts(self, path: str) -> tuple[str, ...]:
+        """The names from the root on; `.` and `..` are what they always are."""
+        parts = [] if path.startswith("/") else list(self.place)
+        for name in path.split("/"):
+            if name == "..":
+                parts = parts[:-1]
+            elif name not in ("", "."):
+                parts.append(name)
+        return tuple(parts)
+
+
+def _paths(path: str, node: Node) -> Iterator[str]:
+    yield path
+    if isinstance(node, dict):
+        for name in sorted(node):
+            yield from _paths(f"{path.rstrip('/')}/{name}", node[name])
+
+
+def _tree(node: Node, indent: str) -> Iterator[str]:
+    if isinstance(node, dict):
+        for name in sorted(node):
+            yield f"{indent}{name}:"
+            yield from _tree(node[name], indent + "  ")
+    else:
+        yield f"{indent}{node}"
+
+
+Command = Callable[[Shell, Sequence[str]], Iterator[str]]
+
+COMMANDS: dict[str, tuple[Command, str]] = {
+    "cat": (Shell.cat, "show what files hold."),
+    "cd": (Shell.cd, "go to another folder."),
+    "find": (Shell.find, "name everything below a folder."),
+    "help": (Shell.help, "show this."),
+    "history": (Shell.said, "show what was typed."),
+    "ls": (Shell.ls, "name what is in a folder."),
+    "pwd": (Shell.pwd, "say which folder this is."),
+    "tree": (Shell.tree, "show folders and what files hold, in full."),
+}

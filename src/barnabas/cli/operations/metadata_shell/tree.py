@@ -1,0 +1,184 @@
+"""An image as folders and files, with the names and the words that Kafka's metadata shell has."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from barnabas import __version__
+from barnabas.cli.operations.dump.records import batches
+from barnabas.cli.operations.errors import Refused
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.features import METADATA_RELEASES, METADATA_VERSION
+from barnabas.metadata.frames import decode_record
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.loader import MetadataLoader
+from barnabas.metadata.states import (
+    BrokerRegistration,
+    ControllerRegistration,
+    FeatureLevelRange,
+    ListenerEndpoint,
+    PartitionRegistration,
+    RecoveryState,
+)
+from barnabas.wire.errors import KafkaError, ProtocolViolation
+from barnabas.wire.records.batch import crc_is_valid
+from barnabas.wire.records.read import read_records
+from barnabas.wire.uuid import to_text
+
+Folder = dict[str, Any]
+"""Folders by name; whatever else is in one is a file, as the text it holds."""
+
+_RESOURCES = {2: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER", 16: "CLIENT_METRICS", 32: "GROUP"}
+_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+class Read(NamedTuple):
+    image: MetadataImage
+    timestamp_ms: int
+    """Of the last batch."""
+
+
+def read_image(path: Path) -> Read:
+    """What the cluster knew at the end of a .checkpoint or a .log file of __cluster_metadata."""
+    loader, last_ms = MetadataLoader(MetadataImage()), 0
+    try:
+        for _, header, content in batches(path, path.stat().st_size):
+            if not crc_is_valid(content, 0, header):
+                raise Refused(f"{path} is damaged: the batch at offset {header.base_offset}")
+            last_ms = header.max_timestamp
+            records = [] if header.is_control else read_records(content)
+            decoded = [decode_record(each.value or b"") for each in records]
+            loader.load(decoded, header.last_offset, header.leader_epoch, MetadataDelta())
+    except (KafkaError, ProtocolViolation) as malformed:
+        raise Refused(f"{path} holds no cluster metadata: {malformed}") from None
+    except OSError as error:
+        raise Refused(f"cannot read {path}: {error.strerror}") from None
+    return Read(loader.image, last_ms)
+
+
+def tree(read: Read) -> Folder:
+    image = read.image
+    return {
+        "image": {
+            "acls": {"byId": {to_text(key): str(acl) for key, acl in image.acls.items()}},
+            "clientQuotas": {str(entity): dict(told) for entity, told in image.quotas.items()},
+            "cluster": {
+                "brokers": {str(key): _broker(each) for key, each in image.brokers.items()},
+                "controllers": {
+                    str(key): _controller(each) for key, each in image.controllers.items()
+                },
+            },
+            "configs": {
+                _resource(*resource): dict(settings) for resource, settings in image.configs.items()
+            },
+            "delegationToken": {key: str(token) for key, token in image.tokens.items()},
+            "features": _features(image),
+            "producerIds": {"nextProducerId": str(image.next_producer_id)},
+            "provenance": _provenance(read),
+            "scram": {
+                name: {
+                    user: f"iterations={credential.iterations}, salt=[hidden], keys=[hidden]"
+                    for (user, of), credential in image.scram.items()
+                    if of == mechanism
+                }
+                for mechanism, name in _MECHANISMS.items()
+            },
+            "topics": _topics(image),
+        },
+        "local": {"commitId": "unknown", "version": __version__},
+    }
+
+
+def _topics(image: MetadataImage) -> Folder:
+    by_id: Folder = {}
+    by_name: Folder = {}
+    for topic in image.topics:
+        partitions = {str(key): _partition(each) for key, each in topic.partitions.items()}
+        folder = {**partitions, "id": to_text(topic.topic_id), "name": topic.name}
+        by_id[to_text(topic.topic_id)] = by_name[topic.name] = folder
+    return {"byId": by_id, "byName": by_name}
+
+
+def _features(image: MetadataImage) -> Folder:
+    level = image.features.get(METADATA_VERSION)
+    release = f"Optional[{METADATA_RELEASES.get(level, level)}]" if level else "Optional.empty"
+    others = {
+        f"finalized_{name}": str(each)
+        for name, each in image.features.items()
+        if name != METADATA_VERSION
+    }
+    return {**others, "metadataVersion": release}
+
+
+def _provenance(read: Read) -> str:
+    when = datetime.fromtimestamp(read.timestamp_ms / 1000, UTC)
+    stamp = when.isoformat(timespec="milliseconds").removesuffix("+00:00")
+    return f"offset {read.image.offset}, epoch {read.image.epoch}, time {stamp}Z[UTC]"
+
+
+def _resource(kind: int, name: str) -> str:
+    return f"{_RESOURCES.get(kind, kind)}:{name}" if name else str(_RESOURCES.get(kind, kind))
+
+
+def _broker(broker: BrokerRegistration) -> str:
+    rack = "Optional.empty" if broker.rack is None else f"Optional[{broker.rack}]"
+    return (
+        f"BrokerRegistration(id={broker.broker_id}, epoch={broker.epoch},"
+        f" incarnationId={to_text(broker.incarnation_id)},"
+        f" listeners={_endpoints(broker.endpoints)},"
+        f" supportedFeatures={_levels(broker.features)}, rack={rack},"
+        f" fenced={_boolean(broker.fenced)},"
+        f" inControlledShutdown={_boolean(broker.in_controlled_shutdown)},"
+        f" isMigratingZkBroker=false, directories={_ids(broker.log_dirs)},"
+        f" cordonedDirectories={_ids(broker.cordoned_log_dirs or ())})"
+    )
+
+
+def _controller(controller: ControllerRegistration) -> str:
+    return (
+        f"ControllerRegistration(id={controller.controller_id},"
+        f" incarnationId={to_text(controller.incarnation_id)}, zkMigrationReady=false,"
+        f" listeners={_endpoints(controller.endpoints)},"
+        f" supportedFeatures={_levels(controller.features)})"
+    )
+
+
+def _partition(partition: PartitionRegistration) -> str:
+    return (
+        f"PartitionRegistration(replicas={_numbers(partition.replicas)},"
+        f" directories={_ids(partition.directories)}, isr={_numbers(partition.isr)},"
+        f" removingReplicas={_numbers(partition.removing)},"
+        f" addingReplicas={_numbers(partition.adding)}, elr={_numbers(partition.elr)},"
+        f" lastKnownElr={_numbers(partition.last_known_elr)}, leader={partition.leader},"
+        f" leaderRecoveryState={RecoveryState(partition.recovery_state).name},"
+        f" leaderEpoch={partition.leader_epoch}, partitionEpoch={partition.partition_epoch})"
+    )
+
+
+def _endpoints(endpoints: Iterable[ListenerEndpoint]) -> str:
+    told = (
+        f"Endpoint(listenerName='{each.name}',"
+        f" securityProtocol={_PROTOCOLS[each.security_protocol]},"
+        f" host='{each.host}', port={each.port})"
+        for each in sorted(endpoints, key=lambda each: each.name)
+    )
+    return f"[{', '.join(told)}]"
+
+
+def _levels(features: Mapping[str, FeatureLevelRange]) -> str:
+    told = (f"{name}: {levels.min}-{levels.max}" for name, levels in sorted(features.items()))
+    return f"{{{', '.join(told)}}}"
+
+
+def _ids(ids: Iterable[bytes]) -> str:
+    return f"[{', '.join(map(to_text, ids))}]"
+
+
+def _numbers(numbers: Iterable[int]) -> str:
+    return f"[{', '.join(map(str, numbers))}]"
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"

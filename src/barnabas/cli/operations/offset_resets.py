@@ -1,0 +1,179 @@
+"""Where to move a group's offsets to, and moving them.
+
+A way of resetting says for each partition where its next record is to be; what lies outside the
+log is brought to its nearer end.
+"""
+
+import csv
+import io
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import UTC, datetime
+
+from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.groups import committed_offsets
+from barnabas.cli.operations.partitions import offsets_at
+from barnabas.client.admin import AioAdminClient
+from barnabas.client.admin.model import ConsumerGroupTopicPartitions
+from barnabas.client.admin.offsets import OffsetSpec
+from barnabas.client.values import TopicPartition, TopicPartitionTuple
+
+Plan = dict[TopicPartitionTuple, int]
+
+Reset = Callable[[AioAdminClient, str, list[TopicPartitionTuple]], Awaitable[Plan]]
+"""Given a group and the partitions meant, where each is to go on."""
+
+_DURATION = re.compile(
+    r"(?P<sign>[+-]?)P(?:(?P<days>[+-]?\d+)D)?"
+    r"(?:T(?:(?P<hours>[+-]?\d+)H)?(?:(?P<minutes>[+-]?\d+)M)?(?:(?P<seconds>[+-]?\d+(?:\.\d+)?)S)?)?",
+    re.IGNORECASE,
+)
+
+
+async def apply(
+    admin: AioAdminClient, group_id: str, plan: Mapping[TopicPartitionTuple, int]
+) -> None:
+    if not plan:
+        return
+    offsets = [TopicPartition(*partition, offset) for partition, offset in plan.items()]
+    request = ConsumerGroupTopicPartitions(group_id, offsets)
+    told = (await admin.alter_consumer_group_offsets([request]))[group_id]
+    for each in told.topic_partitions or ():
+        if each.error is not None:
+            from barnabas.cli.operations.partitions import raise_error
+
+            raise_error(each.error)
+
+
+def to_earliest() -> Reset:
+    return _to(OffsetSpec.earliest())
+
+
+def to_latest() -> Reset:
+    return _to(OffsetSpec.latest())
+
+
+def to_offset(offset: int) -> Reset:
+    async def reset(
+        admin: AioAdminClient, _group: str, partitions: list[TopicPartitionTuple]
+    ) -> Plan:
+        return await within_log(admin, dict.fromkeys(partitions, offset))
+
+    return reset
+
+
+def shift_by(count: int) -> Reset:
+    async def reset(
+        admin: AioAdminClient, group: str, partitions: list[TopicPartitionTuple]
+    ) -> Plan:
+        committed = await committed_offsets(admin, group)
+        for topic, index in partitions:
+            if (topic, index) not in committed:
+                raise Refused(
+                    f"Cannot shift offset for partition {topic}-{index} since there is no current "
+                    "committed offset"
+                )
+        return await within_log(
+            admin, {each: committed[each].offset + count for each in partitions}
+        )
+
+    return reset
+
+
+def to_current() -> Reset:
+    """What is committed; the end of the log where nothing is."""
+
+    async def reset(
+        admin: AioAdminClient, group: str, partitions: list[TopicPartitionTuple]
+    ) -> Plan:
+        committed = await committed_offsets(admin, group)
+        without = [each for each in partitions if each not in committed]
+        ends = await offsets_at(admin, without, OffsetSpec.latest())
+        return {
+            each: committed[each].offset if each in committed else ends[each] for each in partitions
+        }
+
+    return reset
+
+
+def to_time(timestamp_ms: int, fallen_back: Callable[[TopicPartitionTuple], None]) -> Reset:
+    """The first record of that time or later; the end, where there is none, and saying so."""
+
+    async def reset(
+        admin: AioAdminClient, _group: str, partitions: list[TopicPartitionTuple]
+    ) -> Plan:
+        found = await offsets_at(admin, partitions, OffsetSpec.for_timestamp(timestamp_ms))
+        without = [each for each in partitions if found[each] < 0]
+        for each in without:
+            fallen_back(each)
+        return found | await offsets_at(admin, without, OffsetSpec.latest())
+
+    return reset
+
+
+def by_plans(plans: Mapping[str, Plan]) -> Reset:
+    """What a file says of each group."""
+
+    async def reset(
+        admin: AioAdminClient, group: str, _partitions: list[TopicPartitionTuple]
+    ) -> Plan:
+        return await within_log(admin, plans.get(group, {}))
+
+    return reset
+
+
+async def within_log(admin: AioAdminClient, wanted: Mapping[TopicPartitionTuple, int]) -> Plan:
+    starts = await offsets_at(admin, wanted, OffsetSpec.earliest())
+    ends = await offsets_at(admin, wanted, OffsetSpec.latest())
+    return {each: max(starts[each], min(wanted[each], ends[each])) for each in wanted}
+
+
+def parse_plans(text: str, groups: Iterable[str]) -> dict[str, Plan]:
+    """CSV of group, topic, partition, offset; for a single group its name may be left out."""
+    named = list(groups)
+    plans: dict[str, Plan] = {}
+    for row in csv.reader(io.StringIO(text)):
+        if not row:
+            continue
+        if len(row) == 3 and len(named) == 1:
+            row = [named[0], *row]
+        try:
+            group, topic, partition, offset = row
+            plans.setdefault(group, {})[topic, int(partition)] = int(offset)
+        except ValueError:
+            raise Refused(f"{','.join(row)!r} is not GROUP,TOPIC,PARTITION,OFFSET") from None
+    return plans
+
+
+def parse_datetime(text: str) -> int:
+    """`YYYY-MM-DDThh:mm:ss.sss`, in UTC unless it says otherwise, as milliseconds."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise Refused(f"{text!r} is not a time such as 2026-11-16T09:30:00.000") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
+def ago(duration: str) -> int:
+    """The time that was so long ago, by `PnDTnHnMnS`, in milliseconds."""
+    match = _DURATION.fullmatch(duration)
+    parts = match.groupdict() if match else {}
+    units = {"days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
+    if not any(parts.get(unit) for unit in units):
+        raise Refused(f"{duration!r} is not a duration such as P1DT12H or PT30M")
+    seconds = sum(float(parts[unit] or 0) * length for unit, length in units.items())
+    if parts["sign"] == "-":
+        seconds = -seconds
+    return round((time.time() - seconds) * 1000)
+
+
+def _to(spec: OffsetSpec) -> Reset:
+    async def reset(
+        admin: AioAdminClient, _group: str, partitions: list[TopicPartitionTuple]
+    ) -> Plan:
+        return await offsets_at(admin, partitions, spec)
+
+    return reset

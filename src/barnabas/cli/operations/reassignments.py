@@ -1,0 +1,272 @@
+"""Moving partitions between brokers, and replicas between the directories of one.
+
+A file says where partitions are to be; throttles keep the moves from taking all there is, and
+are taken away when the moves are done.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from pathlib import Path
+
+from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.partitions import partitions_in, read_json
+from barnabas.cli.operations.placement import spread
+from barnabas.client.admin import AioAdminClient
+from barnabas.client.admin.log_dirs import TopicPartitionReplica
+from barnabas.client.admin.model import TopicCollection
+from barnabas.client.admin.reassignments import PartitionReassignment
+from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.client.values import TopicPartition, TopicPartitionTuple
+
+ANY_DIRECTORY = "any"
+MOVE_POLL_S = 0.1
+
+Assignment = dict[TopicPartitionTuple, list[int]]
+"""The replicas of partitions, the preferred leader first."""
+
+
+@dataclass(slots=True, frozen=True)
+class Target:
+    """Where partitions are to be, and in which directories some of their replicas."""
+
+    replicas: Assignment
+    directories: dict[TopicPartitionReplica, str] = field(default_factory=dict)
+
+    @property
+    def topics(self) -> list[str]:
+        return list(dict.fromkeys(topic for topic, _ in self.replicas))
+
+
+@dataclass(slots=True, frozen=True)
+class Standing:
+    """How far the move of a partition has come."""
+
+    current: list[int]
+    target: list[int]
+    is_done: bool
+
+
+class MoveState(Enum):
+    """What became of a replica's move to another directory."""
+
+    NO_DIRECTORY = auto()
+    ACTIVE = auto()
+    ELSEWHERE = auto()  # it moves, but to another directory
+    CANCELLED = auto()
+    COMPLETED = auto()
+
+
+@dataclass(slots=True, frozen=True)
+class Move:
+    state: MoveState
+    current: str | None
+    target: str
+    future: str | None
+
+
+def read_target(file: str | Path) -> Target:
+    listed = partitions_in(file, "Partition reassignment")
+    replicas: Assignment = {}
+    directories: dict[TopicPartitionReplica, str] = {}
+    for each in listed:
+        topic, index = str(each["topic"]), int(each["partition"])
+        try:
+            ids = [int(replica) for replica in each["replicas"]]
+            paths = [str(path) for path in each.get("log_dirs") or [ANY_DIRECTORY] * len(ids)]
+        except (KeyError, TypeError, ValueError):
+            raise Refused(f'{file}: {topic}-{index} needs "replicas", a list of ids') from None
+        if len(ids) != len(paths):
+            raise Refused(
+                f"Size of replicas list {ids} is different from size of log dirs list {paths} "
+                f"for partition {topic}-{index}"
+            )
+        replicas[topic, index] = ids
+        for replica, path in zip(ids, paths, strict=True):
+            if path != ANY_DIRECTORY:
+                directories[TopicPartitionReplica(topic, index, replica)] = path
+    return Target(replicas, directories)
+
+
+def require_possible(target: Target) -> None:
+    if not target.replicas:
+        raise Refused("Partition reassignment list cannot be empty")
+    for (topic, index), ids in target.replicas.items():
+        if not ids:
+            raise Refused("Partition replica list cannot be empty")
+        if twice := sorted({each for each in ids if ids.count(each) > 1}):
+            raise Refused(
+                "Partition replica lists may not contain duplicate entries: "
+                f"{topic}-{index} contains multiple entries for {','.join(map(str, twice))}"
+            )
+
+
+def read_topics(file: str | Path) -> list[str]:
+    content = read_json(file)
+    try:
+        return [str(each["topic"]) for each in content["topics"]]
+    except (KeyError, TypeError):
+        raise Refused(f'{file} is not {{"topics": [{{"topic": NAME}}]}}') from None
+
+
+async def current_assignment(admin: AioAdminClient, topics: Iterable[str]) -> Assignment:
+    names = list(dict.fromkeys(topics))
+    if not names:
+        return {}
+    told = await admin.describe_topics(TopicCollection(names))
+    for name, error in told.errors.items():
+        if error == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise Refused(f"Topic {name} not found.")
+    return {
+        (name, each.id): [replica.id for replica in each.replicas]
+        for name, topic in sorted(told.all().items())
+        for each in topic.partitions
+    }
+
+
+async def current_of(
+    admin: AioAdminClient, partitions: Iterable[TopicPartitionTuple]
+) -> Assignment:
+    wanted = list(partitions)
+    known = await current_assignment(admin, (topic for topic, _ in wanted))
+    if missing := [f"{topic}-{index}" for topic, index in wanted if (topic, index) not in known]:
+        raise Refused(f"Unable to find partition: {', '.join(missing)}")
+    return {each: known[each] for each in wanted}
+
+
+async def directories_of(
+    admin: AioAdminClient, assignment: Assignment
+) -> dict[TopicPartitionReplica, str]:
+    """Where replicas lie now."""
+    replicas = [
+        TopicPartitionReplica(topic, index, replica)
+        for (topic, index), ids in assignment.items()
+        for replica in ids
+    ]
+    if not replicas:
+        return {}
+    told = await admin.describe_replica_log_dirs(replicas)
+    return {
+        replica: path
+        for replica in told
+        if replica not in told.errors and (path := told[replica].current_replica_log_dir)
+    }
+
+
+async def propose(
+    admin: AioAdminClient, topics: Sequence[str], brokers: Sequence[int], *, by_rack: bool
+) -> Assignment:
+    """Partitions spread anew over these brokers, as new topics are."""
+    known = {node.id: node for node in (await admin.describe_cluster()).nodes}
+    chosen = [known[each] for each in brokers if each in known]
+    racks = [node.rack for node in chosen]
+    if by_rack and any(racks) and not all(racks):
+        raise Refused(
+            "Not all brokers have rack information. Add --disable-rack-aware in command line to "
+            "make replica assignment without rack information."
+        )
+    of_brokers = {node.id: node.rack if by_rack else None for node in chosen}
+    proposed: Assignment = {}
+    current = await current_assignment(admin, topics)
+    for topic in sorted({name for name, _ in current}):
+        partitions = [each for each in current if each[0] == topic]
+        factor = len(current[partitions[0]])
+        if factor > len(chosen):
+            raise Refused(
+                f"Replication factor: {factor} larger than available brokers: {len(chosen)}"
+            )
+        placed = spread(of_brokers, len(partitions), factor)
+        proposed |= dict(zip(partitions, placed, strict=True))
+    return proposed
+
+
+async def require_brokers(admin: AioAdminClient, target: Target) -> None:
+    known = {node.id for node in (await admin.describe_cluster()).nodes}
+    for ids in target.replicas.values():
+        for replica in ids:
+            if replica not in known:
+                raise Refused(f"Unknown broker id {replica}")
+
+
+async def start(
+    admin: AioAdminClient, target: Target, *, keep_factor: bool = False
+) -> dict[TopicPartitionTuple, KafkaError]:
+    """Have partitions move; the errors of those that cannot."""
+    wanted: dict[TopicPartition, list[int] | None] = {
+        TopicPartition(*each): ids for each, ids in target.replicas.items()
+    }
+    told = await admin.alter_partition_reassignments(
+        wanted, allow_replication_factor_change=not keep_factor
+    )
+    return {(each.topic, each.partition): error for each, error in told.errors.items()}
+
+
+async def cancel(
+    admin: AioAdminClient, partitions: Iterable[TopicPartitionTuple]
+) -> dict[TopicPartitionTuple, KafkaError]:
+    wanted: dict[TopicPartition, list[int] | None] = {
+        TopicPartition(*each): None for each in partitions
+    }
+    told = await admin.alter_partition_reassignments(wanted)
+    return {(each.topic, each.partition): error for each, error in told.errors.items()}
+
+
+async def under_way(admin: AioAdminClient) -> dict[TopicPartitionTuple, PartitionReassignment]:
+    """All moves of partitions that are not yet done."""
+    told = await admin.list_partition_reassignments()
+    return {(each.topic, each.partition): move for each, move in sorted(told.items())}
+
+
+async def standings(
+    admin: AioAdminClient,
+    target: Target,
+    moves: Mapping[TopicPartitionTuple, PartitionReassignment],
+) -> dict[TopicPartitionTuple, Standing]:
+    known: Assignment = {}
+    for topic in target.topics:
+        try:
+            known |= await current_assignment(admin, [topic])
+        except (Refused, KafkaException):
+            continue  # a topic that is gone has no replicas
+    return {
+        each: Standing(moves[each].replicas, ids, is_done=False)
+        if each in moves
+        else Standing(known.get(each, []), ids, is_done=True)
+        for each, ids in sorted(target.replicas.items())
+    }
+
+
+async def directory_moves(
+    admin: AioAdminClient, directories: Mapping[TopicPartitionReplica, str]
+) -> dict[TopicPartitionReplica, Move]:
+    if not directories:
+        return {}
+    told = await admin.describe_replica_log_dirs(list(directories))
+    moves = {}
+    for replica, target in directories.items():
+        where = told[replica]
+        current, future = where.current_replica_log_dir, where.future_replica_log_dir
+        if current is None:
+            state = MoveState.NO_DIRECTORY
+        elif future is not None:
+            state = MoveState.ACTIVE if future == target else MoveState.ELSEWHERE
+        else:
+            state = MoveState.COMPLETED if current == target else MoveState.CANCELLED
+        moves[replica] = Move(state, current, target, future)
+    return moves
+
+
+async def move_directories(
+    admin: AioAdminClient, directories: Mapping[TopicPartitionReplica, str], timeout_ms: int
+) -> list[TopicPartitionReplica]:
+    """Have replicas move; those that could not begin in time, for their broker lacks them yet."""
+    left = dict(directories)
+    deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
+    while left:
+        told = await admin.alter_replica_log_dirs(left)
+        left = {replica: left[replica] for replica in told.errors}
+        if not left or asyncio.get_running_loop().time() >= deadline:
+            break
+        await asyncio.sleep(MOVE_POLL_S)
+    return list(left)

@@ -1,0 +1,77 @@
+"""Formatting the log directories of a node, and looking at them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from barnabas.cli.operations.settings import load_settings
+from barnabas.node.format import (
+    QuorumBootstrap,
+    StorageInfo,
+    format_storage,
+    inspect_storage,
+    parse_initial_voters,
+)
+from barnabas.raft import Voters
+
+
+@dataclass(slots=True, frozen=True)
+class Formatting:
+    """How a node's directories are to begin; of the last three at most one."""
+
+    cluster_id: str
+    ignore_formatted: bool = False
+    release: str | None = None
+    features: Mapping[str, int] | None = None
+    standalone: bool = False
+    no_initial_controllers: bool = False
+    initial_controllers: str | None = None
+
+
+def format_node(file: Path, formatting: Formatting) -> list[str]:
+    """A line for each directory that was formatted, as kafka-storage words it."""
+    settings = load_settings(file, {})
+    quorum: QuorumBootstrap | Voters = QuorumBootstrap.FROM_SETTINGS
+    if formatting.standalone:
+        quorum = QuorumBootstrap.STANDALONE
+    elif formatting.no_initial_controllers:
+        quorum = QuorumBootstrap.JOIN
+    elif formatting.initial_controllers is not None:
+        listener = settings["controller.listener.names"][0]
+        quorum = parse_initial_voters(formatting.initial_controllers, listener)
+    formatted = format_storage(
+        settings,
+        cluster_id=formatting.cluster_id,
+        quorum=quorum,
+        release=formatting.release,
+        features=formatting.features,
+        ignore_formatted=formatting.ignore_formatted,
+    )
+    if not formatted.directories:
+        return ["All of the log directories are already formatted."]
+    begins = formatting.standalone or formatting.initial_controllers is not None
+    kinds = {settings.metadata_log_dir: "dynamic metadata voter" if begins else "metadata"}
+    return [
+        f"Formatting {kinds.get(directory, 'data')} directory {directory} "
+        f"with metadata.version {formatted.release}."
+        for directory in formatted.directories
+    ]
+
+
+def inspect_node(file: Path) -> StorageInfo:
+    return inspect_storage(load_settings(file, {}))
+
+
+def describe_inspected(inspected: StorageInfo) -> str:
+    """As kafka-storage words it."""
+    told = []
+    if directories := inspected.directories:
+        told.append(f"Found log {'directory' if len(directories) == 1 else 'directories'}:")
+        told += [f"  {directory}" for directory in directories] + [""]
+    if inspected.metadata:
+        pairs = ", ".join(f"{key}={value}" for key, value in sorted(inspected.metadata.items()))
+        told += [f"Found metadata: {{{pairs}}}", ""]
+    if problems := inspected.problems:
+        told.append(f"Found problem{'' if len(problems) == 1 else 's'}:")
+        told += [f"  {problem}" for problem in problems] + [""]
+    return "\n".join(told)

@@ -1,0 +1,99 @@
+"""Bounds on what moves of partitions may take: on brokers the rate, on topics whose replicas."""
+
+from collections.abc import Iterable, Mapping
+
+from barnabas.cli.operations.reassignments import Assignment
+from barnabas.client.admin import AioAdminClient
+from barnabas.client.admin.configs import ConfigEntry, ConfigResource
+from barnabas.client.admin.enums import AlterConfigOpType, ResourceType
+from barnabas.client.admin.reassignments import PartitionReassignment
+from barnabas.client.values import TopicPartitionTuple
+
+LEADER_RATE = "leader.replication.throttled.rate"
+FOLLOWER_RATE = "follower.replication.throttled.rate"
+DIRECTORY_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+LEADERS = "leader.replication.throttled.replicas"
+FOLLOWERS = "follower.replication.throttled.replicas"
+
+
+async def throttle(
+    admin: AioAdminClient,
+    current: Assignment,
+    target: Assignment,
+    moves: Mapping[TopicPartitionTuple, PartitionReassignment],
+    bytes_per_second: int,
+) -> None:
+    """Bound moves that are about to begin, and those under way."""
+    sources: dict[TopicPartitionTuple, set[int]] = {}
+    destinations: dict[TopicPartitionTuple, set[int]] = {}
+    for each, move in moves.items():
+        sources[each] = set(move.replicas) - set(move.adding_replicas)
+        destinations[each] = set(move.adding_replicas)
+    for each, ids in target.items():
+        sources.setdefault(each, set(current[each]))
+        destinations[each] = set(ids) - sources[each]
+    topics = {topic for topic, _ in sources}
+    of_topics = [
+        _changed(
+            ResourceType.TOPIC,
+            topic,
+            {LEADERS: _replicas(topic, sources), FOLLOWERS: _replicas(topic, destinations)},
+        )
+        for topic in sorted(topics)
+    ]
+    (await admin.incremental_alter_configs(of_topics)).all()
+    brokers = set().union(*sources.values(), *destinations.values())
+    rate = str(bytes_per_second)
+    await _change_brokers(admin, brokers, {LEADER_RATE: rate, FOLLOWER_RATE: rate})
+
+
+async def throttle_directories(
+    admin: AioAdminClient, brokers: Iterable[int], bytes_per_second: int
+) -> None:
+    await _change_brokers(admin, brokers, {DIRECTORY_RATE: str(bytes_per_second)})
+
+
+async def clear_brokers(admin: AioAdminClient, brokers: Iterable[int]) -> None:
+    rates = dict.fromkeys((LEADER_RATE, FOLLOWER_RATE, DIRECTORY_RATE))
+    await _change_brokers(admin, brokers, rates)
+
+
+async def clear_topics(admin: AioAdminClient, topics: Iterable[str]) -> None:
+    replicas = dict.fromkeys((LEADERS, FOLLOWERS))
+    changed = [_changed(ResourceType.TOPIC, topic, replicas) for topic in topics]
+    if changed:
+        (await admin.incremental_alter_configs(changed)).all()
+
+
+async def _change_brokers(
+    admin: AioAdminClient, brokers: Iterable[int], settings: Mapping[str, str | None]
+) -> None:
+    changed = [_changed(ResourceType.BROKER, str(each), settings) for each in sorted(brokers)]
+    if changed:
+        (await admin.incremental_alter_configs(changed)).all()
+
+
+def _changed(kind: ResourceType, name: str, settings: Mapping[str, str | None]) -> ConfigResource:
+    """With these settings set, or deleted where they are None."""
+    changes = [
+        ConfigEntry(
+            key,
+            value,
+            incremental_operation=AlterConfigOpType.DELETE
+            if value is None
+            else AlterConfigOpType.SET,
+        )
+        for key, value in settings.items()
+    ]
+    return ConfigResource(kind, name, incremental_configs=changes)
+
+
+def _replicas(topic: str, brokers: Mapping[TopicPartitionTuple, set[int]]) -> str:
+    return ",".join(
+        sorted(
+            f"{index}:{each}"
+            for (name, index), ids in brokers.items()
+            if name == topic
+            for each in ids
+        )
+    )

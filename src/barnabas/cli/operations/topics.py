@@ -1,0 +1,212 @@
+"""Topics: which there are, what they look like, making and removing them."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from barnabas.cli.operations.connection import TIMEOUT_S
+from barnabas.cli.operations.errors import Refused
+from barnabas.client.admin import AioAdminClient
+from barnabas.client.admin.configs import ConfigEntry, ConfigResource
+from barnabas.client.admin.enums import ResourceType
+from barnabas.client.admin.model import TopicCollection, TopicPartitionInfo, Uuid
+from barnabas.client.admin.partitions import NewPartitions
+from barnabas.client.admin.reassignments import PartitionReassignment
+from barnabas.client.admin.topics import NewTopic
+from barnabas.client.values import TopicPartition
+from barnabas.wire.uuid import to_text
+
+INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+LARGEST_REPLICATION_FACTOR = 32_767
+MIN_IN_SYNC = "min.insync.replicas"
+
+
+@dataclass(slots=True, frozen=True)
+class Partition:
+    """A partition, with what its topic's settings and a move of it say."""
+
+    topic: str
+    state: TopicPartitionInfo
+    needed: int
+    """How many replicas must be in sync for acks=all."""
+    move: PartitionReassignment | None = None
+
+    @property
+    def replication_factor(self) -> int:
+        """What it is meant to have: replicas that are on their way do not count."""
+        moving = {*self.move.adding_replicas, *self.move.removing_replicas} if self.move else set()
+        if self.move and any(replica.id in moving for replica in self.state.replicas):
+            return len(self.move.replicas) - len(self.move.adding_replicas)
+        return len(self.state.replicas)
+
+    @property
+    def is_under_replicated(self) -> bool:
+        return len(self.state.isr) < self.replication_factor
+
+    @property
+    def is_leaderless(self) -> bool:
+        return self.state.leader is None
+
+    @property
+    def is_below_minimum(self) -> bool:
+        return self.is_leaderless or len(self.state.isr) < self.needed
+
+    @property
+    def is_at_minimum(self) -> bool:
+        return len(self.state.isr) == self.needed
+
+
+@dataclass(slots=True, frozen=True)
+class Topic:
+    name: str
+    topic_id: str
+    is_internal: bool
+    partitions: tuple[Partition, ...]
+    configs: Mapping[str, ConfigEntry]
+
+    @property
+    def overrides(self) -> dict[str, str | None]:
+        """The settings that are not a broker's default."""
+        return {name: entry.value for name, entry in self.configs.items() if not entry.is_default}
+
+
+@dataclass(slots=True, frozen=True)
+class Wanted:
+    """A topic to make; what is None, the cluster decides."""
+
+    name: str
+    partitions: int | None = None
+    replication_factor: int | None = None
+    assignment: tuple[tuple[int, ...], ...] = ()
+    configs: Mapping[str, str] | None = None
+
+
+async def topic_names(
+    admin: AioAdminClient, pattern: str | None = None, *, internal: bool = True
+) -> list[str]:
+    """All that there are, in order; those alone that match the pattern as a whole."""
+    told = await admin.list_topics(timeout=TIMEOUT_S)
+    matches = re.compile(java_list_of_patterns(pattern)).fullmatch if pattern else str
+    return sorted(
+        name for name in told.topics if matches(name) and (internal or name not in INTERNAL)
+    )
+
+
+async def require_topics(admin: AioAdminClient, names: Collection[str]) -> None:
+    """Refused, with the names, where some are not there."""
+    there = await topic_names(admin)
+    for name in names:
+        if name not in there:
+            near = get_close_matches(name, there, n=1)
+            hint = f"did you mean {near[0]}?" if near else "see barnabas topics list"
+            raise Refused(f"there is no topic {name}: {hint}")
+
+
+async def create_topic(admin: AioAdminClient, wanted: Wanted, *, dry_run: bool = False) -> None:
+    copies = wanted.replication_factor
+    if copies is not None and not 1 <= copies <= LARGEST_REPLICATION_FACTOR:
+        raise Refused(
+            f"The replication factor must be between 1 and {LARGEST_REPLICATION_FACTOR} inclusive"
+        )
+    if wanted.partitions is not None and wanted.partitions < 1:
+        raise Refused("The partitions must be greater than 0")
+    new = NewTopic(
+        wanted.name,
+        num_partitions=-1 if wanted.partitions is None or wanted.assignment else wanted.partitions,
+        replication_factor=-1 if copies is None or wanted.assignment else copies,
+        replica_assignment=[list(each) for each in wanted.assignment] or None,
+        config=dict(wanted.configs or {}),
+    )
+    (await admin.create_topics([new], validate_only=dry_run)).all()
+
+
+async def add_partitions(
+    admin: AioAdminClient,
+    names: Collection[str],
+    total: int,
+    assignment: Sequence[Sequence[int]] = (),
+) -> None:
+    """Bring topics to so many partitions; an assignment is of all, those there are included."""
+    assigned: dict[str, list[list[int]] | None] = dict.fromkeys(names)
+    if assignment:
+        described = (await admin.describe_topics(TopicCollection(list(names)))).all()
+        assigned = {
+            name: [list(each) for each in assignment[len(topic.partitions) :]]
+            for name, topic in described.items()
+        }
+    new = [NewPartitions(name, total, replica_assignment=assigned[name]) for name in names]
+    (await admin.create_partitions(new)).all()
+
+
+async def delete_topics(admin: AioAdminClient, names: Collection[str]) -> None:
+    if names:
+        (await admin.delete_topics(list(names))).all()
+
+
+async def describe_topics(
+    admin: AioAdminClient, names: Iterable[str], *, with_moves: bool = True
+) -> list[Topic]:
+    """In the order of their names; of moves only a controller can tell."""
+    wanted = sorted(names)
+    if not wanted:
+        return []
+    described = (await admin.describe_topics(TopicCollection(wanted))).all()
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in described]
+    configs = (await admin.describe_configs(resources)).all()
+    moves = await admin.list_partition_reassignments() if with_moves else {}
+    topics = []
+    for resource in resources:
+        name = resource.name
+        topic, settings = described[name], configs[resource]
+        needed = int(settings[MIN_IN_SYNC].value or 1)
+        partitions = [
+            Partition(name, each, needed, moves.get(TopicPartition(name, each.id)))
+            for each in sorted(topic.partitions, key=lambda partition: partition.id)
+        ]
+        topics.append(
+            Topic(
+                name=name,
+                topic_id=id_text(topic.topic_id),
+                is_internal=topic.is_internal,
+                partitions=tuple(partitions),
+                configs=settings,
+            )
+        )
+    return topics
+
+
+async def name_of(admin: AioAdminClient, topic_id: str) -> str | None:
+    """The topic that has this id, if there is one."""
+    topics = (await admin.list_topics(timeout=TIMEOUT_S)).topics
+    found = (name for name, topic in topics.items() if id_text(topic.topic_id) == topic_id)
+    return next(found, None)
+
+
+def id_text(topic_id: Uuid) -> str:
+    """As Kafka writes ids: fit for names of files."""
+    return to_text(bytes(topic_id))
+
+
+def parse_assignment(text: str) -> tuple[tuple[int, ...], ...]:
+    """`1:2,2:3`: the replicas of each partition."""
+    try:
+        assignment = tuple(tuple(map(int, each.split(":"))) for each in text.split(","))
+    except ValueError:
+        raise Refused(
+            f"{text!r} is not BROKER:BROKER,...: the replicas of each partition"
+        ) from None
+    for partition, replicas in enumerate(assignment):
+        if len(set(replicas)) < len(replicas):
+            twice = ",".join(str(each) for each in set(replicas) if replicas.count(each) > 1)
+            raise Refused(f"Partition replica lists may not contain duplicate entries: {twice}")
+        if len(replicas) != len(assignment[0]):
+            raise Refused(
+                f"Partition {partition} has different replication factor: {list(replicas)}"
+            )
+    return assignment
+
+
+def java_list_of_patterns(text: str) -> str:
+    """A regular expression in which a comma means "or", as lists of topics are given."""
+    return text.strip().replace(",", "|").replace(" ", "").strip("\"'")

@@ -1,6 +1,0 @@
-"""A snapshot or a segment of cluster metadata, to be walked through like a file system."""
-
-from barnabas.cli.work.shell.commands import COMMANDS, Shell
-from barnabas.cli.work.shell.reading import read_image
-
-__all__ = ["COMMANDS", "Shell", "read_image"]

@@ -1,0 +1,86 @@
+"""The metadata shell, over a snapshot that a controller of ours would write."""
+
+from pathlib import Path
+
+import pytest
+
+from barnabas.cli.kafka.metadata_shell import main
+from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.metadata_shell import Shell, read_image
+from barnabas.cli.operations.metadata_shell.tree import tree
+from barnabas.metadata.frames import encode_record
+from barnabas.wire.messages.metadata_records import (
+    FeatureLevelRecord,
+    PartitionRecord,
+    TopicRecord,
+)
+from barnabas.wire.records.build import Record, build_batch
+
+TOPIC_ID = bytes(15) + b"\x07"
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Path:
+    records = [
+        FeatureLevelRecord(name="metadata.version", feature_level=30),
+        TopicRecord(name="orders", topic_id=TOPIC_ID),
+        PartitionRecord(topic_id=TOPIC_ID, partition_id=0, replicas=[1], isr=[1], leader=1),
+    ]
+    framed = [
+        Record(at, 1_000, None, encode_record(each, 0), []) for at, each in enumerate(records)
+    ]
+    path = tmp_path / "00000000000000000003-0000000001.checkpoint"
+    path.write_bytes(build_batch(framed, leader_epoch=1))
+    return path
+
+
+@pytest.fixture
+def shell(snapshot: Path) -> Shell:
+    return Shell(tree(read_image(snapshot)))
+
+
+def test_folders_are_listed(shell: Shell) -> None:
+    assert list(shell.run(["ls", "/"])) == ["image", "local"]
+    assert list(shell.run(["ls", "/image/topics/byName/orders"])) == ["0", "id", "name"]
+
+
+def test_files_say_what_the_cluster_knows(shell: Shell) -> None:
+    assert list(shell.run(["cat", "/image/features/metadataVersion"])) == ["Optional[4.3-IV0]"]
+    (partition,) = shell.run(["cat", "/image/topics/byName/orders/0"])
+    assert partition.startswith("PartitionRegistration(replicas=[1], ")
+    assert "leader=1, leaderRecoveryState=RECOVERED" in partition
+
+
+def test_one_can_walk(shell: Shell) -> None:
+    assert list(shell.run(["cd", "image/topics"])) == []
+    assert list(shell.run(["pwd"])) == ["/image/topics"]
+    assert list(shell.run(["cat", "../features/metadata*"])) == ["Optional[4.3-IV0]"]
+    assert list(shell.run(["find", "byName"]))[1] == "byName/orders"
+    assert shell.names("by") == ["byId", "byName"]
+
+
+@pytest.mark.parametrize("command", ["ls", "cat", "find", "tree", "cd"])
+def test_what_is_not_there_is_said(shell: Shell, command: str) -> None:
+    (line,) = shell.run([command, "/nothing"])
+    assert line.lower() == f"{command}: /nothing: no such file or directory."
+
+
+def test_an_unknown_command_names_those_there_are(shell: Shell) -> None:
+    (line,) = shell.run(["rm", "/"])
+    assert "no such command" in line
+    assert "tree" in line
+
+
+def test_a_damaged_file_is_refused(snapshot: Path) -> None:
+    content = bytearray(snapshot.read_bytes())
+    content[-1] ^= 1
+    snapshot.write_bytes(content)
+    with pytest.raises(Refused, match="damaged"):
+        read_image(snapshot)
+
+
+def test_the_command_answers_at_once(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--snapshot", str(snapshot), "ls", "/image/cluster"]) == 0
+    assert capsys.readouterr().out == "brokers\ncontrollers\n"
+    assert main(["--snapshot", str(snapshot.parent / "no.log"), "ls", "/"]) == 1
+    assert "cannot read" in capsys.readouterr().err
