@@ -4,9 +4,9 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 
-from barnabas.log.checkpoints import sync_path
-from barnabas.log.failures import LogDirFailure
-from barnabas.log.files import OpenFile
+from barnabas.log.checkpoint_file import sync_path
+from barnabas.log.errors import LogDirFailure
+from barnabas.log.segments.open_files import OpenFile
 
 
 @dataclass(slots=True, frozen=True)

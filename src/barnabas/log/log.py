@@ -7,14 +7,15 @@ caller.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from barnabas.log import following, timestamps
-from barnabas.log.epochs import EpochEnd
-from barnabas.log.producers import Producer, end_marker
-from barnabas.log.rolling import must_roll
-from barnabas.log.slices import Slice
+from barnabas.log import timestamps
+from barnabas.log import replicated_batches
+from barnabas.log.leader_epochs import EpochEnd
+from barnabas.log.producers.producer_state import Producer, end_marker
+from barnabas.log.maintenance import must_roll
+from barnabas.log.segments.log_slice import Slice
 from barnabas.log.timestamps import TimestampOffset
-from barnabas.log.upkeep import KeptLog, on_disk
-from barnabas.log.verification import Verification
+from barnabas.log.maintenance import KeptLog, on_disk
+from barnabas.log.producers.verification import Verification
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import (
     APPEND_TIME_BIT,
@@ -100,13 +101,13 @@ class Log(KeptLog):
         return Appended(first_offset, last_offset, False, append_time_ms)
 
     def append_as_follower(
-        self, batches: Readable, now_ms: int, *, leader_epoch: int = following.ANY_EPOCH
+        self, batches: Readable, now_ms: int, *, leader_epoch: int = replicated_batches.ANY_EPOCH
     ) -> Appended:
         """Writes whole batches with the offsets and epochs the leader of an epoch gave them."""
         first_offset = self.end_offset
         with memoryview(batches) as view:
-            found = following.check(view, first_offset, self.name, leader_epoch)
-            for start, end, headers in following.group(found, self.config.segment_bytes):
+            found = replicated_batches.check(view, first_offset, self.name, leader_epoch)
+            for start, end, headers in replicated_batches.group(found, self.config.segment_bytes):
                 self._append_group(view[start:end], headers, now_ms)
         if found:
             first_offset = found[0].base_offset

@@ -14,16 +14,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-from barnabas.log import leftovers, replay, snapshots
-from barnabas.log.checkpoints import MalformedCheckpoint
+from barnabas.log.producers import replay
+from barnabas.log.producers import snapshots
+from barnabas.log.segments import temporary_files
+from barnabas.log.checkpoint_file import MalformedCheckpoint
 from barnabas.log.config import LogConfig
-from barnabas.log.epochs import EpochHistory
-from barnabas.log.failures import CorruptLog
-from barnabas.log.files import OpenFiles
-from barnabas.log.folder import TRANSACTION_INDEX, Inventory, take_inventory
-from barnabas.log.producers import Producers
-from barnabas.log.scan import ValidBatches
-from barnabas.log.segment import Segment
+from barnabas.log.leader_epochs import EpochHistory
+from barnabas.log.errors import CorruptLog
+from barnabas.log.segments.open_files import OpenFiles
+from barnabas.log.segments.log_files import TRANSACTION_INDEX, Inventory, take_inventory
+from barnabas.log.producers.producer_state import Producers
+from barnabas.log.segments.scan import ValidBatches
+from barnabas.log.segments.segment import Segment
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Told the log's name, the bytes scanned so far, and the bytes there are to scan."""
@@ -63,7 +65,7 @@ class Loaded:
 def load(opening: Opening) -> Loaded:
     """Reads the folder; CorruptLog if what was safely on disk is no longer whole."""
     folder, config = opening.folder, opening.config
-    found = leftovers.clear(folder, take_inventory(folder))
+    found = temporary_files.clear(folder, take_inventory(folder))
     segments = [
         Segment(folder, base, opening.files, config.index_interval_bytes, found.logs[base])
         for base in sorted(found.logs)
@@ -165,7 +167,7 @@ def _recover(loaded: Loaded, first_doubtful: int) -> None:
             _logger.warning("%s: what follows the damage is dropped", opening.name)
             for later in segments[number + 1 :]:
                 later.close()
-                leftovers.remove_segment(opening.folder, later.base_offset)
+                temporary_files.remove_segment(opening.folder, later.base_offset)
             del segments[number + 1 :]
             return
         if limit is not None:
@@ -242,7 +244,7 @@ def _settle(loaded: Loaded) -> None:
         )
         for segment in segments:
             segment.close()
-            leftovers.remove_segment(opening.folder, segment.base_offset)
+            temporary_files.remove_segment(opening.folder, segment.base_offset)
         segments[:] = [_new_segment(opening, loaded.start_offset)]
         loaded.end_offset = loaded.start_offset
         loaded.producers.replace(())

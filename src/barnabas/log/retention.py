@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 
 from barnabas.log.config import LogConfig
-from barnabas.log.segment import Segment
+from barnabas.log.segments.segment import Segment
 
 
 def deletable(

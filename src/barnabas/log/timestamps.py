@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from barnabas.log.segment import Segment
+from barnabas.log.segments.segment import Segment
 from barnabas.wire.records.read import read_records
 
 

@@ -9,7 +9,7 @@ old word or the new one (KIP-497), so that nothing counts that the next leader m
 from collections.abc import Callable
 from typing import NamedTuple
 
-from barnabas.metadata.states import BrokerState, PartitionState
+from barnabas.metadata.states import BrokerRegistration, PartitionRegistration
 
 UNKNOWN = -1
 NO_BROKER_EPOCH = -1
@@ -18,7 +18,7 @@ NO_BROKER_EPOCH = -1
 NEVER_FETCHED = -2
 """The broker epoch of a follower that this leader has not heard of."""
 
-Brokers = Callable[[int], BrokerState | None]
+Brokers = Callable[[int], BrokerRegistration | None]
 """The brokers of the cluster by their ids."""
 
 
@@ -95,7 +95,7 @@ class Leadership:
         self._node_id = node_id
         self._brokers = brokers
         self._lag_max_ms = lag_max_ms
-        self._state: PartitionState
+        self._state: PartitionRegistration
         self.epoch_start = 0
         """Where the log ended when the present epoch began."""
         self.followers: dict[int, Follower] = {}
@@ -103,7 +103,7 @@ class Leadership:
         """Those who may be in sync, as far as the leader knows."""
         self.proposal: Proposal | None = None
 
-    def adopt(self, state: PartitionState) -> None:
+    def adopt(self, state: PartitionRegistration) -> None:
         """The controller's newest word on who holds the partition and who is in sync."""
         known = self.followers
         self._state = state

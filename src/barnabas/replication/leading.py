@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from barnabas.log import EpochEnd, Log, Slice
-from barnabas.metadata.states import PartitionState
-from barnabas.replication import refusals
+from barnabas.metadata.states import PartitionRegistration
+from barnabas.replication import errors
 from barnabas.replication.leadership import Follower, Leadership, Proposal
 from barnabas.replication.ports import Caretaker, Waiting
 from barnabas.replication.replica import NO_EPOCH, Replica
-from barnabas.replication.topic_rules import TopicRules
+from barnabas.replication.topic_config import TopicRules
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.alter_partition import ResponsePartitionData
 
@@ -73,7 +73,7 @@ class LeadingReplica(Replica):
     def require_leader(self, leader_epoch: int = NO_EPOCH) -> None:
         """Refuse unless this replica leads, in the epoch the caller believes if it names one."""
         if not self.is_leader or (leader_epoch >= 0 and leader_epoch != self.leader_epoch):
-            raise refusals.not_served(self, leader_epoch)
+            raise errors.not_served(self, leader_epoch)
 
     def fetch_as_follower(
         self,
@@ -96,7 +96,7 @@ class LeadingReplica(Replica):
         if last_fetched_epoch >= 0:
             diverging = self._divergence(offset, last_fetched_epoch)
         if not log.start_offset <= offset <= log.end_offset and diverging is None:
-            raise refusals.out_of_range(self, offset)
+            raise errors.out_of_range(self, offset)
         records = None
         if diverging is None:
             self._note(follower, offset, start_offset, replica_epoch, now_ms)
@@ -106,7 +106,7 @@ class LeadingReplica(Replica):
         stable = log.last_stable_offset(high_watermark)
         return FetchedPartition(records, high_watermark, stable, log.start_offset, None, diverging)
 
-    def take(self, state: PartitionState, now_ms: int) -> None:
+    def take(self, state: PartitionRegistration, now_ms: int) -> None:
         """Lead or follow, as the metadata now has it."""
         if self.state is not None and state.partition_epoch < self.state.partition_epoch:
             return  # an answer of the controller was faster than the metadata
@@ -202,7 +202,7 @@ class LeadingReplica(Replica):
         self._resign()
         self.let_all_look()
 
-    def _lead(self, state: PartitionState, now_ms: int, *, is_new: bool) -> None:
+    def _lead(self, state: PartitionRegistration, now_ms: int, *, is_new: bool) -> None:
         log = self.log
         if log.latest_epoch != state.leader_epoch:
             log.start_epoch(state.leader_epoch, log.end_offset)
@@ -240,9 +240,9 @@ class LeadingReplica(Replica):
         leadership = self._leadership
         follower = leadership.followers.get(replica_id) if leadership is not None else None
         if leadership is None or follower is None:
-            raise refusals.no_replica(self, replica_id, leader_epoch)
+            raise errors.no_replica(self, replica_id, leader_epoch)
         if leadership.is_stale(replica_id, replica_epoch):
-            raise refusals.stale_replica(self, replica_id, replica_epoch)
+            raise errors.stale_replica(self, replica_id, replica_epoch)
         return follower
 
     def _note(
@@ -281,7 +281,7 @@ class LeadingReplica(Replica):
         """Where the reader's log left ours, if it did (KIP-595)."""
         end = self.log.epoch_end(last_fetched_epoch)
         if end.epoch == NO_EPOCH or offset < self.log.start_offset:
-            raise refusals.out_of_range(self, offset)
+            raise errors.out_of_range(self, offset)
         if end.epoch < last_fetched_epoch or end.end_offset < offset:
             return end
         return None

@@ -5,7 +5,7 @@ ask for, and `replica` how this replica follows.
 """
 
 from barnabas.log import Appended, EpochEnd, LogDirFailure, Verification
-from barnabas.replication import refusals
+from barnabas.replication import errors
 from barnabas.replication.leading import FetchedPartition, LeadingReplica
 from barnabas.replication.ports import Marker
 from barnabas.replication.replica import NO_EPOCH, READ_UNCOMMITTED
@@ -43,9 +43,9 @@ class Partition(LeadingReplica):
         numbers; a marker among it is judged by its `transaction_version`.
         """
         if not self.is_leader:
-            raise refusals.not_served(self)
+            raise errors.not_served(self)
         if self._short_of_replicas and acks == ALL_IN_SYNC:
-            raise refusals.too_few_replicas(self)
+            raise errors.too_few_replicas(self)
         log = self.log
         rules = self.rules
         if from_client:
@@ -81,7 +81,7 @@ class Partition(LeadingReplica):
         each transaction has an epoch of its own.
         """
         if not self.is_leader:
-            raise refusals.not_served(self)
+            raise errors.not_served(self)
         return self.log.producers.verify(batch, from_zero=from_zero, now_ms=now_ms)
 
     def end_transaction(self, marker: Marker, *, now_ms: int) -> Appended:
@@ -149,7 +149,7 @@ class Partition(LeadingReplica):
         elif start <= offset <= log.end_offset:
             records = None
         else:
-            raise refusals.out_of_range(self, offset)
+            raise errors.out_of_range(self, offset)
         aborted = None
         if isolation:
             aborted = log.aborted_transactions(offset, records.next_offset) if records else []
@@ -159,7 +159,7 @@ class Partition(LeadingReplica):
         """Refuse unless consumers may read here: from the leader, or any replica (KIP-392)."""
         is_current = leader_epoch in (NO_EPOCH, self.leader_epoch)
         if only_leader or self.failure is not None or not is_current:
-            raise refusals.not_served(self, leader_epoch)
+            raise errors.not_served(self, leader_epoch)
 
     def epoch_end(self, epoch: int, leader_epoch: int = NO_EPOCH) -> EpochEnd:
         """Where `epoch` ended in this log; both -1 where the log cannot tell."""
@@ -181,7 +181,7 @@ class Partition(LeadingReplica):
         if before_offset == UP_TO_HIGH_WATERMARK:
             before_offset = self.high_watermark
         if not 0 <= before_offset <= self.high_watermark:
-            raise refusals.out_of_range(self, before_offset)
+            raise errors.out_of_range(self, before_offset)
         self.advance_start(before_offset)
         return self.log.start_offset
 

@@ -10,22 +10,22 @@ from typing import NamedTuple
 
 from barnabas.log import CorruptLog, Log, LogDirectory, LogDirFailure, PartitionKey
 from barnabas.log.background import Background
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import BrokerState, ConfigResource, PartitionState, TopicState
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import BrokerRegistration, ConfigResource, PartitionRegistration, TopicImage
 from barnabas.raft import METADATA_TOPIC
-from barnabas.replication import folders
-from barnabas.replication.disks import Disks
-from barnabas.replication.flushing import Flushing
-from barnabas.replication.housekeeping import LOOKED_AT_IN_A_STEP, Housekeeping
-from barnabas.replication.isr_changes import AskController, IsrChanges
+from barnabas.replication import partition_folders
+from barnabas.replication.log_dirs import Disks
+from barnabas.replication.flush_scheduler import Flushing
+from barnabas.replication.maintenance_tasks import LOOKED_AT_IN_A_STEP, Housekeeping
+from barnabas.replication.alter_partition_manager import AskController, IsrChanges
 from barnabas.replication.leading import LeadingReplica
-from barnabas.replication.moving import Moves
+from barnabas.replication.log_dir_moves import Moves
 from barnabas.replication.partition import Partition
 from barnabas.replication.ports import Waiting
 from barnabas.replication.replica import Replica
 from barnabas.replication.throttle import Side, Throttle
-from barnabas.replication.topic_rules import BROKER, TOPIC, Settings, TopicRules, rules_of
+from barnabas.replication.topic_config import BROKER, TOPIC, Settings, TopicRules, rules_of
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 CHANGED_AT_ONCE = 16
@@ -72,7 +72,7 @@ class Partitions:
         node_id: int,
         directories: Sequence[LogDirectory],
         settings: Settings,
-        image: Image,
+        image: MetadataImage,
         *,
         waiting: Waiting,
         background: Background,
@@ -142,7 +142,7 @@ class Partitions:
             rules = self._rules[topic] = rules_of(topic, self._settings)
         return rules
 
-    def apply(self, delta: Delta, image: Image) -> None:
+    def apply(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Follow the metadata. The settings must have been told of changed configs before."""
         self.image = image
         for topic in delta.topics_deleted.values():
@@ -179,7 +179,7 @@ class Partitions:
                 self._led.pop(partition, None)
                 partition.stop(ErrorCode.KAFKA_STORAGE_ERROR)
 
-    def broker(self, broker_id: int) -> BrokerState | None:
+    def broker(self, broker_id: int) -> BrokerRegistration | None:
         """A broker of the cluster, as the metadata has it."""
         return self.image.brokers.get(broker_id)
 
@@ -230,7 +230,7 @@ class Partitions:
 
     # Opening
 
-    def _open(self, topic: TopicState, index: int) -> Partition:
+    def _open(self, topic: TopicImage, index: int) -> Partition:
         state = topic.partitions.get(index)
         if state is None:
             raise _unknown(topic.name, index)
@@ -259,11 +259,11 @@ class Partitions:
         return partition
 
     def _open_log(
-        self, topic: TopicState, index: int, state: PartitionState, rules: TopicRules
+        self, topic: TopicImage, index: int, state: PartitionRegistration, rules: TopicRules
     ) -> Log:
         directory_id = state.directory_of(self.node_id)
         try:
-            return folders.open_log(
+            return partition_folders.open_log(
                 self.disks, topic.name, index, topic.topic_id, directory_id, rules.log
             )
         except LogDirFailure as failure:
@@ -275,7 +275,7 @@ class Partitions:
             _logger.error("%s-%d is not served: %s", topic.name, index, damage.message)
             raise
 
-    def _take(self, partition: Partition, state: PartitionState) -> None:
+    def _take(self, partition: Partition, state: PartitionRegistration) -> None:
         """Hand a partition what the metadata says of it."""
         try:
             partition.take(state, self._clock())
@@ -300,7 +300,7 @@ class Partitions:
 
     # Following the metadata
 
-    def _change(self, topic_id: bytes, index: int, state: PartitionState) -> None:
+    def _change(self, topic_id: bytes, index: int, state: PartitionRegistration) -> None:
         partition = self._by_id.get((topic_id, index))
         is_ours = self.node_id in state.replicas
         if partition is not None and is_ours:
@@ -310,7 +310,7 @@ class Partitions:
         elif is_ours and (state.partition_epoch == 0 or self.node_id in state.adding):
             self._to_make[topic_id, index] = None
 
-    def _delete(self, topic: TopicState) -> None:
+    def _delete(self, topic: TopicImage) -> None:
         self._rules.pop(topic.name, None)
         for index, state in topic.partitions.items():
             if self.node_id in state.replicas:
@@ -373,7 +373,7 @@ class Partitions:
                 removal.partition.directory.delete_log(removal.partition.log)
             else:
                 delay_ms = self.rules_of(topic).log.delete_delay_ms
-                directory = folders.delete(self.disks, topic, index, removal.topic_id, delay_ms)
+                directory = partition_folders.delete(self.disks, topic, index, removal.topic_id, delay_ms)
         except LogDirFailure as failure:
             self.lose(self.disks.by_path[failure.directory], failure)
             return
@@ -386,7 +386,7 @@ class Partitions:
         partition = state.partitions.get(index) if state is not None else None
         is_ours = partition is not None and self.node_id in partition.replicas
         if not is_ours and topic != METADATA_TOPIC and (topic, index) not in self._to_remove:
-            folders.disown(directory, topic, index)
+            partition_folders.disown(directory, topic, index)
 
 
 def _unknown(topic: str, index: int) -> KafkaError:

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.log import LogDirectory
-from barnabas.metadata.states import BrokerState
+from barnabas.metadata.states import BrokerRegistration
 
 if TYPE_CHECKING:
     from barnabas.replication.leading import LeadingReplica
@@ -35,7 +35,7 @@ class Caretaker(Protocol):
     def lose(self, directory: LogDirectory, failure: OSError) -> None:
         """The disk refused."""
 
-    def broker(self, broker_id: int) -> BrokerState | None:
+    def broker(self, broker_id: int) -> BrokerRegistration | None:
         """A broker of the cluster, as the metadata has it."""
 
     def propose(self, partition: "LeadingReplica") -> None:

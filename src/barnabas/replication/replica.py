@@ -3,9 +3,9 @@
 import logging
 
 from barnabas.log import Appended, CorruptLog, Log, LogDirectory, LogDirFailure, Slice
-from barnabas.metadata.states import PartitionState
+from barnabas.metadata.states import PartitionRegistration
 from barnabas.replication.ports import Caretaker, Waiting
-from barnabas.replication.topic_rules import TopicRules
+from barnabas.replication.topic_config import TopicRules
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.records.batch import iterate_batches
 
@@ -57,7 +57,7 @@ class Replica:
         self.leader_epoch = NO_EPOCH
         self.failure: ErrorCode | None = None
         """Why nothing more can be asked of this partition: its disk failed, or it was deleted."""
-        self.state: PartitionState | None = None
+        self.state: PartitionRegistration | None = None
         self.node_id = node_id
         self._caretaker = caretaker
         self._waiting = waiting

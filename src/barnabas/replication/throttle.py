@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from barnabas.metadata.states import ConfigResource
-from barnabas.replication.topic_rules import BROKER, TOPIC, Settings
+from barnabas.replication.topic_config import BROKER, TOPIC, Settings
 
 _EVERY_REPLICA = ("*",)
 

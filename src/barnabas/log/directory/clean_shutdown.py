@@ -1,0 +1,38 @@
+"""`.kafka_cleanshutdown`: written last when a broker stops, taken away first when it starts."""
+
+import json
+import os
+from dataclasses import dataclass
+
+from barnabas.log.checkpoint_file import replace_file
+
+FILE_NAME = ".kafka_cleanshutdown"
+_VERSION = 0
+
+
+@dataclass(slots=True, frozen=True)
+class CleanStop:
+    """What the mark says; the broker epoch is -1 where it does not."""
+
+    broker_epoch: int
+
+
+def write_clean_stop(directory: str, broker_epoch: int) -> None:
+    content = json.dumps({"version": _VERSION, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+    replace_file(f"{directory}/{FILE_NAME}", content.encode())
+
+
+def take_clean_stop(directory: str) -> CleanStop | None:
+    """Reads the mark and removes it: whatever comes next has to end cleanly again."""
+    path = f"{directory}/{FILE_NAME}"
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except FileNotFoundError:
+        return None
+    os.unlink(path)
+    try:
+        epoch = json.loads(content)["brokerEpoch"]
+        return CleanStop(int(epoch))
+    except (ValueError, KeyError, TypeError):
+        return CleanStop(-1)  # the mark counts by being there

@@ -1,0 +1,303 @@
+"""One of the directories a broker keeps its logs in: an entry of `log.dirs`.
+
+A partition has a folder `topic-partition` in it. What holds for all of them is in a few files:
+
+    meta.properties                    whose directory it is
+    .lock                              held while a process has it open
+    .kafka_cleanshutdown               there if the last stop was clean
+    recovery-point-offset-checkpoint   up to where each log is safely on disk
+    log-start-offset-checkpoint        where a log begins, if later than its first segment
+    replication-offset-checkpoint      high watermarks
+
+Opening a directory reads these; the folder of a partition is read when its log is asked for.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from barnabas.log.directory import partition_metadata
+from barnabas.log.directory import meta_properties
+from barnabas.log.directory.offset_checkpoints import Checkpoint
+from barnabas.log.directory.clean_shutdown import take_clean_stop, write_clean_stop
+from barnabas.log.config import DEFAULT_CONFIG, LogConfig
+from barnabas.log.directory.pending_deletes import Doomed, Purge
+from barnabas.log.errors import CorruptLog, LogDirFailure
+from barnabas.log.segments.open_files import OpenFiles
+from barnabas.log.flush import Flush
+from barnabas.log.directory.lock import DirectoryLock
+from barnabas.log.log import Log
+from barnabas.log.directory.meta_properties import MetaProperties
+from barnabas.log.directory.offset_checkpoints import Offsets, PartitionKey
+from barnabas.log.recovery import Opening, Progress, load, new_log
+from barnabas.wire import uuid
+from barnabas.wire.errors import ErrorCode, KafkaError
+
+_SYNC_THREADS = 4
+_MAX_NAME_BYTES = 255
+_PARTITION_FOLDER = re.compile(r"(.+)-(\d+)")
+_DELETED_FOLDER = "-delete"
+
+_logger = logging.getLogger(__name__)
+
+
+class LogDirectory:
+    """The logs under one path. `failed` is set once the disk can no longer be relied on."""
+
+    def __init__(self, path: str, meta: MetaProperties, files: OpenFiles) -> None:
+        self.path = path
+        self.meta = meta
+        self.files = files
+        self.failed: LogDirFailure | None = None
+        self.logs: dict[PartitionKey, Log] = {}
+        self._lock = DirectoryLock(path)
+        self.offsets = Offsets(path)
+        clean_stop = take_clean_stop(path)
+        self.was_clean = clean_stop is not None
+        self.previous_broker_epoch = clean_stop.broker_epoch if clean_stop else -1
+        self._trusted = set(self.offsets.recovery_points) if self.was_clean else set[PartitionKey]()
+        names = os.listdir(path)
+        self.offsets.leave_out_missing(set(names))
+        self._doomed = Doomed()
+        self._doomed.add((f"{path}/{name}" for name in names if name.endswith(_DELETED_FOLDER)), 0)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], files: OpenFiles | None = None) -> "LogDirectory":
+        """Locks a formatted directory and reads its checkpoints.
+
+        NotFormatted if it was never formatted; LogDirFailure if the disk refuses, or because of
+        DirectoryInUse.
+        """
+        path = os.path.abspath(path)
+        try:
+            meta = meta_properties.read(path)
+            return cls(path, meta, OpenFiles() if files is None else files)
+        except OSError as error:
+            raise LogDirFailure(path, error) from error
+
+    @staticmethod
+    def format(
+        path: str | os.PathLike[str],
+        cluster_id: str,
+        node_id: int,
+        directory_id: bytes | None = None,
+    ) -> None:
+        """Makes a directory that can be opened."""
+        os.makedirs(path, exist_ok=True)
+        meta = MetaProperties(cluster_id, node_id, directory_id or uuid.random_uuid())
+        meta_properties.write(os.path.abspath(path), meta)
+
+    @property
+    def directory_id(self) -> bytes:
+        return self.meta.directory_id
+
+    @property
+    def total_bytes(self) -> int:
+        space = os.statvfs(self.path)
+        return space.f_blocks * space.f_frsize
+
+    @property
+    def usable_bytes(self) -> int:
+        space = os.statvfs(self.path)
+        return space.f_bavail * space.f_frsize
+
+    # Logs
+
+    def partitions(self) -> list[PartitionKey]:
+        """The partitions that have a folder here; none of them is opened."""
+        return [
+            (match[1], int(match[2]))
+            for name in os.listdir(self.path)
+            if (match := _PARTITION_FOLDER.fullmatch(name)) is not None
+        ]
+
+    def topic_id_of(self, topic: str, partition: int) -> bytes | None:
+        """Whose partition the folder is; None if it does not say."""
+        return partition_metadata.read(self._folder(topic, partition))
+
+    def open_log(
+        self,
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        config: LogConfig = DEFAULT_CONFIG,
+        progress: Progress | None = None,
+    ) -> Log:
+        """The log in an existing folder, recovered first if the last stop was not clean."""
+        key = (topic, partition)
+        if key in self.logs:
+            return self.logs[key]
+        folder = self._folder(topic, partition)
+        try:
+            self._check_owner(folder, topic_id)
+            opening = self._opening(key, folder, config, progress)
+            log = self.logs[key] = Log(self, topic, partition, topic_id, load(opening))
+        except OSError as error:
+            raise LogDirFailure(self.path, error) from error
+        self._trusted.add(key)
+        return log
+
+    def create_log(
+        self, topic: str, partition: int, topic_id: bytes, config: LogConfig = DEFAULT_CONFIG
+    ) -> Log:
+        """An empty log in a new folder."""
+        key = (topic, partition)
+        folder = self._folder(topic, partition)
+        try:
+            if self.offsets.forget(key):
+                self.checkpoint({})
+            os.mkdir(folder)
+            partition_metadata.write(folder, topic_id)
+            opening = self._opening(key, folder, config, None)
+            log = self.logs[key] = Log(self, topic, partition, topic_id, new_log(opening))
+        except OSError as error:
+            raise LogDirFailure(self.path, error) from error
+        self._trusted.add(key)
+        return log
+
+    def delete_log(self, log: Log) -> None:
+        """Renames the folder away; `purge` removes it after `file.delete.delay.ms`."""
+        name = f".{uuid.random_uuid().hex()}{_DELETED_FOLDER}"
+        renamed = f"{self.path}/{log.name[: _MAX_NAME_BYTES - len(name)]}{name}"
+        log.abandon()
+        try:
+            os.rename(log.path, renamed)
+        except OSError as error:
+            raise LogDirFailure(self.path, error) from error
+        key = (log.topic, log.partition)
+        self.logs.pop(key, None)
+        self._trusted.discard(key)
+        self.offsets.leave_out(key)
+        self.doom([renamed], log.config.delete_delay_ms)
+
+    def doom(self, paths: Iterable[str], delay_ms: int) -> None:
+        """Files or folders that nobody will ask for by name again."""
+        self._doomed.add(paths, delay_ms)
+
+    def begin_purge(self, now_ms: int) -> Purge:
+        """What was deleted long enough ago; removing it may happen in any thread."""
+        return Purge(self._doomed.take_due(now_ms))
+
+    def purge(self, now_ms: int) -> int:
+        """Removes what was deleted long enough ago, here and now; how many paths went."""
+        purge = self.begin_purge(now_ms)
+        purge.remove()
+        return len(purge)
+
+    # Recovery and checkpoints
+
+    def unrecovered(self) -> list[PartitionKey]:
+        """The partitions nobody has looked at since the last stop, which was not clean."""
+        if self.was_clean:
+            return []
+        return [key for key in self.partitions() if key not in self._trusted]
+
+    def recover_all(
+        self,
+        config_of: Callable[[str], LogConfig] = lambda topic: DEFAULT_CONFIG,
+        progress: Progress | None = None,
+    ) -> None:
+        """Recovers every log that needs it, so that each opens without a scan later.
+
+        A log that cannot be recovered is left as it is; opening it says why.
+        """
+        for topic, partition in self.unrecovered():
+            topic_id = self.topic_id_of(topic, partition)
+            if topic_id is None:
+                continue  # made moments before the crash; whoever opens it knows its id
+            try:
+                log = self.open_log(topic, partition, topic_id, config_of(topic), progress)
+            except CorruptLog as damage:
+                _logger.error("%s-%d cannot be served: %s", topic, partition, damage)
+                continue
+            log.close()
+            self.expect(log)
+
+    def expect(self, log: Log) -> None:
+        """A log that was closed will be opened again, with the offsets it has now."""
+        key = (log.topic, log.partition)
+        self.logs.pop(key, None)
+        self.offsets.keep(log)
+        self._trusted.add(key)
+
+    def begin_checkpoint(
+        self, high_watermarks: Mapping[PartitionKey, int] | None = None
+    ) -> Checkpoint:
+        """What the checkpoint files should say now; writing them may happen in any thread."""
+        for log in self.logs.values():
+            self.offsets.keep(log)
+        return self.offsets.begin_checkpoint(high_watermarks)
+
+    def checkpoint(self, high_watermarks: Mapping[PartitionKey, int] | None = None) -> None:
+        """Writes the checkpoint files, here and now."""
+        self.begin_checkpoint(high_watermarks).write()
+
+    def close(
+        self,
+        clean: bool = True,
+        *,
+        broker_epoch: int = -1,
+        high_watermarks: Mapping[PartitionKey, int] | None = None,
+    ) -> None:
+        """Lets go of the directory; a clean stop first brings everything to disk."""
+        try:
+            if clean and self.failed is None:
+                self._stop_cleanly(broker_epoch, high_watermarks)
+        finally:
+            for log in self.logs.values():
+                log.abandon()
+            self.logs.clear()
+            self._lock.release()
+
+    def _stop_cleanly(
+        self, broker_epoch: int, high_watermarks: Mapping[PartitionKey, int] | None
+    ) -> None:
+        logs = list(self.logs.values())
+        try:
+            for log in logs:
+                log.seal()
+            unflushed = [log for log in logs if log.recovery_point < log.end_offset]
+            flushes = [log.begin_flush() for log in unflushed]
+            with ThreadPoolExecutor(_SYNC_THREADS) as threads:
+                list(threads.map(Flush.sync, flushes))
+            for log, flush in zip(unflushed, flushes, strict=True):
+                log.finish_flush(flush)
+            self.checkpoint(high_watermarks)
+            if self.was_clean or not self.unrecovered():
+                write_clean_stop(self.path, broker_epoch)
+        except LogDirFailure:
+            raise
+        except OSError as error:
+            raise LogDirFailure(self.path, error) from error
+
+    # Details
+
+    def _folder(self, topic: str, partition: int) -> str:
+        return f"{self.path}/{topic}-{partition}"
+
+    def _opening(
+        self, key: PartitionKey, folder: str, config: LogConfig, progress: Progress | None
+    ) -> Opening:
+        return Opening(
+            name=f"{key[0]}-{key[1]}",
+            folder=folder,
+            config=config,
+            files=self.files,
+            start_offset=self.offsets.start_offsets.get(key, 0),
+            recovery_point=self.offsets.recovery_points.get(key, 0),
+            clean=key in self._trusted,
+            progress=progress,
+        )
+
+    def _check_owner(self, folder: str, topic_id: bytes) -> None:
+        found = partition_metadata.read(folder)
+        if found is None:
+            partition_metadata.write(folder, topic_id)
+        elif found != topic_id:
+            raise KafkaError(
+                ErrorCode.INCONSISTENT_TOPIC_ID,
+                f"{folder} belongs to topic id {uuid.to_text(found)}, not to "
+                f"{uuid.to_text(topic_id)}; it is from a topic that was deleted.",
+            )

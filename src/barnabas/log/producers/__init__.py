@@ -1,0 +1,1 @@
+"""The state of the producers of a log: sequences, transactions, snapshots."""

@@ -1,0 +1,107 @@
+"""Producer snapshots: the state of a log's producers as it was at an offset.
+
+One is written when a segment is rolled, named for the new segment, and one when the log is
+closed, so that opening it replays nothing. Only the last batch of each producer is kept.
+
+     0  version            int16   1
+     2  crc                uint32  CRC-32C of everything after it
+     6  number of entries  int32
+    10  entries, of 46 bytes:
+         0  producer id           int64
+         8  epoch                 int16
+        10  last sequence         int32
+        14  last offset           int64
+        22  offset delta          int32   last offset minus first offset of the last batch
+        26  timestamp             int64
+        34  coordinator epoch     int32
+        38  transaction's first   int64   offset, -1 if none is open
+"""
+
+import os
+import struct
+from collections.abc import Iterable
+from contextlib import suppress
+
+from barnabas.log.segments.log_files import SNAPSHOT, segment_path
+from barnabas.log.producers.producer_state import AppendedBatch, Producer, Producers
+from barnabas.wire.records.batch import MAX_SEQUENCE, NO_SEQUENCE
+from barnabas.wire.records.checksum import crc32c
+
+_VERSION = 1
+_HEAD = struct.Struct(">hI")
+_COUNT = struct.Struct(">i")
+_ENTRY = struct.Struct(">qhiqiqiq")
+
+
+class CorruptSnapshot(ValueError):  # noqa: N818 - the domain\'s word for it
+    """The file is not a snapshot that was written whole."""
+
+
+def write(folder: str, offset: int, producers: Producers) -> str:
+    """Writes the snapshot for `offset`; the path, which is not synced yet."""
+    path = segment_path(folder, offset, SNAPSHOT)
+    with open(path, "wb") as file:
+        file.write(encode(producers.entries.values()))
+    return path
+
+
+def remove_stray(folder: str, found: Iterable[int], kept: Iterable[int]) -> None:
+    """Removes the snapshots that belong neither to a segment nor to the log's end."""
+    for offset in set(found).difference(kept):
+        with suppress(FileNotFoundError):
+            os.unlink(segment_path(folder, offset, SNAPSHOT))
+
+
+def encode(producers: Iterable[Producer]) -> bytes:
+    entries = [_encode_entry(producer) for producer in producers]
+    body = _COUNT.pack(len(entries)) + b"".join(entries)
+    return _HEAD.pack(_VERSION, crc32c(body)) + body
+
+
+def decode(content: bytes) -> list[Producer]:
+    """The producers of a snapshot; CorruptSnapshot if the bytes are not one."""
+    if len(content) < _HEAD.size + _COUNT.size:
+        raise CorruptSnapshot(f"{len(content)} bytes are too few")
+    version, crc = _HEAD.unpack_from(content)
+    if version != _VERSION:
+        raise CorruptSnapshot(f"version {version}, only {_VERSION} is known")
+    if crc32c(content[_HEAD.size :]) != crc:
+        raise CorruptSnapshot("the checksum does not match")
+    (count,) = _COUNT.unpack_from(content, _HEAD.size)
+    entries = content[_HEAD.size + _COUNT.size :]
+    if len(entries) != count * _ENTRY.size:
+        raise CorruptSnapshot(f"{count} entries claimed, {len(entries)} bytes are there")
+    return [_decode_entry(fields) for fields in _ENTRY.iter_unpack(entries)]
+
+
+def _encode_entry(producer: Producer) -> bytes:
+    last_sequence, last_offset, delta = NO_SEQUENCE, -1, 0
+    if producer.batches:
+        last = producer.batches[-1]
+        last_sequence, last_offset = last.last_sequence, last.last_offset
+        delta = last.last_offset - last.first_offset
+    return _ENTRY.pack(
+        producer.producer_id,
+        producer.epoch,
+        last_sequence,
+        last_offset,
+        delta,
+        producer.last_timestamp,
+        producer.coordinator_epoch,
+        producer.transaction_start,
+    )
+
+
+def _decode_entry(fields: tuple[int, ...]) -> Producer:
+    producer_id, epoch, last_sequence, last_offset, delta, timestamp, coordinator, first = fields
+    producer = Producer(producer_id, epoch, coordinator, timestamp, first)
+    if last_offset >= 0:
+        first_sequence = last_sequence
+        if last_sequence != NO_SEQUENCE:
+            first_sequence = (last_sequence - delta) & MAX_SEQUENCE
+        producer.note(
+            AppendedBatch(
+                first_sequence, last_sequence, last_offset - delta, last_offset, timestamp
+            )
+        )
+    return producer

@@ -1,0 +1,1 @@
+"""The segments of a log: their files and indexes, searched, scanned and opened."""

@@ -1,0 +1,228 @@
+"""The sparse indexes beside a segment: offset to position, and timestamp to offset.
+
+An entry is written for a batch once `index.interval.bytes` of log have passed since the entry
+before. New entries wait in memory and are written a few dozen at a time: a crash may lose them,
+because recovery builds the indexes of every segment it cannot trust again. Reading maps the
+file; writing never goes through the map, whose first store into a fresh page is expensive.
+
+`.index`, 8 bytes an entry, by ascending offset:
+
+     0  relative offset  int32   last offset of the batch, counted from the segment's base
+     4  position         int32   where the batch begins in the log file
+
+`.timeindex`, 12 bytes an entry, by ascending timestamp:
+
+     0  timestamp        int64   the largest in the segment so far
+     8  relative offset  int32   last offset of the batch that has it
+"""
+
+import os
+import struct
+from bisect import bisect_right
+from typing import ClassVar
+
+from barnabas.log.segments.open_files import Handle, OpenFiles, OpenMap
+from barnabas.log.segments.log_files import segment_path
+from barnabas.wire.records.batch import NO_TIMESTAMP
+
+_PENDING_ENTRIES = 64
+
+
+class IndexFile:
+    """Entries in the file, and behind them those that are not written yet."""
+
+    __slots__ = ("_files", "_folder", "_pending", "_written", "base_offset", "count", "handle")
+
+    ENTRY: ClassVar[struct.Struct]
+    KEY: ClassVar[int] = 0  # the field that ascends from entry to entry
+    SUFFIX: ClassVar[str]
+
+    def __init__(self, folder: str, base_offset: int, files: OpenFiles) -> None:
+        self._folder = folder
+        self._files = files
+        self._pending = bytearray()
+        self._written = -1  # entries in the file; -1 while there is no file
+        self.count = 0
+        self.base_offset = base_offset
+        self.handle: Handle | None = None
+
+    @property
+    def path(self) -> str:
+        return segment_path(self._folder, self.base_offset, self.SUFFIX)
+
+    def load(self) -> bool:
+        """Looks at the file; False if it is missing or cannot be an index."""
+        try:
+            size_bytes = os.stat(self.path).st_size
+        except FileNotFoundError:
+            return False
+        self._written, partial_bytes = divmod(size_bytes, self.ENTRY.size)
+        self.count = self._written
+        if partial_bytes:
+            return False
+        if self._written < 2:
+            return True
+        # A file that Kafka preallocated and did not live to trim ends in zeros.
+        last, before = self.entry(self._written - 1), self.entry(self._written - 2)
+        return last[self.KEY] > before[self.KEY]
+
+    def write_out(self) -> None:
+        """Puts what waits in memory into the file, which is there afterwards in any case."""
+        if self._written >= 0 and not self._pending:
+            return
+        written = max(self._written, 0)
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            if os.pwrite(fd, self._pending, written * self.ENTRY.size) != len(self._pending):
+                raise OSError(f"{self.path}: the entries were written only in part")
+        finally:
+            os.close(fd)
+        self._written = written + len(self._pending) // self.ENTRY.size
+        self._pending = bytearray()
+
+    def clear(self) -> None:
+        """Starts again with no entries."""
+        self._keep(0)
+
+    def close(self) -> None:
+        self._files.forget(self)
+
+    def entry(self, number: int) -> tuple[int, ...]:
+        """The fields of an entry as they stand."""
+        size, written = self.ENTRY.size, max(self._written, 0)
+        if number < written:
+            return self.ENTRY.unpack_from(self._map().view, number * size)
+        return self.ENTRY.unpack_from(self._pending, (number - written) * size)
+
+    def _add(self, *fields: int) -> None:
+        self._pending += self.ENTRY.pack(*fields)
+        self.count += 1
+        if len(self._pending) >= _PENDING_ENTRIES * self.ENTRY.size:
+            try:
+                self.write_out()
+            except OSError:
+                # The log itself was written. The entries stay in memory; if the disk is really
+                # failing, the next write of the log says so.
+                return
+
+    def _count_up_to(self, target: int, field: int) -> int:
+        """How many entries have a field of at most `target`."""
+        size, written = self.ENTRY.size, max(self._written, 0)
+        unpack = self.ENTRY.unpack_from
+        pending = self._pending
+        if pending and unpack(pending)[field] <= target:
+            return written + bisect_right(
+                range(len(pending) // size),
+                target,
+                key=lambda number: unpack(pending, number * size)[field],
+            )
+        if not written:
+            return 0
+        view = self._map().view
+        return bisect_right(
+            range(written), target, key=lambda number: unpack(view, number * size)[field]
+        )
+
+    def _keep(self, count: int) -> None:
+        """Drops every entry from number `count` on."""
+        written = max(self._written, 0)
+        self.count = count
+        if count >= written:
+            del self._pending[(count - written) * self.ENTRY.size :]
+            return
+        self._pending = bytearray()
+        self._files.forget(self)  # before the pages it maps are gone
+        os.truncate(self.path, count * self.ENTRY.size)
+        self._written = count
+
+    def _map(self) -> OpenMap:
+        handle = self.handle
+        if not isinstance(handle, OpenMap) or len(handle.view) < self._written * self.ENTRY.size:
+            self._files.forget(self)
+            return self._files.map(self, self.path)
+        handle.used = True
+        return handle
+
+
+class OffsetIndex(IndexFile):
+    """Where to begin looking for an offset."""
+
+    __slots__ = ()
+    ENTRY = struct.Struct(">II")
+    SUFFIX = ".index"
+
+    def append(self, last_offset: int, position: int) -> None:
+        self._add(last_offset - self.base_offset, position)
+
+    def lookup(self, offset: int) -> tuple[int, int] | None:
+        """Last offset and position of the nearest batch known to end by `offset`."""
+        count = self._count_up_to(offset - self.base_offset, 0)
+        return self._at(count - 1) if count else None
+
+    def lookup_before(self, position: int) -> tuple[int, int] | None:
+        """Last offset and position of the nearest batch known to begin before `position`."""
+        count = self._count_up_to(position - 1, 1)
+        return self._at(count - 1) if count else None
+
+    def last(self) -> tuple[int, int] | None:
+        """Last offset and position of the batch indexed last."""
+        count = self.count
+        return self._at(count - 1) if count else None
+
+    def truncate(self, offset: int) -> None:
+        """Forgets the batches that reach `offset`."""
+        self._keep(self._count_up_to(offset - self.base_offset - 1, 0))
+
+    def _at(self, number: int) -> tuple[int, int]:
+        relative_offset, position = self.entry(number)
+        return self.base_offset + relative_offset, position
+
+
+class TimeIndex(IndexFile):
+    """Up to where the segment has nothing as late as a timestamp."""
+
+    __slots__ = ("last_timestamp",)
+    ENTRY = struct.Struct(">qI")
+    SUFFIX = ".timeindex"
+
+    def __init__(self, folder: str, base_offset: int, files: OpenFiles) -> None:
+        super().__init__(folder, base_offset, files)
+        self.last_timestamp = NO_TIMESTAMP
+
+    def load(self) -> bool:
+        if not super().load():
+            return False
+        self._find_last_timestamp()
+        return True
+
+    def append(self, max_timestamp: int, offset_of_max: int) -> None:
+        """An entry, unless the time has not moved since the last."""
+        if max_timestamp > self.last_timestamp:
+            self._add(max_timestamp, offset_of_max - self.base_offset)
+            self.last_timestamp = max_timestamp
+
+    def lookup(self, timestamp: int) -> tuple[int, int] | None:
+        """The latest entry not after `timestamp`: its timestamp and offset."""
+        count = self._count_up_to(timestamp, 0)
+        return self._at(count - 1) if count else None
+
+    def last(self) -> tuple[int, int] | None:
+        count = self.count
+        return self._at(count - 1) if count else None
+
+    def truncate(self, offset: int) -> None:
+        """Forgets the entries whose batch reaches `offset`."""
+        self._keep(self._count_up_to(offset - self.base_offset - 1, 1))
+        self._find_last_timestamp()
+
+    def clear(self) -> None:
+        super().clear()
+        self.last_timestamp = NO_TIMESTAMP
+
+    def _at(self, number: int) -> tuple[int, int]:
+        timestamp, relative_offset = self.entry(number)
+        return timestamp, self.base_offset + relative_offset
+
+    def _find_last_timestamp(self) -> None:
+        last = self.last()
+        self.last_timestamp = last[0] if last else NO_TIMESTAMP

@@ -1,0 +1,118 @@
+"""The segments of a log in order, of which the last is written to."""
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from barnabas.log.config import LogConfig
+from barnabas.log.segments.open_files import OpenFiles
+from barnabas.log.segments.log_files import DELETED, SEGMENT_SUFFIXES, SNAPSHOT
+from barnabas.log.segments.segment import Segment
+from barnabas.log.segments.log_slice import Slice
+
+
+class Segments:
+    """At least one segment, by ascending base offset."""
+
+    __slots__ = ("_bases", "_files", "_folder", "_ordered", "active")
+
+    def __init__(self, folder: str, files: OpenFiles, ordered: list[Segment]) -> None:
+        self._folder = folder
+        self._files = files
+        self._ordered = ordered
+        self._bases = [segment.base_offset for segment in ordered]
+        self.active = ordered[-1]
+
+    def __len__(self) -> int:
+        return len(self._ordered)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._ordered)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self._ordered)
+
+    @property
+    def base_offset(self) -> int:
+        return self._bases[0]
+
+    @property
+    def ordered(self) -> Sequence[Segment]:
+        return self._ordered
+
+    def holding(self, offset: int) -> tuple[Segment, int]:
+        """The segment whose range has `offset`, and its number."""
+        if offset >= self.active.base_offset:
+            return self.active, len(self._ordered) - 1
+        number = max(bisect_right(self._bases, offset) - 1, 0)
+        return self._ordered[number], number
+
+    def read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> Slice | None:
+        """See `Log.read`."""
+        segment, number = self.holding(offset)
+        position = segment.position_of(offset)
+        while position >= segment.size_bytes:  # nothing that late here: compacted, or the end
+            number += 1
+            if number == len(self._ordered):
+                return None
+            segment, position = self._ordered[number], 0
+        end, next_offset = segment.size_bytes, segment.next_offset
+        if upto < next_offset:
+            end, next_offset = segment.boundary(upto)
+        if end - position > max_bytes:
+            end, next_offset = segment.cut(position, position + max_bytes, end)
+            if end == position and at_least_one:
+                _, last_offset, size_bytes = segment.extent(position)
+                end, next_offset = position + size_bytes, last_offset + 1
+        if end <= position:
+            return None
+        segment.remember(next_offset, end)
+        return Slice(segment.file(), position, end - position, offset, next_offset)
+
+    def from_number(self, number: int) -> list[Segment]:
+        return self._ordered[number:]
+
+    def begin(self, base_offset: int, config: LogConfig) -> Segment:
+        """A new active segment."""
+        segment = Segment.new(self._folder, base_offset, self._files, config.index_interval_bytes)
+        segment.make_file(config.segment_bytes if config.preallocate else 0)
+        self.active = segment
+        self._ordered.append(self.active)
+        self._bases.append(base_offset)
+        return self.active
+
+    def drop(self, unwanted: Sequence[Segment]) -> list[str]:
+        """Takes segments out; the paths their files have been renamed to.
+
+        The caller begins a new one if none is left.
+        """
+        renamed: list[str] = []
+        for segment in unwanted:
+            segment.close()
+            for suffix in (*SEGMENT_SUFFIXES, SNAPSHOT):
+                path = segment.path(suffix)
+                with suppress(FileNotFoundError):
+                    os.rename(path, path + DELETED)
+                    renamed.append(path + DELETED)
+        self._ordered = [segment for segment in self._ordered if segment not in unwanted]
+        self._bases = [segment.base_offset for segment in self._ordered]
+        if self._ordered:
+            self.active = self._ordered[-1]
+        return renamed
+
+    def boundary(self, offset: int) -> int:
+        """Where the log ends if every batch that reaches `offset` goes."""
+        segment, _ = self.holding(offset)
+        return segment.boundary(offset)[1]
+
+    def truncate(self, offset: int) -> list[str]:
+        """Drops what reaches `offset`; the paths of whole segments that went."""
+        renamed = self.drop([s for s in self._ordered[1:] if s.base_offset > offset])
+        self.active.truncate(offset)
+        return renamed
+
+    def close(self) -> None:
+        for segment in self._ordered:
+            segment.close()

@@ -1,0 +1,386 @@
+"""One segment: a log file, its two sparse indexes and its index of aborted transactions."""
+
+import errno
+import logging
+import os
+from collections.abc import Iterator
+
+from barnabas.log.segments import file_records
+from barnabas.log.errors import CorruptLog, DamagedBatch, IndexMismatch, TornWrite
+from barnabas.log.segments.open_files import Handle, OpenFile, OpenFiles
+from barnabas.log.segments.log_files import LOG, segment_path
+from barnabas.log.segments.index import OffsetIndex, TimeIndex
+from barnabas.log.segments.transaction_index import TransactionIndex
+from barnabas.wire.records.batch import NO_TIMESTAMP, BatchHeader, Readable
+
+_RECENT_READS = 8
+_NOT_LOOKED_UP = -2
+
+_logger = logging.getLogger(__name__)
+
+
+class Segment:
+    """The batches from `base_offset` up to the next segment's.
+
+    `size_bytes` counts whole batches; a preallocated file is longer. `next_offset` is exact for
+    the active segment and the next one's base offset for all others. `recent` remembers where
+    the last reads ended, because that is where their readers go on.
+    """
+
+    __slots__ = (
+        "_files",
+        "_folder",
+        "_indexes",
+        "_transactions",
+        "base_offset",
+        "created_ms",
+        "first_timestamp",
+        "handle",
+        "index_interval_bytes",
+        "is_on_disk",
+        "max_timestamp",
+        "next_offset",
+        "offset_of_max_timestamp",
+        "preallocated",
+        "recent",
+        "size_bytes",
+        "unindexed_bytes",
+    )
+
+    def __init__(
+        self,
+        folder: str,
+        base_offset: int,
+        files: OpenFiles,
+        index_interval_bytes: int,
+        size_bytes: int = 0,
+    ) -> None:
+        self.base_offset = base_offset
+        self.next_offset = base_offset
+        self.size_bytes = size_bytes
+        self.index_interval_bytes = index_interval_bytes
+        self.unindexed_bytes = 0
+        self.created_ms = _NOT_LOOKED_UP
+        self.first_timestamp = _NOT_LOOKED_UP
+        self.max_timestamp = _NOT_LOOKED_UP
+        self.offset_of_max_timestamp = base_offset
+        self.is_on_disk = True
+        self.preallocated = False
+        self.recent: dict[int, int] | None = None
+        self.handle: Handle | None = None
+        self._folder = folder
+        self._files = files
+        self._indexes: tuple[OffsetIndex, TimeIndex] | None = None
+        self._transactions: TransactionIndex | None = None
+
+    @classmethod
+    def new(
+        cls, folder: str, base_offset: int, files: OpenFiles, index_interval_bytes: int
+    ) -> "Segment":
+        """A segment with nothing in it, whose file is made when it is first needed."""
+        segment = cls(folder, base_offset, files, index_interval_bytes)
+        segment.is_on_disk = False
+        segment.max_timestamp = NO_TIMESTAMP
+        segment._indexes = segment._new_indexes()
+        segment._transactions = TransactionIndex(folder, base_offset, files)
+        return segment
+
+    def make_file(self, preallocate_bytes: int = 0) -> None:
+        """Makes the log file now: its name says where the log goes on."""
+        fd = self.file().fd
+        os.ftruncate(fd, 0)
+        if preallocate_bytes:
+            os.posix_fallocate(fd, 0, preallocate_bytes)
+            self.preallocated = True
+
+    def path(self, suffix: str = LOG) -> str:
+        return segment_path(self._folder, self.base_offset, suffix)
+
+    def file(self) -> OpenFile:
+        """The log file, opened if it was let go."""
+        handle = self.handle
+        if not isinstance(handle, OpenFile):
+            self.is_on_disk = True
+            return self._files.open(self, self.path())
+        handle.used = True
+        return handle
+
+    @property
+    def offsets(self) -> OffsetIndex:
+        return (self._indexes or self._load_indexes())[0]
+
+    @property
+    def times(self) -> TimeIndex:
+        return (self._indexes or self._load_indexes())[1]
+
+    @property
+    def transactions(self) -> TransactionIndex:
+        if self._transactions is None:
+            self._transactions = TransactionIndex(self._folder, self.base_offset, self._files)
+            self._transactions.load()
+        return self._transactions
+
+    # Writing
+
+    def append(self, batch: Readable, size_bytes: int) -> None:
+        """Writes bytes behind the last batch, all of them or none; `note` counts them."""
+        file = self.file()
+        try:
+            written = file.write(batch, self.size_bytes)
+            if written != size_bytes:
+                self._write_rest(file, batch, written)
+        except OSError as error:
+            self._take_back(file.fd, error)
+            raise
+
+    def _write_rest(self, file: OpenFile, batch: Readable, written: int) -> None:
+        with memoryview(batch) as view:
+            while written < len(view):
+                count = file.write(view[written:], self.size_bytes + written)
+                if count == 0:
+                    raise OSError(errno.ENOSPC, "the disk takes no more bytes")
+                written += count
+
+    def _take_back(self, fd: int, cause: OSError) -> None:
+        try:
+            os.ftruncate(fd, self.size_bytes)
+        except OSError as error:
+            raise TornWrite(cause.errno, f"{cause.strerror}, and then {error}") from cause
+
+    def note(self, size_bytes: int, last_offset: int, max_timestamp: int) -> None:
+        """Counts a batch that stands behind the ones already counted."""
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.offset_of_max_timestamp = last_offset
+        position = self.size_bytes
+        if self.unindexed_bytes > self.index_interval_bytes:
+            offsets, times = self._indexes or self._load_indexes()
+            offsets.append(last_offset, position)
+            times.append(self.max_timestamp, self.offset_of_max_timestamp)
+            self.unindexed_bytes = 0
+        self.unindexed_bytes += size_bytes
+        self.size_bytes = position + size_bytes
+        self.next_offset = last_offset + 1
+
+    def seal(self) -> None:
+        """The segment is complete: its indexes go to disk, the file ends with the last batch."""
+        if not self.is_on_disk:
+            return
+        self.times.append(*self.latest())
+        self.offsets.write_out()
+        self.times.write_out()
+        if self.preallocated:
+            os.ftruncate(self.file().fd, self.size_bytes)
+            self.preallocated = False
+
+    def truncate(self, offset: int) -> None:
+        """Drops every batch from `offset` on, which is where one begins."""
+        position = self.position_of(offset)
+        self.recent = None
+        self.offsets.truncate(offset)
+        self.times.truncate(offset)
+        self.transactions.truncate(offset)
+        os.ftruncate(self.file().fd, position)
+        self.preallocated = False
+        self.size_bytes = position
+        if not self.load_tail(indexes_complete=False):
+            self.rebuild_indexes()
+        self.next_offset = offset
+
+    def close(self) -> None:
+        """Lets go of the files; they are opened again when needed."""
+        self._files.forget(self)
+        for index in (*(self._indexes or ()), self._transactions):
+            if index is not None:
+                index.close()
+
+    # Reading
+
+    def position_of(self, offset: int) -> int:
+        """Where the first batch stands that reaches `offset`; the end if there is none."""
+        recent = self.recent
+        if recent is not None:
+            position = recent.get(offset)
+            if position is not None:
+                return position
+        try:
+            return self._find(offset)
+        except IndexMismatch:
+            self.rebuild_indexes()
+            return self._find(offset)
+
+    def _find(self, offset: int) -> int:
+        last_offset, start = self.offsets.lookup(offset) or (None, 0)
+        try:
+            return file_records.find(self.file().fd, start, self.size_bytes, offset, last_offset)
+        except DamagedBatch as damage:
+            raise CorruptLog(self.path(), damage.position, damage.reason) from None
+
+    def boundary(self, offset: int) -> tuple[int, int]:
+        """Where the batches end that do not reach `offset`, and the offset after them."""
+        position = self.position_of(offset)
+        if position == self.size_bytes:
+            return position, offset
+        return position, min(offset, self.extent(position)[0])
+
+    def cut(self, position: int, limit: int, end: int) -> tuple[int, int]:
+        """The end of the last batch after `position` that ends by `limit`, and the next offset."""
+        try:
+            return self._cut(position, limit, end)
+        except IndexMismatch:
+            self.rebuild_indexes()
+            return self._cut(position, limit, end)
+
+    def _cut(self, position: int, limit: int, end: int) -> tuple[int, int]:
+        last_offset, start = self.offsets.lookup_before(limit) or (None, 0)
+        if start <= position:
+            last_offset, start = None, position
+        try:
+            return file_records.cut(self.file().fd, start, limit, end, last_offset)
+        except DamagedBatch as damage:
+            raise CorruptLog(self.path(), damage.position, damage.reason) from None
+
+    def extent(self, position: int) -> tuple[int, int, int]:
+        """First offset, last offset and size of the batch at `position`."""
+        try:
+            return file_records.extent(self.file().fd, position, self.size_bytes)
+        except DamagedBatch as damage:
+            raise CorruptLog(self.path(), damage.position, damage.reason) from None
+
+    def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        """Every batch from `position` on with its place in the file."""
+        file = self.file()  # held, or the descriptor could be another's before the end
+        try:
+            yield from file_records.headers(file.fd, position, self.size_bytes)
+        except DamagedBatch as damage:
+            raise CorruptLog(self.path(), damage.position, damage.reason) from None
+
+    def batch(self, position: int, header: BatchHeader) -> bytes:
+        """The whole batch whose header stands at `position`."""
+        content = os.pread(self.file().fd, header.size_bytes, position)
+        if len(content) < header.size_bytes:
+            raise CorruptLog(self.path(), position, "the file ends within the batch")
+        return content
+
+    def remember(self, offset: int, position: int) -> None:
+        """A reader will go on with `offset`, which is at `position`."""
+        recent = self.recent
+        if recent is None:
+            self.recent = {offset: position}
+            return
+        recent[offset] = position
+        if len(recent) > _RECENT_READS:
+            del recent[next(iter(recent))]
+
+    def is_full(self, index_bytes: int) -> bool:
+        """Whether an index has no room left; the time index keeps some for its closing entry."""
+        offsets, times = self._indexes or self._load_indexes()
+        return (
+            offsets.count >= index_bytes // OffsetIndex.ENTRY.size
+            or times.count >= index_bytes // TimeIndex.ENTRY.size - 1
+        )
+
+    def age_ms(self, timestamp: int, now_ms: int) -> int:
+        """By how much `timestamp` is later than the first batch.
+
+        Where batches have no time, it is the time since the segment was first looked at.
+        """
+        if self.first_timestamp == _NOT_LOOKED_UP:
+            self.first_timestamp = self._first_batch_timestamp()
+            self.created_ms = now_ms
+        if self.first_timestamp >= 0:
+            return timestamp - self.first_timestamp
+        return now_ms - self.created_ms
+
+    def _first_batch_timestamp(self) -> int:
+        return next((header.max_timestamp for _, header in self.headers()), NO_TIMESTAMP)
+
+    def latest(self) -> tuple[int, int]:
+        """The largest timestamp and the last offset of the batch that has it."""
+        if self.max_timestamp == _NOT_LOOKED_UP:
+            if self.times.count == 0 and self._first_batch_timestamp() >= 0:
+                self.rebuild_indexes()  # the entry that closes a time index is missing
+            last = self.times.last() or (NO_TIMESTAMP, self.base_offset)
+            self.max_timestamp, self.offset_of_max_timestamp = last
+        return self.max_timestamp, self.offset_of_max_timestamp
+
+    # Loading
+
+    def load_tail(self, *, indexes_complete: bool) -> bool:
+        """Finds the end of the active segment from its indexes; False if they do not fit it.
+
+        The indexes are complete after a clean stop. Otherwise entries of the time index may
+        never have been written, and the search for the largest timestamp begins at its last.
+        """
+        if self._indexes is None and not self._try_indexes():
+            return False
+        offsets, times = self._indexes or self._load_indexes()
+        timestamp, offset_of_max = times.last() or (NO_TIMESTAMP, self.base_offset)
+        self.max_timestamp, self.offset_of_max_timestamp = timestamp, offset_of_max
+        last = offsets.last()
+        entry = last if indexes_complete else offsets.lookup(offset_of_max)
+        if entry is not None and not self._fits(entry):
+            return False
+        self.next_offset = self.base_offset
+        try:
+            start = entry[1] if entry else 0
+            for _, header in self.headers(start):
+                self.next_offset = header.next_offset
+                if header.max_timestamp > self.max_timestamp:
+                    self.max_timestamp = header.max_timestamp
+                    self.offset_of_max_timestamp = header.last_offset
+        except CorruptLog:
+            return False
+        self.unindexed_bytes = self.size_bytes - (last[1] if last else 0)
+        return True
+
+    def restart(self) -> None:
+        """Forgets what was counted, to count the batches in the file again."""
+        self.size_bytes = 0
+        self.next_offset = self.base_offset
+        self.unindexed_bytes = 0
+        self.first_timestamp = _NOT_LOOKED_UP
+        self.max_timestamp = NO_TIMESTAMP
+        self.offset_of_max_timestamp = self.base_offset
+        self.recent = None
+        if self._indexes is None:
+            self._try_indexes()
+        for index in self._indexes or ():
+            index.clear()
+
+    def rebuild_indexes(self) -> None:
+        """Builds both indexes again; what comes after a damaged batch cannot be indexed."""
+        _logger.warning("%s: building its indexes again", self.path())
+        size_bytes, next_offset = self.size_bytes, self.next_offset
+        self.restart()
+        file = self.file()
+        try:
+            for _, header in file_records.headers(file.fd, 0, size_bytes):
+                self.note(header.size_bytes, header.last_offset, header.max_timestamp)
+        except DamagedBatch as damage:
+            _logger.error("%s is damaged at %s", self.path(), damage)
+        self.size_bytes, self.next_offset = size_bytes, next_offset
+        self.seal()
+
+    def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
+        if not self._try_indexes():
+            self.rebuild_indexes()
+        assert self._indexes is not None
+        return self._indexes
+
+    def _try_indexes(self) -> bool:
+        offsets, times = self._indexes = self._new_indexes()
+        return offsets.load() & times.load()  # both, whatever the first finds
+
+    def _new_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
+        return (
+            OffsetIndex(self._folder, self.base_offset, self._files),
+            TimeIndex(self._folder, self.base_offset, self._files),
+        )
+
+    def _fits(self, entry: tuple[int, int]) -> bool:
+        last_offset, position = entry
+        try:
+            return file_records.extent(self.file().fd, position, self.size_bytes)[1] == last_offset
+        except DamagedBatch:
+            return False
