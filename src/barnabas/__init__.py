@@ -6,7 +6,7 @@ loaded when it is first used, so that importing the package costs next to nothin
 
 from typing import TYPE_CHECKING
 
-from barnabas.lazy import loading
+from barnabas.lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from barnabas.client._message import Message
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from barnabas.client.consumer import Consumer
     from barnabas.client.errors import KafkaError, KafkaException
-    from barnabas.client.hashing import consistent, fnv1a, murmur2
+    from barnabas.client.partitioners import consistent, fnv1a, murmur2
     from barnabas.client.producer import Producer
     from barnabas.client.values import (
         OFFSET_BEGINNING,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from barnabas.deserializing_consumer import DeserializingConsumer
     from barnabas.serializing_producer import SerializingProducer
 else:
-    __getattr__ = loading(
+    __getattr__ = lazy_getattr(
         __name__,
         {
             "barnabas.client._message": ("Message",),
@@ -61,7 +61,7 @@ else:
             "barnabas.client.consumer": ("Consumer",),
             "barnabas.client.errors": ("KafkaError", "KafkaException"),
             "barnabas.client.producer": ("Producer",),
-            "barnabas.client.hashing": ("consistent", "fnv1a", "murmur2"),
+            "barnabas.client.partitioners": ("consistent", "fnv1a", "murmur2"),
             "barnabas.client.values": (
                 "OFFSET_BEGINNING",
                 "OFFSET_END",

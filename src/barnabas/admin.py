@@ -2,7 +2,7 @@
 
 from barnabas.client.admin import AdminClient
 from barnabas.client.admin.acls import AclBinding, AclBindingFilter
-from barnabas.client.admin.calls import Results
+from barnabas.client.admin.results import Results
 from barnabas.client.admin.cluster import DescribeClusterResult
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
 from barnabas.client.admin.enums import (
@@ -16,7 +16,7 @@ from barnabas.client.admin.enums import (
 )
 from barnabas.client.admin.features import FeatureMetadata, FeatureUpdate, UpgradeType, VersionRange
 from barnabas.client.admin.group_metadata import GroupListing, GroupMember, GroupMetadata
-from barnabas.client.admin.group_values import (
+from barnabas.client.admin.group_descriptions import (
     ConsumerGroupDescription,
     ConsumerGroupListing,
     ListConsumerGroupsResult,

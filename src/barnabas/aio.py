@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from barnabas.lazy import loading
+from barnabas.lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient as AdminClient
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from barnabas.client.producer import AioProducer as AIOProducer
     from barnabas.client.producer import AioProducer as Producer
 else:
-    __getattr__ = loading(
+    __getattr__ = lazy_getattr(
         __name__,
         {
             "barnabas.client.admin": ("AioAdminClient as AdminClient",),

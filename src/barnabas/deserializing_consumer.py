@@ -5,7 +5,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from barnabas.client._message import Message
 from barnabas.client.consumer import Consumer
-from barnabas.client.serializing import Serdes, applied
+from barnabas.client.serdes import Serdes, apply_serde
 from barnabas.error import ConsumeError, KeyDeserializationError, ValueDeserializationError
 from barnabas.serialization import MessageField, SerializationContext
 
@@ -17,10 +17,10 @@ class DeserializingConsumer(Consumer, Generic[K, V]):
     """As Consumer, with `key.deserializer` and `value.deserializer` in its settings."""
 
     def __init__(self, conf: Mapping[str, Any]) -> None:
-        self._serdes, rest = Serdes.take(conf, "deserializer")
+        self._serdes, rest = Serdes.from_settings(conf, "deserializer")
         with self._serdes.closed_on_error():
             super().__init__(rest)
-            self._serdes.connect(self.cluster_id)
+            self._serdes.set_cluster_id_resolver(self.cluster_id)
 
     def poll(self, timeout: float = -1) -> Message | None:
         """A message whose key() and value() are objects; ConsumeError instead of error()."""
@@ -43,14 +43,14 @@ class DeserializingConsumer(Consumer, Generic[K, V]):
 
     def _deserialized(self, message: Message) -> Message:
         context = SerializationContext(message.topic() or "", MessageField.KEY, message.headers())
-        key = applied(
+        key = apply_serde(
             self._serdes.key,
             message.key(),
             context,
             lambda problem: KeyDeserializationError(problem, message),
         )
         context.field = MessageField.VALUE
-        value = applied(
+        value = apply_serde(
             self._serdes.value,
             message.value(),
             context,

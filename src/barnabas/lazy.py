@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any
 
 
-def loading(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
+def lazy_getattr(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
     """The `__getattr__` of a package (PEP 562): `homes` has names by the modules they are in.
 
     A name may be offered under another, as `from ... import` would have it: "AioConsumer as

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from barnabas.client.producer import Producer
-from barnabas.client.serializing import Serdes, applied
+from barnabas.client.serdes import Serdes, apply_serde
 from barnabas.error import KeySerializationError, ValueSerializationError
 from barnabas.serialization import MessageField, SerializationContext
 
@@ -16,10 +16,10 @@ class SerializingProducer(Producer, Generic[K, V]):
     """As Producer, with `key.serializer` and `value.serializer` in its settings."""
 
     def __init__(self, conf: Mapping[str, Any]) -> None:
-        self._serdes, rest = Serdes.take(conf, "serializer")
+        self._serdes, rest = Serdes.from_settings(conf, "serializer")
         with self._serdes.closed_on_error():
             super().__init__(rest)
-            self._serdes.connect(self.cluster_id)
+            self._serdes.set_cluster_id_resolver(self.cluster_id)
 
     def produce(  # type: ignore[override]
         self,
@@ -40,9 +40,9 @@ class SerializingProducer(Producer, Generic[K, V]):
         if not isinstance(topic, str):
             raise TypeError(f"topic must be str, not {type(topic).__name__}")
         context = SerializationContext(topic, MessageField.KEY, headers)
-        key_bytes = applied(self._serdes.key, key, context, KeySerializationError)
+        key_bytes = apply_serde(self._serdes.key, key, context, KeySerializationError)
         context.field = MessageField.VALUE
-        value_bytes = applied(self._serdes.value, value, context, ValueSerializationError)
+        value_bytes = apply_serde(self._serdes.value, value, context, ValueSerializationError)
         super().produce(
             topic,
             value_bytes,

@@ -46,7 +46,7 @@ def _rows(meanings: names.Names, resolved: Any) -> Iterator[str]:
     defaults = {field.name: field.default for field in dataclasses.fields(resolved)}
     for field, known in meanings.items():
         shown = ", ".join(
-            f"or else `{name}`" if isinstance(name, names.Otherwise) else f"`{name}`"
+            f"or else `{name}`" if isinstance(name, names.FallbackName) else f"`{name}`"
             for name in known
         )
         default = defaults[field]

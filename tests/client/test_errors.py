@@ -5,8 +5,8 @@ import pickle
 import confluent_kafka
 import pytest
 
-from barnabas.client.codes import Codes
-from barnabas.client.errors import KafkaError, KafkaException, fail, told_by_broker
+from barnabas.client.codes import ErrorCodes
+from barnabas.client.errors import KafkaError, KafkaException, broker_error, fail
 from barnabas.wire.errors import ErrorCode
 
 THEIRS = {
@@ -28,7 +28,7 @@ def test_kafkas_own_names_will_do_as_well(code: ErrorCode) -> None:
 
 
 def test_every_code_says_something_of_its_own() -> None:
-    codes = {value for value in vars(Codes).values() if isinstance(value, int)}
+    codes = {value for value in vars(ErrorCodes).values() if isinstance(value, int)}
     texts = {code: KafkaError(code).str() for code in codes}
     assert all(
         text.startswith(("Local: ", "Broker: ")) for code, text in texts.items() if code != 0
@@ -88,8 +88,8 @@ def test_an_exception_carries_its_error() -> None:
 
 
 def test_what_a_broker_says_is_kept_in_its_words() -> None:
-    error = told_by_broker(ErrorCode.NOT_LEADER_OR_FOLLOWER, "gone")
+    error = broker_error(ErrorCode.NOT_LEADER_OR_FOLLOWER, "gone")
     assert (error.str(), error.retriable()) == ("gone", True)
-    assert told_by_broker(ErrorCode.INVALID_CONFIG, "").str() == "Broker: A setting is not valid"
-    assert not told_by_broker(ErrorCode.INVALID_CONFIG).retriable()
-    assert told_by_broker(999).code() == 999
+    assert broker_error(ErrorCode.INVALID_CONFIG, "").str() == "Broker: A setting is not valid"
+    assert not broker_error(ErrorCode.INVALID_CONFIG).retriable()
+    assert broker_error(999).code() == 999

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 import barnabas.error
 import barnabas.serialization
 from barnabas.client.errors import KafkaError, KafkaException
-from barnabas.client.serializing import Serdes
+from barnabas.client.serdes import Serdes
 from barnabas.serialization import (
     DoubleDeserializer,
     DoubleSerializer,
@@ -153,7 +153,7 @@ class Builder(SerializerBuilder):
 
 def test_serializers_are_taken_out_of_the_settings() -> None:
     conf = {"key.serializer": str.encode, "value.serializer": bytes, "acks": 1}
-    serdes, rest = Serdes.take(conf, "serializer")
+    serdes, rest = Serdes.from_settings(conf, "serializer")
     assert (serdes.key, serdes.value, rest) == (str.encode, bytes, {"acks": 1})
     assert len(conf) == 3
 
@@ -161,12 +161,12 @@ def test_serializers_are_taken_out_of_the_settings() -> None:
 def test_builders_see_all_settings_and_keep_their_own() -> None:
     key, value = Builder("schema.url"), Builder("schema.user")
     conf = {"schema.url": 1, "schema.user": 2, "acks": 1}
-    serdes, rest = Serdes.take(
+    serdes, rest = Serdes.from_settings(
         {**conf, "key.serializer.builder": key, "value.serializer.builder": value}, "serializer"
     )
     assert key.saw == value.saw == conf
     assert rest == {"acks": 1}
-    serdes.connect(print)
+    serdes.set_cluster_id_resolver(print)
     assert key.built.resolver is value.built.resolver is print
     serdes.close()
     serdes.close()
@@ -175,7 +175,7 @@ def test_builders_see_all_settings_and_keep_their_own() -> None:
 
 def test_serializers_that_were_given_are_not_closed() -> None:
     given = Built()
-    serdes, _ = Serdes.take({"key.serializer": given}, "serializer")
+    serdes, _ = Serdes.from_settings({"key.serializer": given}, "serializer")
     serdes.close()
     assert given.closed == 0
 
@@ -188,7 +188,7 @@ def test_a_serializer_and_its_builder_exclude_each_other() -> None:
         "value.serializer.builder": value,
     }
     with pytest.raises(ValueError, match=r"value\.serializer"):
-        Serdes.take(conf, "serializer")
+        Serdes.from_settings(conf, "serializer")
     assert key.built.closed == 1
 
 
@@ -199,4 +199,4 @@ def test_a_builder_that_returns_something_else_is_named(result: Any) -> None:
             return result
 
     with pytest.raises(ValueError, match=r"key\.serializer\.builder"):
-        Serdes.take({"key.serializer.builder": Odd()}, "serializer")
+        Serdes.from_settings({"key.serializer.builder": Odd()}, "serializer")

@@ -16,7 +16,7 @@ from barnabas.client.settings import (
     consumer_settings,
     producer_settings,
 )
-from barnabas.client.settings.reading import JAVA
+from barnabas.client.settings.parser import JAVA
 from barnabas.config import Endpoint
 from barnabas.config.client import librdkafka
 from barnabas.config.setting import REQUIRED, Type, to_text
@@ -69,9 +69,9 @@ def test_what_java_takes_is_taken(name: str) -> None:
 
 
 def read_alone(name: str, text: str | None) -> Any:
-    from barnabas.client.settings.reading import read
+    from barnabas.client.settings.parser import parse_value
 
-    return read(name, text)
+    return parse_value(name, text)
 
 
 def test_defaults_are_librdkafkas_except_for_safe_producers() -> None:

@@ -98,7 +98,7 @@ def test_what_brokers_decide_in_the_consumer_protocol_is_not_ours_to_set(
 
 
 def test_an_answer_has_room_for_a_fetch() -> None:
-    assert consumer_settings({"fetch.max.bytes": 200_000_000}).max_answer_bytes == 200_000_512
+    assert consumer_settings({"fetch.max.bytes": 200_000_000}).max_response_bytes == 200_000_512
     assert consumer_settings({"receive.message.max.bytes": 2512}).fetch_max_bytes == 2000
     with pytest.raises(KafkaException, match=r"receive.message.max.bytes"):
         consumer_settings({"fetch.max.bytes": 200_000, "receive.message.max.bytes": 100_000})

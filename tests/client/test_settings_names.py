@@ -7,7 +7,7 @@ import pytest
 from tests.client.librdkafka import Property, properties
 
 from barnabas.client.settings import AdminSettings, ConsumerSettings, ProducerSettings, names
-from barnabas.client.settings.reading import JAVA
+from barnabas.client.settings.parser import JAVA
 from barnabas.config.client import librdkafka
 from barnabas.config.setting import Setting, Type, to_text
 
@@ -59,14 +59,16 @@ def test_what_c_programs_set_by_functions_is_not_a_setting() -> None:
 
 def test_every_name_of_both_worlds_has_a_place() -> None:
     placed = {name for table in TABLES for known in table.values() for name in known}
-    placed |= {*names.STORES, *names.TOKENS, *names.LEVELS.values()}
+    placed |= {*names.JAVA_STORES, *names.OAUTH_TOKEN_SETTINGS, *names.CODEC_LEVELS.values()}
     assert placed == {*librdkafka.SETTINGS, *JAVA, "interceptors"}
 
 
 def test_a_name_with_an_effect_is_not_listed_as_without() -> None:
     idle = {name for known in names.NO_EFFECT.values() for name in known}
     used = {name for table in TABLES[:-1] for known in table.values() for name in known}
-    assert not idle & (used | {*names.STORES, *names.TOKENS, *names.LEVELS.values()})
+    assert not idle & (
+        used | {*names.JAVA_STORES, *names.OAUTH_TOKEN_SETTINGS, *names.CODEC_LEVELS.values()}
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,13 @@ def test_a_name_with_an_effect_is_not_listed_as_without() -> None:
 )
 def test_every_field_has_a_name(resolved: type, own: names.Names) -> None:
     fields = {field.name for field in dataclasses.fields(resolved)}
-    callbacks = {*names.CALLBACKS, *names.OF_PRODUCERS, *names.OF_CONSUMERS, "logger", "security"}
+    callbacks = {
+        *names.COMMON_CALLBACKS,
+        *names.PRODUCER_CALLBACKS,
+        *names.CONSUMER_CALLBACKS,
+        "logger",
+        "security",
+    }
     assert fields - callbacks == {*names.CONNECTION, *own}
 
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 from barnabas.client.cluster import Cluster
-from barnabas.net.counters import Counters
+from barnabas.net.counters import ConnectionCounters
 from barnabas.wire.apis import ApiKey, api
 
 
-def of_brokers(cluster: Cluster) -> dict[str, dict[str, Any]]:
+def broker_statistics(cluster: Cluster) -> dict[str, dict[str, Any]]:
     """The object `brokers`: one entry for each address."""
     brokers = {}
     for address, (node_id, counters) in cluster.counters.items():
@@ -19,7 +19,7 @@ def of_brokers(cluster: Cluster) -> dict[str, dict[str, Any]]:
             "source": "learned" if node_id >= 0 else "configured",
             "state": "UP" if counters.connections else "DOWN",
             "outbuf_cnt": 0,
-            "waitresp_cnt": counters.unanswered,
+            "waitresp_cnt": counters.in_flight,
             "tx": counters.requests,
             "txbytes": counters.bytes_out,
             "req_timeouts": counters.timeouts,
@@ -34,7 +34,7 @@ def of_brokers(cluster: Cluster) -> dict[str, dict[str, Any]]:
     return brokers
 
 
-def of_traffic(brokers: dict[str, dict[str, Any]]) -> dict[str, int]:
+def traffic_totals(brokers: dict[str, dict[str, Any]]) -> dict[str, int]:
     """Requests and bytes, of all brokers together."""
     return {
         total: sum(each[part] for each in brokers.values())
@@ -47,7 +47,7 @@ def of_traffic(brokers: dict[str, dict[str, Any]]) -> dict[str, int]:
     }
 
 
-def _latency(counters: Counters) -> dict[str, int]:
+def _latency(counters: ConnectionCounters) -> dict[str, int]:
     """In microseconds; of the percentiles what is known without a histogram."""
     average = round(counters.latency_s * 1e6 / max(1, counters.responses))
     largest = round(counters.latency_max_s * 1e6)

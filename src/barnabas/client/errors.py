@@ -1,15 +1,21 @@
 """What goes wrong, as `confluent_kafka` tells it: errors are values, exceptions carry them."""
 
 import functools
+import logging
 import operator
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from barnabas.client.codes import Codes, name_of, text_of
+from barnabas.client.codes import ErrorCodes, error_name, error_text
 from barnabas.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from barnabas.client.settings import ConnectionSettings
+
+_log = logging.getLogger("barnabas.client")
 
 
 @functools.total_ordering
-class KafkaError(Codes):
+class KafkaError(ErrorCodes):
     """An error and its code; equal to that code, and to every error that has it."""
 
     __slots__ = ("_code", "_fatal", "_reason", "_retriable", "_txn_requires_abort")
@@ -33,11 +39,11 @@ class KafkaError(Codes):
 
     def name(self) -> str:
         """The code's name, as a constant of this class."""
-        return name_of(self._code)
+        return error_name(self._code)
 
     def str(self) -> str:
         """What happened, for people."""
-        return self._reason if self._reason is not None else text_of(self._code)
+        return self._reason if self._reason is not None else error_text(self._code)
 
     def fatal(self) -> bool:
         """Whether this client is of no use any more."""
@@ -84,7 +90,17 @@ def fail(code: int, reason: str) -> NoReturn:
     raise KafkaException(KafkaError(code, reason))
 
 
-def told_by_broker(code: int, message: str | None = None) -> KafkaError:
+def broker_error(code: int, message: str | None = None) -> KafkaError:
     """The error that a response carries, with the broker's own words if it sent any."""
     known = ErrorCode.of(code)
     return KafkaError(code, message or None, retriable=known.retriable)
+
+
+def log_unhandled_error(settings: "ConnectionSettings", error: KafkaError) -> None:
+    """Logs the error of a client without `error_cb`, to the client's `logger` if it has one.
+
+    Only the loss of all brokers is logged: the program would otherwise wait in silence. From the
+    loss of a single broker the client recovers by itself.
+    """
+    if error.code() == KafkaError._ALL_BROKERS_DOWN:
+        (settings.logger or _log).warning("%s: %s", settings.client_id, error.str())

@@ -21,7 +21,7 @@ class LoopThread:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self._users = 0
-        self.is_left_behind = False  # in the parent process, by a fork
+        self.is_in_forked_child = False  # in the parent process, by a fork
         self._thread = threading.Thread(target=self._live, name="barnabas-clients", daemon=True)
         self._thread.start()
 
@@ -55,25 +55,25 @@ class LoopThread:
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
         """Start a coroutine on the loop."""
-        if self.is_left_behind:
+        if self.is_in_forked_child:
             coroutine.close()
-        self.require_here()
+        self.check_not_forked()
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
     def call(self, function: Callable[..., object], *arguments: Any) -> None:
         """Call a function on the loop, soon."""
-        self.require_here()
+        self.check_not_forked()
         self.loop.call_soon_threadsafe(function, *arguments)
 
-    def require_here(self) -> None:
+    def check_not_forked(self) -> None:
         """KafkaException if this is another process than the one that the clients live in."""
-        if self.is_left_behind:
+        if self.is_in_forked_child:
             made_before = "the client was made before this process was forked: make one here"
             fail(KafkaError._STATE, made_before)
 
     def release(self) -> None:
         """The caller needs it no more; the last one ends the thread."""
-        if self.is_left_behind:
+        if self.is_in_forked_child:
             return
         with self._lock:
             self._users -= 1
@@ -105,7 +105,7 @@ class LoopThread:
     def _forked(cls) -> None:
         """The thread has stayed behind in the parent; the child begins anew."""
         if cls._shared is not None:
-            cls._shared.is_left_behind = True
+            cls._shared.is_in_forked_child = True
         cls._shared = None
         cls._lock = threading.Lock()
 

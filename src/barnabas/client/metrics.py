@@ -1,91 +1,155 @@
-"""Figures under the names that Java's clients have for them, as Kafka's perf tests print them."""
+"""Client metrics under the names of Java's clients, as Kafka's performance tests print them.
 
+Averages, maxima and rates cover the last minute, in two samples of thirty seconds as in Kafka.
+"""
+
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 
 from barnabas import __version__
-from barnabas.client.windows import Window
-from barnabas.net.counters import Counters
+from barnabas.net.counters import ConnectionCounters
+
+SAMPLE_S = 30.0
+SAMPLES = 2
 
 Metrics = dict[str, float | str]
 """By "group:name:{tag=value, ...}"."""
 
 
-class Sheet:
-    """Metrics as they are written down at one moment."""
+class SampledStat:
+    """Average, maximum and rate of the values recorded lately, and the total of all values."""
+
+    __slots__ = ("_samples", "total")
+
+    def __init__(self) -> None:
+        self._samples: list[_Sample] = []  # the newest last
+        self.total = 0.0
+
+    def record(self, value: float, now_s: float, count: int = 1) -> None:
+        """Add a value, or the sum of `count` values."""
+        samples = self._samples
+        if not samples or now_s - samples[-1].started_s >= SAMPLE_S:
+            samples.append(_Sample(now_s))
+            del samples[:-SAMPLES]
+        samples[-1].add(value, count)
+        self.total += value
+
+    def average(self, now_s: float) -> float:
+        current = self._current(now_s)
+        count = sum(sample.count for sample in current)
+        return sum(sample.sum for sample in current) / count if count else math.nan
+
+    def max(self, now_s: float) -> float:
+        return max((sample.max for sample in self._current(now_s)), default=math.nan)
+
+    def rate(self, now_s: float) -> float:
+        """Returns the rate per second.
+
+        As in Kafka, samples that do not exist yet count as elapsed time: otherwise the rate would
+        be far too high right after the start.
+        """
+        current = self._current(now_s)
+        if not current:
+            return 0.0
+        elapsed_s = now_s - current[0].started_s
+        missing = SAMPLES - 1 - int(elapsed_s / SAMPLE_S)
+        elapsed_s += max(0, missing) * SAMPLE_S
+        return sum(sample.sum for sample in current) / elapsed_s if elapsed_s else 0.0
+
+    def _current(self, now_s: float) -> "list[_Sample]":
+        oldest_s = now_s - SAMPLES * SAMPLE_S
+        return [sample for sample in self._samples if sample.started_s > oldest_s]
+
+
+class _Sample:
+    __slots__ = ("count", "max", "started_s", "sum")
+
+    def __init__(self, started_s: float) -> None:
+        self.started_s = started_s
+        self.sum = 0.0
+        self.count = 0
+        self.max = -math.inf
+
+    def add(self, value: float, count: int) -> None:
+        self.sum += value
+        self.count += count
+        self.max = max(self.max, value / count if count else value)
+
+
+class MetricsBuilder:
+    """Collects the metrics of one client at one moment."""
 
     def __init__(self, client_id: str, group: str, now_s: float) -> None:
-        self.told: Metrics = {}
+        self.metrics: Metrics = {}
         self._client_id = client_id
         self._group = group
         self._now_s = now_s
 
     def put(self, name: str, value: float, group: str | None = None, **tags: object) -> None:
-        named = [f"client-id={self._client_id}"]
-        named += [f"{tag.replace('_', '-')}={told}" for tag, told in tags.items()]
-        self.told[f"{group or self._group}:{name}:{{{', '.join(named)}}}"] = value
+        labels = [f"client-id={self._client_id}"]
+        labels += [f"{tag.replace('_', '-')}={label}" for tag, label in tags.items()]
+        self.metrics[f"{group or self._group}:{name}:{{{', '.join(labels)}}}"] = value
 
-    def put_spread(
-        self, name: str, window: Window, group: str | None = None, **tags: object
+    def put_avg_max(
+        self, name: str, stat: SampledStat, group: str | None = None, **tags: object
     ) -> None:
-        """On average, and the largest."""
-        self.put(f"{name}-avg", window.average(self._now_s), group, **tags)
-        self.put(f"{name}-max", window.largest(self._now_s), group, **tags)
+        self.put(f"{name}-avg", stat.average(self._now_s), group, **tags)
+        self.put(f"{name}-max", stat.max(self._now_s), group, **tags)
 
-    def put_rated(
-        self, name: str, window: Window, group: str | None = None, **tags: object
+    def put_rate_total(
+        self, name: str, stat: SampledStat, group: str | None = None, **tags: object
     ) -> None:
-        """A second, and in all."""
-        self.put(f"{name}-rate", window.rate(self._now_s), group, **tags)
-        self.put(f"{name}-total", window.total, group, **tags)
+        self.put(f"{name}-rate", stat.rate(self._now_s), group, **tags)
+        self.put(f"{name}-total", stat.total, group, **tags)
 
-    def finish(self, began_s: float) -> Metrics:
-        """With what every client tells of itself."""
+    def finish(self, started_s: float) -> Metrics:
+        """Adds the metrics that every client has, and returns all of them."""
         tags = f"{{client-id={self._client_id}}}"
-        self.told[f"app-info:version:{tags}"] = __version__
-        self.told[f"app-info:start-time-ms:{tags}"] = began_s * 1000
-        self.told[f"kafka-metrics-count:count:{tags}"] = float(len(self.told) + 1)
-        return self.told
+        self.metrics[f"app-info:version:{tags}"] = __version__
+        self.metrics[f"app-info:start-time-ms:{tags}"] = started_s * 1000
+        self.metrics[f"kafka-metrics-count:count:{tags}"] = float(len(self.metrics) + 1)
+        return self.metrics
 
 
-class Totals:
-    """Rates of what others count: what was added since the last look is taken to be of now."""
+class CounterRates:
+    """Rates of counters that only count up: the growth since the last look counts as of now."""
 
     def __init__(self) -> None:
-        self._windows: defaultdict[str, Window] = defaultdict(Window)
+        self._stats: defaultdict[str, SampledStat] = defaultdict(SampledStat)
 
-    def window(self, name: str, total: float, now_s: float) -> Window:
-        window = self._windows[name]
-        window.record(total - window.total, now_s)
-        return window
+    def stat(self, name: str, total: float, now_s: float) -> SampledStat:
+        stat = self._stats[name]
+        stat.record(total - stat.total, now_s)
+        return stat
 
 
-def put_network(
-    sheet: Sheet,
-    totals: Totals,
-    connections: Mapping[str, tuple[int, Counters]],
-    nodes: str,
+def put_network_metrics(
+    builder: MetricsBuilder,
+    rates: CounterRates,
+    connections: Mapping[str, tuple[int, ConnectionCounters]],
+    node_group: str,
     now_s: float,
 ) -> None:
-    """What has gone over the connections, by node in the group `nodes` and in all."""
+    """Adds the traffic of the connections: per node in the group `node_group`, and in total."""
     sums: defaultdict[str, float] = defaultdict(float)
     count = 0
     for node_id, counters in connections.values():
-        for name, value in _of_node(counters).items():
+        for name, value in _node_counters(counters).items():
             sums[name] += value
-            window = totals.window(f"{name} {node_id}", value, now_s)
-            sheet.put_rated(name, window, nodes, node_id=f"node-{node_id}")
+            stat = rates.stat(f"{name} {node_id}", value, now_s)
+            builder.put_rate_total(name, stat, node_group, node_id=f"node-{node_id}")
         sums["connection-creation"] += counters.connects
         sums["connection-close"] += counters.disconnects
         sums["failed-authentication"] += counters.failed_authentications
         count += counters.connections
     sums["network-io"] = sums["request"] + sums["response"]
-    sheet.put("connection-count", count)
+    builder.put("connection-count", count)
     for name, value in sums.items():
-        sheet.put_rated(name, totals.window(name, value, now_s))
+        builder.put_rate_total(name, rates.stat(name, value, now_s))
 
 
-def _of_node(counters: Counters) -> dict[str, float]:
+def _node_counters(counters: ConnectionCounters) -> dict[str, float]:
     return {
         "outgoing-byte": counters.bytes_out,
         "incoming-byte": counters.bytes_in,

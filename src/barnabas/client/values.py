@@ -15,7 +15,7 @@ TIMESTAMP_NOT_AVAILABLE = 0
 TIMESTAMP_CREATE_TIME = 1
 TIMESTAMP_LOG_APPEND_TIME = 2
 
-Partition = tuple[str, int]
+TopicPartitionTuple = tuple[str, int]
 """A topic's name and a partition of it, as the clients' own dictionaries have it."""
 
 

@@ -1,4 +1,4 @@
-"""`barnabas.admin` has all that `confluent_kafka.admin` has, and takes the same arguments."""
+"""`barnabas.admin` has the names and parameters of `confluent_kafka.admin`, plain and asyncio."""
 
 import enum
 import inspect
@@ -53,34 +53,49 @@ OPTIONS = {
     "delete_records": {"request_timeout", "operation_timeout"},
     "elect_leaders": {"request_timeout", "operation_timeout"},
 }
-"""Keywords that their compiled half takes: it cannot be asked for them."""
+"""Keywords of the compiled half of confluent_kafka, whose signatures cannot be inspected."""
 
 
-def parameters(function: Any) -> list[str]:
-    return [name for name in inspect.signature(function).parameters if name != "self"]
+def parameters(function: Any) -> dict[str, inspect.Parameter]:
+    """Returns the parameters of a method without its first one."""
+    _, *others = inspect.signature(function).parameters.items()
+    return dict(others)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_name_is_there(name: str) -> None:
+def test_every_name_of_confluent_kafka_is_exported(name: str) -> None:
     if name.isupper():
         assert getattr(ours, name) == getattr(theirs, name)
     assert name in ours.__all__
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_takes_the_same_arguments(name: str) -> None:
-    mine = getattr(ours.AdminClient, name)
+def test_every_method_takes_the_arguments_of_confluent_kafka(name: str) -> None:
     try:
-        wanted = parameters(getattr(theirs.AdminClient, name))
+        expected = list(parameters(getattr(theirs.AdminClient, name)))
     except ValueError:  # compiled
         return
-    if wanted != ["args", "kwargs"]:
-        assert parameters(mine) == wanted
+    positional = [
+        parameter.name
+        for parameter in parameters(getattr(ours.AdminClient, name)).values()
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    ]
+    if expected != ["args", "kwargs"]:
+        assert positional == [name for name in expected if name != "kwargs"]
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_every_option_is_understood(name: str) -> None:
-    assert OPTIONS[name] <= set(parameters(getattr(AioAdminClient, name)))
+def test_every_option_of_confluent_kafka_is_a_parameter(name: str) -> None:
+    assert OPTIONS[name] <= parameters(getattr(ours.AdminClient, name)).keys()
+
+
+@pytest.mark.parametrize("name", [name for name in dir(AioAdminClient) if not name.startswith("_")])
+def test_plain_and_asyncio_methods_have_the_same_parameters(name: str) -> None:
+    plain, aio = getattr(ours.AdminClient, name), getattr(AioAdminClient, name)
+    assert parameters(plain) == parameters(aio)
+    assert plain.__doc__, "every public method is documented"
+    variadic = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    assert not variadic & {parameter.kind for parameter in parameters(plain).values()}
 
 
 @pytest.mark.parametrize(
@@ -88,7 +103,9 @@ def test_every_option_is_understood(name: str) -> None:
     [(theirs, ours, name) for name in NAMES if inspect.isclass(getattr(theirs, name))]
     + [(confluent_kafka, barnabas, name) for name in TOP_LEVEL],
 )
-def test_every_class_is_made_in_the_same_way(module: Any, home: Any, name: str) -> None:
+def test_every_class_has_the_constructor_of_confluent_kafka(
+    module: Any, home: Any, name: str
+) -> None:
     wanted, mine = getattr(module, name), getattr(home, name)
     if issubclass(wanted, enum.Enum):
         members = {member.name: member.value for member in wanted}
@@ -109,7 +126,9 @@ def test_every_class_is_made_in_the_same_way(module: Any, home: Any, name: str) 
 
 @pytest.mark.parametrize("name", ["NewTopic", "NewPartitions"])
 @pytest.mark.parametrize("arguments", [("t", 3), ("t", 4), ("u", 3)])
-def test_compiled_values_compare_and_look_alike(name: str, arguments: tuple[Any, ...]) -> None:
+def test_values_compare_and_print_like_those_of_confluent_kafka(
+    name: str, arguments: tuple[Any, ...]
+) -> None:
     mine, other = getattr(ours, name), getattr(theirs, name)
     assert str(mine(*arguments)) == str(other(*arguments))
     for against in ("t", 3), ("t", 4):
@@ -117,14 +136,14 @@ def test_compiled_values_compare_and_look_alike(name: str, arguments: tuple[Any,
         assert (mine(*arguments) < mine(*against)) == (other(*arguments) < other(*against))
 
 
-def test_ids_look_alike() -> None:
+def test_a_uuid_prints_like_that_of_confluent_kafka() -> None:
     bits = -5405577438467340550, -7909266563406858801
     assert str(barnabas.Uuid(*bits)) == str(confluent_kafka.Uuid(*bits))
     assert barnabas.Uuid(*bits) == barnabas.Uuid.from_bytes(bytes(barnabas.Uuid(*bits)))
     assert barnabas.Uuid(*bits).get_most_significant_bits() == bits[0]
 
 
-def test_the_coroutines_are_all_that_the_plain_client_has() -> None:
+def test_plain_and_asyncio_clients_have_the_same_methods() -> None:
     plain = {name for name in dir(ours.AdminClient) if not name.startswith("_")}
     assert {name for name in plain if not hasattr(AioAdminClient, name)} == {"poll"}
     assert {name for name in dir(AioAdminClient) if not name.startswith("_")} <= plain

@@ -50,7 +50,10 @@ async def until(condition: Any) -> None:
 async def refusal_of(cluster: Cluster, words: str) -> KafkaError:
     """Why nobody answers."""
     failure = await awaited_refusal(
-        lambda timeout_s: cluster.ask(ListGroupsRequest(), timeout_ms=int(timeout_s * 1000)), words
+        lambda timeout_s: cluster.send_request(
+            ListGroupsRequest(), timeout_ms=int(timeout_s * 1000)
+        ),
+        words,
     )
     return error_in(failure)
 

@@ -37,14 +37,14 @@ LIST = {ApiKey.LIST_GROUPS: lambda _: ListGroupsResponse()}
 @on_a_loop
 async def test_anybody_answers() -> None:
     async with a_cluster(ScriptedBroker(LIST)) as cluster:
-        assert isinstance(await cluster.ask(ListGroupsRequest()), ListGroupsResponse)
+        assert isinstance(await cluster.send_request(ListGroupsRequest()), ListGroupsResponse)
 
 
 @on_a_loop
 async def test_a_node_is_asked_even_before_it_was_heard_of() -> None:
     first, second = ScriptedBroker(LIST), ScriptedBroker(LIST, node_id=2)
     async with a_cluster(first, second) as cluster:
-        await cluster.ask(ListGroupsRequest(), to=2)
+        await cluster.send_request(ListGroupsRequest(), to=2)
         assert second.asked(ApiKey.LIST_GROUPS)
         assert not first.asked(ApiKey.LIST_GROUPS)
 
@@ -53,7 +53,7 @@ async def test_a_node_is_asked_even_before_it_was_heard_of() -> None:
 async def test_a_node_that_the_cluster_does_not_have_is_told() -> None:
     async with a_cluster(ScriptedBroker(LIST)) as cluster:
         with pytest.raises(KafkaException, match="no broker 9") as caught:
-            await cluster.ask(ListGroupsRequest(), to=9)
+            await cluster.send_request(ListGroupsRequest(), to=9)
         assert code_of(caught) == KafkaError._UNKNOWN_BROKER
         outcome = asyncio.get_running_loop().create_future()
         cluster.send(9, ListGroupsRequest(), 1_000, outcome.set_result)
@@ -64,8 +64,8 @@ async def test_a_node_that_the_cluster_does_not_have_is_told() -> None:
 async def test_the_clients_own_name_is_on_every_connection() -> None:
     broker = ScriptedBroker(LIST)
     async with a_cluster(broker, client_id="k") as cluster:
-        await cluster.ask(ListGroupsRequest(), to=1)
-        await cluster.ask(ListGroupsRequest(), to=1, purpose="fetch")
+        await cluster.send_request(ListGroupsRequest(), to=1)
+        await cluster.send_request(ListGroupsRequest(), to=1, purpose="fetch")
         assert {each.client_id for each in broker.heard} == {"k"}
         assert broker.connections == 2
 
@@ -75,7 +75,7 @@ async def test_an_address_to_begin_with_and_the_broker_there_share_a_connection(
     broker = ScriptedBroker({**LIST}, topics={"orders": 1})
     async with a_cluster(broker) as cluster:
         await cluster.topic("orders", deadline=soon())
-        await cluster.ask(ListGroupsRequest(), to=1)
+        await cluster.send_request(ListGroupsRequest(), to=1)
         assert broker.connects == 1
 
 
@@ -87,7 +87,7 @@ async def test_another_broker_is_asked_when_one_hangs_up() -> None:
     first, second = ScriptedBroker(LIST), ScriptedBroker({ApiKey.LIST_GROUPS: hang_up}, node_id=2)
     async with a_cluster(first, second) as cluster:
         for _ in range(10):
-            await cluster.ask(ListGroupsRequest())
+            await cluster.send_request(ListGroupsRequest())
         assert len(first.asked(ApiKey.LIST_GROUPS)) == 10
 
 
@@ -95,14 +95,14 @@ async def test_another_broker_is_asked_when_one_hangs_up() -> None:
 async def test_a_broker_that_is_down_is_passed_over_and_found_again() -> None:
     first, second = ScriptedBroker(LIST), ScriptedBroker(LIST, node_id=2)
     async with a_cluster(first, second) as cluster:
-        await cluster.ask(ListGroupsRequest(), to=1)
+        await cluster.send_request(ListGroupsRequest(), to=1)
         await first.stop()
         for _ in range(5):
-            await cluster.ask(ListGroupsRequest())
+            await cluster.send_request(ListGroupsRequest())
         await first.start()
         while not first.connections:
             with suppress(KafkaException):
-                await cluster.ask(ListGroupsRequest(), to=1)
+                await cluster.send_request(ListGroupsRequest(), to=1)
             await asyncio.sleep(0.001)
 
 
@@ -113,7 +113,7 @@ async def test_when_nobody_known_answers_the_first_addresses_are_asked_again() -
         elsewhere = ScriptedBroker(LIST, node_id=5)
         await elsewhere.start()
         old.answers[ApiKey.METADATA] = lambda request: metadata_of([elsewhere], request)
-        cluster.want(["orders"])
+        cluster.add_topics(["orders"])
         await until(lambda: 5 in cluster.metadata.brokers)
         await elsewhere.stop()
         old.answers[ApiKey.METADATA] = lambda request: metadata_of([new], request)
@@ -129,7 +129,7 @@ async def test_a_cluster_that_says_so_is_looked_for_anew() -> None:
             error_code=ErrorCode.REBOOTSTRAP_REQUIRED
         )
         first.answers[ApiKey.METADATA] = lambda request: metadata_of([second], request)
-        cluster.want(["orders"])
+        cluster.add_topics(["orders"])
         await until(lambda: 2 in cluster.metadata.brokers)
         first.answers[ApiKey.METADATA] = lambda request: metadata_of([first], request)
         cluster.refresh()
@@ -166,7 +166,7 @@ async def test_an_address_where_nothing_answers_does_not_hold_up_the_next() -> N
     async with broker:
         addresses = (Endpoint("127.0.0.1", silent.getsockname()[1]), broker.endpoint)
         cluster = Cluster(ConnectionSettings(bootstrap_servers=addresses))
-        await cluster.ask(ListGroupsRequest())
+        await cluster.send_request(ListGroupsRequest())
         await cluster.close()
     silent.close()
 
@@ -175,7 +175,7 @@ async def test_an_address_where_nothing_answers_does_not_hold_up_the_next() -> N
 async def test_no_answer_in_time_is_told() -> None:
     async with a_cluster(ScriptedBroker({ApiKey.LIST_GROUPS: lambda _: None})) as cluster:
         with pytest.raises(KafkaException) as caught:
-            await cluster.ask(ListGroupsRequest(), to=1, timeout_ms=50)
+            await cluster.send_request(ListGroupsRequest(), to=1, timeout_ms=50)
         assert code_of(caught) == KafkaError._TIMED_OUT
 
 
@@ -184,11 +184,11 @@ async def test_no_answer_in_time_is_told() -> None:
 async def test_who_has_no_time_to_ask_is_told_and_nobody_is_hung_up_on(to: int | None) -> None:
     broker = ScriptedBroker(LIST)
     async with a_cluster(broker) as cluster:
-        await cluster.ask(ListGroupsRequest(), to=1)
+        await cluster.send_request(ListGroupsRequest(), to=1)
         with pytest.raises(KafkaException) as caught:
-            await cluster.ask(ListGroupsRequest(), to, timeout_ms=0)
+            await cluster.send_request(ListGroupsRequest(), to, timeout_ms=0)
         assert code_of(caught) == KafkaError._TIMED_OUT
-        await cluster.ask(ListGroupsRequest(), to=1)
+        await cluster.send_request(ListGroupsRequest(), to=1)
         assert len(broker.asked(ApiKey.LIST_GROUPS)) == 2
         assert broker.connects == 1
 
@@ -197,7 +197,7 @@ async def test_who_has_no_time_to_ask_is_told_and_nobody_is_hung_up_on(to: int |
 async def test_an_api_that_the_broker_does_not_serve_is_told_at_once() -> None:
     async with a_cluster(ScriptedBroker()) as cluster:
         with pytest.raises(KafkaException, match="does not serve ListGroups") as caught:
-            await cluster.ask(ListGroupsRequest())
+            await cluster.send_request(ListGroupsRequest())
         assert code_of(caught) == KafkaError.UNSUPPORTED_VERSION
 
 
@@ -207,10 +207,10 @@ async def test_versions_are_the_newest_that_both_know_or_as_capped() -> None:
         LIST, versions={ApiKey.LIST_GROUPS: (0, 4), ApiKey.API_VERSIONS: (0, 2)}
     )
     async with a_cluster(broker) as cluster:
-        assert cluster.version(1, ApiKey.LIST_GROUPS) is None
-        await cluster.ask(ListGroupsRequest(), to=1)
-        assert cluster.version(1, ApiKey.LIST_GROUPS) == 4
-        await cluster.ask(ListGroupsRequest(), to=1, newest_version=2)
+        assert cluster.api_version(1, ApiKey.LIST_GROUPS) is None
+        await cluster.send_request(ListGroupsRequest(), to=1)
+        assert cluster.api_version(1, ApiKey.LIST_GROUPS) == 4
+        await cluster.send_request(ListGroupsRequest(), to=1, max_version=2)
         versions = [each.version for each in broker.heard if each.key == ApiKey.LIST_GROUPS]
         assert versions == [4, 2]
 
@@ -219,13 +219,13 @@ async def test_versions_are_the_newest_that_both_know_or_as_capped() -> None:
 async def test_a_request_without_acknowledgement_is_over_when_it_has_left() -> None:
     broker = ScriptedBroker({**LIST, ApiKey.PRODUCE: lambda _: None})
     async with a_cluster(broker) as cluster:
-        await cluster.ask(ListGroupsRequest(), to=1)
+        await cluster.send_request(ListGroupsRequest(), to=1)
         left = asyncio.get_running_loop().create_future()
         request = ProduceRequest(acks=0, timeout_ms=1_000)
         cluster.send(1, request, 1_000, left.set_result)
         cluster.send(1, request, 1_000, None)
         assert await left is None
-        await cluster.ask(ListGroupsRequest(), to=1)
+        await cluster.send_request(ListGroupsRequest(), to=1)
         assert len(broker.asked(ApiKey.PRODUCE)) == 2
 
 
@@ -233,13 +233,13 @@ async def test_a_request_without_acknowledgement_is_over_when_it_has_left() -> N
 async def test_a_request_without_acknowledgement_that_cannot_leave_is_told_of() -> None:
     broker = ScriptedBroker({**LIST, ApiKey.PRODUCE: lambda _: None})
     async with a_cluster(broker) as cluster:
-        await cluster.ask(ListGroupsRequest(), to=1)
+        await cluster.send_request(ListGroupsRequest(), to=1)
         outcomes: list[Any] = []
         records = PartitionProduceData(index=0, records=bytes(20 << 20))
         topic = TopicProduceData(name="t", partition_data=[records])
         request = ProduceRequest(acks=0, timeout_ms=1_000, topic_data=[topic])
         for _ in range(3):
-            cluster.send(1, request, 1_000, outcomes.append, newest_version=9)
+            cluster.send(1, request, 1_000, outcomes.append, max_version=9)
         broker.hang_up()
         await until(lambda: len(outcomes) == 3)
         assert isinstance(outcomes[-1], ConnectionError)
@@ -253,7 +253,7 @@ async def test_a_broker_that_falls_is_told_once_and_so_is_that_all_are_down() ->
     told: list[KafkaError] = []
     broker = ScriptedBroker(LIST)
     async with a_cluster(broker, told=told) as cluster:
-        await cluster.ask(ListGroupsRequest(), to=1)
+        await cluster.send_request(ListGroupsRequest(), to=1)
         await broker.stop()
         await refusal_of(cluster, "_ALL_BROKERS_DOWN")
         assert [each.code() for each in told] == [
@@ -261,7 +261,7 @@ async def test_a_broker_that_falls_is_told_once_and_so_is_that_all_are_down() ->
             KafkaError._ALL_BROKERS_DOWN,
         ]
         await broker.start()
-        await cluster.ask(ListGroupsRequest())
+        await cluster.send_request(ListGroupsRequest())
         await broker.stop()
         await refusal_of(cluster, "_ALL_BROKERS_DOWN")
         assert len(told) == 4, "what came back can fall again"
@@ -272,10 +272,10 @@ async def test_a_connection_that_nobody_uses_may_be_closed_without_a_word() -> N
     told: list[KafkaError] = []
     broker = ScriptedBroker(LIST)
     async with a_cluster(broker, told=told) as cluster:
-        await cluster.ask(ListGroupsRequest(), to=1)
+        await cluster.send_request(ListGroupsRequest(), to=1)
         broker.hang_up()
-        await until(lambda: cluster.version(1, ApiKey.LIST_GROUPS) is None)
-        await cluster.ask(ListGroupsRequest(), to=1)
+        await until(lambda: cluster.api_version(1, ApiKey.LIST_GROUPS) is None)
+        await cluster.send_request(ListGroupsRequest(), to=1)
         assert told == []
 
 
@@ -283,9 +283,9 @@ async def test_a_connection_that_nobody_uses_may_be_closed_without_a_word() -> N
 async def test_an_idle_connection_is_closed() -> None:
     broker = ScriptedBroker(LIST)
     async with a_cluster(broker, connections_max_idle_ms=20) as cluster:
-        await cluster.ask(ListGroupsRequest(), to=1)
+        await cluster.send_request(ListGroupsRequest(), to=1)
         await until(lambda: broker.connections == 0)
-        await cluster.ask(ListGroupsRequest(), to=1)
+        await cluster.send_request(ListGroupsRequest(), to=1)
 
 
 @on_a_loop
@@ -293,7 +293,7 @@ async def test_what_goes_over_the_connections_is_counted() -> None:
     broker = ScriptedBroker(LIST)
     async with a_cluster(broker) as cluster:
         for _ in range(3):
-            await cluster.ask(ListGroupsRequest(), to=1)
+            await cluster.send_request(ListGroupsRequest(), to=1)
         node_id, counters = cluster.counters[f"127.0.0.1:{broker.port}"]
         assert node_id == 1
         assert counters.requests_by_api[ApiKey.LIST_GROUPS] == 3
@@ -302,7 +302,7 @@ async def test_what_goes_over_the_connections_is_counted() -> None:
         assert counters.bytes_in > 100
         assert counters.latency_s > 0
         assert counters.connections == 1
-        assert counters.unanswered == 0
+        assert counters.in_flight == 0
 
 
 @on_a_loop
@@ -310,7 +310,7 @@ async def test_closing_tells_whoever_waits_and_opens_nothing_again() -> None:
     broker = ScriptedBroker({ApiKey.LIST_GROUPS: lambda _: None})
     async with a_cluster(broker) as cluster:
         waiting = [
-            asyncio.ensure_future(cluster.ask(ListGroupsRequest())),
+            asyncio.ensure_future(cluster.send_request(ListGroupsRequest())),
             asyncio.ensure_future(cluster.topic("missing", deadline=soon())),
         ]
         await until(lambda: broker.asked(ApiKey.LIST_GROUPS))
@@ -318,7 +318,7 @@ async def test_closing_tells_whoever_waits_and_opens_nothing_again() -> None:
         for each in await asyncio.gather(*waiting, return_exceptions=True):
             assert isinstance(each, KafkaException)
         with pytest.raises(KafkaException):
-            await cluster.ask(ListGroupsRequest())
+            await cluster.send_request(ListGroupsRequest())
         await until(lambda: broker.connections == 0)
 
 
@@ -343,7 +343,7 @@ async def test_controllers_are_found_by_what_they_tell_of_each_other() -> None:
 
         first.answers[ApiKey.DESCRIBE_CLUSTER] = describe
         cluster = Cluster(ConnectionSettings(), controllers=[first.endpoint])
-        await cluster.ask(ListGroupsRequest(), to=2)
+        await cluster.send_request(ListGroupsRequest(), to=2)
         assert cluster.metadata.controller_id == 2
         assert set(cluster.metadata.brokers) == {1, 2}
         assert not first.asked(ApiKey.METADATA)

@@ -9,7 +9,7 @@ from tests.client.patience import awaited_refusal
 from tests.client.scripted import HangUp, ScriptedBroker
 from tests.server.harness import on_a_loop
 
-from barnabas.client.cluster import Cluster, Coordinator, Deadline
+from barnabas.client.cluster import Cluster, CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode
@@ -29,8 +29,8 @@ def beating(*codes: int) -> dict[ApiKey, Any]:
 
 
 async def beat(cluster: Cluster, deadline: Deadline | None = None) -> HeartbeatResponse:
-    response: HeartbeatResponse = await cluster.ask_coordinator(
-        Coordinator.GROUP,
+    response: HeartbeatResponse = await cluster.send_to_coordinator(
+        CoordinatorType.GROUP,
         "g",
         BEAT,
         lambda response: response.error_code,
@@ -46,9 +46,9 @@ async def test_it_is_found_once_and_then_known() -> None:
         for _ in range(3):
             assert (await beat(cluster)).error_code == 0
         assert len(broker.asked(ApiKey.FIND_COORDINATOR)) == 1
-        assert await cluster.coordinator(Coordinator.GROUP, "g", soon()) == 1
-        cluster.forget_coordinator(Coordinator.GROUP, "g")
-        await cluster.coordinator(Coordinator.GROUP, "g", soon())
+        assert await cluster.coordinator(CoordinatorType.GROUP, "g", soon()) == 1
+        cluster.forget_coordinator(CoordinatorType.GROUP, "g")
+        await cluster.coordinator(CoordinatorType.GROUP, "g", soon())
         assert len(broker.asked(ApiKey.FIND_COORDINATOR)) == 2
 
 
@@ -88,7 +88,7 @@ async def test_one_that_is_not_there_yet_is_waited_for() -> None:
             return response
 
         broker.answers[ApiKey.FIND_COORDINATOR] = find
-        assert await cluster.coordinator(Coordinator.GROUP, "g", soon()) == 1
+        assert await cluster.coordinator(CoordinatorType.GROUP, "g", soon()) == 1
 
 
 @on_a_loop
@@ -150,7 +150,7 @@ async def test_a_refusal_is_told_at_once() -> None:
 
         broker.answers[ApiKey.FIND_COORDINATOR] = refuse
         with pytest.raises(KafkaException) as caught:
-            await cluster.coordinator(Coordinator.GROUP, "g", soon())
+            await cluster.coordinator(CoordinatorType.GROUP, "g", soon())
         assert code_of(caught) == KafkaError.GROUP_AUTHORIZATION_FAILED
 
 
@@ -175,6 +175,6 @@ async def test_what_waits_at_the_coordinator_holds_up_nothing_else() -> None:
     async with a_cluster(broker) as cluster:
         waiting = asyncio.ensure_future(beat(cluster))
         await until(lambda: broker.asked(ApiKey.HEARTBEAT))
-        await cluster.ask(ListGroupsRequest(), to=1)
+        await cluster.send_request(ListGroupsRequest(), to=1)
         gate.set()
         await waiting

@@ -32,7 +32,7 @@ def told(
 def after(*answers: MetadataResponse, wanted: Sequence[str] = ("orders",)) -> Metadata:
     metadata = Metadata()
     for each in answers:
-        metadata = metadata.after(each, wanted)
+        metadata = metadata.updated(each, wanted)
     return metadata
 
 
@@ -40,7 +40,7 @@ def test_brokers_topics_and_ids_are_known() -> None:
     metadata = after(told(a_partition(1, 2), a_partition(0, 1)))
     assert metadata.cluster_id == "c"
     assert metadata.brokers[1].rack == "r"
-    assert metadata.names == {ID: "orders"}
+    assert metadata.topic_names == {ID: "orders"}
     assert [each.index for each in metadata.topics["orders"].partitions] == [0, 1]
 
 
@@ -71,7 +71,7 @@ def test_a_topic_that_was_created_anew_begins_with_new_epochs() -> None:
         told(a_partition(0, 2, epoch=5)), told(a_partition(0, 1, epoch=0), topic_id=OTHER_ID)
     )
     assert metadata.topics["orders"].partitions[0].leader == 1
-    assert metadata.names == {OTHER_ID: "orders"}
+    assert metadata.topic_names == {OTHER_ID: "orders"}
 
 
 def test_a_topic_that_was_deleted_has_an_error_and_no_id() -> None:
@@ -79,23 +79,23 @@ def test_a_topic_that_was_deleted_has_an_error_and_no_id() -> None:
     metadata = after(told(a_partition(0, 2)), gone)
     assert metadata.topics["orders"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert not metadata.topics["orders"].is_settled
-    assert metadata.names == {}
+    assert metadata.topic_names == {}
 
 
 def test_topics_that_nobody_wants_are_forgotten() -> None:
     known = after(told(a_partition(0, 2)))
-    metadata = known.after(told(a_partition(0, 2), name="other"), ["other"])
+    metadata = known.updated(told(a_partition(0, 2), name="other"), ["other"])
     assert set(metadata.topics) == {"other"}
 
 
 def test_a_topic_that_this_answer_does_not_tell_of_stays_known() -> None:
     known = after(told(a_partition(0, 2)))
-    metadata = known.after(told(a_partition(0, 2), name="other"), ["orders", "other"])
+    metadata = known.updated(told(a_partition(0, 2), name="other"), ["orders", "other"])
     assert set(metadata.topics) == {"orders", "other"}
 
 
 def test_when_all_were_asked_for_a_wanted_one_that_is_missing_does_not_exist() -> None:
-    metadata = Metadata().after(told(a_partition(0, 2)), ["missing"], asked_for_all=True)
+    metadata = Metadata().updated(told(a_partition(0, 2)), ["missing"], is_complete=True)
     assert metadata.topics["missing"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert not metadata.topics["orders"].error
 

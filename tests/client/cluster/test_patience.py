@@ -26,7 +26,7 @@ def test_many_failures_in_a_row_are_no_trouble() -> None:
 
 
 def test_a_deadline_that_has_passed_leaves_nothing() -> None:
-    assert Deadline.after(-5).passed
-    assert Deadline.after(-5).left_ms() == 0
-    assert not Deadline.after(60_000).passed
-    assert 59_000 < Deadline.after(60_000).left_ms() <= 60_000
+    assert Deadline.after(-5).has_passed
+    assert Deadline.after(-5).remaining_ms() == 0
+    assert not Deadline.after(60_000).has_passed
+    assert 59_000 < Deadline.after(60_000).remaining_ms() <= 60_000

@@ -11,7 +11,7 @@ from tests.client.cluster.harness import CA, CERTIFICATES, OURS
 from tests.conformance.brokers import PeerBroker, peer, peer_is_here
 from tests.server.harness import on_a_loop
 
-from barnabas.client.cluster import Cluster, Coordinator, Deadline
+from barnabas.client.cluster import Cluster, CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.settings import ConnectionSettings, Security
 from barnabas.config.addresses import Endpoint
@@ -123,7 +123,7 @@ def test_kafka_lets_us_in(kafka: SecuredKafka, way: str) -> None:
         cluster = Cluster(settings(kafka, listener, **security))
         told = await cluster.describe(None, timeout_ms=4_000)
         assert told.brokers[0].port == kafka.ports[listener]
-        assert await cluster.coordinator(Coordinator.GROUP, "g", Deadline.after(4_000)) == 1
+        assert await cluster.coordinator(CoordinatorType.GROUP, "g", Deadline.after(4_000)) == 1
         await cluster.close()
 
     scenario()

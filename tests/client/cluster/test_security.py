@@ -61,7 +61,7 @@ def tls_broker(answers: Answers = LIST, *, wants_certificate: bool = False) -> S
 async def refused(cluster: Cluster) -> tuple[int, str]:
     """The code and text of the error that a request ends with, long before its time is over."""
     with pytest.raises(KafkaException) as caught:
-        await cluster.ask(ListGroupsRequest(), timeout_ms=60_000)
+        await cluster.send_request(ListGroupsRequest(), timeout_ms=60_000)
     return code_of(caught), caught.value.args[0].str()
 
 
@@ -71,7 +71,7 @@ async def refused(cluster: Cluster) -> tuple[int, str]:
 @on_a_loop
 async def test_requests_go_over_tls() -> None:
     async with a_client(tls_broker(), protocol="SSL", ca_location=CA) as cluster:
-        assert isinstance(await cluster.ask(ListGroupsRequest()), ListGroupsResponse)
+        assert isinstance(await cluster.send_request(ListGroupsRequest()), ListGroupsResponse)
 
 
 @on_a_loop
@@ -103,7 +103,7 @@ async def test_certificates_may_be_given_as_text() -> None:
         certificate_pem=Path(OURS).read_text(),
         key_pem=Path(OURS).read_text(),
     ) as cluster:
-        await cluster.ask(ListGroupsRequest())
+        await cluster.send_request(ListGroupsRequest())
 
 
 @on_a_loop
@@ -112,12 +112,12 @@ async def test_a_broker_may_want_our_certificate() -> None:
     async with a_client(
         broker, protocol="SSL", ca_location=CA, certificate_location=OURS, key_location=OURS
     ) as cluster:
-        await cluster.ask(ListGroupsRequest())
+        await cluster.send_request(ListGroupsRequest())
     async with a_client(
         tls_broker(wants_certificate=True), protocol="SSL", ca_location=CA
     ) as cluster:
         with pytest.raises(KafkaException):
-            await cluster.ask(ListGroupsRequest(), timeout_ms=300)
+            await cluster.send_request(ListGroupsRequest(), timeout_ms=300)
 
 
 @on_a_loop
@@ -132,7 +132,7 @@ async def test_a_certificate_of_an_unknown_authority_is_not_taken() -> None:
 @on_a_loop
 async def test_certificates_count_for_nothing_if_they_are_not_verified() -> None:
     async with a_client(tls_broker(), protocol="SSL", verify_certificates=False) as cluster:
-        await cluster.ask(ListGroupsRequest())
+        await cluster.send_request(ListGroupsRequest())
 
 
 @on_a_loop
@@ -233,7 +233,7 @@ def test_name_and_password_are_proved(mechanism: str) -> None:
         guard = Guard(mechanism)
         broker = ScriptedBroker(guard.answers)
         async with a_client(broker, **as_user(mechanism)) as cluster:
-            await cluster.ask(ListGroupsRequest())
+            await cluster.send_request(ListGroupsRequest())
             assert guard.entered == 1
             assert [each.key for each in broker.heard[:3]] == [
                 ApiKey.API_VERSIONS,
@@ -249,7 +249,7 @@ async def test_sasl_goes_over_tls_too() -> None:
     guard = Guard("PLAIN")
     security = {**as_user(), "protocol": "SASL_SSL", "ca_location": CA}
     async with a_client(tls_broker(guard.answers), **security) as cluster:
-        await cluster.ask(ListGroupsRequest())
+        await cluster.send_request(ListGroupsRequest())
         assert guard.entered == 1
 
 
@@ -269,7 +269,7 @@ async def test_a_token_of_the_oauth_callback_is_shown() -> None:
         "oauthbearer_config": "scope=a",
     }
     async with a_client(ScriptedBroker(guard.answers), **security) as cluster:
-        await cluster.ask(ListGroupsRequest())
+        await cluster.send_request(ListGroupsRequest())
         assert guard.entered == 1
         assert configs == ["scope=a"]
 
@@ -308,11 +308,11 @@ async def test_new_credentials_count_for_new_connections() -> None:
     guard = Guard("PLAIN")
     broker = ScriptedBroker(guard.answers)
     async with a_client(broker, **as_user()) as cluster:
-        await cluster.ask(ListGroupsRequest())
+        await cluster.send_request(ListGroupsRequest())
         guard.secret = "other"
         cluster.set_sasl_credentials("user", "other")
         broker.hang_up()
-        await cluster.ask(ListGroupsRequest())
+        await cluster.send_request(ListGroupsRequest())
         assert guard.entered == 2
 
 
@@ -325,5 +325,5 @@ async def test_before_a_session_ends_it_is_proved_again_who_we_are(
     broker = ScriptedBroker(guard.answers)
     async with a_client(broker, **as_user("SCRAM-SHA-256")) as cluster:
         while guard.entered < 4:
-            await cluster.ask(ListGroupsRequest())
+            await cluster.send_request(ListGroupsRequest())
         assert broker.connects == 1

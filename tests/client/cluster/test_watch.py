@@ -35,8 +35,8 @@ async def test_a_wanted_topic_becomes_known() -> None:
 async def test_all_topics_wanted_in_one_turn_are_asked_for_at_once() -> None:
     broker = ScriptedBroker(topics={"a": 1, "b": 1, "c": 1})
     async with a_cluster(broker) as cluster:
-        cluster.want(["a"])
-        cluster.want(["b", "c"])
+        cluster.add_topics(["a"])
+        cluster.add_topics(["b", "c"])
         await until(lambda: len(cluster.metadata.topics) == 3)
         assert [len(each.topics) for each in broker.asked(ApiKey.METADATA)] == [3]
 
@@ -52,9 +52,9 @@ async def test_a_topic_wanted_while_an_answer_is_awaited_is_asked_for_after_it()
             return metadata_of([broker], request)
 
         broker.answers[ApiKey.METADATA] = late
-        cluster.want(["a"])
+        cluster.add_topics(["a"])
         await until(lambda: broker.asked(ApiKey.METADATA))
-        cluster.want(["b"])
+        cluster.add_topics(["b"])
         gate.set()
         await until(lambda: len(cluster.metadata.topics) == 2)
 
@@ -108,7 +108,7 @@ async def test_a_partition_without_a_leader_is_asked_about_until_it_has_one() ->
             return response
 
         broker.answers[ApiKey.METADATA] = leaderless
-        cluster.want(["orders"])
+        cluster.add_topics(["orders"])
         known = cluster
         await until(lambda: (p := known.metadata.leader("orders", 0)) and p.leader == 1)
 
@@ -118,7 +118,9 @@ async def test_a_refresh_asks_again_and_tells_the_listeners() -> None:
     broker = ScriptedBroker(topics={"orders": 1})
     async with a_cluster(broker) as cluster:
         heard: list[int] = []
-        cluster.listen(lambda metadata: heard.append(len(metadata.topics["orders"].partitions)))
+        cluster.add_listener(
+            lambda metadata: heard.append(len(metadata.topics["orders"].partitions))
+        )
         await cluster.topic("orders", deadline=soon())
         broker.topics["orders"] = 2
         cluster.refresh()
@@ -132,7 +134,7 @@ async def test_a_refresh_asks_again_and_tells_the_listeners() -> None:
 async def test_what_is_known_is_asked_for_again_when_it_has_come_of_age() -> None:
     broker = ScriptedBroker(topics={"orders": 1})
     async with a_cluster(broker, metadata_max_age_ms=10) as cluster:
-        cluster.want(["orders"])
+        cluster.add_topics(["orders"])
         await until(lambda: len(broker.asked(ApiKey.METADATA)) > 3)
 
 
@@ -140,7 +142,7 @@ async def test_what_is_known_is_asked_for_again_when_it_has_come_of_age() -> Non
 async def test_whoever_wants_all_topics_gets_those_that_come_later_too() -> None:
     broker = ScriptedBroker(topics={"a": 1})
     async with a_cluster(broker, metadata_max_age_ms=10) as cluster:
-        cluster.want_all()
+        cluster.add_all_topics()
         await until(lambda: set(cluster.metadata.topics) == {"a"})
         broker.topics["b"] = 1
         await until(lambda: set(cluster.metadata.topics) == {"a", "b"})
@@ -156,5 +158,5 @@ async def test_a_description_is_of_the_moment_and_not_kept() -> None:
         assert len(one.topics[0].partitions) == 2
         assert not broker.asked(ApiKey.METADATA)[1].allow_auto_topic_creation
         assert cluster.metadata.topics == {}
-        _, _, address = await cluster.describe_and_who(None, timeout_ms=30_000)
+        _, _, address = await cluster.describe_with_node(None, timeout_ms=30_000)
         assert address == f"127.0.0.1:{broker.port}"

@@ -15,7 +15,7 @@ from barnabas.client.consumer.news import News
 from barnabas.client.consumer.reset import Reset
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -68,7 +68,7 @@ class Scene:
     def __init__(self, leaders: dict[int, int], **settings: Any) -> None:
         self.settings = ConsumerSettings(retry_backoff_ms=1, retry_backoff_max_ms=2, **settings)
         self.brokers = Brokers(leaders)
-        self.assignment: dict[Partition, Assigned] = {}
+        self.assignment: dict[TopicPartitionTuple, Assigned] = {}
         self.inbox = AioInbox(Tap())
         self.unsettled = 0
         self.fetcher = Fetcher(

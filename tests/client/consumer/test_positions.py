@@ -14,7 +14,7 @@ from barnabas.client.values import (
     OFFSET_BEGINNING,
     OFFSET_END,
     OFFSET_STORED,
-    Partition,
+    TopicPartitionTuple,
     TopicPartition,
 )
 
@@ -28,13 +28,13 @@ class Leaders:
         self.answers = list(answers)
         self.asked: list[int] = []
 
-    async def by_time(self, wanted: Mapping[Partition, int], deadline: Deadline) -> Answers:
+    async def by_time(self, wanted: Mapping[TopicPartitionTuple, int], deadline: Deadline) -> Answers:
         return self._answer(wanted)
 
-    async def ends_of_epochs(self, epochs: Mapping[Partition, int], deadline: Deadline) -> Answers:
+    async def ends_of_epochs(self, epochs: Mapping[TopicPartitionTuple, int], deadline: Deadline) -> Answers:
         return self._answer(epochs)
 
-    def _answer(self, asked: Mapping[Partition, int]) -> Answers:
+    def _answer(self, asked: Mapping[TopicPartitionTuple, int]) -> Answers:
         self.asked += asked.values()
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         return dict.fromkeys(asked, answer)
@@ -47,8 +47,8 @@ class Committed:
         self.answers = list(answers)
 
     async def committed(
-        self, partitions: Collection[Partition], *, deadline: Deadline
-    ) -> dict[Partition, TopicPartition]:
+        self, partitions: Collection[TopicPartitionTuple], *, deadline: Deadline
+    ) -> dict[TopicPartitionTuple, TopicPartition]:
         answer = self.answers.pop(0)
         if isinstance(answer, KafkaException):
             raise answer

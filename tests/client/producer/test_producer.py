@@ -338,7 +338,7 @@ def test_ctrl_c_can_interrupt_a_poll(make: Callable[..., Producer]) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert not deadline.passed
+    assert not deadline.has_passed
 
 
 def test_records_outlive_a_restart_of_the_broker_once_each_and_in_order() -> None:

@@ -5,13 +5,13 @@ Every client deals in some of the values here; the calls are loaded with the adm
 
 from typing import TYPE_CHECKING
 
-from barnabas.lazy import loading
+from barnabas.lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from barnabas.client.admin.aio import AioAdminClient
     from barnabas.client.admin.client import AdminClient
 else:
-    __getattr__ = loading(
+    __getattr__ = lazy_getattr(
         __name__,
         {
             "barnabas.client.admin.aio": ("AioAdminClient",),

@@ -5,7 +5,6 @@ from collections.abc import Coroutine, Mapping
 from enum import Enum
 from typing import Any, ClassVar
 
-from barnabas.client.admin.calls import UNSET, Calls, Results, outcome_of, require_list
 from barnabas.client.admin.enums import (
     AclOperation,
     AclPermissionType,
@@ -13,8 +12,11 @@ from barnabas.client.admin.enums import (
     ResourceType,
     as_enum,
 )
+from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.results import Results, error_or_none
+from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
-from barnabas.client.errors import KafkaError, told_by_broker
+from barnabas.client.errors import KafkaError, broker_error
 from barnabas.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from barnabas.wire.messages.delete_acls import (
     DeleteAclsFilter,
@@ -123,108 +125,114 @@ class AclBindingFilter(AclBinding):
     _REQUIRED = ()
 
 
-class AclCalls(Calls):
-    def create_acls(
-        self, acls: list[AclBinding], *, request_timeout: float = UNSET
-    ) -> Coroutine[Any, Any, Results[AclBinding, None]]:
-        """Add rules."""
-        _require_different("acls", acls, AclBinding)
-        return self._create_acls(acls, self._deadline(request_timeout))
+def create_acls(
+    admin: AdminRequests, acls: list[AclBinding], *, request_timeout: float = UNSET
+) -> Coroutine[Any, Any, Results[AclBinding, None]]:
+    """Creates ACLs; results are by binding."""
+    _require_different("acls", acls, AclBinding)
+    return _create_acls(admin, acls, admin.deadline(request_timeout))
 
-    async def _create_acls(
-        self, acls: list[AclBinding], deadline: Deadline
-    ) -> Results[AclBinding, None]:
-        async def exchange(
-            node: int | None, asked: list[AclBinding]
-        ) -> Mapping[AclBinding, KafkaError | None]:
-            request = CreateAclsRequest(
-                creations=[
-                    AclCreation(
-                        resource_type=acl.restype_int,
-                        resource_name=acl.name or "",
-                        resource_pattern_type=acl.resource_pattern_type_int,
-                        principal=acl.principal or "",
-                        host=acl.host or "",
-                        operation=acl.operation_int,
-                        permission_type=acl.permission_type_int,
-                    )
-                    for acl in asked
-                ]
-            )
-            response = await self._routes.ask(request, node, deadline=deadline)
-            return {
-                acl: outcome_of(told.error_code, told.error_message)
-                for acl, told in zip(asked, response.results, strict=True)
-            }
 
-        return Results(await self._routes.by_controller(acls, exchange, deadline))
-
-    def describe_acls(
-        self, acl_binding_filter: AclBindingFilter, *, request_timeout: float = UNSET
-    ) -> Coroutine[Any, Any, list[AclBinding]]:
-        """The rules that a filter matches."""
-        if not isinstance(acl_binding_filter, AclBindingFilter):
-            raise TypeError(f"{acl_binding_filter!r} is no AclBindingFilter")
-        request = DescribeAclsRequest(
-            resource_type_filter=acl_binding_filter.restype_int,
-            resource_name_filter=acl_binding_filter.name,
-            pattern_type_filter=acl_binding_filter.resource_pattern_type_int,
-            principal_filter=acl_binding_filter.principal,
-            host_filter=acl_binding_filter.host,
-            operation=acl_binding_filter.operation_int,
-            permission_type=acl_binding_filter.permission_type_int,
+async def _create_acls(
+    admin: AdminRequests, acls: list[AclBinding], deadline: Deadline
+) -> Results[AclBinding, None]:
+    async def exchange(
+        node: int | None, bindings: list[AclBinding]
+    ) -> Mapping[AclBinding, KafkaError | None]:
+        request = CreateAclsRequest(
+            creations=[
+                AclCreation(
+                    resource_type=acl.restype_int,
+                    resource_name=acl.name or "",
+                    resource_pattern_type=acl.resource_pattern_type_int,
+                    principal=acl.principal or "",
+                    host=acl.host or "",
+                    operation=acl.operation_int,
+                    permission_type=acl.permission_type_int,
+                )
+                for acl in bindings
+            ]
         )
-        return self._describe_acls(request, self._deadline(request_timeout))
+        response = await admin.send(request, node, deadline=deadline)
+        return {
+            acl: error_or_none(result.error_code, result.error_message)
+            for acl, result in zip(bindings, response.results, strict=True)
+        }
 
-    async def _describe_acls(
-        self, request: DescribeAclsRequest, deadline: Deadline
-    ) -> list[AclBinding]:
-        response = await self._routes.ask_controller(request, deadline)
-        return [_told(resource, acl) for resource in response.resources for acl in resource.acls]
-
-    def delete_acls(
-        self, acl_binding_filters: list[AclBindingFilter], *, request_timeout: float = UNSET
-    ) -> Coroutine[Any, Any, Results[AclBindingFilter, list[AclBinding]]]:
-        """Delete the rules that filters match; for each filter, those that are gone."""
-        _require_different("acl_binding_filters", acl_binding_filters, AclBindingFilter)
-        return self._delete_acls(acl_binding_filters, self._deadline(request_timeout))
-
-    async def _delete_acls(
-        self, filters: list[AclBindingFilter], deadline: Deadline
-    ) -> Results[AclBindingFilter, list[AclBinding]]:
-        async def exchange(
-            node: int | None, asked: list[AclBindingFilter]
-        ) -> Mapping[AclBindingFilter, list[AclBinding] | KafkaError]:
-            request = DeleteAclsRequest(
-                filters=[
-                    DeleteAclsFilter(
-                        resource_type_filter=each.restype_int,
-                        resource_name_filter=each.name,
-                        pattern_type_filter=each.resource_pattern_type_int,
-                        principal_filter=each.principal,
-                        host_filter=each.host,
-                        operation=each.operation_int,
-                        permission_type=each.permission_type_int,
-                    )
-                    for each in asked
-                ]
-            )
-            response = await self._routes.ask(request, node, deadline=deadline)
-            return {
-                each: _deleted(told)
-                for each, told in zip(asked, response.filter_results, strict=True)
-            }
-
-        return Results(await self._routes.by_controller(filters, exchange, deadline))
+    return Results(await admin.route_to_controller(acls, exchange, deadline))
 
 
-def _deleted(told: DeleteAclsFilterResult) -> list[AclBinding] | KafkaError:
-    if told.error_code:
-        return told_by_broker(told.error_code, told.error_message)
-    return [_told(acl, acl) for acl in told.matching_acls if not acl.error_code]
+def describe_acls(
+    admin: AdminRequests, acl_binding_filter: AclBindingFilter, *, request_timeout: float = UNSET
+) -> Coroutine[Any, Any, list[AclBinding]]:
+    """Returns the ACLs that match a filter."""
+    if not isinstance(acl_binding_filter, AclBindingFilter):
+        raise TypeError(f"{acl_binding_filter!r} is no AclBindingFilter")
+    request = DescribeAclsRequest(
+        resource_type_filter=acl_binding_filter.restype_int,
+        resource_name_filter=acl_binding_filter.name,
+        pattern_type_filter=acl_binding_filter.resource_pattern_type_int,
+        principal_filter=acl_binding_filter.principal,
+        host_filter=acl_binding_filter.host,
+        operation=acl_binding_filter.operation_int,
+        permission_type=acl_binding_filter.permission_type_int,
+    )
+    return _describe_acls(admin, request, admin.deadline(request_timeout))
 
 
-def _told(resource: Any, acl: Any) -> AclBinding:
+async def _describe_acls(
+    admin: AdminRequests, request: DescribeAclsRequest, deadline: Deadline
+) -> list[AclBinding]:
+    response = await admin.send_to_controller(request, deadline)
+    return [_binding(resource, acl) for resource in response.resources for acl in resource.acls]
+
+
+def delete_acls(
+    admin: AdminRequests,
+    acl_binding_filters: list[AclBindingFilter],
+    *,
+    request_timeout: float = UNSET,
+) -> Coroutine[Any, Any, Results[AclBindingFilter, list[AclBinding]]]:
+    """Deletes the ACLs that match filters, and returns the deleted ACLs by filter."""
+    _require_different("acl_binding_filters", acl_binding_filters, AclBindingFilter)
+    return _delete_acls(admin, acl_binding_filters, admin.deadline(request_timeout))
+
+
+async def _delete_acls(
+    admin: AdminRequests, filters: list[AclBindingFilter], deadline: Deadline
+) -> Results[AclBindingFilter, list[AclBinding]]:
+    async def exchange(
+        node: int | None, batch: list[AclBindingFilter]
+    ) -> Mapping[AclBindingFilter, list[AclBinding] | KafkaError]:
+        request = DeleteAclsRequest(
+            filters=[
+                DeleteAclsFilter(
+                    resource_type_filter=acl_filter.restype_int,
+                    resource_name_filter=acl_filter.name,
+                    pattern_type_filter=acl_filter.resource_pattern_type_int,
+                    principal_filter=acl_filter.principal,
+                    host_filter=acl_filter.host,
+                    operation=acl_filter.operation_int,
+                    permission_type=acl_filter.permission_type_int,
+                )
+                for acl_filter in batch
+            ]
+        )
+        response = await admin.send(request, node, deadline=deadline)
+        return {
+            acl_filter: _deleted(result) for acl_filter, result in zip(batch, response.filter_results, strict=True)
+        }
+
+    return Results(await admin.route_to_controller(filters, exchange, deadline))
+
+
+def _deleted(result: DeleteAclsFilterResult) -> list[AclBinding] | KafkaError:
+    if result.error_code:
+        return broker_error(result.error_code, result.error_message)
+    return [_binding(acl, acl) for acl in result.matching_acls if not acl.error_code]
+
+
+def _binding(resource: Any, acl: Any) -> AclBinding:
     """A rule in an answer: some have the resource apart from those of its rules."""
     return AclBinding(
         resource.resource_type,

@@ -1,62 +1,59 @@
-"""`AioAdminClient`: everything an administrator can ask of a cluster, as coroutines.
+"""`AioAdminClient`: every admin call as a coroutine, on the caller's event loop.
 
-Each subject has a file of its own with its values and its calls; this class is all of them.
+Each subject has a module with its values and its calls. A call is a function whose first
+parameter is the `AdminRequests` of a client: its signature and docstring are those of the method.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from barnabas.client.admin.acls import AclCalls
-from barnabas.client.admin.cluster import ClusterCalls
-from barnabas.client.admin.configs import ConfigCalls
-from barnabas.client.admin.elections import ElectionCalls
-from barnabas.client.admin.features import FeatureCalls
-from barnabas.client.admin.group_metadata import GroupMetadataCalls
-from barnabas.client.admin.group_offsets import GroupOffsetCalls
-from barnabas.client.admin.groups import GroupCalls
-from barnabas.client.admin.log_dirs import LogDirCalls
-from barnabas.client.admin.metadata import MetadataCalls
-from barnabas.client.admin.offsets import OffsetCalls
-from barnabas.client.admin.partitions import PartitionCalls
-from barnabas.client.admin.prepared import PreparedCalls
-from barnabas.client.admin.producers import ProducerCalls
-from barnabas.client.admin.quorum import QuorumCalls
-from barnabas.client.admin.quotas import QuotaCalls
-from barnabas.client.admin.reassignments import ReassignmentCalls
-from barnabas.client.admin.records import RecordCalls
-from barnabas.client.admin.routes import Routes
-from barnabas.client.admin.scram import ScramCalls
-from barnabas.client.admin.topics import TopicCalls
-from barnabas.client.admin.transactions import TransactionCalls
+from barnabas.client.admin import (
+    acls,
+    cluster,
+    configs,
+    elections,
+    features,
+    group_metadata,
+    group_offsets,
+    groups,
+    log_dirs,
+    metadata,
+    offsets,
+    partitions,
+    prepared_transactions,
+    producers,
+    quorum,
+    quotas,
+    reassignments,
+    records,
+    scram,
+    topics,
+    transactions,
+)
+from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.cluster.cluster import Cluster, ignore
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import AdminSettings, admin_settings
 
+P = ParamSpec("P")
+V = TypeVar("V")
 
-class AioAdminClient(
-    MetadataCalls,
-    TopicCalls,
-    PartitionCalls,
-    ConfigCalls,
-    ClusterCalls,
-    GroupMetadataCalls,
-    GroupCalls,
-    GroupOffsetCalls,
-    OffsetCalls,
-    RecordCalls,
-    ElectionCalls,
-    ReassignmentCalls,
-    LogDirCalls,
-    TransactionCalls,
-    PreparedCalls,
-    ProducerCalls,
-    FeatureCalls,
-    QuorumCalls,
-    QuotaCalls,
-    AclCalls,
-    ScramCalls,
-):
+
+def method(
+    call: Callable[Concatenate[AdminRequests, P], V],
+) -> "Callable[Concatenate[AioAdminClient, P], V]":
+    """Returns the method of `AioAdminClient` that makes this call."""
+
+    @functools.wraps(call)
+    def bound(self: "AioAdminClient", *args: P.args, **kwargs: P.kwargs) -> V:
+        return call(self._requests, *args, **kwargs)
+
+    return bound
+
+
+class AioAdminClient:
     """An admin client on the running loop.
 
     Calls about several things give `Results`: one outcome for each of them.
@@ -65,15 +62,88 @@ class AioAdminClient(
     def __init__(
         self,
         conf: Mapping[str, Any] | AdminSettings,
-        told: Callable[[KafkaError], None] | None = None,
+        on_error: Callable[[KafkaError], None] | None = None,
     ) -> None:
         settings = conf if isinstance(conf, AdminSettings) else admin_settings(dict(conf))
         self._cluster = Cluster(
             settings,
-            told or settings.error_cb or ignore,
+            on_error or settings.error_cb or ignore,
             controllers=settings.bootstrap_controllers,
         )
-        super().__init__(Routes(self._cluster, settings))
+        self._requests = AdminRequests(self._cluster, settings)
+
+    # The cluster
+
+    list_topics = method(metadata.list_topics)
+    cluster_id = method(metadata.cluster_id)
+    describe_cluster = method(cluster.describe_cluster)
+    describe_api_versions = method(cluster.describe_api_versions)
+    unregister_broker = method(cluster.unregister_broker)
+
+    # Topics and partitions
+
+    create_topics = method(topics.create_topics)
+    delete_topics = method(topics.delete_topics)
+    describe_topics = method(topics.describe_topics)
+    create_partitions = method(partitions.create_partitions)
+    list_offsets = method(offsets.list_offsets)
+    delete_records = method(records.delete_records)
+    elect_leaders = method(elections.elect_leaders)
+    alter_partition_reassignments = method(reassignments.alter_partition_reassignments)
+    list_partition_reassignments = method(reassignments.list_partition_reassignments)
+    describe_producers = method(producers.describe_producers)
+
+    # Configs
+
+    describe_configs = method(configs.describe_configs)
+    alter_configs = method(configs.alter_configs)
+    incremental_alter_configs = method(configs.incremental_alter_configs)
+    list_config_resources = method(configs.list_config_resources)
+
+    # Groups
+
+    list_groups = method(group_metadata.list_groups)
+    list_group_listings = method(group_metadata.list_group_listings)
+    list_consumer_groups = method(groups.list_consumer_groups)
+    describe_consumer_groups = method(groups.describe_consumer_groups)
+    delete_consumer_groups = method(groups.delete_consumer_groups)
+    remove_members_from_consumer_group = method(groups.remove_members_from_consumer_group)
+    list_consumer_group_offsets = method(group_offsets.list_consumer_group_offsets)
+    alter_consumer_group_offsets = method(group_offsets.alter_consumer_group_offsets)
+    delete_consumer_group_offsets = method(group_offsets.delete_consumer_group_offsets)
+
+    # Log directories
+
+    describe_log_dirs = method(log_dirs.describe_log_dirs)
+    describe_replica_log_dirs = method(log_dirs.describe_replica_log_dirs)
+    alter_replica_log_dirs = method(log_dirs.alter_replica_log_dirs)
+
+    # Transactions
+
+    list_transactions = method(transactions.list_transactions)
+    describe_transactions = method(transactions.describe_transactions)
+    abort_transaction = method(transactions.abort_transaction)
+    fence_producers = method(transactions.fence_producers)
+    complete_transactions = method(prepared_transactions.complete_transactions)
+    fence_transactions = method(prepared_transactions.fence_transactions)
+
+    # Features and the metadata quorum
+
+    describe_features = method(features.describe_features)
+    update_features = method(features.update_features)
+    describe_metadata_quorum = method(quorum.describe_metadata_quorum)
+    add_raft_voter = method(quorum.add_raft_voter)
+    remove_raft_voter = method(quorum.remove_raft_voter)
+
+    # Quotas, ACLs and credentials
+
+    describe_client_quotas = method(quotas.describe_client_quotas)
+    alter_client_quotas = method(quotas.alter_client_quotas)
+    create_acls = method(acls.create_acls)
+    describe_acls = method(acls.describe_acls)
+    delete_acls = method(acls.delete_acls)
+    describe_user_scram_credentials = method(scram.describe_user_scram_credentials)
+    alter_user_scram_credentials = method(scram.alter_user_scram_credentials)
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
         """Log in as somebody else, from the next connection on."""

@@ -5,30 +5,38 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from barnabas.client.admin.calls import (
-    UNSET,
-    Calls,
-    Results,
-    outcome_of,
-    raise_failure,
-    require_list,
-)
 from barnabas.client.admin.enums import AlterConfigOpType, ConfigSource, ResourceType, as_enum
+from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.results import Results, error_or_none, raise_on_error
+from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
-from barnabas.client.errors import KafkaError, fail, told_by_broker
-from barnabas.wire.messages import alter_configs, incremental_alter_configs
+from barnabas.client.errors import KafkaError, broker_error, fail
+from barnabas.wire.messages.alter_configs import (
+    AlterableConfig,
+    AlterConfigsRequest,
+    AlterConfigsResource,
+)
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
 )
+from barnabas.wire.messages.incremental_alter_configs import (
+    AlterableConfig as IncrementalConfig,
+)
+from barnabas.wire.messages.incremental_alter_configs import (
+    AlterConfigsResource as IncrementalConfigsResource,
+)
+from barnabas.wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+)
 from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest
 from barnabas.wire.schema import Message
 
-_GROUP_ON_THE_WIRE = 32
+_WIRE_TYPE_OF_GROUPS = 32
 """Groups have one number among resources with settings and another in access rules."""
 
-_OF_ONE_BROKER = frozenset({ResourceType.BROKER, ResourceType.BROKER_LOGGER})
+_TYPES_OF_ONE_BROKER = frozenset({ResourceType.BROKER, ResourceType.BROKER_LOGGER})
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -124,147 +132,160 @@ class ConfigResource:
         return f"ConfigResource({self.restype},{self.name}{error})"
 
 
-class ConfigCalls(Calls):
-    def describe_configs(
-        self,
-        resources: list[ConfigResource],
-        *,
-        request_timeout: float = UNSET,
-        broker: int = -1,
-    ) -> Coroutine[Any, Any, Results[ConfigResource, dict[str, ConfigEntry]]]:
-        """All settings of resources; those of a broker are told by itself."""
-        require_list("resources", resources, ConfigResource)
-        return self._describe_configs(resources, broker, self._deadline(request_timeout))
+def describe_configs(
+    admin: AdminRequests,
+    resources: list[ConfigResource],
+    *,
+    request_timeout: float = UNSET,
+    broker: int = -1,
+) -> Coroutine[Any, Any, Results[ConfigResource, dict[str, ConfigEntry]]]:
+    """Returns all configs of resources, by resource: a dict of `ConfigEntry` by name.
 
-    async def _describe_configs(
-        self, resources: list[ConfigResource], broker: int, deadline: Deadline
-    ) -> Results[ConfigResource, dict[str, ConfigEntry]]:
-        async def exchange(
-            node: int | None, asked: list[ConfigResource]
-        ) -> Mapping[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
-            request = DescribeConfigsRequest(
-                resources=[
-                    DescribeConfigsResource(
-                        resource_type=_on_the_wire(resource),
-                        resource_name=resource.name,
-                        configuration_keys=None,
-                    )
-                    for resource in asked
-                ],
-                include_synonyms=True,
-            )
-            response = await self._routes.ask(request, node, deadline=deadline)
-            return {
-                _named(result): told_by_broker(result.error_code, result.error_message)
-                if result.error_code
-                else {each.name: _described(each) for each in result.configs}
-                for result in response.results
-            }
+    The configs of a broker are requested from that broker itself, unless `broker` names another.
+    """
+    require_list("resources", resources, ConfigResource)
+    return _describe_configs(admin, resources, broker, admin.deadline(request_timeout))
 
-        brokers = {resource: _responsible(resource, broker) for resource in resources}
-        return Results(await self._routes.by_broker(brokers, exchange, deadline))
 
-    def alter_configs(
-        self,
-        resources: list[ConfigResource],
-        *,
-        validate_only: bool = False,
-        request_timeout: float = UNSET,
-        broker: int = -1,
-    ) -> Coroutine[Any, Any, Results[ConfigResource, None]]:
-        """Replace all settings of resources by those of `set_config`."""
-        require_list("resources", resources, ConfigResource)
-        by_resource = {
-            resource: alter_configs.AlterConfigsResource(
-                resource_type=_on_the_wire(resource),
-                resource_name=resource.name,
-                configs=[
-                    alter_configs.AlterableConfig(name=name, value=str(value))
-                    for name, value in resource.set_config_dict.items()
-                ],
-            )
-            for resource in resources
+async def _describe_configs(
+    admin: AdminRequests, resources: list[ConfigResource], broker: int, deadline: Deadline
+) -> Results[ConfigResource, dict[str, ConfigEntry]]:
+    async def exchange(
+        node: int | None, batch: list[ConfigResource]
+    ) -> Mapping[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
+        request = DescribeConfigsRequest(
+            resources=[
+                DescribeConfigsResource(
+                    resource_type=_wire_type(resource),
+                    resource_name=resource.name,
+                    configuration_keys=None,
+                )
+                for resource in batch
+            ],
+            include_synonyms=True,
+        )
+        response = await admin.send(request, node, deadline=deadline)
+        return {
+            _resource_in(result): broker_error(result.error_code, result.error_message)
+            if result.error_code
+            else {entry.name: _entry_from(entry) for entry in result.configs}
+            for result in response.results
         }
 
-        def request(asked: list[ConfigResource]) -> Message:
-            altered = [by_resource[resource] for resource in asked]
-            return alter_configs.AlterConfigsRequest(resources=altered, validate_only=validate_only)
+    brokers = {resource: _broker_for(resource, broker) for resource in resources}
+    return Results(await admin.route_to_brokers(brokers, exchange, deadline))
 
-        return self._alter(resources, request, broker, self._deadline(request_timeout))
 
-    def incremental_alter_configs(
-        self,
-        resources: list[ConfigResource],
-        *,
-        validate_only: bool = False,
-        request_timeout: float = UNSET,
-        broker: int = -1,
-    ) -> Coroutine[Any, Any, Results[ConfigResource, None]]:
-        """Set, delete, append to or subtract from single settings (`incremental_configs`)."""
-        require_list("resources", resources, ConfigResource)
-        by_resource = {
-            resource: incremental_alter_configs.AlterConfigsResource(
-                resource_type=_on_the_wire(resource),
-                resource_name=resource.name,
-                configs=_alterations(resource),
-            )
-            for resource in resources
+def alter_configs(
+    admin: AdminRequests,
+    resources: list[ConfigResource],
+    *,
+    validate_only: bool = False,
+    request_timeout: float = UNSET,
+    broker: int = -1,
+) -> Coroutine[Any, Any, Results[ConfigResource, None]]:
+    """Replaces all configs of resources; results are by resource.
+
+    A config that is not in `set_config` returns to its default, so use
+    `incremental_alter_configs` unless you set all of them.
+    """
+    require_list("resources", resources, ConfigResource)
+    by_resource = {
+        resource: AlterConfigsResource(
+            resource_type=_wire_type(resource),
+            resource_name=resource.name,
+            configs=[
+                AlterableConfig(name=name, value=str(value))
+                for name, value in resource.set_config_dict.items()
+            ],
+        )
+        for resource in resources
+    }
+
+    def request(batch: list[ConfigResource]) -> Message:
+        altered = [by_resource[resource] for resource in batch]
+        return AlterConfigsRequest(resources=altered, validate_only=validate_only)
+
+    return _alter(admin, resources, request, broker, admin.deadline(request_timeout))
+
+
+def incremental_alter_configs(
+    admin: AdminRequests,
+    resources: list[ConfigResource],
+    *,
+    validate_only: bool = False,
+    request_timeout: float = UNSET,
+    broker: int = -1,
+) -> Coroutine[Any, Any, Results[ConfigResource, None]]:
+    """Sets, deletes, appends to or subtracts from single configs; results are by resource.
+
+    The changes are the `incremental_configs` of each resource; other configs stay as they are.
+    """
+    require_list("resources", resources, ConfigResource)
+    by_resource = {
+        resource: IncrementalConfigsResource(
+            resource_type=_wire_type(resource),
+            resource_name=resource.name,
+            configs=_alterations(resource),
+        )
+        for resource in resources
+    }
+
+    def request(batch: list[ConfigResource]) -> Message:
+        altered = [by_resource[resource] for resource in batch]
+        return IncrementalAlterConfigsRequest(resources=altered, validate_only=validate_only)
+
+    return _alter(admin, resources, request, broker, admin.deadline(request_timeout))
+
+
+async def _alter(
+    admin: AdminRequests,
+    resources: list[ConfigResource],
+    request: Callable[[list[ConfigResource]], Message],
+    broker: int,
+    deadline: Deadline,
+) -> Results[ConfigResource, None]:
+    async def exchange(
+        node: int | None, batch: list[ConfigResource]
+    ) -> Mapping[ConfigResource, KafkaError | None]:
+        response = await admin.send(request(batch), node, deadline=deadline)
+        return {
+            _resource_in(result): error_or_none(result.error_code, result.error_message)
+            for result in response.responses
         }
 
-        def request(asked: list[ConfigResource]) -> Message:
-            altered = [by_resource[resource] for resource in asked]
-            return incremental_alter_configs.IncrementalAlterConfigsRequest(
-                resources=altered, validate_only=validate_only
-            )
-
-        return self._alter(resources, request, broker, self._deadline(request_timeout))
-
-    async def _alter(
-        self,
-        resources: list[ConfigResource],
-        request: Callable[[list[ConfigResource]], Message],
-        broker: int,
-        deadline: Deadline,
-    ) -> Results[ConfigResource, None]:
-        async def exchange(
-            node: int | None, asked: list[ConfigResource]
-        ) -> Mapping[ConfigResource, KafkaError | None]:
-            response = await self._routes.ask(request(asked), node, deadline=deadline)
-            return {
-                _named(result): outcome_of(result.error_code, result.error_message)
-                for result in response.responses
-            }
-
-        brokers = {
-            resource: None if self._routes.has_controllers else _responsible(resource, broker)
-            for resource in resources
-        }
-        return Results(await self._routes.by_broker(brokers, exchange, deadline))
-
-    def list_config_resources(
-        self,
-        types: Iterable[ResourceType | str | int] = (),
-        *,
-        request_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, list[ConfigResource]]:
-        """The resources of these types, or of all, that can have settings of their own."""
-        kinds = [_type_on_the_wire(as_enum(each, ResourceType)) for each in types]
-        return self._list_config_resources(kinds, self._deadline(request_timeout))
-
-    async def _list_config_resources(
-        self, kinds: list[int], deadline: Deadline
-    ) -> list[ConfigResource]:
-        request = ListConfigResourcesRequest(resource_types=kinds)
-        response = await self._routes.ask(request, deadline=deadline)
-        raise_failure(response.error_code)
-        return [_named(resource) for resource in response.config_resources]
+    brokers = {
+        resource: None if admin.has_controllers else _broker_for(resource, broker)
+        for resource in resources
+    }
+    return Results(await admin.route_to_brokers(brokers, exchange, deadline))
 
 
-def _responsible(resource: ConfigResource, broker: int) -> int | None:
+def list_config_resources(
+    admin: AdminRequests,
+    types: Iterable[ResourceType | str | int] = (),
+    *,
+    request_timeout: float = UNSET,
+) -> Coroutine[Any, Any, list[ConfigResource]]:
+    """Returns the resources of these types, or of all types, that can have configs."""
+    kinds = [_wire_type_of(as_enum(kind, ResourceType)) for kind in types]
+    return _list_config_resources(admin, kinds, admin.deadline(request_timeout))
+
+
+async def _list_config_resources(
+    admin: AdminRequests, kinds: list[int], deadline: Deadline
+) -> list[ConfigResource]:
+    request = ListConfigResourcesRequest(resource_types=kinds)
+    response = await admin.send(request, deadline=deadline)
+    raise_on_error(response.error_code)
+    return [_resource_in(resource) for resource in response.config_resources]
+
+
+def _broker_for(resource: ConfigResource, broker: int) -> int | None:
     """The broker to ask; most can be asked of any."""
     if broker >= 0:
         return broker
-    if resource.restype not in _OF_ONE_BROKER or not resource.name:
+    if resource.restype not in _TYPES_OF_ONE_BROKER or not resource.name:
         return None
     try:
         return int(resource.name)
@@ -272,52 +293,50 @@ def _responsible(resource: ConfigResource, broker: int) -> int | None:
         fail(KafkaError._INVALID_ARG, f"{resource}: a broker's name is its id, a number")
 
 
-def _on_the_wire(resource: ConfigResource) -> int:
-    return _type_on_the_wire(resource.restype)
+def _wire_type(resource: ConfigResource) -> int:
+    return _wire_type_of(resource.restype)
 
 
-def _type_on_the_wire(kind: ResourceType) -> int:
-    return _GROUP_ON_THE_WIRE if kind is ResourceType.GROUP else int(kind.value)
+def _wire_type_of(kind: ResourceType) -> int:
+    return _WIRE_TYPE_OF_GROUPS if kind is ResourceType.GROUP else int(kind.value)
 
 
-def _named(result: Any) -> ConfigResource:
+def _resource_in(result: Any) -> ConfigResource:
     kind = result.resource_type
-    restype = ResourceType.GROUP if kind == _GROUP_ON_THE_WIRE else ResourceType(kind)
+    restype = ResourceType.GROUP if kind == _WIRE_TYPE_OF_GROUPS else ResourceType(kind)
     return ConfigResource(restype, result.resource_name)
 
 
-def _described(told: DescribeConfigsResourceResult) -> ConfigEntry:
+def _entry_from(entry: DescribeConfigsResourceResult) -> ConfigEntry:
     sources = [
-        ConfigEntry(each.name, each.value, each.source, is_synonym=True) for each in told.synonyms
+        ConfigEntry(synonym.name, synonym.value, synonym.source, is_synonym=True) for synonym in entry.synonyms
     ]
     return ConfigEntry(
-        told.name,
-        told.value,
-        told.config_source,
-        is_read_only=told.read_only,
-        is_default=told.config_source == ConfigSource.DEFAULT_CONFIG.value,
-        is_sensitive=told.is_sensitive,
+        entry.name,
+        entry.value,
+        entry.config_source,
+        is_read_only=entry.read_only,
+        is_default=entry.config_source == ConfigSource.DEFAULT_CONFIG.value,
+        is_sensitive=entry.is_sensitive,
         synonyms={source.name: source for source in sources},
         sources=sources,
     )
 
 
-def _alterations(resource: ConfigResource) -> list[incremental_alter_configs.AlterableConfig]:
+def _alterations(resource: ConfigResource) -> list[IncrementalConfig]:
     if not resource.incremental_configs:
         raise ValueError(f"{resource}: incremental_configs holds nothing to alter")
     return [_alteration(resource, entry) for entry in resource.incremental_configs]
 
 
-def _alteration(
-    resource: ConfigResource, entry: ConfigEntry
-) -> incremental_alter_configs.AlterableConfig:
+def _alteration(resource: ConfigResource, entry: ConfigEntry) -> IncrementalConfig:
     operation = entry.incremental_operation
     if not isinstance(operation, AlterConfigOpType):
         raise TypeError(f"{resource}: {entry.name} needs an incremental_operation")
     is_deleted = operation is AlterConfigOpType.DELETE
     if entry.value is None and not is_deleted:
         raise TypeError(f"{resource}: {entry.name} needs a value")
-    return incremental_alter_configs.AlterableConfig(
+    return IncrementalConfig(
         name=entry.name,
         config_operation=operation.value,
         value=None if is_deleted else str(entry.value),

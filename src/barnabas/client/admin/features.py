@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from barnabas.client.admin.calls import UNSET, Calls, Results, outcome_of, raise_failure
+from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.results import Results, error_or_none, raise_on_error
+from barnabas.client.admin.validation import UNSET
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
-from barnabas.net.greeting import ASK_VERSIONS
+from barnabas.net.handshake import API_VERSIONS_REQUEST
 from barnabas.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 
@@ -43,63 +45,70 @@ class FeatureMetadata:
     supported_features: dict[str, VersionRange]
 
 
-class FeatureCalls(Calls):
-    def describe_features(
-        self, *, node_id: int | None = None, request_timeout: float = UNSET
-    ) -> Coroutine[Any, Any, FeatureMetadata]:
-        """The features as one node knows them, or any."""
-        return self._describe_features(node_id, self._deadline(request_timeout))
+def describe_features(
+    admin: AdminRequests, *, node_id: int | None = None, request_timeout: float = UNSET
+) -> Coroutine[Any, Any, FeatureMetadata]:
+    """Returns the finalized features of the cluster and those that brokers support.
 
-    async def _describe_features(self, node_id: int | None, deadline: Deadline) -> FeatureMetadata:
-        told = await self._routes.ask(ASK_VERSIONS, node_id, deadline=deadline)
-        raise_failure(told.error_code)
-        epoch = told.finalized_features_epoch
-        return FeatureMetadata(
-            {
-                each.name: VersionRange(each.min_version_level, each.max_version_level)
-                for each in told.finalized_features
-            },
-            epoch if epoch >= 0 else None,
-            {
-                each.name: VersionRange(each.min_version, each.max_version)
-                for each in told.supported_features
-            },
-        )
+    `node_id` selects the node to request them from.
+    """
+    return _describe_features(admin, node_id, admin.deadline(request_timeout))
 
-    def update_features(
-        self,
-        feature_updates: dict[str, FeatureUpdate],
-        *,
-        validate_only: bool = False,
-        request_timeout: float = UNSET,
-        operation_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, Results[str, None]]:
-        """Change the levels of features, all of them or none."""
-        if not feature_updates:
-            raise ValueError("feature_updates must hold at least one feature")
-        deadline = self._deadline(request_timeout)
-        request = UpdateFeaturesRequest(
-            timeout_ms=self._wait_ms(operation_timeout, deadline),
-            feature_updates=[
-                FeatureUpdateKey(
-                    feature=name,
-                    max_version_level=update.max_version_level,
-                    upgrade_type=update.upgrade_type.value,
-                )
-                for name, update in feature_updates.items()
-            ],
-            validate_only=validate_only,
-        )
-        return self._update_features(request, deadline)
 
-    async def _update_features(
-        self, request: UpdateFeaturesRequest, deadline: Deadline
-    ) -> Results[str, None]:
-        response = await self._routes.ask_controller(request, deadline)
-        outcomes: dict[str, KafkaError | None] = {
-            update.feature: None for update in request.feature_updates
-        }
-        # Up to version 1 features have errors of their own.
-        for each in response.results:
-            outcomes[each.feature] = outcome_of(each.error_code, each.error_message)
-        return Results(outcomes)
+async def _describe_features(
+    admin: AdminRequests, node_id: int | None, deadline: Deadline
+) -> FeatureMetadata:
+    response = await admin.send(API_VERSIONS_REQUEST, node_id, deadline=deadline)
+    raise_on_error(response.error_code)
+    epoch = response.finalized_features_epoch
+    return FeatureMetadata(
+        {
+            feature.name: VersionRange(feature.min_version_level, feature.max_version_level)
+            for feature in response.finalized_features
+        },
+        epoch if epoch >= 0 else None,
+        {
+            feature.name: VersionRange(feature.min_version, feature.max_version)
+            for feature in response.supported_features
+        },
+    )
+
+
+def update_features(
+    admin: AdminRequests,
+    feature_updates: dict[str, FeatureUpdate],
+    *,
+    validate_only: bool = False,
+    request_timeout: float = UNSET,
+    operation_timeout: float = UNSET,
+) -> Coroutine[Any, Any, Results[str, None]]:
+    """Changes the finalized levels of features, all or none; results are by feature."""
+    if not feature_updates:
+        raise ValueError("feature_updates must hold at least one feature")
+    deadline = admin.deadline(request_timeout)
+    request = UpdateFeaturesRequest(
+        timeout_ms=admin.operation_timeout_ms(operation_timeout, deadline),
+        feature_updates=[
+            FeatureUpdateKey(
+                feature=name,
+                max_version_level=update.max_version_level,
+                upgrade_type=update.upgrade_type.value,
+            )
+            for name, update in feature_updates.items()
+        ],
+        validate_only=validate_only,
+    )
+    return _update_features(admin, request, deadline)
+
+
+async def _update_features(
+    admin: AdminRequests, request: UpdateFeaturesRequest, deadline: Deadline
+) -> Results[str, None]:
+    response = await admin.send_to_controller(request, deadline)
+    outcomes: dict[str, KafkaError | None] = {
+        update.feature: None for update in request.feature_updates
+    }
+    # Up to version 1 features have errors of their own.
+    for result in response.results:
+        outcomes[result.feature] = error_or_none(result.error_code, result.error_message)
+    return Results(outcomes)

@@ -5,10 +5,12 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from barnabas.client.admin.calls import UNSET, Calls, raise_failure
-from barnabas.client.admin.metadata import BrokerMetadata, waiting
+from barnabas.client.admin.metadata import BrokerMetadata, deadline_after
+from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.results import raise_on_error
+from barnabas.client.admin.validation import UNSET
 from barnabas.client.cluster import Deadline
-from barnabas.client.errors import KafkaError, told_by_broker
+from barnabas.client.errors import KafkaError, broker_error
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
 from barnabas.wire.messages.list_groups import ListGroupsRequest
@@ -54,55 +56,61 @@ class GroupListing:
     state: str
 
 
-class GroupMetadataCalls(Calls):
-    def list_group_listings(
-        self, *, request_timeout: float = UNSET
-    ) -> Coroutine[Any, Any, list[GroupListing]]:
-        """The groups of every type, without their members."""
-        return self._list_group_listings(self._deadline(request_timeout))
+def list_group_listings(
+    admin: AdminRequests, *, request_timeout: float = UNSET
+) -> Coroutine[Any, Any, list[GroupListing]]:
+    """Returns all groups of every type, without their members."""
+    return _list_group_listings(admin, admin.deadline(request_timeout))
 
-    async def _list_group_listings(self, deadline: Deadline) -> list[GroupListing]:
-        told = await asyncio.gather(
-            *(
-                self._routes.ask(ListGroupsRequest(), broker, deadline=deadline)
-                for broker in await self._routes.brokers(deadline)
-            )
+
+async def _list_group_listings(admin: AdminRequests, deadline: Deadline) -> list[GroupListing]:
+    responses = await asyncio.gather(
+        *(
+            admin.send(ListGroupsRequest(), broker, deadline=deadline)
+            for broker in await admin.broker_ids(deadline)
         )
-        for listed in told:
-            raise_failure(listed.error_code)
-        return [
-            GroupListing(group.group_id, group.group_type, group.protocol_type, group.group_state)
-            for listed in told
-            for group in listed.groups
-        ]
+    )
+    for response in responses:
+        raise_on_error(response.error_code)
+    return [
+        GroupListing(group.group_id, group.group_type, group.protocol_type, group.group_state)
+        for response in responses
+        for group in response.groups
+    ]
 
-    def list_groups(
-        self, group: str | None = None, timeout: float = UNSET
-    ) -> Coroutine[Any, Any, list[GroupMetadata]]:
-        """One group, or all that there are."""
-        return self._list_groups(group, waiting(timeout))
 
-    async def _list_groups(self, group: str | None, deadline: Deadline) -> list[GroupMetadata]:
-        nodes = await self._routes.nodes(deadline)
-        brokers = [
-            BrokerMetadata(node.id, node.host, node.port, node.rack) for node in nodes.values()
-        ]
-        found = await asyncio.gather(
-            *(self._groups_of(broker, group, deadline) for broker in brokers)
-        )
-        return [each for groups in found for each in groups]
+def list_groups(
+    admin: AdminRequests, group: str | None = None, timeout: float = UNSET
+) -> Coroutine[Any, Any, list[GroupMetadata]]:
+    """Returns one group, or all groups, with their members (deprecated).
 
-    async def _groups_of(
-        self, broker: BrokerMetadata, wanted: str | None, deadline: Deadline
-    ) -> list[GroupMetadata]:
-        listed = await self._routes.ask(ListGroupsRequest(), broker.id, deadline=deadline)
-        raise_failure(listed.error_code)
-        ids = [group.group_id for group in listed.groups if wanted in (None, group.group_id)]
-        if not ids:
-            return []
-        request = DescribeGroupsRequest(groups=ids)
-        described = await self._routes.ask(request, broker.id, deadline=deadline)
-        return [_metadata(group, broker) for group in described.groups]
+    Use `list_consumer_groups` and `describe_consumer_groups`.
+    """
+    return _list_groups(admin, group, deadline_after(timeout))
+
+
+async def _list_groups(
+    admin: AdminRequests, group: str | None, deadline: Deadline
+) -> list[GroupMetadata]:
+    nodes = await admin.broker_nodes(deadline)
+    brokers = [BrokerMetadata(node.id, node.host, node.port, node.rack) for node in nodes.values()]
+    by_broker = await asyncio.gather(
+        *(_groups_coordinated_by(admin, broker, group, deadline) for broker in brokers)
+    )
+    return [listed for groups in by_broker for listed in groups]
+
+
+async def _groups_coordinated_by(
+    admin: AdminRequests, broker: BrokerMetadata, group_id: str | None, deadline: Deadline
+) -> list[GroupMetadata]:
+    listed = await admin.send(ListGroupsRequest(), broker.id, deadline=deadline)
+    raise_on_error(listed.error_code)
+    ids = [group.group_id for group in listed.groups if group_id in (None, group.group_id)]
+    if not ids:
+        return []
+    request = DescribeGroupsRequest(groups=ids)
+    described = await admin.send(request, broker.id, deadline=deadline)
+    return [_metadata(group, broker) for group in described.groups]
 
 
 def _metadata(group: DescribedGroup, broker: BrokerMetadata) -> GroupMetadata:
@@ -111,7 +119,7 @@ def _metadata(group: DescribedGroup, broker: BrokerMetadata) -> GroupMetadata:
     return GroupMetadata(
         broker,
         group.group_id,
-        told_by_broker(group.error_code, group.error_message) if is_failed else None,
+        broker_error(group.error_code, group.error_message) if is_failed else None,
         "Dead" if is_gone else group.group_state,
         group.protocol_type,
         group.protocol_data,

@@ -3,11 +3,17 @@
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
-from barnabas.client.admin.calls import UNSET, Calls, Results, require_list, require_partitions
 from barnabas.client.admin.model import ConsumerGroupTopicPartitions
-from barnabas.client.admin.routes import Exchange, one_by_one, topics_of
-from barnabas.client.cluster import Coordinator, Deadline
-from barnabas.client.errors import KafkaError, told_by_broker
+from barnabas.client.admin.requests import (
+    AdminRequests,
+    Exchange,
+    group_by_topic,
+    one_request_per_item,
+)
+from barnabas.client.admin.results import Results
+from barnabas.client.admin.validation import UNSET, require_list, require_partitions
+from barnabas.client.cluster import CoordinatorType, Deadline
+from barnabas.client.errors import KafkaError, broker_error
 from barnabas.client.values import OFFSET_INVALID, TopicPartition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_commit import (
@@ -29,10 +35,10 @@ from barnabas.wire.messages.offset_fetch import (
 )
 from barnabas.wire.schema import Message
 
-_LAST_WITH_NAMES = 9
+_LAST_VERSION_WITH_NAMES = 9
 """Later versions of OffsetFetch and OffsetCommit know topics by their ids alone (KIP-848)."""
 
-_OF_THE_GROUP = frozenset(
+_COORDINATOR_ERRORS = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -41,106 +47,110 @@ _OF_THE_GROUP = frozenset(
 )
 """Errors that partitions bear although they are the whole answer's."""
 
-Groups = Results[str, ConsumerGroupTopicPartitions]
+GroupResults = Results[str, ConsumerGroupTopicPartitions]
 
 
-class GroupOffsetCalls(Calls):
-    def list_consumer_group_offsets(
-        self,
-        list_consumer_group_offsets_request: list[ConsumerGroupTopicPartitions],
-        *,
-        require_stable: bool = False,
-        request_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, Groups]:
-        """What groups have committed, for some partitions or for all that they have.
+def list_consumer_group_offsets(
+    admin: AdminRequests,
+    list_consumer_group_offsets_request: list[ConsumerGroupTopicPartitions],
+    *,
+    require_stable: bool = False,
+    request_timeout: float = UNSET,
+) -> Coroutine[Any, Any, GroupResults]:
+    """Returns the committed offsets of groups, by group id.
 
-        With `require_stable`, offsets in a transaction that is still open are waited for.
-        """
-        groups = _checked(list_consumer_group_offsets_request)
-        for group in groups.values():
-            if any(each.offset != OFFSET_INVALID for each in group.topic_partitions or ()):
-                raise ValueError("offsets are to be listed: none may be given")
-        deadline = self._deadline(request_timeout)
-        return self._list_offsets_of(groups, require_stable, deadline)
+    A group without `topic_partitions` stands for all partitions with a committed offset. With
+    `require_stable`, the call waits for offsets that a transaction has not committed yet.
+    """
+    groups = _checked(list_consumer_group_offsets_request)
+    for group in groups.values():
+        if any(partition.offset != OFFSET_INVALID for partition in group.topic_partitions or ()):
+            raise ValueError("offsets are to be listed: none may be given")
+    deadline = admin.deadline(request_timeout)
+    return _list_consumer_group_offsets(admin, groups, require_stable, deadline)
 
-    async def _list_offsets_of(
-        self,
-        groups: dict[str, ConsumerGroupTopicPartitions],
-        require_stable: bool,
-        deadline: Deadline,
-    ) -> Groups:
-        async def exchange(
-            node: int | None, asked: list[str]
-        ) -> Mapping[str, ConsumerGroupTopicPartitions | KafkaError]:
-            request = OffsetFetchRequest(
-                groups=[_fetched(groups[group_id]) for group_id in asked],
-                require_stable=require_stable,
-            )
-            response = await self._routes.ask(
-                request, node, deadline=deadline, newest_version=_LAST_WITH_NAMES
-            )
-            return {group.group_id: _committed(group) for group in response.groups}
 
-        return await self._by_coordinator(groups, exchange, deadline)
-
-    def alter_consumer_group_offsets(
-        self,
-        alter_consumer_group_offsets_request: list[ConsumerGroupTopicPartitions],
-        *,
-        request_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, Groups]:
-        """Commit offsets for groups that have no members; each partition has its own `error`."""
-        groups = _checked(alter_consumer_group_offsets_request, partitions_needed=True)
-        for group in groups.values():
-            if any(each.offset < 0 for each in group.topic_partitions or ()):
-                raise ValueError("an offset to commit must not be negative")
-        deadline = self._deadline(request_timeout)
-        return self._change(groups, _commit, deadline, newest_version=_LAST_WITH_NAMES)
-
-    def delete_consumer_group_offsets(
-        self,
-        delete_consumer_group_offsets_request: list[ConsumerGroupTopicPartitions],
-        *,
-        request_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, Groups]:
-        """Forget what groups have committed for partitions that they are not subscribed to.
-
-        Each partition has its own `error`.
-        """
-        groups = _checked(delete_consumer_group_offsets_request, partitions_needed=True)
-        return self._change(groups, _delete, self._deadline(request_timeout))
-
-    async def _change(
-        self,
-        groups: dict[str, ConsumerGroupTopicPartitions],
-        request_for: Callable[[ConsumerGroupTopicPartitions], Message],
-        deadline: Deadline,
-        newest_version: int | None = None,
-    ) -> Groups:
-        """Requests that are about one group each."""
-
-        async def change(
-            node: int | None, group_id: str
-        ) -> ConsumerGroupTopicPartitions | KafkaError:
-            response = await self._routes.ask(
-                request_for(groups[group_id]),
-                node,
-                deadline=deadline,
-                newest_version=newest_version,
-            )
-            return _changed(groups[group_id], response)
-
-        return await self._by_coordinator(groups, one_by_one(change), deadline)
-
-    async def _by_coordinator(
-        self,
-        groups: Iterable[str],
-        exchange: Exchange[str, ConsumerGroupTopicPartitions],
-        deadline: Deadline,
-    ) -> Groups:
-        return Results(
-            await self._routes.by_coordinator(Coordinator.GROUP, groups, exchange, deadline)
+async def _list_consumer_group_offsets(
+    admin: AdminRequests,
+    groups: dict[str, ConsumerGroupTopicPartitions],
+    require_stable: bool,
+    deadline: Deadline,
+) -> GroupResults:
+    async def exchange(
+        node: int | None, batch: list[str]
+    ) -> Mapping[str, ConsumerGroupTopicPartitions | KafkaError]:
+        request = OffsetFetchRequest(
+            groups=[_fetch_request(groups[group_id]) for group_id in batch],
+            require_stable=require_stable,
         )
+        response = await admin.send(request, node, deadline=deadline, max_version=_LAST_VERSION_WITH_NAMES)
+        return {group.group_id: _committed_offsets(group) for group in response.groups}
+
+    return await _route(admin, groups, exchange, deadline)
+
+
+def alter_consumer_group_offsets(
+    admin: AdminRequests,
+    alter_consumer_group_offsets_request: list[ConsumerGroupTopicPartitions],
+    *,
+    request_timeout: float = UNSET,
+) -> Coroutine[Any, Any, GroupResults]:
+    """Commits offsets for groups that have no members, by group id.
+
+    Each partition of the result has its own `error`.
+    """
+    groups = _checked(alter_consumer_group_offsets_request, partitions_needed=True)
+    for group in groups.values():
+        if any(partition.offset < 0 for partition in group.topic_partitions or ()):
+            raise ValueError("an offset to commit must not be negative")
+    deadline = admin.deadline(request_timeout)
+    return _send_by_group(admin, groups, _commit_request, deadline, max_version=_LAST_VERSION_WITH_NAMES)
+
+
+def delete_consumer_group_offsets(
+    admin: AdminRequests,
+    delete_consumer_group_offsets_request: list[ConsumerGroupTopicPartitions],
+    *,
+    request_timeout: float = UNSET,
+) -> Coroutine[Any, Any, GroupResults]:
+    """Deletes committed offsets of partitions that the group is not subscribed to.
+
+    Results are by group id; each partition of a result has its own `error`.
+    """
+    groups = _checked(delete_consumer_group_offsets_request, partitions_needed=True)
+    return _send_by_group(admin, groups, _delete_request, admin.deadline(request_timeout))
+
+
+async def _send_by_group(
+    admin: AdminRequests,
+    groups: dict[str, ConsumerGroupTopicPartitions],
+    request_for: Callable[[ConsumerGroupTopicPartitions], Message],
+    deadline: Deadline,
+    max_version: int | None = None,
+) -> GroupResults:
+    """Requests that are about one group each."""
+
+    async def change(node: int | None, group_id: str) -> ConsumerGroupTopicPartitions | KafkaError:
+        response = await admin.send(
+            request_for(groups[group_id]),
+            node,
+            deadline=deadline,
+            max_version=max_version,
+        )
+        return _with_errors(groups[group_id], response)
+
+    return await _route(admin, groups, one_request_per_item(change), deadline)
+
+
+async def _route(
+    admin: AdminRequests,
+    groups: Iterable[str],
+    exchange: Exchange[str, ConsumerGroupTopicPartitions],
+    deadline: Deadline,
+) -> GroupResults:
+    return Results(
+        await admin.route_to_coordinators(CoordinatorType.GROUP, groups, exchange, deadline)
+    )
 
 
 def _checked(
@@ -160,7 +170,7 @@ def _checked(
     return {group.group_id: group for group in request}
 
 
-def _fetched(group: ConsumerGroupTopicPartitions) -> OffsetFetchRequestGroup:
+def _fetch_request(group: ConsumerGroupTopicPartitions) -> OffsetFetchRequestGroup:
     topics = None
     if group.topic_partitions is not None:
         topics = [
@@ -170,34 +180,34 @@ def _fetched(group: ConsumerGroupTopicPartitions) -> OffsetFetchRequestGroup:
     return OffsetFetchRequestGroup(group_id=group.group_id, topics=topics)
 
 
-def _committed(group: OffsetFetchResponseGroup) -> ConsumerGroupTopicPartitions | KafkaError:
+def _committed_offsets(group: OffsetFetchResponseGroup) -> ConsumerGroupTopicPartitions | KafkaError:
     if group.error_code:
-        return told_by_broker(group.error_code)
+        return broker_error(group.error_code)
     offsets: list[TopicPartition] = []
     for topic in group.topics:
         for partition in topic.partitions:
             if partition.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT:
-                return told_by_broker(partition.error_code)
-            offsets.append(_offset(topic.name, partition))
+                return broker_error(partition.error_code)
+            offsets.append(_committed_offset(topic.name, partition))
     return ConsumerGroupTopicPartitions(group.group_id, sorted(offsets))
 
 
-def _offset(topic: str, told: OffsetFetchResponsePartitions) -> TopicPartition:
-    has_committed = told.committed_offset >= 0
+def _committed_offset(topic: str, response: OffsetFetchResponsePartitions) -> TopicPartition:
+    has_committed = response.committed_offset >= 0
     partition = TopicPartition(
         topic,
-        told.partition_index,
-        told.committed_offset if has_committed else OFFSET_INVALID,
-        told.metadata or None,
-        told.committed_leader_epoch if told.committed_leader_epoch >= 0 else None,
+        response.partition_index,
+        response.committed_offset if has_committed else OFFSET_INVALID,
+        response.metadata or None,
+        response.committed_leader_epoch if response.committed_leader_epoch >= 0 else None,
     )
-    if told.error_code:
-        partition.error = told_by_broker(told.error_code)
+    if response.error_code:
+        partition.error = broker_error(response.error_code)
     return partition
 
 
-def _commit(group: ConsumerGroupTopicPartitions) -> Message:
-    offsets = {(each.topic, each.partition): each for each in group.topic_partitions or ()}
+def _commit_request(group: ConsumerGroupTopicPartitions) -> Message:
+    offsets = {(partition.topic, partition.partition): partition for partition in group.topic_partitions or ()}
     return OffsetCommitRequest(
         group_id=group.group_id,
         topics=[
@@ -220,7 +230,7 @@ def _committable(partition: TopicPartition) -> OffsetCommitRequestPartition:
     )
 
 
-def _delete(group: ConsumerGroupTopicPartitions) -> Message:
+def _delete_request(group: ConsumerGroupTopicPartitions) -> Message:
     return OffsetDeleteRequest(
         group_id=group.group_id,
         topics=[
@@ -233,29 +243,29 @@ def _delete(group: ConsumerGroupTopicPartitions) -> Message:
     )
 
 
-def _changed(
+def _with_errors(
     group: ConsumerGroupTopicPartitions, response: Any
 ) -> ConsumerGroupTopicPartitions | KafkaError:
     """The partitions as they were given, each with what became of it."""
     if code := getattr(response, "error_code", 0):
-        return told_by_broker(code)
+        return broker_error(code)
     codes = {
         (topic.name, partition.partition_index): partition.error_code
         for topic in response.topics
         for partition in topic.partitions
     }
-    if code := next((code for code in codes.values() if code in _OF_THE_GROUP), 0):
-        return told_by_broker(code)
+    if code := next((code for code in codes.values() if code in _COORDINATOR_ERRORS), 0):
+        return broker_error(code)
     changed: list[TopicPartition] = []
-    for given in sorted(group.topic_partitions or ()):
+    for requested in sorted(group.topic_partitions or ()):
         partition = TopicPartition(
-            given.topic, given.partition, given.offset, given.metadata, given.leader_epoch
+            requested.topic, requested.partition, requested.offset, requested.metadata, requested.leader_epoch
         )
-        if code := codes.get((given.topic, given.partition), ErrorCode.UNKNOWN_SERVER_ERROR):
-            partition.error = told_by_broker(code)
+        if code := codes.get((requested.topic, requested.partition), ErrorCode.UNKNOWN_SERVER_ERROR):
+            partition.error = broker_error(code)
         changed.append(partition)
     return ConsumerGroupTopicPartitions(group.group_id, changed)
 
 
 def _topics(group: ConsumerGroupTopicPartitions) -> dict[str, list[int]]:
-    return topics_of((each.topic, each.partition) for each in group.topic_partitions or ())
+    return group_by_topic((partition.topic, partition.partition) for partition in group.topic_partitions or ())

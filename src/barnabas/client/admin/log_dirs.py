@@ -4,10 +4,11 @@ from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.client.admin.calls import UNSET, Calls, Results, outcome_of, require_list
-from barnabas.client.admin.routes import one_by_one, topics_of
+from barnabas.client.admin.requests import AdminRequests, group_by_topic, one_request_per_item
+from barnabas.client.admin.results import Results, error_or_none
+from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
-from barnabas.client.errors import KafkaError, told_by_broker
+from barnabas.client.errors import KafkaError, broker_error
 from barnabas.client.values import TopicPartition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.alter_replica_log_dirs import (
@@ -64,93 +65,97 @@ class ReplicaLogDirInfo:
 LogDirs = dict[str, LogDirDescription]
 
 
-class LogDirCalls(Calls):
-    def describe_log_dirs(
-        self, broker_ids: list[int], *, request_timeout: float = UNSET
-    ) -> Coroutine[Any, Any, Results[int, LogDirs]]:
-        """The directories of brokers by their paths, and the replicas in them."""
-        require_list("broker_ids", broker_ids, int)
-        return self._describe_log_dirs(broker_ids, None, self._deadline(request_timeout))
+def describe_log_dirs(
+    admin: AdminRequests, broker_ids: list[int], *, request_timeout: float = UNSET
+) -> Coroutine[Any, Any, Results[int, LogDirs]]:
+    """Returns the log directories of brokers with their replicas, by broker id and path."""
+    require_list("broker_ids", broker_ids, int)
+    return _describe_log_dirs(admin, broker_ids, None, admin.deadline(request_timeout))
 
-    async def _describe_log_dirs(
-        self,
-        broker_ids: Iterable[int],
-        topics: Mapping[int, list[DescribableLogDirTopic]] | None,
-        deadline: Deadline,
-    ) -> Results[int, LogDirs]:
-        async def described(node: int | None, broker: int) -> LogDirs | KafkaError:
-            request = DescribeLogDirsRequest(topics=None if topics is None else topics[broker])
-            response = await self._routes.ask(request, node, deadline=deadline)
-            if response.error_code:
-                return told_by_broker(response.error_code)
-            return {each.log_dir: _described(each) for each in response.results}
 
-        brokers = {broker: broker for broker in broker_ids}
-        return Results(await self._routes.by_broker(brokers, one_by_one(described), deadline))
+async def _describe_log_dirs(
+    admin: AdminRequests,
+    broker_ids: Iterable[int],
+    topics: Mapping[int, list[DescribableLogDirTopic]] | None,
+    deadline: Deadline,
+) -> Results[int, LogDirs]:
+    async def described(node: int | None, broker: int) -> LogDirs | KafkaError:
+        request = DescribeLogDirsRequest(topics=None if topics is None else topics[broker])
+        response = await admin.send(request, node, deadline=deadline)
+        if response.error_code:
+            return broker_error(response.error_code)
+        return {directory.log_dir: _description(directory) for directory in response.results}
 
-    def describe_replica_log_dirs(
-        self, replicas: list[TopicPartitionReplica], *, request_timeout: float = UNSET
-    ) -> Coroutine[Any, Any, Results[TopicPartitionReplica, ReplicaLogDirInfo]]:
-        """In which directories replicas are."""
-        require_list("replicas", replicas, TopicPartitionReplica)
-        return self._describe_replica_log_dirs(replicas, self._deadline(request_timeout))
+    brokers = {broker: broker for broker in broker_ids}
+    return Results(await admin.route_to_brokers(brokers, one_request_per_item(described), deadline))
 
-    async def _describe_replica_log_dirs(
-        self, replicas: list[TopicPartitionReplica], deadline: Deadline
-    ) -> Results[TopicPartitionReplica, ReplicaLogDirInfo]:
-        topics = {
-            broker: [
-                DescribableLogDirTopic(topic=topic, partitions=indexes)
-                for topic, indexes in topics_of((r.topic, r.partition) for r in of_broker).items()
-            ]
-            for broker, of_broker in _by_broker(replicas).items()
-        }
-        told = await self._describe_log_dirs(topics, topics, deadline)
-        where = {broker: _places(told[broker]) for broker in told if broker not in told.errors}
-        return Results(
-            {
-                replica: told.errors.get(replica.broker_id)
-                or where[replica.broker_id].get(
-                    TopicPartition(replica.topic, replica.partition), ReplicaLogDirInfo()
-                )
-                for replica in replicas
-            }
-        )
 
-    def alter_replica_log_dirs(
-        self,
-        replica_assignment: dict[TopicPartitionReplica, str],
-        *,
-        request_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, Results[TopicPartitionReplica, None]]:
-        """Have brokers move replicas into the directories of these paths."""
-        require_list("replica_assignment", list(replica_assignment), TopicPartitionReplica)
-        return self._alter_replica_log_dirs(replica_assignment, self._deadline(request_timeout))
+def describe_replica_log_dirs(
+    admin: AdminRequests, replicas: list[TopicPartitionReplica], *, request_timeout: float = UNSET
+) -> Coroutine[Any, Any, Results[TopicPartitionReplica, ReplicaLogDirInfo]]:
+    """Returns the log directories that hold replicas, by replica."""
+    require_list("replicas", replicas, TopicPartitionReplica)
+    return _describe_replica_log_dirs(admin, replicas, admin.deadline(request_timeout))
 
-    async def _alter_replica_log_dirs(
-        self, assignment: dict[TopicPartitionReplica, str], deadline: Deadline
-    ) -> Results[TopicPartitionReplica, None]:
-        async def exchange(
-            node: int | None, replicas: list[TopicPartitionReplica]
-        ) -> Mapping[TopicPartitionReplica, KafkaError | None]:
-            assert node is not None, "replicas are on brokers"
-            paths: dict[str, list[TopicPartitionReplica]] = {}
-            for replica in replicas:
-                paths.setdefault(assignment[replica], []).append(replica)
-            request = AlterReplicaLogDirsRequest(
-                dirs=[_moved(path, moving) for path, moving in paths.items()]
+
+async def _describe_replica_log_dirs(
+    admin: AdminRequests, replicas: list[TopicPartitionReplica], deadline: Deadline
+) -> Results[TopicPartitionReplica, ReplicaLogDirInfo]:
+    topics = {
+        broker: [
+            DescribableLogDirTopic(topic=topic, partitions=indexes)
+            for topic, indexes in group_by_topic((r.topic, r.partition) for r in replicas_of_broker).items()
+        ]
+        for broker, replicas_of_broker in _by_broker(replicas).items()
+    }
+    described = await _describe_log_dirs(admin, topics, topics, deadline)
+    replica_dirs = {broker: _replica_log_dirs(described[broker]) for broker in described if broker not in described.errors}
+    return Results(
+        {
+            replica: described.errors.get(replica.broker_id)
+            or replica_dirs[replica.broker_id].get(
+                TopicPartition(replica.topic, replica.partition), ReplicaLogDirInfo()
             )
-            response = await self._routes.ask(request, node, deadline=deadline)
-            return {
-                TopicPartitionReplica(topic.topic_name, each.partition_index, node): outcome_of(
-                    each.error_code
-                )
-                for topic in response.results
-                for each in topic.partitions
-            }
+            for replica in replicas
+        }
+    )
 
-        brokers = {replica: replica.broker_id for replica in assignment}
-        return Results(await self._routes.by_broker(brokers, exchange, deadline))
+
+def alter_replica_log_dirs(
+    admin: AdminRequests,
+    replica_assignment: dict[TopicPartitionReplica, str],
+    *,
+    request_timeout: float = UNSET,
+) -> Coroutine[Any, Any, Results[TopicPartitionReplica, None]]:
+    """Moves replicas to other log directories of their brokers; results are by replica."""
+    require_list("replica_assignment", list(replica_assignment), TopicPartitionReplica)
+    return _alter_replica_log_dirs(admin, replica_assignment, admin.deadline(request_timeout))
+
+
+async def _alter_replica_log_dirs(
+    admin: AdminRequests, assignment: dict[TopicPartitionReplica, str], deadline: Deadline
+) -> Results[TopicPartitionReplica, None]:
+    async def exchange(
+        node: int | None, replicas: list[TopicPartitionReplica]
+    ) -> Mapping[TopicPartitionReplica, KafkaError | None]:
+        assert node is not None, "replicas are on brokers"
+        paths: dict[str, list[TopicPartitionReplica]] = {}
+        for replica in replicas:
+            paths.setdefault(assignment[replica], []).append(replica)
+        request = AlterReplicaLogDirsRequest(
+            dirs=[_alteration(path, moving) for path, moving in paths.items()]
+        )
+        response = await admin.send(request, node, deadline=deadline)
+        return {
+            TopicPartitionReplica(topic.topic_name, partition.partition_index, node): error_or_none(
+                partition.error_code
+            )
+            for topic in response.results
+            for partition in topic.partitions
+        }
+
+    brokers = {replica: replica.broker_id for replica in assignment}
+    return Results(await admin.route_to_brokers(brokers, exchange, deadline))
 
 
 def _by_broker(
@@ -162,8 +167,8 @@ def _by_broker(
     return by_broker
 
 
-def _moved(path: str, replicas: list[TopicPartitionReplica]) -> AlterReplicaLogDir:
-    by_topic = topics_of((replica.topic, replica.partition) for replica in replicas)
+def _alteration(path: str, replicas: list[TopicPartitionReplica]) -> AlterReplicaLogDir:
+    by_topic = group_by_topic((replica.topic, replica.partition) for replica in replicas)
     return AlterReplicaLogDir(
         path=path,
         topics=[
@@ -173,15 +178,15 @@ def _moved(path: str, replicas: list[TopicPartitionReplica]) -> AlterReplicaLogD
     )
 
 
-def _described(directory: DescribeLogDirsResult) -> LogDirDescription:
+def _description(directory: DescribeLogDirsResult) -> LogDirDescription:
     return LogDirDescription(
-        outcome_of(directory.error_code),
+        error_or_none(directory.error_code),
         {
-            TopicPartition(topic.name, each.partition_index): ReplicaInfo(
-                each.partition_size, each.offset_lag, each.is_future_key
+            TopicPartition(topic.name, partition.partition_index): ReplicaInfo(
+                partition.partition_size, partition.offset_lag, partition.is_future_key
             )
             for topic in directory.topics
-            for each in topic.partitions
+            for partition in topic.partitions
         },
         directory.total_bytes,
         directory.usable_bytes,
@@ -189,18 +194,18 @@ def _described(directory: DescribeLogDirsResult) -> LogDirDescription:
     )
 
 
-def _places(directories: LogDirs) -> dict[TopicPartition, ReplicaLogDirInfo]:
+def _replica_log_dirs(directories: LogDirs) -> dict[TopicPartition, ReplicaLogDirInfo]:
     """Where each replica of a broker is; a directory that has failed has none."""
-    now: dict[TopicPartition, tuple[str, int]] = {}
-    soon: dict[TopicPartition, tuple[str, int]] = {}
+    current: dict[TopicPartition, tuple[str, int]] = {}
+    future: dict[TopicPartition, tuple[str, int]] = {}
     for path, directory in directories.items():
         if directory.error is not None and directory.error != ErrorCode.KAFKA_STORAGE_ERROR:
             continue
         for partition, replica in directory.replica_infos.items():
-            place = soon if replica.is_future else now
-            place[partition] = path, replica.offset_lag
-    nowhere = (None, -1)
+            target = future if replica.is_future else current
+            target[partition] = path, replica.offset_lag
+    none = (None, -1)
     return {
-        partition: ReplicaLogDirInfo(*now.get(partition, nowhere), *soon.get(partition, nowhere))
-        for partition in now.keys() | soon.keys()
+        partition: ReplicaLogDirInfo(*current.get(partition, none), *future.get(partition, none))
+        for partition in current.keys() | future.keys()
     }

@@ -7,8 +7,10 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from barnabas.client.admin.calls import UNSET, Calls, outcome_of
 from barnabas.client.admin.model import Uuid
+from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.results import error_or_none
+from barnabas.client.admin.validation import UNSET
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
 from barnabas.wire import uuid
@@ -83,39 +85,47 @@ class ClusterMetadata:
         return str(self.cluster_id)
 
 
-class MetadataCalls(Calls):
-    def list_topics(
-        self, topic: str | None = None, timeout: float = UNSET
-    ) -> Coroutine[Any, Any, ClusterMetadata]:
-        """The cluster with one topic, or with all it has."""
-        return self._list_topics(topic, waiting(timeout))
+def list_topics(
+    admin: AdminRequests, topic: str | None = None, timeout: float = UNSET
+) -> Coroutine[Any, Any, ClusterMetadata]:
+    """Returns the brokers of the cluster with one topic, or with all topics.
 
-    async def _list_topics(self, topic: str | None, deadline: Deadline) -> ClusterMetadata:
-        topics = None if topic is None else [topic]
-        told, node_id, address = await self._routes.cluster.describe_and_who(
-            topics, timeout_ms=deadline.left_ms()
-        )
-        return cluster_metadata(told, node_id, address)
+    A topic that does not exist is listed with its `error`. The call waits as long as it takes
+    unless `timeout` (in seconds) is given.
+    """
+    return _list_topics(admin, topic, deadline_after(timeout))
 
-    def cluster_id(self, timeout: float = UNSET) -> Coroutine[Any, Any, str | None]:
-        """The id the cluster was formatted with."""
-        return self._cluster_id(waiting(timeout))
 
-    async def _cluster_id(self, deadline: Deadline) -> str | None:
-        told = await self._routes.cluster.describe([], timeout_ms=deadline.left_ms())
-        return told.cluster_id
+async def _list_topics(
+    admin: AdminRequests, topic: str | None, deadline: Deadline
+) -> ClusterMetadata:
+    topics = None if topic is None else [topic]
+    response, node_id, address = await admin.cluster.describe_with_node(
+        topics, timeout_ms=deadline.remaining_ms()
+    )
+    return cluster_metadata(response, node_id, address)
+
+
+def cluster_id(admin: AdminRequests, timeout: float = UNSET) -> Coroutine[Any, Any, str | None]:
+    """Returns the id that the cluster was formatted with."""
+    return _cluster_id(admin, deadline_after(timeout))
+
+
+async def _cluster_id(admin: AdminRequests, deadline: Deadline) -> str | None:
+    response = await admin.cluster.describe([], timeout_ms=deadline.remaining_ms())
+    return response.cluster_id
 
 
 def cluster_metadata(
-    told: MetadataResponse, node_id: int = -1, address: str | None = None
+    response: MetadataResponse, node_id: int = -1, address: str | None = None
 ) -> ClusterMetadata:
     """An answer to Metadata as users of `list_topics` know it, and whose answer it is."""
     brokers = {
         broker.node_id: BrokerMetadata(broker.node_id, broker.host, broker.port, broker.rack)
-        for broker in told.brokers
+        for broker in response.brokers
     }
-    topics = {topic.name: _topic(topic) for topic in told.topics if topic.name is not None}
-    cluster = ClusterMetadata(told.cluster_id, told.controller_id, brokers, topics)
+    topics = {topic.name: _topic(topic) for topic in response.topics if topic.name is not None}
+    cluster = ClusterMetadata(response.cluster_id, response.controller_id, brokers, topics)
     by_address = {f"{broker.host}:{broker.port}": broker for broker in brokers.values()}
     origin = brokers.get(node_id) or by_address.get(address or "")
     if origin is not None:
@@ -132,15 +142,15 @@ def _topic(topic: MetadataResponseTopic) -> TopicMetadata:
             partition.leader_id,
             partition.replica_nodes,
             partition.isr_nodes,
-            outcome_of(partition.error_code),
+            error_or_none(partition.error_code),
         )
-        for partition in sorted(topic.partitions, key=lambda each: each.partition_index)
+        for partition in sorted(topic.partitions, key=lambda entry: entry.partition_index)
     }
     topic_id = Uuid.from_bytes(topic.topic_id or uuid.ZERO)
-    error = outcome_of(topic.error_code)
+    error = error_or_none(topic.error_code)
     return TopicMetadata(topic.name, partitions, error, topic_id, topic.is_internal)
 
 
-def waiting(timeout: float) -> Deadline:
+def deadline_after(timeout: float) -> Deadline:
     """Calls that are older than admin requests wait for ever unless told otherwise."""
     return Deadline.after(_FOR_EVER_MS if timeout < 0 else timeout * 1000)

@@ -102,13 +102,13 @@ class Uuid:
 
 
 def as_operations(
-    given: Iterable[AclOperation | str | int] | None,
+    operations: Iterable[AclOperation | str | int] | None,
 ) -> list[AclOperation] | None:
     """Operations by their numbers or names, as those who build descriptions of their own do."""
-    return [as_enum(each, AclOperation) for each in given or ()] or None
+    return [as_enum(operation, AclOperation) for operation in operations or ()] or None
 
 
-def operations_of(bits: int) -> list[AclOperation] | None:
+def operations_from_bits(bits: int) -> list[AclOperation] | None:
     """Which operations the asker may do; None if that was not asked."""
     if bits == _NO_OPERATIONS:
         return None

@@ -4,12 +4,13 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.client.admin.calls import UNSET, Calls, Results
 from barnabas.client.admin.enums import IsolationLevel
-from barnabas.client.admin.routes import topics_of
+from barnabas.client.admin.requests import AdminRequests, group_by_topic
+from barnabas.client.admin.results import Results
+from barnabas.client.admin.validation import UNSET
 from barnabas.client.cluster import Deadline
-from barnabas.client.errors import KafkaError, told_by_broker
-from barnabas.client.values import Partition, TopicPartition
+from barnabas.client.errors import KafkaError, broker_error
+from barnabas.client.values import TopicPartition, TopicPartitionTuple
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -85,66 +86,68 @@ class ListOffsetsResultInfo:
         )
 
 
-class OffsetCalls(Calls):
-    def list_offsets(
-        self,
-        topic_partition_offsets: dict[TopicPartition, OffsetSpec],
-        *,
-        isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-        request_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, Results[TopicPartition, ListOffsetsResultInfo]]:
-        """One offset of each partition, as its leader knows it."""
-        _check(topic_partition_offsets)
-        if not isinstance(isolation_level, IsolationLevel):
-            raise TypeError(f"{isolation_level!r} is no IsolationLevel")
-        deadline = self._deadline(request_timeout)
-        return self._list_offsets(topic_partition_offsets, isolation_level, deadline)
+def list_offsets(
+    admin: AdminRequests,
+    topic_partition_offsets: dict[TopicPartition, OffsetSpec],
+    *,
+    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    request_timeout: float = UNSET,
+) -> Coroutine[Any, Any, Results[TopicPartition, ListOffsetsResultInfo]]:
+    """Returns one offset of each partition, by partition.
 
-    async def _list_offsets(
-        self,
-        asked: dict[TopicPartition, OffsetSpec],
-        isolation_level: IsolationLevel,
-        deadline: Deadline,
-    ) -> Results[TopicPartition, ListOffsetsResultInfo]:
-        times: dict[Partition, int] = {
-            (each.topic, each.partition): spec._value for each, spec in asked.items()
+    `OffsetSpec` says which: the earliest, the latest, or the first at or after a timestamp. With
+    READ_COMMITTED the latest offset is the last stable offset.
+    """
+    _require_specs(topic_partition_offsets)
+    if not isinstance(isolation_level, IsolationLevel):
+        raise TypeError(f"{isolation_level!r} is no IsolationLevel")
+    deadline = admin.deadline(request_timeout)
+    return _list_offsets(admin, topic_partition_offsets, isolation_level, deadline)
+
+
+async def _list_offsets(
+    admin: AdminRequests,
+    specs: dict[TopicPartition, OffsetSpec],
+    isolation_level: IsolationLevel,
+    deadline: Deadline,
+) -> Results[TopicPartition, ListOffsetsResultInfo]:
+    times: dict[TopicPartitionTuple, int] = {
+        (partition.topic, partition.partition): spec._value for partition, spec in specs.items()
+    }
+
+    async def exchange(
+        leader: int | None, partitions: list[TopicPartitionTuple]
+    ) -> Mapping[TopicPartitionTuple, ListOffsetsResultInfo | KafkaError]:
+        request = ListOffsetsRequest(
+            replica_id=_NO_REPLICA,
+            isolation_level=isolation_level.value,
+            topics=[
+                ListOffsetsTopic(
+                    name=topic,
+                    partitions=[
+                        ListOffsetsPartition(partition_index=index, timestamp=times[topic, index])
+                        for index in indexes
+                    ],
+                )
+                for topic, indexes in group_by_topic(partitions).items()
+            ],
+            timeout_ms=deadline.remaining_ms(),
+        )
+        response = await admin.send(request, leader, deadline=deadline)
+        return {
+            (topic.name, partition.partition_index): _result(partition)
+            for topic in response.topics
+            for partition in topic.partitions
         }
 
-        async def exchange(
-            leader: int | None, partitions: list[Partition]
-        ) -> Mapping[Partition, ListOffsetsResultInfo | KafkaError]:
-            request = ListOffsetsRequest(
-                replica_id=_NO_REPLICA,
-                isolation_level=isolation_level.value,
-                topics=[
-                    ListOffsetsTopic(
-                        name=topic,
-                        partitions=[
-                            ListOffsetsPartition(
-                                partition_index=index, timestamp=times[topic, index]
-                            )
-                            for index in indexes
-                        ],
-                    )
-                    for topic, indexes in topics_of(partitions).items()
-                ],
-                timeout_ms=deadline.left_ms(),
-            )
-            response = await self._routes.ask(request, leader, deadline=deadline)
-            return {
-                (topic.name, partition.partition_index): _found(partition)
-                for topic in response.topics
-                for partition in topic.partitions
-            }
-
-        outcomes = await self._routes.by_leader(times, exchange, deadline)
-        return Results({each: outcomes[each.topic, each.partition] for each in asked})
+    outcomes = await admin.route_to_leaders(times, exchange, deadline)
+    return Results({partition: outcomes[partition.topic, partition.partition] for partition in specs})
 
 
-def _check(asked: object) -> None:
-    if not isinstance(asked, dict):
-        raise TypeError(f"expected a dict of TopicPartition and OffsetSpec, not {asked!r}")
-    for partition, spec in asked.items():
+def _require_specs(specs: object) -> None:
+    if not isinstance(specs, dict):
+        raise TypeError(f"expected a dict of TopicPartition and OffsetSpec, not {specs!r}")
+    for partition, spec in specs.items():
         if not isinstance(partition, TopicPartition):
             raise TypeError(f"{partition!r} is no TopicPartition")
         if not isinstance(partition.topic, str):
@@ -155,7 +158,7 @@ def _check(asked: object) -> None:
             raise TypeError(f"{spec!r} is no OffsetSpec")
 
 
-def _found(partition: ListOffsetsPartitionResponse) -> ListOffsetsResultInfo | KafkaError:
+def _result(partition: ListOffsetsPartitionResponse) -> ListOffsetsResultInfo | KafkaError:
     if partition.error_code:
-        return told_by_broker(partition.error_code)
+        return broker_error(partition.error_code)
     return ListOffsetsResultInfo(partition.offset, partition.timestamp, partition.leader_epoch)

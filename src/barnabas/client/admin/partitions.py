@@ -4,7 +4,9 @@ import functools
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from barnabas.client.admin.calls import UNSET, Calls, Results, outcome_of, require_list
+from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.results import Results, error_or_none
+from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
 from barnabas.wire.messages.create_partitions import (
@@ -46,43 +48,47 @@ class NewPartitions:
         return f"NewPartitions(topic={self.topic},new_total_count={self.new_total_count})"
 
 
-class PartitionCalls(Calls):
-    def create_partitions(
-        self,
-        new_partitions: list[NewPartitions],
-        *,
-        validate_only: bool = False,
-        request_timeout: float = UNSET,
-        operation_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, Results[str, None]]:
-        """Add partitions to topics, or only see whether that could be done."""
-        require_list("new_partitions", new_partitions, NewPartitions)
-        deadline = self._deadline(request_timeout)
-        wait_ms = self._wait_ms(operation_timeout, deadline)
-        return self._create_partitions(new_partitions, validate_only, wait_ms, deadline)
+def create_partitions(
+    admin: AdminRequests,
+    new_partitions: list[NewPartitions],
+    *,
+    validate_only: bool = False,
+    request_timeout: float = UNSET,
+    operation_timeout: float = UNSET,
+) -> Coroutine[Any, Any, Results[str, None]]:
+    """Adds partitions to existing topics; results are by topic name.
 
-    async def _create_partitions(
-        self,
-        new_partitions: list[NewPartitions],
-        validate_only: bool,
-        wait_ms: int,
-        deadline: Deadline,
-    ) -> Results[str, None]:
-        by_topic = {each.topic: _creatable(each) for each in new_partitions}
+    Records with the same key may go to another partition from then on. `validate_only` checks the
+    request without adding anything.
+    """
+    require_list("new_partitions", new_partitions, NewPartitions)
+    deadline = admin.deadline(request_timeout)
+    wait_ms = admin.operation_timeout_ms(operation_timeout, deadline)
+    return _create_partitions(admin, new_partitions, validate_only, wait_ms, deadline)
 
-        async def exchange(node: int | None, names: list[str]) -> Mapping[str, KafkaError | None]:
-            request = CreatePartitionsRequest(
-                topics=[by_topic[name] for name in names],
-                timeout_ms=wait_ms,
-                validate_only=validate_only,
-            )
-            response = await self._routes.ask(request, node, deadline=deadline)
-            return {
-                topic.name: outcome_of(topic.error_code, topic.error_message)
-                for topic in response.results
-            }
 
-        return Results(await self._routes.by_controller(by_topic, exchange, deadline))
+async def _create_partitions(
+    admin: AdminRequests,
+    new_partitions: list[NewPartitions],
+    validate_only: bool,
+    wait_ms: int,
+    deadline: Deadline,
+) -> Results[str, None]:
+    by_topic = {new.topic: _creatable(new) for new in new_partitions}
+
+    async def exchange(node: int | None, names: list[str]) -> Mapping[str, KafkaError | None]:
+        request = CreatePartitionsRequest(
+            topics=[by_topic[name] for name in names],
+            timeout_ms=wait_ms,
+            validate_only=validate_only,
+        )
+        response = await admin.send(request, node, deadline=deadline)
+        return {
+            topic.name: error_or_none(topic.error_code, topic.error_message)
+            for topic in response.results
+        }
+
+    return Results(await admin.route_to_controller(by_topic, exchange, deadline))
 
 
 def _creatable(new: NewPartitions) -> CreatePartitionsTopic:

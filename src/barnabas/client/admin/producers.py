@@ -4,11 +4,12 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.client.admin.calls import UNSET, Calls, Results, require_partitions
-from barnabas.client.admin.routes import topics_of
+from barnabas.client.admin.requests import AdminRequests, group_by_topic
+from barnabas.client.admin.results import Results
+from barnabas.client.admin.validation import UNSET, require_partitions
 from barnabas.client.cluster import Deadline
-from barnabas.client.errors import KafkaError, told_by_broker
-from barnabas.client.values import Partition, TopicPartition
+from barnabas.client.errors import KafkaError, broker_error
+from barnabas.client.values import TopicPartition, TopicPartitionTuple
 from barnabas.wire.messages.describe_producers import (
     DescribeProducersRequest,
     PartitionResponse,
@@ -28,57 +29,60 @@ class ProducerState:
     current_transaction_start_offset: int | None
 
 
-class ProducerCalls(Calls):
-    def describe_producers(
-        self,
-        partitions: list[TopicPartition],
-        *,
-        broker_id: int | None = None,
-        request_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, Results[TopicPartition, list[ProducerState]]]:
-        """The active producers of partitions, as leaders know them, or another broker."""
-        require_partitions("partitions", partitions)
-        return self._describe_producers(partitions, broker_id, self._deadline(request_timeout))
+def describe_producers(
+    admin: AdminRequests,
+    partitions: list[TopicPartition],
+    *,
+    broker_id: int | None = None,
+    request_timeout: float = UNSET,
+) -> Coroutine[Any, Any, Results[TopicPartition, list[ProducerState]]]:
+    """Returns the active producers of partitions, by partition.
 
-    async def _describe_producers(
-        self, given: list[TopicPartition], broker_id: int | None, deadline: Deadline
-    ) -> Results[TopicPartition, list[ProducerState]]:
-        async def exchange(
-            node: int | None, partitions: list[Partition]
-        ) -> Mapping[Partition, list[ProducerState] | KafkaError]:
-            request = DescribeProducersRequest(
-                topics=[
-                    TopicRequest(name=topic, partition_indexes=indexes)
-                    for topic, indexes in topics_of(partitions).items()
-                ]
-            )
-            response = await self._routes.ask(request, node, deadline=deadline)
-            return {
-                (topic.name, each.partition_index): _described(each)
-                for topic in response.topics
-                for each in topic.partitions
-            }
+    Leaders report them, unless `broker_id` names another replica.
+    """
+    require_partitions("partitions", partitions)
+    return _describe_producers(admin, partitions, broker_id, admin.deadline(request_timeout))
 
-        partitions = [(each.topic, each.partition) for each in given]
-        if broker_id is None:
-            outcomes = await self._routes.by_leader(partitions, exchange, deadline)
-        else:
-            asked = dict.fromkeys(partitions, broker_id)
-            outcomes = await self._routes.by_broker(asked, exchange, deadline)
-        return Results({each: outcomes[each.topic, each.partition] for each in given})
+
+async def _describe_producers(
+    admin: AdminRequests, topic_partitions: list[TopicPartition], broker_id: int | None, deadline: Deadline
+) -> Results[TopicPartition, list[ProducerState]]:
+    async def exchange(
+        node: int | None, partitions: list[TopicPartitionTuple]
+    ) -> Mapping[TopicPartitionTuple, list[ProducerState] | KafkaError]:
+        request = DescribeProducersRequest(
+            topics=[
+                TopicRequest(name=topic, partition_indexes=indexes)
+                for topic, indexes in group_by_topic(partitions).items()
+            ]
+        )
+        response = await admin.send(request, node, deadline=deadline)
+        return {
+            (topic.name, each.partition_index): _described(each)
+            for topic in response.topics
+            for each in topic.partitions
+        }
+
+    partitions = [(each.topic, each.partition) for each in topic_partitions]
+    if broker_id is None:
+        outcomes = await admin.route_to_leaders(partitions, exchange, deadline)
+    else:
+        asked = dict.fromkeys(partitions, broker_id)
+        outcomes = await admin.route_to_brokers(asked, exchange, deadline)
+    return Results({each: outcomes[each.topic, each.partition] for each in topic_partitions})
 
 
 def _described(partition: PartitionResponse) -> list[ProducerState] | KafkaError:
     if partition.error_code:
-        return told_by_broker(partition.error_code, partition.error_message)
+        return broker_error(partition.error_code, partition.error_message)
     return [
         ProducerState(
-            each.producer_id,
-            each.producer_epoch,
-            each.last_sequence,
-            each.last_timestamp,
-            each.coordinator_epoch if each.coordinator_epoch >= 0 else None,
-            each.current_txn_start_offset if each.current_txn_start_offset >= 0 else None,
+            producer.producer_id,
+            producer.producer_epoch,
+            producer.last_sequence,
+            producer.last_timestamp,
+            producer.coordinator_epoch if producer.coordinator_epoch >= 0 else None,
+            producer.current_txn_start_offset if producer.current_txn_start_offset >= 0 else None,
         )
-        for each in partition.active_producers
+        for producer in partition.active_producers
     ]

@@ -4,8 +4,10 @@ from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.client.admin.calls import UNSET, Calls, raise_failure
 from barnabas.client.admin.model import Uuid
+from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.results import raise_on_error
+from barnabas.client.admin.validation import UNSET
 from barnabas.client.cluster import Deadline
 from barnabas.wire.messages import describe_quorum
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, Listener
@@ -51,78 +53,79 @@ class MetadataQuorum:
     nodes: dict[int, list[RaftVoterEndpoint]]
 
 
-class QuorumCalls(Calls):
-    def describe_metadata_quorum(
-        self, *, request_timeout: float = UNSET
-    ) -> Coroutine[Any, Any, MetadataQuorum]:
-        """The quorum as its leader sees it."""
-        return self._describe_quorum(self._deadline(request_timeout))
+def describe_metadata_quorum(
+    admin: AdminRequests, *, request_timeout: float = UNSET
+) -> Coroutine[Any, Any, MetadataQuorum]:
+    """Returns leader, voters and observers of the metadata log, as the leader reports them."""
+    return _describe_quorum(admin, admin.deadline(request_timeout))
 
-    async def _describe_quorum(self, deadline: Deadline) -> MetadataQuorum:
-        partition = RequestPartitionData(partition_index=0)
-        topic = RequestTopicData(topic_name=_METADATA_TOPIC, partitions=[partition])
-        response = await self._routes.ask_controller(
-            DescribeQuorumRequest(topics=[topic]), deadline
-        )
-        told = response.topics[0].partitions[0]
-        raise_failure(told.error_code, told.error_message)
-        return MetadataQuorum(
-            told.leader_id,
-            told.leader_epoch,
-            told.high_watermark,
-            [_state(voter) for voter in told.current_voters],
-            [_state(observer) for observer in told.observers],
-            {
-                node.node_id: [
-                    RaftVoterEndpoint(each.name, each.host, each.port) for each in node.listeners
-                ]
-                for node in response.nodes
-            },
-        )
 
-    def add_raft_voter(
-        self,
-        voter_id: int,
-        voter_directory_id: Uuid,
-        endpoints: Iterable[RaftVoterEndpoint],
-        *,
-        cluster_id: str | None = None,
-        request_timeout: float = UNSET,
-        operation_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, None]:
-        """Have a controller that follows the metadata log vote from now on."""
-        deadline = self._deadline(request_timeout)
-        request = AddRaftVoterRequest(
-            cluster_id=cluster_id,
-            timeout_ms=self._wait_ms(operation_timeout, deadline),
-            voter_id=voter_id,
-            voter_directory_id=bytes(voter_directory_id),
-            listeners=[
-                Listener(name=each.listener, host=each.host, port=each.port) for each in endpoints
-            ],
-        )
-        return self._changed(request, deadline)
+async def _describe_quorum(admin: AdminRequests, deadline: Deadline) -> MetadataQuorum:
+    partition = RequestPartitionData(partition_index=0)
+    topic = RequestTopicData(topic_name=_METADATA_TOPIC, partitions=[partition])
+    response = await admin.send_to_controller(DescribeQuorumRequest(topics=[topic]), deadline)
+    described = response.topics[0].partitions[0]
+    raise_on_error(described.error_code, described.error_message)
+    return MetadataQuorum(
+        described.leader_id,
+        described.leader_epoch,
+        described.high_watermark,
+        [_state(voter) for voter in described.current_voters],
+        [_state(observer) for observer in described.observers],
+        {
+            node.node_id: [
+                RaftVoterEndpoint(listener.name, listener.host, listener.port) for listener in node.listeners
+            ]
+            for node in response.nodes
+        },
+    )
 
-    def remove_raft_voter(
-        self,
-        voter_id: int,
-        voter_directory_id: Uuid,
-        *,
-        cluster_id: str | None = None,
-        request_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, None]:
-        """Have a voter vote no more."""
-        request = RemoveRaftVoterRequest(
-            cluster_id=cluster_id,
-            voter_id=voter_id,
-            voter_directory_id=bytes(voter_directory_id),
-        )
-        return self._changed(request, self._deadline(request_timeout))
 
-    async def _changed(
-        self, request: AddRaftVoterRequest | RemoveRaftVoterRequest, deadline: Deadline
-    ) -> None:
-        await self._routes.ask_controller(request, deadline)
+def add_raft_voter(
+    admin: AdminRequests,
+    voter_id: int,
+    voter_directory_id: Uuid,
+    endpoints: Iterable[RaftVoterEndpoint],
+    *,
+    cluster_id: str | None = None,
+    request_timeout: float = UNSET,
+    operation_timeout: float = UNSET,
+) -> Coroutine[Any, Any, None]:
+    """Adds a controller that replicates the metadata log to the voters."""
+    deadline = admin.deadline(request_timeout)
+    request = AddRaftVoterRequest(
+        cluster_id=cluster_id,
+        timeout_ms=admin.operation_timeout_ms(operation_timeout, deadline),
+        voter_id=voter_id,
+        voter_directory_id=bytes(voter_directory_id),
+        listeners=[
+            Listener(name=endpoint.listener, host=endpoint.host, port=endpoint.port) for endpoint in endpoints
+        ],
+    )
+    return _send(admin, request, deadline)
+
+
+def remove_raft_voter(
+    admin: AdminRequests,
+    voter_id: int,
+    voter_directory_id: Uuid,
+    *,
+    cluster_id: str | None = None,
+    request_timeout: float = UNSET,
+) -> Coroutine[Any, Any, None]:
+    """Removes a controller from the voters of the metadata log."""
+    request = RemoveRaftVoterRequest(
+        cluster_id=cluster_id,
+        voter_id=voter_id,
+        voter_directory_id=bytes(voter_directory_id),
+    )
+    return _send(admin, request, admin.deadline(request_timeout))
+
+
+async def _send(
+    admin: AdminRequests, request: AddRaftVoterRequest | RemoveRaftVoterRequest, deadline: Deadline
+) -> None:
+    await admin.send_to_controller(request, deadline)
 
 
 def _state(replica: describe_quorum.ReplicaState) -> ReplicaState:

@@ -4,7 +4,9 @@ from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.client.admin.calls import UNSET, Calls, Results, outcome_of, require_list
+from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.results import Results, error_or_none
+from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
 from barnabas.wire.messages.alter_client_quotas import (
@@ -95,62 +97,67 @@ class ClientQuotaAlteration:
 Quotas = dict[ClientQuotaEntity, dict[str, float]]
 
 
-class QuotaCalls(Calls):
-    def describe_client_quotas(
-        self, quota_filter: ClientQuotaFilter, *, request_timeout: float = UNSET
-    ) -> Coroutine[Any, Any, Quotas]:
-        """The quotas of all entities that match."""
-        if not isinstance(quota_filter, ClientQuotaFilter):
-            raise TypeError(f"{quota_filter!r} is no ClientQuotaFilter")
-        request = DescribeClientQuotasRequest(
-            components=[
-                ComponentData(
-                    entity_type=each.entity_type, match_type=each.match_type, match=each.match
-                )
-                for each in quota_filter.components
-            ],
-            strict=quota_filter.strict,
-        )
-        return self._describe_quotas(request, self._deadline(request_timeout))
+def describe_client_quotas(
+    admin: AdminRequests, quota_filter: ClientQuotaFilter, *, request_timeout: float = UNSET
+) -> Coroutine[Any, Any, Quotas]:
+    """Returns the quotas of all entities that match the filter, by entity."""
+    if not isinstance(quota_filter, ClientQuotaFilter):
+        raise TypeError(f"{quota_filter!r} is no ClientQuotaFilter")
+    request = DescribeClientQuotasRequest(
+        components=[
+            ComponentData(
+                entity_type=component.entity_type, match_type=component.match_type, match=component.match
+            )
+            for component in quota_filter.components
+        ],
+        strict=quota_filter.strict,
+    )
+    return _describe_quotas(admin, request, admin.deadline(request_timeout))
 
-    async def _describe_quotas(
-        self, request: DescribeClientQuotasRequest, deadline: Deadline
-    ) -> Quotas:
-        response = await self._routes.ask_controller(request, deadline)
+
+async def _describe_quotas(
+    admin: AdminRequests, request: DescribeClientQuotasRequest, deadline: Deadline
+) -> Quotas:
+    response = await admin.send_to_controller(request, deadline)
+    return {
+        _entity(entry.entity): {quota.key: quota.value for quota in entry.values}
+        for entry in response.entries or ()
+    }
+
+
+def alter_client_quotas(
+    admin: AdminRequests,
+    alterations: list[ClientQuotaAlteration],
+    *,
+    validate_only: bool = False,
+    request_timeout: float = UNSET,
+) -> Coroutine[Any, Any, Results[ClientQuotaEntity, None]]:
+    """Sets or removes quotas; results are by entity."""
+    require_list("alterations", alterations, ClientQuotaAlteration)
+    return _alter_quotas(admin, alterations, validate_only, admin.deadline(request_timeout))
+
+
+async def _alter_quotas(
+    admin: AdminRequests,
+    alterations: list[ClientQuotaAlteration],
+    validate_only: bool,
+    deadline: Deadline,
+) -> Results[ClientQuotaEntity, None]:
+    by_entity = {alteration.entity: _entry(alteration) for alteration in alterations}
+
+    async def exchange(
+        node: int | None, entities: list[ClientQuotaEntity]
+    ) -> Mapping[ClientQuotaEntity, KafkaError | None]:
+        request = AlterClientQuotasRequest(
+            entries=[by_entity[entity] for entity in entities], validate_only=validate_only
+        )
+        response = await admin.send(request, node, deadline=deadline)
         return {
-            _entity(entry.entity): {each.key: each.value for each in entry.values}
-            for entry in response.entries or ()
+            _entity(entry.entity): error_or_none(entry.error_code, entry.error_message)
+            for entry in response.entries
         }
 
-    def alter_client_quotas(
-        self,
-        alterations: list[ClientQuotaAlteration],
-        *,
-        validate_only: bool = False,
-        request_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, Results[ClientQuotaEntity, None]]:
-        """Set quotas, or take them away."""
-        require_list("alterations", alterations, ClientQuotaAlteration)
-        return self._alter_quotas(alterations, validate_only, self._deadline(request_timeout))
-
-    async def _alter_quotas(
-        self, alterations: list[ClientQuotaAlteration], validate_only: bool, deadline: Deadline
-    ) -> Results[ClientQuotaEntity, None]:
-        by_entity = {alteration.entity: _entry(alteration) for alteration in alterations}
-
-        async def exchange(
-            node: int | None, entities: list[ClientQuotaEntity]
-        ) -> Mapping[ClientQuotaEntity, KafkaError | None]:
-            request = AlterClientQuotasRequest(
-                entries=[by_entity[entity] for entity in entities], validate_only=validate_only
-            )
-            response = await self._routes.ask(request, node, deadline=deadline)
-            return {
-                _entity(entry.entity): outcome_of(entry.error_code, entry.error_message)
-                for entry in response.entries
-            }
-
-        return Results(await self._routes.by_controller(by_entity, exchange, deadline))
+    return Results(await admin.route_to_controller(by_entity, exchange, deadline))
 
 
 def _entry(alteration: ClientQuotaAlteration) -> RequestEntryData:

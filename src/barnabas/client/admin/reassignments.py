@@ -4,18 +4,12 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.client.admin.calls import (
-    UNSET,
-    Calls,
-    Results,
-    outcome_of,
-    raise_failure,
-    require_partitions,
-)
-from barnabas.client.admin.routes import topics_of
+from barnabas.client.admin.requests import AdminRequests, group_by_topic
+from barnabas.client.admin.results import Results, error_or_none, raise_on_error
+from barnabas.client.admin.validation import UNSET, require_partitions
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
-from barnabas.client.values import Partition, TopicPartition
+from barnabas.client.values import TopicPartition, TopicPartitionTuple
 from barnabas.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -36,93 +30,99 @@ class PartitionReassignment:
     removing_replicas: list[int]
 
 
-class ReassignmentCalls(Calls):
-    def alter_partition_reassignments(
-        self,
-        reassignments: dict[TopicPartition, list[int] | None],
-        *,
-        allow_replication_factor_change: bool = True,
-        request_timeout: float = UNSET,
-        operation_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, Results[TopicPartition, None]]:
-        """Have partitions move to these brokers, the preferred leader first; None cancels."""
-        require_partitions("reassignments", list(reassignments))
-        deadline = self._deadline(request_timeout)
-        wait_ms = self._wait_ms(operation_timeout, deadline)
-        return self._alter_reassignments(
-            reassignments, allow_replication_factor_change, wait_ms, deadline
+def alter_partition_reassignments(
+    admin: AdminRequests,
+    reassignments: dict[TopicPartition, list[int] | None],
+    *,
+    allow_replication_factor_change: bool = True,
+    request_timeout: float = UNSET,
+    operation_timeout: float = UNSET,
+) -> Coroutine[Any, Any, Results[TopicPartition, None]]:
+    """Moves partitions to other brokers; results are by partition.
+
+    The value is the list of replicas, the preferred leader first; None cancels a reassignment
+    that is in progress.
+    """
+    require_partitions("reassignments", list(reassignments))
+    deadline = admin.deadline(request_timeout)
+    wait_ms = admin.operation_timeout_ms(operation_timeout, deadline)
+    return _alter_reassignments(
+        admin, reassignments, allow_replication_factor_change, wait_ms, deadline
+    )
+
+
+async def _alter_reassignments(
+    admin: AdminRequests,
+    reassignments: dict[TopicPartition, list[int] | None],
+    may_change_factor: bool,
+    wait_ms: int,
+    deadline: Deadline,
+) -> Results[TopicPartition, None]:
+    replicas: dict[TopicPartitionTuple, list[int] | None] = {
+        (each.topic, each.partition): target for each, target in reassignments.items()
+    }
+
+    async def exchange(
+        node: int | None, partitions: list[TopicPartitionTuple]
+    ) -> Mapping[TopicPartitionTuple, KafkaError | None]:
+        request = AlterPartitionReassignmentsRequest(
+            timeout_ms=wait_ms,
+            allow_replication_factor_change=may_change_factor,
+            topics=[
+                ReassignableTopic(
+                    name=topic,
+                    partitions=[
+                        ReassignablePartition(
+                            partition_index=index, replicas=replicas[topic, index]
+                        )
+                        for index in indexes
+                    ],
+                )
+                for topic, indexes in group_by_topic(partitions).items()
+            ],
         )
-
-    async def _alter_reassignments(
-        self,
-        given: dict[TopicPartition, list[int] | None],
-        may_change_factor: bool,
-        wait_ms: int,
-        deadline: Deadline,
-    ) -> Results[TopicPartition, None]:
-        replicas: dict[Partition, list[int] | None] = {
-            (each.topic, each.partition): target for each, target in given.items()
-        }
-
-        async def exchange(
-            node: int | None, partitions: list[Partition]
-        ) -> Mapping[Partition, KafkaError | None]:
-            request = AlterPartitionReassignmentsRequest(
-                timeout_ms=wait_ms,
-                allow_replication_factor_change=may_change_factor,
-                topics=[
-                    ReassignableTopic(
-                        name=topic,
-                        partitions=[
-                            ReassignablePartition(
-                                partition_index=index, replicas=replicas[topic, index]
-                            )
-                            for index in indexes
-                        ],
-                    )
-                    for topic, indexes in topics_of(partitions).items()
-                ],
-            )
-            response = await self._routes.ask(request, node, deadline=deadline)
-            raise_failure(response.error_code, response.error_message)
-            return {
-                (topic.name, each.partition_index): outcome_of(each.error_code, each.error_message)
-                for topic in response.responses
-                for each in topic.partitions
-            }
-
-        outcomes = await self._routes.by_controller(replicas, exchange, deadline)
-        return Results({each: outcomes[each.topic, each.partition] for each in given})
-
-    def list_partition_reassignments(
-        self,
-        partitions: list[TopicPartition] | None = None,
-        *,
-        request_timeout: float = UNSET,
-        operation_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, dict[TopicPartition, PartitionReassignment]]:
-        """The moves of these partitions, or of all, that are not yet done."""
-        topics = None
-        if partitions is not None:
-            require_partitions("partitions", partitions, filled=False)
-            by_topic = topics_of((each.topic, each.partition) for each in partitions)
-            topics = [
-                ListPartitionReassignmentsTopics(name=topic, partition_indexes=indexes)
-                for topic, indexes in by_topic.items()
-            ]
-        deadline = self._deadline(request_timeout)
-        wait_ms = self._wait_ms(operation_timeout, deadline)
-        request = ListPartitionReassignmentsRequest(timeout_ms=wait_ms, topics=topics)
-        return self._list_reassignments(request, deadline)
-
-    async def _list_reassignments(
-        self, request: ListPartitionReassignmentsRequest, deadline: Deadline
-    ) -> dict[TopicPartition, PartitionReassignment]:
-        response = await self._routes.ask_controller(request, deadline)
+        response = await admin.send(request, node, deadline=deadline)
+        raise_on_error(response.error_code, response.error_message)
         return {
-            TopicPartition(topic.name, each.partition_index): PartitionReassignment(
-                each.replicas, each.adding_replicas, each.removing_replicas
-            )
-            for topic in response.topics
+            (topic.name, each.partition_index): error_or_none(each.error_code, each.error_message)
+            for topic in response.responses
             for each in topic.partitions
         }
+
+    outcomes = await admin.route_to_controller(replicas, exchange, deadline)
+    return Results({each: outcomes[each.topic, each.partition] for each in reassignments})
+
+
+def list_partition_reassignments(
+    admin: AdminRequests,
+    partitions: list[TopicPartition] | None = None,
+    *,
+    request_timeout: float = UNSET,
+    operation_timeout: float = UNSET,
+) -> Coroutine[Any, Any, dict[TopicPartition, PartitionReassignment]]:
+    """Returns the reassignments in progress of these partitions, or of all partitions."""
+    topics = None
+    if partitions is not None:
+        require_partitions("partitions", partitions, filled=False)
+        by_topic = group_by_topic((partition.topic, partition.partition) for partition in partitions)
+        topics = [
+            ListPartitionReassignmentsTopics(name=topic, partition_indexes=indexes)
+            for topic, indexes in by_topic.items()
+        ]
+    deadline = admin.deadline(request_timeout)
+    wait_ms = admin.operation_timeout_ms(operation_timeout, deadline)
+    request = ListPartitionReassignmentsRequest(timeout_ms=wait_ms, topics=topics)
+    return _list_reassignments(admin, request, deadline)
+
+
+async def _list_reassignments(
+    admin: AdminRequests, request: ListPartitionReassignmentsRequest, deadline: Deadline
+) -> dict[TopicPartition, PartitionReassignment]:
+    response = await admin.send_to_controller(request, deadline)
+    return {
+        TopicPartition(topic.name, partition.partition_index): PartitionReassignment(
+            partition.replicas, partition.adding_replicas, partition.removing_replicas
+        )
+        for topic in response.topics
+        for partition in topic.partitions
+    }

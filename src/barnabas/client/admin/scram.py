@@ -6,10 +6,12 @@ from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.client.admin.calls import UNSET, Calls, Results, outcome_of, require_list
 from barnabas.client.admin.enums import ScramMechanism
+from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.results import Results, error_or_none
+from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
-from barnabas.client.errors import KafkaError, told_by_broker
+from barnabas.client.errors import KafkaError, broker_error
 from barnabas.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
@@ -73,68 +75,76 @@ class UserScramCredentialDeletion(UserScramCredentialAlteration):
 Users = Results[str, UserScramCredentialsDescription]
 
 
-class ScramCalls(Calls):
-    def describe_user_scram_credentials(
-        self, users: list[str] | None = None, *, request_timeout: float = UNSET
-    ) -> Coroutine[Any, Any, Users]:
-        """Which credentials these users have, or all that have any; never the passwords."""
-        if users is not None:
-            require_list("users", users, str, filled=False)
-            if not all(users):
-                raise ValueError("the name of a user must not be empty")
-        named = None if users is None else [UserName(name=user) for user in users]
-        request = DescribeUserScramCredentialsRequest(users=named)
-        return self._describe_scram(request, self._deadline(request_timeout))
+def describe_user_scram_credentials(
+    admin: AdminRequests, users: list[str] | None = None, *, request_timeout: float = UNSET
+) -> Coroutine[Any, Any, Users]:
+    """Returns mechanisms and iterations of users' credentials, by user; never passwords.
 
-    async def _describe_scram(
-        self, request: DescribeUserScramCredentialsRequest, deadline: Deadline
-    ) -> Users:
-        response = await self._routes.ask_controller(request, deadline)
-        return Results({told.user: _described(told) for told in response.results})
+    Without `users`, all users with credentials are described.
+    """
+    if users is not None:
+        require_list("users", users, str, filled=False)
+        if not all(users):
+            raise ValueError("the name of a user must not be empty")
+    named = None if users is None else [UserName(name=user) for user in users]
+    request = DescribeUserScramCredentialsRequest(users=named)
+    return _describe_scram(admin, request, admin.deadline(request_timeout))
 
-    def alter_user_scram_credentials(
-        self,
-        alterations: list[UserScramCredentialAlteration],
-        *,
-        request_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, Results[str, None]]:
-        """Set and delete credentials; passwords are hashed here and do not leave as they are."""
-        require_list("alterations", alterations, UserScramCredentialAlteration)
-        upsertions: list[ScramCredentialUpsertion] = []
-        deletions: list[ScramCredentialDeletion] = []
-        for alteration in alterations:
-            _check(alteration)
-            match alteration:
-                case UserScramCredentialUpsertion():
-                    upsertions.append(_upsertion(alteration))
-                case UserScramCredentialDeletion():
-                    deletions.append(_deletion(alteration))
-                case _:
-                    raise TypeError(f"{alteration!r} neither sets nor deletes a credential")
-        deadline = self._deadline(request_timeout)
-        return self._alter_scram(upsertions, deletions, deadline)
 
-    async def _alter_scram(
-        self,
-        upsertions: list[ScramCredentialUpsertion],
-        deletions: list[ScramCredentialDeletion],
-        deadline: Deadline,
-    ) -> Results[str, None]:
-        async def exchange(node: int | None, users: list[str]) -> Mapping[str, KafkaError | None]:
-            left = set(users)
-            request = AlterUserScramCredentialsRequest(
-                upsertions=[each for each in upsertions if each.name in left],
-                deletions=[each for each in deletions if each.name in left],
-            )
-            response = await self._routes.ask(request, node, deadline=deadline)
-            return {
-                told.user: outcome_of(told.error_code, told.error_message)
-                for told in response.results
-            }
+async def _describe_scram(
+    admin: AdminRequests, request: DescribeUserScramCredentialsRequest, deadline: Deadline
+) -> Users:
+    response = await admin.send_to_controller(request, deadline)
+    return Results({result.user: _described(result) for result in response.results})
 
-        changes: Iterable[Any] = (*upsertions, *deletions)
-        users = [change.name for change in changes]
-        return Results(await self._routes.by_controller(users, exchange, deadline))
+
+def alter_user_scram_credentials(
+    admin: AdminRequests,
+    alterations: list[UserScramCredentialAlteration],
+    *,
+    request_timeout: float = UNSET,
+) -> Coroutine[Any, Any, Results[str, None]]:
+    """Sets and deletes credentials; results are by user.
+
+    Passwords are salted and hashed in this process, and are not sent.
+    """
+    require_list("alterations", alterations, UserScramCredentialAlteration)
+    upsertions: list[ScramCredentialUpsertion] = []
+    deletions: list[ScramCredentialDeletion] = []
+    for alteration in alterations:
+        _check(alteration)
+        match alteration:
+            case UserScramCredentialUpsertion():
+                upsertions.append(_upsertion(alteration))
+            case UserScramCredentialDeletion():
+                deletions.append(_deletion(alteration))
+            case _:
+                raise TypeError(f"{alteration!r} neither sets nor deletes a credential")
+    deadline = admin.deadline(request_timeout)
+    return _alter_scram(admin, upsertions, deletions, deadline)
+
+
+async def _alter_scram(
+    admin: AdminRequests,
+    upsertions: list[ScramCredentialUpsertion],
+    deletions: list[ScramCredentialDeletion],
+    deadline: Deadline,
+) -> Results[str, None]:
+    async def exchange(node: int | None, users: list[str]) -> Mapping[str, KafkaError | None]:
+        left = set(users)
+        request = AlterUserScramCredentialsRequest(
+            upsertions=[each for each in upsertions if each.name in left],
+            deletions=[each for each in deletions if each.name in left],
+        )
+        response = await admin.send(request, node, deadline=deadline)
+        return {
+            result.user: error_or_none(result.error_code, result.error_message)
+            for result in response.results
+        }
+
+    changes: Iterable[Any] = (*upsertions, *deletions)
+    users = [change.name for change in changes]
+    return Results(await admin.route_to_controller(users, exchange, deadline))
 
 
 def _check(alteration: UserScramCredentialAlteration) -> None:
@@ -145,23 +155,23 @@ def _check(alteration: UserScramCredentialAlteration) -> None:
 
 
 def _upsertion(upsertion: UserScramCredentialUpsertion) -> ScramCredentialUpsertion:
-    wanted, salt = upsertion.scram_credential_info, upsertion.salt
+    info, salt = upsertion.scram_credential_info, upsertion.salt
     if not isinstance(upsertion.password, bytes) or not isinstance(salt, bytes | None):
         raise TypeError("passwords and salts must be bytes")
     if not upsertion.password or salt == b"":
         raise ValueError("passwords and salts must not be empty")
-    if not isinstance(wanted, ScramCredentialInfo):
-        raise TypeError(f"{wanted!r} is no ScramCredentialInfo")
-    if wanted.iterations < 1:
-        raise ValueError(f"iterations must be positive, not {wanted.iterations}")
+    if not isinstance(info, ScramCredentialInfo):
+        raise TypeError(f"{info!r} is no ScramCredentialInfo")
+    if info.iterations < 1:
+        raise ValueError(f"iterations must be positive, not {info.iterations}")
     salt = salt or secrets.token_bytes(_SALT_BYTES)
-    algorithm = _algorithm(wanted.mechanism)
+    algorithm = _algorithm(info.mechanism)
     return ScramCredentialUpsertion(
         name=upsertion.user,
-        mechanism=wanted.mechanism.value,
-        iterations=wanted.iterations,
+        mechanism=info.mechanism.value,
+        iterations=info.iterations,
         salt=salt,
-        salted_password=hashlib.pbkdf2_hmac(algorithm, upsertion.password, salt, wanted.iterations),
+        salted_password=hashlib.pbkdf2_hmac(algorithm, upsertion.password, salt, info.iterations),
     )
 
 
@@ -179,14 +189,14 @@ def _algorithm(mechanism: ScramMechanism) -> str:
 
 
 def _described(
-    told: DescribeUserScramCredentialsResult,
+    result: DescribeUserScramCredentialsResult,
 ) -> UserScramCredentialsDescription | KafkaError:
-    if told.error_code:
-        return told_by_broker(told.error_code, told.error_message)
+    if result.error_code:
+        return broker_error(result.error_code, result.error_message)
     return UserScramCredentialsDescription(
-        told.user,
+        result.user,
         [
-            ScramCredentialInfo(ScramMechanism(each.mechanism), each.iterations)
-            for each in told.credential_infos
+            ScramCredentialInfo(ScramMechanism(info.mechanism), info.iterations)
+            for info in result.credential_infos
         ],
     )

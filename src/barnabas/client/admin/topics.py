@@ -5,7 +5,6 @@ from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.client.admin.calls import UNSET, Calls, Results, outcome_of, require_list
 from barnabas.client.admin.enums import AclOperation
 from barnabas.client.admin.model import (
     Node,
@@ -13,10 +12,13 @@ from barnabas.client.admin.model import (
     TopicPartitionInfo,
     Uuid,
     as_operations,
-    operations_of,
+    operations_from_bits,
 )
+from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.results import Results, error_or_none
+from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
-from barnabas.client.errors import KafkaError, KafkaException, error_in, told_by_broker
+from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in
 from barnabas.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -36,7 +38,7 @@ from barnabas.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 
-_TOPICS_A_PAGE = 1000
+_TOPICS_PER_PAGE = 1000
 
 
 @functools.total_ordering
@@ -90,134 +92,153 @@ class TopicDescription:
         self.authorized_operations = as_operations(self.authorized_operations)
 
 
-class TopicCalls(Calls):
-    def create_topics(
-        self,
-        new_topics: list[NewTopic],
-        *,
-        validate_only: bool = False,
-        request_timeout: float = UNSET,
-        operation_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, Results[str, None]]:
-        """Create topics, or only see whether they could be."""
-        require_list("new_topics", new_topics, NewTopic)
-        deadline = self._deadline(request_timeout)
-        wait_ms = self._wait_ms(operation_timeout, deadline)
-        creatable = [_creatable(topic) for topic in new_topics]
-        return self._create_topics(creatable, validate_only, wait_ms, deadline)
+def create_topics(
+    admin: AdminRequests,
+    new_topics: list[NewTopic],
+    *,
+    validate_only: bool = False,
+    request_timeout: float = UNSET,
+    operation_timeout: float = UNSET,
+) -> Coroutine[Any, Any, Results[str, None]]:
+    """Creates topics; results are by topic name.
 
-    async def _create_topics(
-        self, topics: list[CreatableTopic], validate_only: bool, wait_ms: int, deadline: Deadline
-    ) -> Results[str, None]:
-        async def exchange(node: int | None, names: list[str]) -> Mapping[str, KafkaError | None]:
-            left = set(names)
-            request = CreateTopicsRequest(
-                topics=[topic for topic in topics if topic.name in left],
-                timeout_ms=wait_ms,
-                validate_only=validate_only,
-            )
-            response = await self._routes.ask(request, node, deadline=deadline)
-            return {
-                topic.name: outcome_of(topic.error_code, topic.error_message)
-                for topic in response.topics
-            }
+    `validate_only` checks the request without creating anything. `operation_timeout` limits how
+    long the controller may take to create the topics.
+    """
+    require_list("new_topics", new_topics, NewTopic)
+    deadline = admin.deadline(request_timeout)
+    wait_ms = admin.operation_timeout_ms(operation_timeout, deadline)
+    creatable = [_creatable(topic) for topic in new_topics]
+    return _create_topics(admin, creatable, validate_only, wait_ms, deadline)
 
-        names = [topic.name for topic in topics]
-        return Results(await self._routes.by_controller(names, exchange, deadline))
 
-    def delete_topics(
-        self,
-        topics: list[str],
-        *,
-        request_timeout: float = UNSET,
-        operation_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, Results[str, None]]:
-        """Delete topics and all that is in them."""
-        require_list("topics", topics, str)
-        deadline = self._deadline(request_timeout)
-        return self._delete_topics(topics, self._wait_ms(operation_timeout, deadline), deadline)
-
-    async def _delete_topics(
-        self, topics: list[str], wait_ms: int, deadline: Deadline
-    ) -> Results[str, None]:
-        async def exchange(node: int | None, names: list[str]) -> Mapping[str, KafkaError | None]:
-            states = [DeleteTopicState(name=name) for name in names]
-            request = DeleteTopicsRequest(topics=states, topic_names=names, timeout_ms=wait_ms)
-            response = await self._routes.ask(request, node, deadline=deadline)
-            return {
-                topic.name: outcome_of(topic.error_code, topic.error_message)
-                for topic in response.responses
-            }
-
-        return Results(await self._routes.by_controller(topics, exchange, deadline))
-
-    def describe_topics(
-        self,
-        topics: TopicCollection,
-        *,
-        include_authorized_operations: bool = False,
-        request_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, Results[str, TopicDescription]]:
-        """Topics with their partitions, leaders and replicas."""
-        if not isinstance(topics, TopicCollection):
-            raise TypeError(f"topics must be a TopicCollection, not {type(topics).__name__}")
-        require_list("topic_names", topics.topic_names, str, filled=False)
-        deadline = self._deadline(request_timeout)
-        return self._describe_topics(topics.topic_names, include_authorized_operations, deadline)
-
-    async def _describe_topics(
-        self, names: list[str], with_operations: bool, deadline: Deadline
-    ) -> Results[str, TopicDescription]:
-        if not names:
-            return Results({})
-        nodes = await self._routes.nodes(deadline)
-        try:
-            told: Iterable[_Told] = await self._page_through(sorted(set(names)), deadline)
-        except KafkaException as failure:
-            if error_in(failure).code() != KafkaError._UNSUPPORTED_FEATURE:
-                raise
-            told = await self._ask_for_metadata(names, with_operations, deadline)
-        described = {topic.name: _described(topic, nodes, with_operations) for topic in told}
-        return Results({name: described[name] for name in names})
-
-    async def _page_through(
-        self, names: list[str], deadline: Deadline
-    ) -> "Iterable[DescribeTopicPartitionsResponseTopic]":
-        """Everything, page by page (KIP-966); a topic may go on in the next page."""
-        topics: dict[str | None, DescribeTopicPartitionsResponseTopic] = {}
-        first = 0
-        cursor: Cursor | None = None
-        while first < len(names):
-            page = names[first : first + _TOPICS_A_PAGE]
-            request = DescribeTopicPartitionsRequest(
-                topics=[TopicRequest(name=name) for name in page], cursor=cursor
-            )
-            response = await self._routes.ask(request, deadline=deadline)
-            for topic in response.topics:
-                known = topics.setdefault(topic.name, topic)
-                if known is not topic:
-                    known.partitions += topic.partitions
-            cursor = response.next_cursor
-            if cursor is None:
-                first += len(page)
-            else:
-                first += page.index(cursor.topic_name)
-        return topics.values()
-
-    async def _ask_for_metadata(
-        self, names: list[str], with_operations: bool, deadline: Deadline
-    ) -> list[MetadataResponseTopic]:
-        request = MetadataRequest(
-            topics=[MetadataRequestTopic(name=name) for name in names],
-            allow_auto_topic_creation=False,
-            include_topic_authorized_operations=with_operations,
+async def _create_topics(
+    admin: AdminRequests,
+    topics: list[CreatableTopic],
+    validate_only: bool,
+    wait_ms: int,
+    deadline: Deadline,
+) -> Results[str, None]:
+    async def exchange(node: int | None, names: list[str]) -> Mapping[str, KafkaError | None]:
+        left = set(names)
+        request = CreateTopicsRequest(
+            topics=[topic for topic in topics if topic.name in left],
+            timeout_ms=wait_ms,
+            validate_only=validate_only,
         )
-        response = await self._routes.ask(request, deadline=deadline)
-        topics: list[MetadataResponseTopic] = response.topics
-        return topics
+        response = await admin.send(request, node, deadline=deadline)
+        return {
+            topic.name: error_or_none(topic.error_code, topic.error_message)
+            for topic in response.topics
+        }
+
+    names = [topic.name for topic in topics]
+    return Results(await admin.route_to_controller(names, exchange, deadline))
 
 
-_Told = DescribeTopicPartitionsResponseTopic | MetadataResponseTopic
+def delete_topics(
+    admin: AdminRequests,
+    topics: list[str],
+    *,
+    request_timeout: float = UNSET,
+    operation_timeout: float = UNSET,
+) -> Coroutine[Any, Any, Results[str, None]]:
+    """Deletes topics with all their records; results are by topic name."""
+    require_list("topics", topics, str)
+    deadline = admin.deadline(request_timeout)
+    return _delete_topics(
+        admin, topics, admin.operation_timeout_ms(operation_timeout, deadline), deadline
+    )
+
+
+async def _delete_topics(
+    admin: AdminRequests, topics: list[str], wait_ms: int, deadline: Deadline
+) -> Results[str, None]:
+    async def exchange(node: int | None, names: list[str]) -> Mapping[str, KafkaError | None]:
+        states = [DeleteTopicState(name=name) for name in names]
+        request = DeleteTopicsRequest(topics=states, topic_names=names, timeout_ms=wait_ms)
+        response = await admin.send(request, node, deadline=deadline)
+        return {
+            topic.name: error_or_none(topic.error_code, topic.error_message)
+            for topic in response.responses
+        }
+
+    return Results(await admin.route_to_controller(topics, exchange, deadline))
+
+
+def describe_topics(
+    admin: AdminRequests,
+    topics: TopicCollection,
+    *,
+    include_authorized_operations: bool = False,
+    request_timeout: float = UNSET,
+) -> Coroutine[Any, Any, Results[str, TopicDescription]]:
+    """Returns partitions, leaders, replicas and ids of topics, by topic name.
+
+    `include_authorized_operations` adds the operations that this client may do on each topic.
+    """
+    if not isinstance(topics, TopicCollection):
+        raise TypeError(f"topics must be a TopicCollection, not {type(topics).__name__}")
+    require_list("topic_names", topics.topic_names, str, filled=False)
+    deadline = admin.deadline(request_timeout)
+    return _describe_topics(admin, topics.topic_names, include_authorized_operations, deadline)
+
+
+async def _describe_topics(
+    admin: AdminRequests, names: list[str], with_operations: bool, deadline: Deadline
+) -> Results[str, TopicDescription]:
+    if not names:
+        return Results({})
+    nodes = await admin.broker_nodes(deadline)
+    try:
+        described_topics: Iterable[_DescribedTopic] = await _describe_by_page(admin, sorted(set(names)), deadline)
+    except KafkaException as failure:
+        if error_in(failure).code() != KafkaError._UNSUPPORTED_FEATURE:
+            raise
+        described_topics = await _request_metadata(admin, names, with_operations, deadline)
+    described = {topic.name: _described(topic, nodes, with_operations) for topic in described_topics}
+    return Results({name: described[name] for name in names})
+
+
+async def _describe_by_page(
+    admin: AdminRequests, names: list[str], deadline: Deadline
+) -> "Iterable[DescribeTopicPartitionsResponseTopic]":
+    """Everything, page by page (KIP-966); a topic may go on in the next page."""
+    topics: dict[str | None, DescribeTopicPartitionsResponseTopic] = {}
+    first = 0
+    cursor: Cursor | None = None
+    while first < len(names):
+        page = names[first : first + _TOPICS_PER_PAGE]
+        request = DescribeTopicPartitionsRequest(
+            topics=[TopicRequest(name=name) for name in page], cursor=cursor
+        )
+        response = await admin.send(request, deadline=deadline)
+        for topic in response.topics:
+            first_part = topics.setdefault(topic.name, topic)
+            if first_part is not topic:
+                first_part.partitions += topic.partitions
+        cursor = response.next_cursor
+        if cursor is None:
+            first += len(page)
+        else:
+            first += page.index(cursor.topic_name)
+    return topics.values()
+
+
+async def _request_metadata(
+    admin: AdminRequests, names: list[str], with_operations: bool, deadline: Deadline
+) -> list[MetadataResponseTopic]:
+    request = MetadataRequest(
+        topics=[MetadataRequestTopic(name=name) for name in names],
+        allow_auto_topic_creation=False,
+        include_topic_authorized_operations=with_operations,
+    )
+    response = await admin.send(request, deadline=deadline)
+    topics: list[MetadataResponseTopic] = response.topics
+    return topics
+
+
+_DescribedTopic = DescribeTopicPartitionsResponseTopic | MetadataResponseTopic
 
 
 def _creatable(topic: NewTopic) -> CreatableTopic:
@@ -251,10 +272,10 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
 
 
 def _described(
-    topic: _Told, nodes: Mapping[int, Node], with_operations: bool
+    topic: _DescribedTopic, nodes: Mapping[int, Node], with_operations: bool
 ) -> TopicDescription | KafkaError:
     if topic.error_code:
-        return told_by_broker(topic.error_code)
+        return broker_error(topic.error_code)
 
     def named(ids: Iterable[int]) -> list[Node]:
         return [nodes.get(node_id) or Node(node_id, "", -1) for node_id in ids]
@@ -280,5 +301,5 @@ def _described(
         Uuid.from_bytes(topic.topic_id),
         topic.is_internal,
         sorted(partitions, key=lambda partition: partition.id),
-        operations_of(topic.topic_authorized_operations) if with_operations else None,
+        operations_from_bits(topic.topic_authorized_operations) if with_operations else None,
     )

@@ -5,19 +5,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from barnabas.client.admin.calls import (
-    UNSET,
-    Calls,
-    Results,
-    outcome_of,
-    require_list,
-)
-from barnabas.client.admin.routes import one_by_one
-from barnabas.client.cluster import Coordinator, Deadline
-from barnabas.client.errors import KafkaError, told_by_broker
-from barnabas.client.values import Partition, TopicPartition
-from barnabas.wire.messages import describe_transactions
+from barnabas.client.admin.requests import AdminRequests, one_request_per_item
+from barnabas.client.admin.results import Results, error_or_none
+from barnabas.client.admin.validation import UNSET, require_list
+from barnabas.client.cluster import CoordinatorType, Deadline
+from barnabas.client.errors import KafkaError, broker_error
+from barnabas.client.values import TopicPartition, TopicPartitionTuple
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
+from barnabas.wire.messages.describe_transactions import TransactionState as DescribedTransaction
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 from barnabas.wire.messages.write_txn_markers import (
@@ -85,149 +80,163 @@ class FencedProducer:
     producer_epoch: int
 
 
-class TransactionCalls(Calls):
-    def list_transactions(
-        self,
-        *,
-        states: Iterable[TransactionState] = (),
-        producer_ids: Iterable[int] = (),
-        duration_ms: int = -1,
-        transactional_id_pattern: str | None = None,
-        request_timeout: float = UNSET,
-    ) -> Coroutine[Any, Any, Results[int, list[TransactionListing]]]:
-        """The transactions that each broker coordinates, by its id.
+def list_transactions(
+    admin: AdminRequests,
+    *,
+    states: Iterable[TransactionState] = (),
+    producer_ids: Iterable[int] = (),
+    duration_ms: int = -1,
+    transactional_id_pattern: str | None = None,
+    request_timeout: float = UNSET,
+) -> Coroutine[Any, Any, Results[int, list[TransactionListing]]]:
+    """Returns the transactions that each broker coordinates, by broker id.
 
-        They may be narrowed down to those in some states, of some producers, open for longer
-        than a duration, or whose id matches a pattern (RE2).
-        """
-        request = ListTransactionsRequest(
-            state_filters=[state.value for state in states],
-            producer_id_filters=list(producer_ids),
-            duration_filter=duration_ms,
-            transactional_id_pattern=transactional_id_pattern,
-        )
-        return self._list_transactions(request, self._deadline(request_timeout))
+    They can be restricted to states, to producer ids, to those open for longer than
+    `duration_ms`, and to ids that match a pattern (RE2).
+    """
+    request = ListTransactionsRequest(
+        state_filters=[state.value for state in states],
+        producer_id_filters=list(producer_ids),
+        duration_filter=duration_ms,
+        transactional_id_pattern=transactional_id_pattern,
+    )
+    return _list_transactions(admin, request, admin.deadline(request_timeout))
 
-    async def _list_transactions(
-        self, request: ListTransactionsRequest, deadline: Deadline
-    ) -> Results[int, list[TransactionListing]]:
-        async def listed(node: int | None, _: int) -> list[TransactionListing] | KafkaError:
-            response = await self._routes.ask(request, node, deadline=deadline)
-            if response.error_code:
-                return told_by_broker(response.error_code)
-            return [
-                TransactionListing(
-                    each.transactional_id,
-                    each.producer_id,
-                    TransactionState(each.transaction_state),
-                )
-                for each in response.transaction_states
-            ]
 
-        brokers = {broker: broker for broker in await self._routes.brokers(deadline)}
-        return Results(await self._routes.by_broker(brokers, one_by_one(listed), deadline))
-
-    def describe_transactions(
-        self, transactional_ids: list[str], *, request_timeout: float = UNSET
-    ) -> Coroutine[Any, Any, Results[str, TransactionDescription]]:
-        """State, producer and partitions of transactions, as their coordinators know them."""
-        require_list("transactional_ids", transactional_ids, str)
-        return self._describe_transactions(transactional_ids, self._deadline(request_timeout))
-
-    async def _describe_transactions(
-        self, transactional_ids: list[str], deadline: Deadline
-    ) -> Results[str, TransactionDescription]:
-        async def exchange(
-            node: int | None, asked: list[str]
-        ) -> Mapping[str, TransactionDescription | KafkaError]:
-            assert node is not None, "transactions have coordinators"
-            request = DescribeTransactionsRequest(transactional_ids=asked)
-            response = await self._routes.ask(request, node, deadline=deadline)
-            return {
-                each.transactional_id: _described(each, node)
-                for each in response.transaction_states
-            }
-
-        return Results(
-            await self._routes.by_coordinator(
-                Coordinator.TRANSACTION, transactional_ids, exchange, deadline
+async def _list_transactions(
+    admin: AdminRequests, request: ListTransactionsRequest, deadline: Deadline
+) -> Results[int, list[TransactionListing]]:
+    async def list_on(node: int | None, _: int) -> list[TransactionListing] | KafkaError:
+        response = await admin.send(request, node, deadline=deadline)
+        if response.error_code:
+            return broker_error(response.error_code)
+        return [
+            TransactionListing(
+                transaction.transactional_id,
+                transaction.producer_id,
+                TransactionState(transaction.transaction_state),
             )
+            for transaction in response.transaction_states
+        ]
+
+    brokers = {broker: broker for broker in await admin.broker_ids(deadline)}
+    return Results(await admin.route_to_brokers(brokers, one_request_per_item(list_on), deadline))
+
+
+def describe_transactions(
+    admin: AdminRequests, transactional_ids: list[str], *, request_timeout: float = UNSET
+) -> Coroutine[Any, Any, Results[str, TransactionDescription]]:
+    """Returns state, producer and partitions of transactions, by transactional id."""
+    require_list("transactional_ids", transactional_ids, str)
+    return _describe_transactions(admin, transactional_ids, admin.deadline(request_timeout))
+
+
+async def _describe_transactions(
+    admin: AdminRequests, transactional_ids: list[str], deadline: Deadline
+) -> Results[str, TransactionDescription]:
+    async def exchange(
+        node: int | None, batch: list[str]
+    ) -> Mapping[str, TransactionDescription | KafkaError]:
+        assert node is not None, "transactions have coordinators"
+        request = DescribeTransactionsRequest(transactional_ids=batch)
+        response = await admin.send(request, node, deadline=deadline)
+        return {
+            transaction.transactional_id: _described(transaction, node) for transaction in response.transaction_states
+        }
+
+    return Results(
+        await admin.route_to_coordinators(
+            CoordinatorType.TRANSACTION, transactional_ids, exchange, deadline
         )
+    )
 
-    def abort_transaction(
-        self, spec: AbortTransactionSpec, *, request_timeout: float = UNSET
-    ) -> Coroutine[Any, Any, None]:
-        """Abort a transaction in one partition, where its coordinator has forgotten it."""
-        if not isinstance(spec, AbortTransactionSpec):
-            raise TypeError(f"{spec!r} is no AbortTransactionSpec")
-        return self._abort_transaction(spec, self._deadline(request_timeout))
 
-    async def _abort_transaction(self, spec: AbortTransactionSpec, deadline: Deadline) -> None:
-        epoch = spec.coordinator_epoch
-        given: Partition = spec.topic_partition.topic, spec.topic_partition.partition
-        topic = WritableTxnMarkerTopic(name=given[0], partition_indexes=[given[1]])
-        marker = WritableTxnMarker(
-            producer_id=spec.producer_id,
-            producer_epoch=spec.producer_epoch,
-            transaction_result=False,
-            topics=[topic],
-            coordinator_epoch=_NO_COORDINATOR_EPOCH if epoch is None else epoch,
+def abort_transaction(
+    admin: AdminRequests, spec: AbortTransactionSpec, *, request_timeout: float = UNSET
+) -> Coroutine[Any, Any, None]:
+    """Aborts a hanging transaction in one partition.
+
+    It is for transactions whose coordinator has no record of them: `describe_producers` has all
+    that the spec needs.
+    """
+    if not isinstance(spec, AbortTransactionSpec):
+        raise TypeError(f"{spec!r} is no AbortTransactionSpec")
+    return _abort_transaction(admin, spec, admin.deadline(request_timeout))
+
+
+async def _abort_transaction(
+    admin: AdminRequests, spec: AbortTransactionSpec, deadline: Deadline
+) -> None:
+    epoch = spec.coordinator_epoch
+    topic_partition: TopicPartitionTuple = spec.topic_partition.topic, spec.topic_partition.partition
+    topic = WritableTxnMarkerTopic(name=topic_partition[0], partition_indexes=[topic_partition[1]])
+    marker = WritableTxnMarker(
+        producer_id=spec.producer_id,
+        producer_epoch=spec.producer_epoch,
+        transaction_result=False,
+        topics=[topic],
+        coordinator_epoch=_NO_COORDINATOR_EPOCH if epoch is None else epoch,
+    )
+
+    async def exchange(
+        leader: int | None, _: list[TopicPartitionTuple]
+    ) -> Mapping[TopicPartitionTuple, KafkaError | None]:
+        request = WriteTxnMarkersRequest(markers=[marker])
+        response = await admin.send(request, leader, deadline=deadline)
+        return {
+            (topic.name, partition.partition_index): error_or_none(partition.error_code)
+            for written in response.markers
+            for topic in written.topics
+            for partition in topic.partitions
+        }
+
+    Results(await admin.route_to_leaders([topic_partition], exchange, deadline)).all()
+
+
+def fence_producers(
+    admin: AdminRequests, transactional_ids: list[str], *, request_timeout: float = UNSET
+) -> Coroutine[Any, Any, Results[str, FencedProducer]]:
+    """Fences the producers that use these transactional ids; results are by id.
+
+    Their open transactions are aborted.
+    """
+    require_list("transactional_ids", transactional_ids, str)
+    return _fence_producers(admin, transactional_ids, admin.deadline(request_timeout))
+
+
+async def _fence_producers(
+    admin: AdminRequests, transactional_ids: list[str], deadline: Deadline
+) -> Results[str, FencedProducer]:
+    timeout_ms = admin.settings.request_timeout_ms
+
+    async def fence(node: int | None, transactional_id: str) -> FencedProducer | KafkaError:
+        request = InitProducerIdRequest(
+            transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
         )
+        response = await admin.send(request, node, deadline=deadline)
+        if response.error_code:
+            return broker_error(response.error_code)
+        return FencedProducer(response.producer_id, response.producer_epoch)
 
-        async def exchange(
-            leader: int | None, _: list[Partition]
-        ) -> Mapping[Partition, KafkaError | None]:
-            request = WriteTxnMarkersRequest(markers=[marker])
-            response = await self._routes.ask(request, leader, deadline=deadline)
-            return {
-                (topic.name, each.partition_index): outcome_of(each.error_code)
-                for written in response.markers
-                for topic in written.topics
-                for each in topic.partitions
-            }
-
-        Results(await self._routes.by_leader([given], exchange, deadline)).all()
-
-    def fence_producers(
-        self, transactional_ids: list[str], *, request_timeout: float = UNSET
-    ) -> Coroutine[Any, Any, Results[str, FencedProducer]]:
-        """Shut out whoever uses these ids now; transactions that are open are aborted."""
-        require_list("transactional_ids", transactional_ids, str)
-        return self._fence_producers(transactional_ids, self._deadline(request_timeout))
-
-    async def _fence_producers(
-        self, transactional_ids: list[str], deadline: Deadline
-    ) -> Results[str, FencedProducer]:
-        timeout_ms = self._routes.settings.request_timeout_ms
-
-        async def fence(node: int | None, transactional_id: str) -> FencedProducer | KafkaError:
-            request = InitProducerIdRequest(
-                transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
-            )
-            told = await self._routes.ask(request, node, deadline=deadline)
-            if told.error_code:
-                return told_by_broker(told.error_code)
-            return FencedProducer(told.producer_id, told.producer_epoch)
-
-        return Results(
-            await self._routes.by_coordinator(
-                Coordinator.TRANSACTION, transactional_ids, one_by_one(fence), deadline
-            )
+    return Results(
+        await admin.route_to_coordinators(
+            CoordinatorType.TRANSACTION, transactional_ids, one_request_per_item(fence), deadline
         )
+    )
 
 
 def _described(
-    told: describe_transactions.TransactionState, coordinator_id: int
+    transaction: DescribedTransaction, coordinator_id: int
 ) -> TransactionDescription | KafkaError:
-    if told.error_code:
-        return told_by_broker(told.error_code)
-    started_ms = told.transaction_start_time_ms
+    if transaction.error_code:
+        return broker_error(transaction.error_code)
+    started_ms = transaction.transaction_start_time_ms
     return TransactionDescription(
         coordinator_id,
-        TransactionState(told.transaction_state),
-        told.producer_id,
-        told.producer_epoch,
-        told.transaction_timeout_ms,
+        TransactionState(transaction.transaction_state),
+        transaction.producer_id,
+        transaction.producer_epoch,
+        transaction.transaction_timeout_ms,
         started_ms if started_ms >= 0 else None,
-        [TopicPartition(topic.topic, index) for topic in told.topics for index in topic.partitions],
+        [TopicPartition(topic.topic, index) for topic in transaction.topics for index in topic.partitions],
     )

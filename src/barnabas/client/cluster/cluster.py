@@ -10,18 +10,18 @@ import errno
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from barnabas.client.cluster.coordinators import Coordinator, Coordinators
-from barnabas.client.cluster.failures import told_by_network
+from barnabas.client.cluster.backoff import Deadline
+from barnabas.client.cluster.coordinators import CoordinatorFinder, CoordinatorType
 from barnabas.client.cluster.metadata import Metadata, TopicInfo
-from barnabas.client.cluster.nodes import Node, Nodes
-from barnabas.client.cluster.patience import Deadline
-from barnabas.client.cluster.watch import ControllerWatch, Watch
-from barnabas.client.errors import KafkaError, KafkaException, fail, told_by_broker
+from barnabas.client.cluster.metadata_updater import ControllerMetadataUpdater, MetadataUpdater
+from barnabas.client.cluster.network_errors import network_error
+from barnabas.client.cluster.nodes import ClusterNode, ClusterNodes
+from barnabas.client.errors import KafkaError, KafkaException, broker_error, fail
 from barnabas.client.settings import ConnectionSettings
 from barnabas.config.addresses import Endpoint
-from barnabas.net.counters import Counters
+from barnabas.net.counters import ConnectionCounters
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from barnabas.wire.peer import Answered
+from barnabas.wire.peer import ResponseCallback
 from barnabas.wire.schema import Message
 
 
@@ -39,139 +39,141 @@ class Cluster:
     def __init__(
         self,
         settings: ConnectionSettings,
-        told: Callable[[KafkaError], None] = ignore,
+        on_error: Callable[[KafkaError], None] = ignore,
         *,
         controllers: Iterable[Endpoint] = (),
     ) -> None:
         self._settings = settings
         addresses = tuple(controllers)
-        self._nodes = Nodes(addresses or settings.bootstrap_servers, settings, told)
-        watch = ControllerWatch if addresses else Watch
-        self._watch = watch(self._nodes, self.ask, settings)
-        self._coordinators = Coordinators(self._nodes, self.ask, settings)
+        self._nodes = ClusterNodes(addresses or settings.bootstrap_servers, settings, on_error)
+        watch = ControllerMetadataUpdater if addresses else MetadataUpdater
+        self._watch = watch(self._nodes, self.send_request, settings)
+        self._coordinators = CoordinatorFinder(self._nodes, self.send_request, settings)
 
     @property
-    def counters(self) -> dict[str, tuple[int, Counters]]:
+    def counters(self) -> dict[str, tuple[int, ConnectionCounters]]:
         """What has gone over the connections to each address, and the id of who lives there."""
         return {str(node): (node.node_id, node.counters) for node in self._nodes}
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
         """For connections made from now on."""
         if self._nodes.terms.sasl is not None:
-            self._nodes.terms.sasl.change(username, password)
+            self._nodes.terms.sasl.update_credentials(username, password)
 
     @property
     def metadata(self) -> Metadata:
         """What is known now."""
         return self._watch.metadata
 
-    def listen(self, listener: Callable[[Metadata], None]) -> None:
+    def add_listener(self, listener: Callable[[Metadata], None]) -> None:
         """Have `listener` called whenever metadata was told anew."""
         self._watch.listeners.append(listener)
 
     # Asking
 
-    async def ask(
+    async def send_request(
         self,
         request: Message,
         to: int | None = None,
         *,
         timeout_ms: int | None = None,
         purpose: str = "",
-        newest_version: int | None = None,
+        max_version: int | None = None,
     ) -> Any:
         """The response of a node (one attempt), or of any that gives one in time.
 
-        A `purpose` has a connection of its own, if a node is named. `newest_version` caps the
+        A `purpose` has a connection of its own, if a node is named. `max_version` caps the
         version that is spoken.
         """
         if timeout_ms is None:
             timeout_ms = self._settings.request_timeout_ms
         deadline = Deadline.after(timeout_ms)
         if to is None:
-            _, response = await self._ask_anybody(request, deadline, newest_version)
+            _, response = await self._send_to_any(request, deadline, max_version)
             return response
         node = self._nodes.get(to)
         if node is None:
-            await self._watch.answered(deadline)
+            await self._watch.wait_for_update(deadline)
             node = self._nodes.get(to)
         if node is None:
             fail(KafkaError._UNKNOWN_BROKER, f"the cluster has no broker {to}")
         try:
-            return await node.ask(request, _left_ms(deadline), purpose, newest_version)
+            return await node.send_request(request, _remaining_ms(deadline), purpose, max_version)
         except OSError as failure:
-            raise KafkaException(told_by_network(failure)) from None
+            raise KafkaException(network_error(failure)) from None
 
     def send(
         self,
         node_id: int,
         request: Message,
         timeout_ms: int,
-        answered: Answered | None,
+        on_response: ResponseCallback | None,
         *,
         purpose: str = "",
-        newest_version: int | None = None,
+        max_version: int | None = None,
     ) -> None:
         """Ask one node; `answered` is given the response, or the OSError instead of it.
 
         The records in a response stay as they are for as long as somebody holds them. Those of
-        a request may be `barnabas.net.gathered.Gathered` buffers. To a Produce request with
+        a request may be `barnabas.net.gathered_records.Gathered` buffers. To a Produce request with
         acks=0 there is no answer: `answered`, unless it is None, is given None when it has left.
         """
         node = self._nodes.get(node_id)
         if node is not None:
-            node.send(request, timeout_ms, answered, purpose, newest_version)
-        elif answered is not None:
+            node.send(request, timeout_ms, on_response, purpose, max_version)
+        elif on_response is not None:
             unknown = OSError(errno.EHOSTUNREACH, f"the cluster has no broker {node_id}")
-            self._nodes.loop.call_soon(answered, unknown)
+            self._nodes.loop.call_soon(on_response, unknown)
 
-    def version(self, node_id: int, key: int) -> int | None:
+    def api_version(self, node_id: int, key: int) -> int | None:
         """In which version an API is spoken with a node; None before it was connected to."""
         node = self._nodes.get(node_id)
-        return None if node is None else node.version(key)
+        return None if node is None else node.api_version(key)
 
     # Coordinators
 
-    async def ask_coordinator(
+    async def send_to_coordinator(
         self,
-        kind: Coordinator,
+        kind: CoordinatorType,
         key: str,
         request: Message | Callable[[], Message],
         error_of: Callable[[Any], int],
         *,
         deadline: Deadline,
-        newest_version: int | None = None,
+        max_version: int | None = None,
     ) -> Any:
         """The answer of whoever coordinates `key`, found again whenever it has moved.
 
         `error_of` says where the response has its error code. A callable makes the request anew
         for each attempt. KafkaException _TIMED_OUT, with what was last wrong, after the deadline.
         """
-        return await self._coordinators.ask(kind, key, request, error_of, deadline, newest_version)
+        return await self._coordinators.send_request(
+            kind, key, request, error_of, deadline, max_version
+        )
 
-    async def coordinator(self, kind: Coordinator, key: str, deadline: Deadline) -> int:
+    async def coordinator(self, kind: CoordinatorType, key: str, deadline: Deadline) -> int:
         return await self._coordinators.find(kind, key, deadline)
 
-    def forget_coordinator(self, kind: Coordinator, key: str) -> None:
+    def forget_coordinator(self, kind: CoordinatorType, key: str) -> None:
         self._coordinators.forget(kind, key)
 
     # Metadata
 
-    def want(self, topics: Iterable[str]) -> None:
+    def add_topics(self, topics: Iterable[str]) -> None:
         """Keep these topics known."""
-        self._watch.want(topics)
+        self._watch.add_topics(topics)
 
-    def unwant(self, topics: Iterable[str]) -> None:
-        self._watch.unwant(topics)
+    def remove_topics(self, topics: Iterable[str]) -> None:
+        self._watch.remove_topics(topics)
 
-    def want_all(self) -> None:
+    def add_all_topics(self) -> None:
         """Keep every topic known."""
-        self._watch.want_all()
+        self._watch.add_all_topics()
 
     async def active_controller(self, deadline: Deadline) -> int | None:
         """Which of the controllers decides; None if nobody says so before the deadline."""
         if self.metadata.controller_id < 0:
-            await self._watch.answered(deadline)
+            await self._watch.wait_for_update(deadline)
         return self.metadata.controller_id if self.metadata.controller_id >= 0 else None
 
     def refresh(self) -> None:
@@ -188,14 +190,14 @@ class Cluster:
     ) -> MetadataResponse:
         """What a broker says of these topics, or of all; nothing of it is kept."""
         request = _question(topics, create=create)
-        return _checked(await self.ask(request, to, timeout_ms=timeout_ms))
+        return _checked(await self.send_request(request, to, timeout_ms=timeout_ms))
 
-    async def describe_and_who(
+    async def describe_with_node(
         self, topics: Iterable[str] | None, *, timeout_ms: int
     ) -> tuple[MetadataResponse, int, str]:
         """The same of whoever answers first, with its id (-1 if that is not known) and address."""
         request = _question(topics, create=False)
-        node, response = await self._ask_anybody(request, Deadline.after(timeout_ms), None)
+        node, response = await self._send_to_any(request, Deadline.after(timeout_ms), None)
         return _checked(response), node.node_id, str(node)
 
     async def topic(self, name: str, *, deadline: Deadline) -> TopicInfo:
@@ -203,15 +205,15 @@ class Cluster:
 
         KafkaException with the topic's error after the deadline, or at once if it will not pass.
         """
-        self.want([name])
+        self.add_topics([name])
         while True:
             topic = self.metadata.topics.get(name)
             if topic is not None and not topic.error:
                 return topic
-            if topic is not None and (deadline.passed or not topic.error.retriable):
-                raise KafkaException(told_by_broker(topic.error, f"{name}: {topic.error.name}"))
+            if topic is not None and (deadline.has_passed or not topic.error.retriable):
+                raise KafkaException(broker_error(topic.error, f"{name}: {topic.error.name}"))
             try:
-                await self._watch.answered(deadline)
+                await self._watch.wait_for_update(deadline)
             except KafkaException:
                 if topic is None:
                     raise
@@ -221,25 +223,27 @@ class Cluster:
         self._watch.close()
         self._nodes.close()
 
-    async def _ask_anybody(
-        self, request: Message, deadline: Deadline, newest_version: int | None
-    ) -> tuple[Node, Any]:
+    async def _send_to_any(
+        self, request: Message, deadline: Deadline, max_version: int | None
+    ) -> tuple[ClusterNode, Any]:
         failures: dict[str, OSError] = {}
         while True:
-            node = await self._nodes.anybody(deadline)
+            node = await self._nodes.any_connected(deadline)
             try:
-                return node, await node.ask(request, _left_ms(deadline), "", newest_version)
+                return node, await node.send_request(
+                    request, _remaining_ms(deadline), "", max_version
+                )
             except OSError as failure:
                 failures[str(node)] = failure
-            await self._nodes.pause(failures, deadline)
+            await self._nodes.wait_before_retry(failures, deadline)
 
 
-def _left_ms(deadline: Deadline) -> int:
+def _remaining_ms(deadline: Deadline) -> int:
     """A node that is asked with no time left would be hung up on, and others with it."""
-    if deadline.passed:
+    if deadline.has_passed:
         late = KafkaError(KafkaError._TIMED_OUT, "no time was left to ask", retriable=True)
         raise KafkaException(late)
-    return max(1, deadline.left_ms())
+    return max(1, deadline.remaining_ms())
 
 
 def _question(topics: Iterable[str] | None, *, create: bool) -> MetadataRequest:
@@ -249,5 +253,5 @@ def _question(topics: Iterable[str] | None, *, create: bool) -> MetadataRequest:
 
 def _checked(response: MetadataResponse) -> MetadataResponse:
     if response.error_code:
-        raise KafkaException(told_by_broker(response.error_code))
+        raise KafkaException(broker_error(response.error_code))
     return response

@@ -5,10 +5,10 @@ from collections.abc import Callable, Coroutine
 from enum import IntEnum
 from typing import Any
 
+from barnabas.client.cluster.backoff import Backoff, Deadline
 from barnabas.client.cluster.metadata import BrokerInfo
-from barnabas.client.cluster.nodes import Ask, Nodes
-from barnabas.client.cluster.patience import Backoff, Deadline
-from barnabas.client.errors import KafkaError, KafkaException, error_in, told_by_broker
+from barnabas.client.cluster.nodes import ClusterNodes, SendRequest
+from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in
 from barnabas.client.settings import ConnectionSettings
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -29,7 +29,7 @@ _PURPOSE = "coordinator"
 """Joining a group may take minutes, and a broker answers a connection's requests in order."""
 
 
-class Coordinator(IntEnum):
+class CoordinatorType(IntEnum):
     """What is coordinated; the numbers are FindCoordinator's."""
 
     GROUP = 0
@@ -37,19 +37,21 @@ class Coordinator(IntEnum):
     SHARE = 2
 
 
-class Coordinators:
+class CoordinatorFinder:
     """Finds them and remembers where they are."""
 
-    def __init__(self, nodes: Nodes, ask: Ask, settings: ConnectionSettings) -> None:
+    def __init__(
+        self, nodes: ClusterNodes, send_request: SendRequest, settings: ConnectionSettings
+    ) -> None:
         self._nodes = nodes
-        self._ask = ask
+        self._send_request = send_request
         self._settings = settings
-        self._known: dict[tuple[Coordinator, str], int] = {}
+        self._known: dict[tuple[CoordinatorType, str], int] = {}
 
-    def forget(self, kind: Coordinator, key: str) -> None:
+    def forget(self, kind: CoordinatorType, key: str) -> None:
         self._known.pop((kind, key), None)
 
-    async def find(self, kind: Coordinator, key: str, deadline: Deadline) -> int:
+    async def find(self, kind: CoordinatorType, key: str, deadline: Deadline) -> int:
         """Its node; asks until the deadline, while the cluster says that there is none yet."""
         known = self._known.get((kind, key))
         if known is not None and self._nodes.get(known) is not None:
@@ -57,14 +59,14 @@ class Coordinators:
         found: int = await self._until(deadline, lambda: self._find(kind, key, deadline))
         return found
 
-    async def ask(
+    async def send_request(
         self,
-        kind: Coordinator,
+        kind: CoordinatorType,
         key: str,
         request: Message | Callable[[], Message],
         error_of: Callable[[Any], int],
         deadline: Deadline,
-        newest_version: int | None = None,
+        max_version: int | None = None,
     ) -> Any:
         """The coordinator's answer, of whatever node it is on by then."""
 
@@ -73,14 +75,14 @@ class Coordinators:
             if node_id is None or self._nodes.get(node_id) is None:
                 node_id = await self._find(kind, key, deadline)
             this = request if isinstance(request, Message) else request()
-            timeout_ms = min(deadline.left_ms(), self._settings.request_timeout_ms)
+            timeout_ms = min(deadline.remaining_ms(), self._settings.request_timeout_ms)
             try:
-                response = await self._ask(
+                response = await self._send_request(
                     this,
                     node_id,
                     timeout_ms=timeout_ms,
                     purpose=_PURPOSE,
-                    newest_version=newest_version,
+                    max_version=max_version,
                 )
             except KafkaException as failure:
                 if error_in(failure).code() in _LOST:
@@ -90,24 +92,24 @@ class Coordinators:
             if code in _MOVED:
                 self.forget(kind, key)
             if code in _PASSING:
-                raise KafkaException(told_by_broker(code))
+                raise KafkaException(broker_error(code))
             return response
 
         return await self._until(deadline, attempt)
 
-    async def _find(self, kind: Coordinator, key: str, deadline: Deadline) -> int:
+    async def _find(self, kind: CoordinatorType, key: str, deadline: Deadline) -> int:
         # Up to version 3 a request has one key and no list of them, from 4 on the list alone.
         several = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
-        timeout_ms = min(deadline.left_ms(), self._settings.request_timeout_ms)
+        timeout_ms = min(deadline.remaining_ms(), self._settings.request_timeout_ms)
         try:
-            response = await self._ask(several, timeout_ms=timeout_ms)
+            response = await self._send_request(several, timeout_ms=timeout_ms)
         except KafkaException as failure:
             if error_in(failure).code() != ErrorCode.UNSUPPORTED_VERSION:
                 raise
             one = FindCoordinatorRequest(key_type=kind, key=key)
-            response = await self._ask(one, timeout_ms=timeout_ms)
+            response = await self._send_request(one, timeout_ms=timeout_ms)
         found = _found(response)
-        self._nodes.meet(found)
+        self._nodes.add(found)
         self._known[kind, key] = found.node_id
         return found.node_id
 
@@ -124,10 +126,10 @@ class Coordinators:
                 latest = error_in(failure)
                 if latest.code() not in _PASSING and latest.code() not in _LOST:
                     raise
-                if error is None or not deadline.passed:
+                if error is None or not deadline.has_passed:
                     error = latest  # later ones say no more than that the time was over
             pause_ms = backoff.next_ms()
-            if deadline.left_ms() <= pause_ms:
+            if deadline.remaining_ms() <= pause_ms:
                 late = f"timed out; the last failure was: {error.str()}"
                 raise KafkaException(KafkaError(KafkaError._TIMED_OUT, late, retriable=True))
             await asyncio.sleep(pause_ms / 1000)
@@ -136,5 +138,5 @@ class Coordinators:
 def _found(response: FindCoordinatorResponse) -> BrokerInfo:
     it: Any = response.coordinators[0] if response.coordinators else response
     if it.error_code:
-        raise KafkaException(told_by_broker(it.error_code, it.error_message))
+        raise KafkaException(broker_error(it.error_code, it.error_message))
     return BrokerInfo(it.node_id, it.host, it.port)

@@ -58,7 +58,7 @@ class Metadata:
     controller_id: int = -1
     brokers: Mapping[int, BrokerInfo] = field(default_factory=dict)
     topics: Mapping[str, TopicInfo] = field(default_factory=dict)
-    names: Mapping[bytes, str] = field(default_factory=dict)  # topic id -> name
+    topic_names: Mapping[bytes, str] = field(default_factory=dict)  # topic id -> name
 
     def leader(self, topic: str, partition: int) -> PartitionInfo | None:
         """The partition as its leader has it; None if it is not known."""
@@ -67,28 +67,28 @@ class Metadata:
             return None
         return known.partitions[partition]
 
-    def after(
-        self, told: MetadataResponse, wanted: Collection[str], *, asked_for_all: bool = False
+    def updated(
+        self, response: MetadataResponse, topic_names: Collection[str], *, is_complete: bool = False
     ) -> "Metadata":
         """What is known once a broker has answered. Topics that nobody wants are forgotten."""
         topics = (
             {}
-            if asked_for_all
-            else {name: topic for name, topic in self.topics.items() if name in wanted}
+            if is_complete
+            else {name: topic for name, topic in self.topics.items() if name in topic_names}
         )
-        for each in told.topics:
-            if each.name is not None and (asked_for_all or each.name in wanted):
+        for each in response.topics:
+            if each.name is not None and (is_complete or each.name in topic_names):
                 topics[each.name] = _topic(each, self.topics.get(each.name))
-        if asked_for_all:
-            for name in wanted:
+        if is_complete:
+            for name in topic_names:
                 topics.setdefault(name, TopicInfo(name, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         brokers = {
             each.node_id: BrokerInfo(each.node_id, each.host, each.port, each.rack)
-            for each in told.brokers
+            for each in response.brokers
         }
         return Metadata(
-            told.cluster_id,
-            told.controller_id,
+            response.cluster_id,
+            response.controller_id,
             MappingProxyType(brokers),
             MappingProxyType(topics),
             MappingProxyType(

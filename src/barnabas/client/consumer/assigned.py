@@ -20,7 +20,7 @@ from barnabas.client.values import (
     OFFSET_END,
     OFFSET_INVALID,
     OFFSET_STORED,
-    Partition,
+    TopicPartitionTuple,
     TopicPartition,
 )
 
@@ -73,7 +73,7 @@ class Assigned:
     )
 
     def __init__(self, topic: str, partition: int, reset: Reset) -> None:
-        self.key: Partition = (topic, partition)
+        self.key: TopicPartitionTuple = (topic, partition)
         self.progress = Progress(topic, partition)
         self.reset = reset
         self.state = State.COMMITTED

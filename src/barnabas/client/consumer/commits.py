@@ -10,7 +10,7 @@ from barnabas.client.consumer.group import Group
 from barnabas.client.consumer.inbox import Inbox
 from barnabas.client.errors import KafkaError, KafkaException, fail
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import Partition, TopicPartition
+from barnabas.client.values import TopicPartitionTuple, TopicPartition
 
 
 class Commits:
@@ -20,7 +20,7 @@ class Commits:
         self,
         group: Group | None,
         settings: ConsumerSettings,
-        assignment: Mapping[Partition, Assigned],
+        assignment: Mapping[TopicPartitionTuple, Assigned],
         inbox: Inbox,
     ) -> None:
         self._group = group

@@ -106,7 +106,7 @@ class Consumer(PlainTap):
                 return None
 
     def _wait(self, deadline_s: float | None) -> bool:
-        self._thread.require_here()
+        self._thread.check_not_forked()
         self._core.is_waiting = True
         try:
             left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
@@ -285,7 +285,7 @@ class Consumer(PlainTap):
 
     def close(self) -> None:
         """Commit what auto commit has to, leave the group, hang up. A second time does nothing."""
-        if self._is_closed or self._thread.is_left_behind:
+        if self._is_closed or self._thread.is_in_forked_child:
             return
         try:
             self._run_serving(self._core.close())
@@ -347,7 +347,7 @@ async def _make(settings: Any, tap: PlainTap, inbox: PlainInbox) -> Core:
 
 def _end(thread: LoopThread, core: Core) -> None:
     """Does not wait: it may be the loop's own thread that finds that nobody needs the consumer."""
-    if not thread.is_left_behind:
+    if not thread.is_in_forked_child:
         ended = thread.submit(core.abandon())
         ended.add_done_callback(lambda _: thread.release())
 

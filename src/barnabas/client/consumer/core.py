@@ -25,7 +25,7 @@ from barnabas.client.consumer.statistics import Statistics
 from barnabas.client.errors import KafkaError, KafkaException, fail
 from barnabas.client.metrics import Metrics
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import ConsumerGroupMetadata, Partition, TopicPartition
+from barnabas.client.values import ConsumerGroupMetadata, TopicPartitionTuple, TopicPartition
 from barnabas.wire.errors import ErrorCode
 
 _LOOKS_PER_POLL_INTERVAL = 10
@@ -36,7 +36,7 @@ class Core:
 
     def __init__(self, settings: ConsumerSettings, tap: Tap, inbox: Inbox) -> None:
         self.settings = settings
-        self.assignment: dict[Partition, Assigned] = {}
+        self.assignment: dict[TopicPartitionTuple, Assigned] = {}
         self._news = News(settings, inbox)
         self.cluster = Cluster(settings, self._news.of_connections)
         self.group = Group(self.cluster, settings, self) if settings.group_id else None
@@ -71,7 +71,7 @@ class Core:
         self._is_subscribed = False
         self._is_abandoned = False
         inbox.room_made = self._room_made
-        self.cluster.listen(self._metadata_changed)
+        self.cluster.add_listener(self._metadata_changed)
         self._watch: asyncio.TimerHandle | None = None
         self._look_at_user()
         self._statistics = Statistics(
@@ -162,7 +162,7 @@ class Core:
         await self.remove([(each.topic, each.partition) for each in partitions])
         self._applied()
 
-    async def remove(self, keys: Collection[Partition], *, are_lost: bool = False) -> None:
+    async def remove(self, keys: Collection[TopicPartitionTuple], *, are_lost: bool = False) -> None:
         """Read these no more; what was consumed of them is committed, unless they are lost."""
         removed = [self.assignment[key] for key in keys if key in self.assignment]
         for each in removed:
@@ -211,7 +211,7 @@ class Core:
         each.begin(place.offset, -1 if place.leader_epoch is None else place.leader_epoch)
 
     def _start(self) -> None:
-        self.cluster.want({topic for topic, _ in self.assignment})
+        self.cluster.add_topics({topic for topic, _ in self.assignment})
         self._positions.settle()
         self._fetcher.plan()
         self.commits.start()
@@ -230,16 +230,16 @@ class Core:
 
     # What a group calls its assignee
 
-    async def assigned(self, partitions: Collection[Partition], *, incremental: bool) -> None:
+    async def assigned(self, partitions: Collection[TopicPartitionTuple], *, incremental: bool) -> None:
         await self._ask_user(Change.ASSIGNED, partitions, incremental)
 
-    async def revoked(self, partitions: Collection[Partition], *, incremental: bool) -> None:
+    async def revoked(self, partitions: Collection[TopicPartitionTuple], *, incremental: bool) -> None:
         await self._ask_user(Change.REVOKED, partitions, incremental)
 
-    async def lost(self, partitions: Collection[Partition]) -> None:
+    async def lost(self, partitions: Collection[TopicPartitionTuple]) -> None:
         await self._ask_user(Change.LOST, partitions, True)
 
-    def owned(self) -> frozenset[Partition]:
+    def owned(self) -> frozenset[TopicPartitionTuple]:
         return frozenset(self.assignment)
 
     def told(self, error: KafkaError) -> None:
@@ -247,7 +247,7 @@ class Core:
         self._news.tell(error)
 
     async def _ask_user(
-        self, change: Change, partitions: Collection[Partition], incremental: bool
+        self, change: Change, partitions: Collection[TopicPartitionTuple], incremental: bool
     ) -> None:
         rebalance = Rebalance(
             change, tuple(sorted(partitions)), incremental, self._loop.create_future()

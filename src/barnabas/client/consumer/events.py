@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 
 
 class Change(Enum):
@@ -22,7 +22,7 @@ class Rebalance:
     """Partitions come or go. The group waits until the user has been asked."""
 
     change: Change
-    partitions: tuple[Partition, ...]
+    partitions: tuple[TopicPartitionTuple, ...]
     is_incremental: bool
     done: "asyncio.Future[None]"
     is_applied: bool = False  # by the user himself, in his callback

@@ -15,9 +15,9 @@ from barnabas.client.consumer._cursor import Cursor, scan
 from barnabas.client.consumer.assigned import Assigned
 from barnabas.client.consumer.inbox import Inbox, Notice, message_of
 from barnabas.client.consumer.session import FetchSession, Want
-from barnabas.client.errors import KafkaError, told_by_broker
+from barnabas.client.errors import KafkaError, broker_error
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire import uuid
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse, PartitionData
@@ -56,7 +56,7 @@ class Fetcher:
         self,
         cluster: Cluster,
         settings: ConsumerSettings,
-        assignment: Mapping[Partition, Assigned],
+        assignment: Mapping[TopicPartitionTuple, Assigned],
         inbox: Inbox,
         *,
         unsettled: Callable[[], None],
@@ -211,7 +211,7 @@ class Fetcher:
         self,
         node_id: int,
         lane: "_Lane",
-        asked: Mapping[Partition, int],
+        asked: Mapping[TopicPartitionTuple, int],
         outcome: FetchResponse | OSError,
     ) -> None:
         lane.is_busy = False
@@ -245,7 +245,7 @@ class Fetcher:
                 one if isinstance(one, Notice) else self._cursor(each, one) for each, one in fetched
             )
 
-    def _unanswered(self, node_id: int, lane: "_Lane", asked: Mapping[Partition, int]) -> None:
+    def _unanswered(self, node_id: int, lane: "_Lane", asked: Mapping[TopicPartitionTuple, int]) -> None:
         lane.session.begin_anew()
         self._pause(lane, lane.backoff.next_ms())
         for key in asked:
@@ -319,7 +319,7 @@ class Fetcher:
         )
 
     def _ends_passed_over(
-        self, asked: Mapping[Partition, int], told: Container[Partition], node_id: int
+        self, asked: Mapping[TopicPartitionTuple, int], told: Container[TopicPartitionTuple], node_id: int
     ) -> list[tuple[Assigned, Notice]]:
         """Of those that a session has nothing new of: they are at their ends."""
         unchanged = (self._assignment.get(key) for key in asked if key not in told)
@@ -362,7 +362,7 @@ class Fetcher:
                 return []  # the leader may have it
             return self._out_of_range(each, node_id)
         self._put_off(each, self._settings.retry_backoff_max_ms)
-        return self._tell(each, told_by_broker(told.error_code))
+        return self._tell(each, broker_error(told.error_code))
 
     def _out_of_range(self, each: Assigned, node_id: int) -> "list[_Fetched | Notice]":
         if each.start_over():

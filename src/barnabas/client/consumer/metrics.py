@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.consumer.assigned import Assigned
-from barnabas.client.metrics import Metrics, Sheet, Totals, put_network
+from barnabas.client.metrics import Metrics, MetricsBuilder, CounterRates, put_network_metrics
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.apis import ApiKey
 
 _FETCHES = "consumer-fetch-manager-metrics"
@@ -18,12 +18,12 @@ class ConsumerMetrics:
     """Looks at what is counted anyway, when it is asked."""
 
     def __init__(
-        self, settings: ConsumerSettings, cluster: Cluster, assignment: Mapping[Partition, Assigned]
+        self, settings: ConsumerSettings, cluster: Cluster, assignment: Mapping[TopicPartitionTuple, Assigned]
     ) -> None:
         self._client_id = settings.client_id
         self._cluster = cluster
         self._assignment = assignment
-        self._totals = Totals()
+        self._totals = CounterRates()
         self._began_s = time.time()
         self._given_up: dict[str, tuple[int, int]] = {}
 
@@ -37,18 +37,18 @@ class ConsumerMetrics:
 
     def metrics(self, rebalances: int) -> Metrics:
         now_s = time.monotonic()
-        sheet = Sheet(self._client_id, "consumer-metrics", now_s)
+        sheet = MetricsBuilder(self._client_id, "consumer-metrics", now_s)
         counters = self._cluster.counters
-        put_network(sheet, self._totals, counters, "consumer-node-metrics", now_s)
+        put_network_metrics(sheet, self._totals, counters, "consumer-node-metrics", now_s)
         asked = sum(each.requests_by_api.get(ApiKey.FETCH, 0) for _, each in counters.values())
-        sheet.put_rated("fetch", self._totals.window("fetch", asked, now_s), _FETCHES)
+        sheet.put_rate_total("fetch", self._totals.stat("fetch", asked, now_s), _FETCHES)
         self._put_consumed(sheet, now_s, asked)
         self._put_lags(sheet)
         sheet.put("assigned-partitions", len(self._assignment), _GROUP)
-        sheet.put_rated("rebalance", self._totals.window("rebalance", rebalances, now_s), _GROUP)
+        sheet.put_rate_total("rebalance", self._totals.stat("rebalance", rebalances, now_s), _GROUP)
         return sheet.finish(self._began_s)
 
-    def _put_consumed(self, sheet: Sheet, now_s: float, fetches: int) -> None:
+    def _put_consumed(self, sheet: MetricsBuilder, now_s: float, fetches: int) -> None:
         consumed = dict(self._given_up)
         for (topic, _), each in self._assignment.items():
             records, size_bytes = consumed.get(topic, (0, 0))
@@ -56,16 +56,16 @@ class ConsumerMetrics:
         totals = [0, 0]
         for topic, counts in consumed.items():
             for at, name in enumerate(("records-consumed", "bytes-consumed")):
-                window = self._totals.window(f"{name} {topic}", counts[at], now_s)
-                sheet.put_rated(name, window, _FETCHES, topic=topic)
+                window = self._totals.stat(f"{name} {topic}", counts[at], now_s)
+                sheet.put_rate_total(name, window, _FETCHES, topic=topic)
                 totals[at] += counts[at]
         for name, total in zip(("records-consumed", "bytes-consumed"), totals, strict=True):
-            sheet.put_rated(name, self._totals.window(name, total, now_s), _FETCHES)
+            sheet.put_rate_total(name, self._totals.stat(name, total, now_s), _FETCHES)
         if fetches:
             sheet.put("records-per-request-avg", totals[0] / fetches, _FETCHES)
             sheet.put("fetch-size-avg", totals[1] / fetches, _FETCHES)
 
-    def _put_lags(self, sheet: Sheet) -> None:
+    def _put_lags(self, sheet: MetricsBuilder) -> None:
         lags: list[int] = []
         leads: list[int] = []
         for (topic, index), each in self._assignment.items():

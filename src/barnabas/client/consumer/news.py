@@ -7,9 +7,8 @@ from typing import Any
 from barnabas.client.consumer.assigned import Assigned
 from barnabas.client.consumer.events import Call
 from barnabas.client.consumer.inbox import Inbox, Notice, message_of
-from barnabas.client.errors import KafkaError
+from barnabas.client.errors import KafkaError, log_unhandled_error
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.unheard import log_unheard
 from barnabas.client.values import ThrottleEvent
 from barnabas.wire.errors import ErrorCode
 
@@ -73,7 +72,7 @@ class News:
         if self._settings.error_cb is not None:
             self.call(self._settings.error_cb, error)
         else:
-            log_unheard(self._settings, error)
+            log_unhandled_error(self._settings, error)
 
     def throttled(self, broker_name: str, node_id: int, throttle_ms: int) -> None:
         """For throttle_cb."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from barnabas.client.cluster import Backoff, Cluster, Deadline, PartitionInfo
-from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
+from barnabas.client.errors import KafkaError, KafkaException, broker_error
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -43,7 +43,7 @@ class Found:
     timestamp: int = -1
 
 
-Answers = dict[Partition, Found | KafkaError]
+Answers = dict[TopicPartitionTuple, Found | KafkaError]
 
 
 class Offsets:
@@ -53,11 +53,11 @@ class Offsets:
         self._cluster = cluster
         self._settings = settings
 
-    async def by_time(self, wanted: Mapping[Partition, int], deadline: Deadline) -> Answers:
+    async def by_time(self, wanted: Mapping[TopicPartitionTuple, int], deadline: Deadline) -> Answers:
         """The first offset at or after a timestamp; -1 asks for the end, -2 for the beginning."""
         isolation = int(self._settings.isolation_level == "read_committed") * READ_COMMITTED
 
-        def request(partitions: Iterable[tuple[Partition, PartitionInfo]]) -> Message:
+        def request(partitions: Iterable[tuple[TopicPartitionTuple, PartitionInfo]]) -> Message:
             topics: dict[str, ListOffsetsTopic] = {}
             for (topic, index), leader in partitions:
                 named = topics.setdefault(topic, ListOffsetsTopic(name=topic, partitions=[]))
@@ -86,10 +86,10 @@ class Offsets:
 
         return await self._ask(wanted, request, answers, deadline)
 
-    async def ends_of_epochs(self, epochs: Mapping[Partition, int], deadline: Deadline) -> Answers:
+    async def ends_of_epochs(self, epochs: Mapping[TopicPartitionTuple, int], deadline: Deadline) -> Answers:
         """Where an epoch ends, or the last before it that the leader has; -1 if it has none."""
 
-        def request(partitions: Iterable[tuple[Partition, PartitionInfo]]) -> Message:
+        def request(partitions: Iterable[tuple[TopicPartitionTuple, PartitionInfo]]) -> Message:
             topics: dict[str, OffsetForLeaderTopic] = {}
             for (topic, index), leader in partitions:
                 named = topics.setdefault(topic, OffsetForLeaderTopic(topic=topic, partitions=[]))
@@ -115,8 +115,8 @@ class Offsets:
 
     async def _ask(
         self,
-        wanted: Iterable[Partition],
-        request: Callable[[Iterable[tuple[Partition, PartitionInfo]]], Message],
+        wanted: Iterable[TopicPartitionTuple],
+        request: Callable[[Iterable[tuple[TopicPartitionTuple, PartitionInfo]]], Message],
         answers: Callable[[Any], Answers],
         deadline: Deadline,
     ) -> Answers:
@@ -125,12 +125,12 @@ class Offsets:
         backoff = Backoff(self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms)
         left = set(wanted)
         topics = {topic for topic, _ in left}
-        self._cluster.want(topics)
+        self._cluster.add_topics(topics)
         for attempt in itertools.count(1):
             found |= await self._ask_once(left, request, answers, deadline)
             left = {each for each in left if _may_pass(found[each], attempt)}
             pause_ms = backoff.next_ms()
-            if not left or deadline.left_ms() <= pause_ms:
+            if not left or deadline.remaining_ms() <= pause_ms:
                 break
             self._cluster.refresh()
             await asyncio.sleep(pause_ms / 1000)
@@ -138,13 +138,13 @@ class Offsets:
 
     async def _ask_once(
         self,
-        partitions: Iterable[Partition],
-        request: Callable[[Iterable[tuple[Partition, PartitionInfo]]], Message],
+        partitions: Iterable[TopicPartitionTuple],
+        request: Callable[[Iterable[tuple[TopicPartitionTuple, PartitionInfo]]], Message],
         answers: Callable[[Any], Answers],
         deadline: Deadline,
     ) -> Answers:
         found: Answers = {}
-        by_leader: defaultdict[int, list[tuple[Partition, PartitionInfo]]] = defaultdict(list)
+        by_leader: defaultdict[int, list[tuple[TopicPartitionTuple, PartitionInfo]]] = defaultdict(list)
         for each in partitions:
             leader = self._cluster.metadata.leader(*each)
             if leader is None or leader.leader < 0:
@@ -152,10 +152,10 @@ class Offsets:
             else:
                 by_leader[leader.leader].append((each, leader))
 
-        async def ask(node_id: int, led: list[tuple[Partition, PartitionInfo]]) -> None:
-            timeout_ms = max(1, min(deadline.left_ms(), self._settings.request_timeout_ms))
+        async def ask(node_id: int, led: list[tuple[TopicPartitionTuple, PartitionInfo]]) -> None:
+            timeout_ms = max(1, min(deadline.remaining_ms(), self._settings.request_timeout_ms))
             try:
-                response = await self._cluster.ask(request(led), to=node_id, timeout_ms=timeout_ms)
+                response = await self._cluster.send_request(request(led), to=node_id, timeout_ms=timeout_ms)
             except KafkaException as failure:
                 found.update({each: failure.args[0] for each, _ in led})
             else:
@@ -166,23 +166,23 @@ class Offsets:
         await asyncio.gather(*(ask(node_id, led) for node_id, led in by_leader.items()))
         return found
 
-    def _without_leader(self, partition: Partition) -> KafkaError:
+    def _without_leader(self, partition: TopicPartitionTuple) -> KafkaError:
         name, index = partition
         topic = self._cluster.metadata.topics.get(name)
         if topic is None:
             return KafkaError(KafkaError._WAIT_CACHE, f"{name}: not known yet", retriable=True)
         if topic.error:
-            return told_by_broker(topic.error, f"{name}: {topic.error.name}")
+            return broker_error(topic.error, f"{name}: {topic.error.name}")
         if index >= len(topic.partitions):
             return KafkaError(
                 KafkaError._UNKNOWN_PARTITION,
                 f"{name} has {len(topic.partitions)} partitions, no partition {index}",
             )
-        return told_by_broker(ErrorCode.LEADER_NOT_AVAILABLE, f"{name} [{index}] has no leader")
+        return broker_error(ErrorCode.LEADER_NOT_AVAILABLE, f"{name} [{index}] has no leader")
 
 
 def _outcome(code: int, found: Found) -> Found | KafkaError:
-    return told_by_broker(code) if code else found
+    return broker_error(code) if code else found
 
 
 def _may_pass(outcome: Found | KafkaError, attempt: int) -> bool:

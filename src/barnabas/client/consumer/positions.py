@@ -14,7 +14,7 @@ from barnabas.client.consumer.group import Group
 from barnabas.client.consumer.offsets import Answers, Found, Offsets
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 
 Told = Callable[[Assigned, KafkaError], None]
 
@@ -28,7 +28,7 @@ class Positions:
         group: Group | None,
         offsets: Offsets,
         settings: ConsumerSettings,
-        assignment: Mapping[Partition, Assigned],
+        assignment: Mapping[TopicPartitionTuple, Assigned],
         told: Told,
         settled: Callable[[], None],
     ) -> None:
@@ -71,7 +71,7 @@ class Positions:
     async def _until_answered(
         self,
         asked: Mapping[Assigned, int],
-        ask: Callable[[Mapping[Partition, Assigned]], Coroutine[Any, Any, bool]],
+        ask: Callable[[Mapping[TopicPartitionTuple, Assigned]], Coroutine[Any, Any, bool]],
     ) -> None:
         """Ask once, and again after a pause for those that have not got an answer."""
         is_answered = await ask({each.key: each for each in asked})
@@ -87,7 +87,7 @@ class Positions:
 
     # The three questions. Each says whether there was an answer for all.
 
-    async def _ask_group(self, asked: Mapping[Partition, Assigned]) -> bool:
+    async def _ask_group(self, asked: Mapping[TopicPartitionTuple, Assigned]) -> bool:
         versions = _versions(asked)
         if self._group is None:
             for each in asked.values():
@@ -116,7 +116,7 @@ class Positions:
                 self._start_over(each, KafkaError._NO_OFFSET, "the group has committed no offset")
         return is_answered
 
-    async def _search(self, asked: Mapping[Partition, Assigned]) -> bool:
+    async def _search(self, asked: Mapping[TopicPartitionTuple, Assigned]) -> bool:
         versions = _versions(asked)
         wanted = {key: each.search_timestamp for key, each in asked.items()}
         answers = await self._offsets.by_time(wanted, self._deadline())
@@ -129,7 +129,7 @@ class Positions:
             answers |= await self._offsets.by_time(nothing_so_late, self._deadline())
         return self._take(asked, versions, answers, lambda each, found: each.found(found.offset))
 
-    async def _validate(self, asked: Mapping[Partition, Assigned]) -> bool:
+    async def _validate(self, asked: Mapping[TopicPartitionTuple, Assigned]) -> bool:
         versions = _versions(asked)
         epochs = {key: each.fetch_epoch for key, each in asked.items()}
         answers = await self._offsets.ends_of_epochs(epochs, self._deadline())
@@ -155,8 +155,8 @@ class Positions:
 
     def _take(
         self,
-        asked: Mapping[Partition, Assigned],
-        versions: Mapping[Partition, int],
+        asked: Mapping[TopicPartitionTuple, Assigned],
+        versions: Mapping[TopicPartitionTuple, int],
         answers: Answers,
         found: Callable[[Assigned, Found], None],
     ) -> bool:
@@ -181,12 +181,12 @@ class Positions:
         return Deadline.after(self._settings.request_timeout_ms)
 
 
-def _versions(asked: Mapping[Partition, Assigned]) -> dict[Partition, int]:
+def _versions(asked: Mapping[TopicPartitionTuple, Assigned]) -> dict[TopicPartitionTuple, int]:
     return {key: each.progress.version for key, each in asked.items()}
 
 
 def _current(
-    asked: Mapping[Partition, Assigned], versions: Mapping[Partition, int]
+    asked: Mapping[TopicPartitionTuple, Assigned], versions: Mapping[TopicPartitionTuple, int]
 ) -> list[Assigned]:
     """Those that still are where they were when they were asked for."""
     return [each for key, each in asked.items() if each.progress.version == versions[key]]

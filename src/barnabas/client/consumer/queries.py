@@ -9,7 +9,7 @@ from barnabas.client.consumer.assigned import EARLIEST_TIMESTAMP, LATEST_TIMESTA
 from barnabas.client.consumer.group import Group
 from barnabas.client.consumer.offsets import Answers, Found, Offsets
 from barnabas.client.errors import KafkaError, KafkaException, fail
-from barnabas.client.values import OFFSET_END, OFFSET_INVALID, Partition, TopicPartition
+from barnabas.client.values import OFFSET_END, OFFSET_INVALID, TopicPartitionTuple, TopicPartition
 from barnabas.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Queries:
         cluster: Cluster,
         group: Group | None,
         offsets: Offsets,
-        assignment: Mapping[Partition, Assigned],
+        assignment: Mapping[TopicPartitionTuple, Assigned],
     ) -> None:
         self._cluster = cluster
         self._group = group
@@ -104,7 +104,7 @@ class Queries:
             raise KafkaException(answers[0].error)
         return answers
 
-    async def _by_time(self, wanted: Mapping[Partition, int], deadline: Deadline) -> Answers:
+    async def _by_time(self, wanted: Mapping[TopicPartitionTuple, int], deadline: Deadline) -> Answers:
         """As the leaders tell; topics that do not exist are not waited for."""
         missing = await self._missing({topic for topic, _ in wanted}, deadline)
         known = {key: time for key, time in wanted.items() if key[0] not in missing}
@@ -118,7 +118,7 @@ class Queries:
         unheard_of = topics - self._cluster.metadata.topics.keys()
         if not unheard_of:
             return set()
-        told = await self._cluster.describe(unheard_of, timeout_ms=deadline.left_ms())
+        told = await self._cluster.describe(unheard_of, timeout_ms=deadline.remaining_ms())
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return {each.name for each in told.topics if each.name and each.error_code == unknown}
 
@@ -127,7 +127,7 @@ class Queries:
 
         topics = None if topic is None else [topic]
         return cluster_metadata(
-            *await self._cluster.describe_and_who(topics, timeout_ms=timeout_ms)
+            *await self._cluster.describe_with_node(topics, timeout_ms=timeout_ms)
         )
 
     async def cluster_id(self, timeout_ms: int) -> str | None:

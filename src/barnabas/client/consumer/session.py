@@ -8,7 +8,7 @@ session that the broker does not know any more begins anew with everything.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
     FetchPartition,
@@ -42,10 +42,10 @@ class FetchSession:
     def __init__(self) -> None:
         self._id = 0
         self._epoch = NEW_EPOCH
-        self._sent: dict[Partition, Want] = {}  # what the broker fetches unless told otherwise
+        self._sent: dict[TopicPartitionTuple, Want] = {}  # what the broker fetches unless told otherwise
         self._names: dict[bytes, str] = {}
 
-    def request(self, wanted: Mapping[Partition, Want]) -> FetchRequest:
+    def request(self, wanted: Mapping[TopicPartitionTuple, Want]) -> FetchRequest:
         """Fetch these, and nothing else. The caller fills in how much and how long."""
         if self._epoch == NEW_EPOCH:
             self._sent = {}
@@ -98,11 +98,11 @@ class FetchSession:
         """Say everything next, in a session instead of this one, which the broker may drop."""
         self._epoch = NEW_EPOCH
 
-    def has_said(self, partition: Partition) -> bool:
+    def has_said(self, partition: TopicPartitionTuple) -> bool:
         """Whether the broker tells of this partition only what has changed."""
         return self._epoch != NEW_EPOCH and partition in self._sent
 
-    def partitions(self, response: FetchResponse) -> Iterator[tuple[Partition, PartitionData]]:
+    def partitions(self, response: FetchResponse) -> Iterator[tuple[TopicPartitionTuple, PartitionData]]:
         """What an answer tells of partitions that were asked for."""
         for topic in response.responses:
             name = topic.topic or self._names.get(topic.topic_id)
@@ -111,7 +111,7 @@ class FetchSession:
                     yield (name, each.partition_index), each
 
 
-def _topics(wanted: Mapping[Partition, Want]) -> list[FetchTopic]:
+def _topics(wanted: Mapping[TopicPartitionTuple, Want]) -> list[FetchTopic]:
     topics: dict[tuple[str, bytes], FetchTopic] = {}
     for (name, index), want in wanted.items():
         topic = topics.get((name, want.topic_id))
@@ -129,7 +129,7 @@ def _topics(wanted: Mapping[Partition, Want]) -> list[FetchTopic]:
     return list(topics.values())
 
 
-def _forgotten(partitions: Mapping[Partition, bytes]) -> list[ForgottenTopic]:
+def _forgotten(partitions: Mapping[TopicPartitionTuple, bytes]) -> list[ForgottenTopic]:
     topics: dict[tuple[str, bytes], ForgottenTopic] = {}
     for (name, index), topic_id in partitions.items():
         topic = topics.get((name, topic_id))

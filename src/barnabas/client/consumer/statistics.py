@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from barnabas.client.broker_statistics import of_brokers, of_traffic
+from barnabas.client.broker_statistics import broker_statistics, traffic_totals
 from barnabas.client.cluster import Cluster
 from barnabas.client.consumer.assigned import Assigned, State
 from barnabas.client.consumer.commits import Commits
 from barnabas.client.consumer.news import News
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import OFFSET_INVALID, Partition
+from barnabas.client.values import OFFSET_INVALID, TopicPartitionTuple
 
 _FETCH_STATES = {
     State.COMMITTED: "offset-query",
@@ -30,7 +30,7 @@ class Statistics:
         self,
         settings: ConsumerSettings,
         cluster: Cluster,
-        assignment: Mapping[Partition, Assigned],
+        assignment: Mapping[TopicPartitionTuple, Assigned],
         commits: Commits,
         news: News,
     ) -> None:
@@ -70,13 +70,13 @@ class Statistics:
 def _statistics(
     settings: ConsumerSettings,
     cluster: Cluster,
-    assignment: Mapping[Partition, Assigned],
+    assignment: Mapping[TopicPartitionTuple, Assigned],
     commits: Commits,
     rebalances: int,
     began_s: float,
 ) -> str:
     now_s = time.time()
-    brokers = of_brokers(cluster)
+    brokers = broker_statistics(cluster)
     topics: dict[str, dict[str, Any]] = {}
     for (name, index), each in assignment.items():
         topic = topics.setdefault(name, {"topic": name, "partitions": {}})
@@ -89,7 +89,7 @@ def _statistics(
         "time": int(now_s),
         "age": round((now_s - began_s) * 1e6),
         "metadata_cache_cnt": len(cluster.metadata.topics),
-        **of_traffic(brokers),
+        **traffic_totals(brokers),
         "rxmsgs": sum(each.received_records for each in assignment.values()),
         "rxmsg_bytes": sum(each.received_bytes for each in assignment.values()),
         "brokers": brokers,

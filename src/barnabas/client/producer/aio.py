@@ -8,14 +8,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from barnabas.client.cluster import Deadline
-from barnabas.client.errors import KafkaError
+from barnabas.client.errors import KafkaError, log_unhandled_error
 from barnabas.client.metrics import Metrics
 from barnabas.client.producer import making
 from barnabas.client.producer._delivery import AioIntake, Delivery
 from barnabas.client.producer.core import Facade, ProducerCore
 from barnabas.client.producer.outbox import Outbox
 from barnabas.client.settings import producer_settings
-from barnabas.client.unheard import log_unheard
 from barnabas.client.values import ConsumerGroupMetadata, PreparedTransaction, TopicPartition
 
 if TYPE_CHECKING:
@@ -91,10 +90,10 @@ class AioProducer(AioIntake):
         self._accumulator.flush(True)
         try:
             self._core.step()
-            while len(self) and not deadline.passed:
+            while len(self) and not deadline.has_passed:
                 self._changed.clear()
                 try:
-                    await asyncio.wait_for(self._changed.wait(), deadline.left_ms() / 1000)
+                    await asyncio.wait_for(self._changed.wait(), deadline.remaining_ms() / 1000)
                 except TimeoutError:
                     break
             return len(self)
@@ -187,7 +186,7 @@ class AioProducer(AioIntake):
         timeout_ms = (
             self._settings.default_api_timeout_ms if timeout < 0 else max(1, int(timeout * 1000))
         )
-        return await self._core.cluster.describe_and_who(topics, timeout_ms=timeout_ms)
+        return await self._core.cluster.describe_with_node(topics, timeout_ms=timeout_ms)
 
     # Life
 
@@ -251,7 +250,7 @@ class AioProducer(AioIntake):
         if self._settings.error_cb is not None:
             self._outbox.put(partial(self._called(self._settings.error_cb), error))
         else:
-            log_unheard(self._settings, error)
+            log_unhandled_error(self._settings, error)
 
     async def _in_time(self, attempt: Callable[[], object], timeout_ms: int | None) -> None:
         """Try until there is room; BufferError if the time is over. None waits for ever."""
@@ -262,11 +261,11 @@ class AioProducer(AioIntake):
                 attempt()
                 return
             except BufferError:
-                if deadline.passed:
+                if deadline.has_passed:
                     raise
             self._core.step()
             try:
-                await asyncio.wait_for(self._changed.wait(), deadline.left_ms() / 1000)
+                await asyncio.wait_for(self._changed.wait(), deadline.remaining_ms() / 1000)
             except TimeoutError:
                 continue
 

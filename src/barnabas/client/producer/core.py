@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from barnabas.client.cluster import Backoff, Cluster, Deadline, Metadata, TopicInfo, told_by_network
-from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
+from barnabas.client.cluster import Backoff, Cluster, Deadline, Metadata, TopicInfo, network_error
+from barnabas.client.errors import KafkaError, KafkaException, broker_error
 from barnabas.client.metrics import Metrics
 from barnabas.client.producer import produce
 from barnabas.client.producer._accumulator import Accumulator
@@ -57,7 +57,7 @@ class ProducerCore:
             self._transactions = Transactions(settings, self, self._transaction)
             facade.refuse(self._transaction.refusal())
         self.cluster = Cluster(settings, facade.told)
-        self.cluster.listen(self._learn)
+        self.cluster.add_listener(self._learn)
         self.sender = Sender(settings, accumulator, self._transaction)
         self.statistics = Statistics(settings)
         self._began_s = time.time()
@@ -87,7 +87,7 @@ class ProducerCore:
         names = self._accumulator.asked_for()
         if names:
             self._unknown.update(names)
-            self.cluster.want(names)
+            self.cluster.add_topics(names)
         if self.sender.needs_identity and self._transaction is None and self._identifying is None:
             self._identifying = self._loop.create_task(self._identify())
         dispatches, again_s = self.sender.step(now_s)
@@ -110,7 +110,7 @@ class ProducerCore:
             while not (self.sender.is_drained and self._accumulator.is_empty):
                 changed = self._loop.create_future()
                 self._watchers.append(changed)
-                await asyncio.wait_for(changed, deadline.left_ms() / 1000)
+                await asyncio.wait_for(changed, deadline.remaining_ms() / 1000)
         finally:
             self._accumulator.flush(False)
 
@@ -173,7 +173,7 @@ class ProducerCore:
             if outcome is None:
                 self.sender.unanswered(dispatch)
             elif isinstance(outcome, OSError):
-                self.sender.failed(dispatch, told_by_network(outcome), now_s)
+                self.sender.failed(dispatch, network_error(outcome), now_s)
             else:
                 self._note_throttling(dispatch, outcome.throttle_time_ms, now_s)
                 answers = produce.answers(outcome, request)
@@ -185,7 +185,7 @@ class ProducerCore:
             request,
             settings.request_timeout_ms,
             answered,
-            newest_version=newest,
+            max_version=newest,
         )
 
     def _note_throttling(self, dispatch: Dispatch, throttle_ms: int, now_s: float) -> None:
@@ -206,7 +206,7 @@ class ProducerCore:
         try:
             while self.sender.needs_identity:
                 try:
-                    told = await self.cluster.ask(request)
+                    told = await self.cluster.send_request(request)
                 except KafkaException:
                     await asyncio.sleep(backoff.next_ms() / 1000)
                     continue
@@ -215,7 +215,7 @@ class ProducerCore:
                 elif ErrorCode.of(told.error_code).retriable:
                     await asyncio.sleep(backoff.next_ms() / 1000)
                 else:
-                    error = told_by_broker(told.error_code)
+                    error = broker_error(told.error_code)
                     self.sender.abandon(KafkaError(error.code(), error.str(), fatal=True))
         finally:
             self._identifying = None
@@ -283,7 +283,7 @@ class ProducerCore:
                 for misfit in self._accumulator.learn(name, len(topic.partitions), available):
                     self.sender.finished.append(Outcome(misfit, missing))
             elif topic.error != ErrorCode.NONE and not topic.error.retriable:
-                self._give_up(name, told_by_broker(topic.error))
+                self._give_up(name, broker_error(topic.error))
         self.step()
 
     def _give_up_unknown(self, now_s: float) -> float | None:
@@ -304,5 +304,5 @@ class ProducerCore:
 
 def _why_unknown(name: str, known: TopicInfo | None) -> KafkaError:
     if known is not None and known.error != ErrorCode.NONE:
-        return told_by_broker(known.error, f"{name}: {known.error.name}")
+        return broker_error(known.error, f"{name}: {known.error.name}")
     return KafkaError(KafkaError._MSG_TIMED_OUT, f"nothing is known of {name}: no broker answers")

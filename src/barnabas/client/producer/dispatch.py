@@ -6,13 +6,13 @@ from typing import Protocol
 from barnabas.client.errors import KafkaError
 from barnabas.client.producer._batch import Batch
 from barnabas.client.producer.lane import Outbound
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 
 
 class Gate(Protocol):
     """A transaction, as the sender sees it."""
 
-    def admits(self, place: Partition) -> bool:
+    def admits(self, place: TopicPartitionTuple) -> bool:
         """Whether a partition may be written to now."""
 
     def refused(self, error: KafkaError) -> None:
@@ -35,7 +35,7 @@ class Dispatch:
 
     node_id: int
     sent_s: float
-    batches: dict[Partition, Outbound] = field(default_factory=dict)
+    batches: dict[TopicPartitionTuple, Outbound] = field(default_factory=dict)
     size_bytes: int = 0
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.client.producer._batch import Batch
 from barnabas.client.producer.sealing import NOBODY, Identity, Seal
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.records.batch import MAX_SEQUENCE, NO_SEQUENCE
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Outbound:
 class Lane:
     """One partition: at most `MAX_UNDER_WAY` batches are under way, all to the same node."""
 
-    place: Partition
+    place: TopicPartitionTuple
     waiting: list[Outbound] = field(default_factory=list)  # to be sent again, in order
     under_way: deque[Outbound] = field(default_factory=deque)
     node_id: int = -1  # where they are under way to

@@ -5,7 +5,7 @@ import math
 import time
 from typing import Any
 
-from barnabas.client.broker_statistics import of_brokers, of_traffic
+from barnabas.client.broker_statistics import broker_statistics, traffic_totals
 from barnabas.client.cluster import Cluster, TopicInfo
 from barnabas.client.producer._accumulator import Accumulator
 from barnabas.client.producer.sender import Sender
@@ -22,7 +22,7 @@ def statistics_json(
     began_s: float,
 ) -> str:
     now_s = time.time()
-    brokers = of_brokers(cluster)
+    brokers = broker_statistics(cluster)
     known = cluster.metadata.topics
     told: dict[str, Any] = {
         "name": f"{settings.client_id}#producer-1",
@@ -38,7 +38,7 @@ def statistics_json(
         "metadata_cache_cnt": len(known),
         "txmsgs": sum(each.records for each in figures.delivered.values()),
         "txmsg_bytes": sum(each.bytes for each in figures.delivered.values()),
-        **of_traffic(brokers),
+        **traffic_totals(brokers),
         "brokers": brokers,
         "topics": {name: _topic(topic, figures) for name, topic in known.items()},
         "eos": {

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from barnabas.client.cluster import Deadline
-from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.client.errors import KafkaError, KafkaException, log_unhandled_error
 from barnabas.client.loop_thread import LoopThread
 from barnabas.client.metrics import Metrics
 from barnabas.client.producer import making
@@ -16,7 +16,6 @@ from barnabas.client.producer._intake import Intake
 from barnabas.client.producer.core import Facade, ProducerCore
 from barnabas.client.producer.outbox import Bell, OnDelivery, Outbox
 from barnabas.client.settings import ProducerSettings, producer_settings
-from barnabas.client.unheard import log_unheard
 from barnabas.client.values import ConsumerGroupMetadata, PreparedTransaction, TopicPartition
 
 if TYPE_CHECKING:
@@ -270,13 +269,15 @@ class Producer(Intake):
         timeout_ms = (
             self._settings.default_api_timeout_ms if timeout < 0 else max(1, int(timeout * 1000))
         )
-        return self._thread.run(self._core.cluster.describe_and_who(topics, timeout_ms=timeout_ms))
+        return self._thread.run(
+            self._core.cluster.describe_with_node(topics, timeout_ms=timeout_ms)
+        )
 
     # Life
 
     def close(self, timeout: float = _FOREVER) -> bool:
         """Flush, and hang up. Nothing can be produced afterwards."""
-        if self._is_closed or self._thread.is_left_behind:
+        if self._is_closed or self._thread.is_in_forked_child:
             return True
         self.refuse(RuntimeError("Producer has been closed"))
         try:
@@ -319,7 +320,7 @@ class Producer(Intake):
 
     def _wait(self, rings: int, deadline_s: float | None) -> bool:
         """Wait for the bell to ring once more; whether there was time left to."""
-        self._thread.require_here()
+        self._thread.check_not_forked()
         if deadline_s is None:
             self._bell.wait(rings, None)
             return True
@@ -357,7 +358,7 @@ def _telling(settings: ProducerSettings, outbox: Outbox) -> Callable[[KafkaError
         if callback is not None:
             outbox.put(lambda: callback(error))
         else:
-            log_unheard(settings, error)
+            log_unhandled_error(settings, error)
 
     return tell
 
@@ -381,7 +382,7 @@ async def _start(
 
 def _end(thread: LoopThread, core: ProducerCore) -> None:
     """Does not wait: it may be the loop's own thread that finds that nobody needs the producer."""
-    if not thread.is_left_behind:
+    if not thread.is_in_forked_child:
         ended = thread.submit(core.close())
         ended.add_done_callback(lambda _: thread.release())
 

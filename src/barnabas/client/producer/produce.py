@@ -3,8 +3,8 @@
 from barnabas.client.cluster import Metadata
 from barnabas.client.producer.dispatch import Answer, Dispatch
 from barnabas.client.settings import ProducerSettings
-from barnabas.client.values import Partition
-from barnabas.net.gathered import Gathered
+from barnabas.client.values import TopicPartitionTuple
+from barnabas.net.gathered_records import GatheredRecords
 from barnabas.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -21,7 +21,7 @@ def request(settings: ProducerSettings, dispatch: Dispatch, metadata: Metadata) 
         if topic is None:
             topic_id = metadata.topics[name].topic_id
             topic = topics[name] = TopicProduceData(name=name, topic_id=topic_id)
-        records = Gathered([outbound.batch.records])
+        records = GatheredRecords([outbound.batch.records])
         topic.partition_data.append(PartitionProduceData(index=partition, records=records))
     return ProduceRequest(
         transactional_id=settings.transactional_id,
@@ -31,10 +31,10 @@ def request(settings: ProducerSettings, dispatch: Dispatch, metadata: Metadata) 
     )
 
 
-def answers(response: ProduceResponse, asked: ProduceRequest) -> dict[Partition, Answer]:
+def answers(response: ProduceResponse, asked: ProduceRequest) -> dict[TopicPartitionTuple, Answer]:
     """By partition; from version 13 on topics are named by their ids alone."""
     names = {topic.topic_id: topic.name for topic in asked.topic_data}
-    told: dict[Partition, Answer] = {}
+    told: dict[TopicPartitionTuple, Answer] = {}
     for topic in response.responses:
         name = topic.name or names.get(topic.topic_id, "")
         for each in topic.partition_responses:

@@ -8,7 +8,7 @@ node, and after a failure those of the partition go again one at a time.
 from collections.abc import Mapping
 
 from barnabas.client.cluster import Backoff, Metadata
-from barnabas.client.errors import KafkaError, told_by_broker
+from barnabas.client.errors import KafkaError, broker_error
 from barnabas.client.producer._accumulator import Accumulator
 from barnabas.client.producer._queues import Queue
 from barnabas.client.producer.dispatch import Answer, Dispatch, Gate, Outcome
@@ -16,7 +16,7 @@ from barnabas.client.producer.lane import Lane, Outbound
 from barnabas.client.producer.sealing import NOBODY, Identity, Seal
 from barnabas.client.producer.verdicts import Verdict, verdict
 from barnabas.client.settings import ProducerSettings
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode
 
 MAX_EPOCH = 0x7FFF
@@ -38,12 +38,12 @@ class Sender:
         self._availability_timeout_s = settings.availability_timeout_ms / 1000
         self._backoff_ms = settings.retry_backoff_ms, settings.retry_backoff_max_ms
         self._seal = Seal.of(settings)
-        self._lanes: dict[Partition, Lane] = {}
-        self._held_up: set[Partition] = set()  # lanes with batches that are to go again
+        self._lanes: dict[TopicPartitionTuple, Lane] = {}
+        self._held_up: set[TopicPartitionTuple] = set()  # lanes with batches that are to go again
         self._in_flight: dict[int, set[Dispatch]] = {}
         self._muted_until_s: dict[int, float] = {}
         self._metadata = Metadata()
-        self._hints: dict[Partition, tuple[int, int]] = {}
+        self._hints: dict[TopicPartitionTuple, tuple[int, int]] = {}
         self._next_expiry_s = 0.0
         self._turn = 0
         self.identity = NOBODY
@@ -234,7 +234,7 @@ class Sender:
         dispatch.batches[lane.place] = outbound
         dispatch.size_bytes += outbound.batch.size_bytes
 
-    def _leader(self, place: Partition) -> int:
+    def _leader(self, place: TopicPartitionTuple) -> int:
         hint = self._hints.get(place)
         if hint is not None and hint[0] in self._metadata.brokers:
             return hint[0]
@@ -258,7 +258,7 @@ class Sender:
     def answered(
         self,
         dispatch: Dispatch,
-        answers: Mapping[Partition, Answer],
+        answers: Mapping[TopicPartitionTuple, Answer],
         now_s: float,
         throttle_ms: int = 0,
     ) -> None:
@@ -297,7 +297,7 @@ class Sender:
         self._in_flight[dispatch.node_id].discard(dispatch)
 
     def _judge(self, lane: Lane, outbound: Outbound, answer: Answer, now_s: float) -> None:
-        error = told_by_broker(answer.error, answer.message)
+        error = broker_error(answer.error, answer.message)
         match verdict(answer.error):
             case Verdict.APPENDED:
                 lane.failures = 0
@@ -361,7 +361,7 @@ class Sender:
             lane.failures += 1
         lane.put_back(outbound)
 
-    def _take_hint(self, place: Partition, leader: tuple[int, int]) -> None:
+    def _take_hint(self, place: TopicPartitionTuple, leader: tuple[int, int]) -> None:
         known = self._metadata.leader(*place)
         epoch = max(
             -1 if known is None else known.leader_epoch, self._hints.get(place, (-1, -1))[1]

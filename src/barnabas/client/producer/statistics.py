@@ -4,15 +4,20 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 
-from barnabas.client.metrics import Metrics, Sheet, Totals, put_network
+from barnabas.client.metrics import (
+    CounterRates,
+    Metrics,
+    MetricsBuilder,
+    SampledStat,
+    put_network_metrics,
+)
 from barnabas.client.producer._accumulator import Accumulator
 from barnabas.client.producer.dispatch import Dispatch, Outcome
 from barnabas.client.producer.sealing import compression_rate
 from barnabas.client.producer.sender import Sender
 from barnabas.client.settings import ProducerSettings
-from barnabas.client.values import Partition
-from barnabas.client.windows import Window
-from barnabas.net.counters import Counters
+from barnabas.client.values import TopicPartitionTuple
+from barnabas.net.counters import ConnectionCounters
 
 
 @dataclass(slots=True)
@@ -27,11 +32,11 @@ class _Topic:
     __slots__ = ("bytes", "compression", "errors", "records", "retries")
 
     def __init__(self) -> None:
-        self.records = Window()
-        self.bytes = Window()
-        self.compression = Window()
-        self.errors = Window()
-        self.retries = Window()
+        self.records = SampledStat()
+        self.bytes = SampledStat()
+        self.compression = SampledStat()
+        self.errors = SampledStat()
+        self.retries = SampledStat()
 
 
 class Statistics:
@@ -40,12 +45,12 @@ class Statistics:
     def __init__(self, settings: ProducerSettings) -> None:
         self._client_id = settings.client_id
         self._began_s = time.time()
-        self._windows: defaultdict[str, Window] = defaultdict(Window)
+        self._windows: defaultdict[str, SampledStat] = defaultdict(SampledStat)
         self._topics: defaultdict[str, _Topic] = defaultdict(_Topic)
-        self._latencies: defaultdict[int, Window] = defaultdict(Window)
-        self._request_sizes: defaultdict[int, Window] = defaultdict(Window)
-        self.delivered: defaultdict[Partition, Delivered] = defaultdict(Delivered)
-        self._network = Totals()
+        self._latencies: defaultdict[int, SampledStat] = defaultdict(SampledStat)
+        self._request_sizes: defaultdict[int, SampledStat] = defaultdict(SampledStat)
+        self.delivered: defaultdict[TopicPartitionTuple, Delivered] = defaultdict(Delivered)
+        self._network = CounterRates()
 
     def sent(self, dispatch: Dispatch, now_s: float) -> None:
         windows = self._windows
@@ -90,7 +95,7 @@ class Statistics:
     def batch_size(self, now_s: float) -> tuple[float, float]:
         """On average, and the largest."""
         window = self._windows["batch-size"]
-        return window.average(now_s), window.largest(now_s)
+        return window.average(now_s), window.max(now_s)
 
     def waited(self, seconds: float, now_s: float) -> None:
         """Somebody has waited for room in the buffer."""
@@ -104,35 +109,35 @@ class Statistics:
         self,
         accumulator: Accumulator,
         sender: Sender,
-        connections: dict[str, tuple[int, Counters]],
+        connections: dict[str, tuple[int, ConnectionCounters]],
         buffer_bytes: int,
     ) -> Metrics:
         now_s = time.monotonic()
-        sheet = Sheet(self._client_id, "producer-metrics", now_s)
+        sheet = MetricsBuilder(self._client_id, "producer-metrics", now_s)
         windows = self._windows
         for name in ("batch-size", "record-queue-time", "request-latency", "produce-throttle-time"):
-            sheet.put_spread(name, windows[name])
+            sheet.put_avg_max(name, windows[name])
         sheet.put("record-size-avg", windows["record-size"].average(now_s))
-        sheet.put("record-size-max", windows["record-size-max"].largest(now_s))
+        sheet.put("record-size-max", windows["record-size-max"].max(now_s))
         sheet.put("compression-rate-avg", windows["compression-rate"].average(now_s))
         sheet.put("records-per-request-avg", windows["records-per-request"].average(now_s))
         for name in ("record-send", "record-retry", "record-error", "buffer-exhausted"):
-            sheet.put_rated(name, windows[name])
+            sheet.put_rate_total(name, windows[name])
         sheet.put("bufferpool-wait-ratio", windows["bufferpool-wait"].rate(now_s))
         sheet.put("bufferpool-wait-time-ns-total", windows["bufferpool-wait"].total * 1e9)
         sheet.put("buffer-total-bytes", buffer_bytes)
         sheet.put("buffer-available-bytes", max(0, buffer_bytes - accumulator.held_bytes))
         sheet.put("requests-in-flight", sender.under_way)
-        put_network(sheet, self._network, connections, "producer-node-metrics", now_s)
+        put_network_metrics(sheet, self._network, connections, "producer-node-metrics", now_s)
         for node_id, _ in connections.values():
             node, group = f"node-{node_id}", "producer-node-metrics"
-            sheet.put_spread("request-latency", self._latencies[node_id], group, node_id=node)
-            sheet.put_spread("request-size", self._request_sizes[node_id], group, node_id=node)
+            sheet.put_avg_max("request-latency", self._latencies[node_id], group, node_id=node)
+            sheet.put_avg_max("request-size", self._request_sizes[node_id], group, node_id=node)
         for name, topic in self._topics.items():
             group = "producer-topic-metrics"
             sheet.put("compression-rate", topic.compression.average(now_s), group, topic=name)
-            sheet.put_rated("byte", topic.bytes, group, topic=name)
-            sheet.put_rated("record-send", topic.records, group, topic=name)
-            sheet.put_rated("record-retry", topic.retries, group, topic=name)
-            sheet.put_rated("record-error", topic.errors, group, topic=name)
+            sheet.put_rate_total("byte", topic.bytes, group, topic=name)
+            sheet.put_rate_total("record-send", topic.records, group, topic=name)
+            sheet.put_rate_total("record-retry", topic.retries, group, topic=name)
+            sheet.put_rate_total("record-error", topic.errors, group, topic=name)
         return sheet.finish(self._began_s)

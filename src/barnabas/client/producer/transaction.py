@@ -22,7 +22,7 @@ they have not ended it.
 from enum import Enum, auto
 
 from barnabas.client.errors import KafkaError, KafkaException
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode
 
 
@@ -68,8 +68,8 @@ class Transaction:
         self.phase = Phase.NEW
         self.is_joined_by_writing = False  # the new flow
         self.error: KafkaError | None = None  # why it is BROKEN or DEAD
-        self.joined: set[Partition] = set()
-        self.to_join: set[Partition] = set()
+        self.joined: set[TopicPartitionTuple] = set()
+        self.to_join: set[TopicPartitionTuple] = set()
         self.has_offsets = False
 
     @property
@@ -112,7 +112,7 @@ class Transaction:
 
     # The sender's gate
 
-    def admits(self, place: Partition) -> bool:
+    def admits(self, place: TopicPartitionTuple) -> bool:
         if self.phase not in _SENDING:
             return False
         if place in self.joined:

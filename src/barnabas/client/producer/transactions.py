@@ -4,19 +4,19 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-from barnabas.client.cluster import Backoff, Cluster, Coordinator, Deadline
-from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
+from barnabas.client.cluster import Backoff, Cluster, CoordinatorType, Deadline
+from barnabas.client.errors import KafkaError, KafkaException, broker_error
 from barnabas.client.producer.sealing import NOBODY, Identity
 from barnabas.client.producer.sender import Sender
 from barnabas.client.producer.transaction import Phase, Transaction
 from barnabas.client.settings import ProducerSettings
 from barnabas.client.values import (
     ConsumerGroupMetadata,
-    Partition,
     PreparedTransaction,
     TopicPartition,
+    TopicPartitionTuple,
 )
-from barnabas.net.greeting import ASK_VERSIONS
+from barnabas.net.handshake import API_VERSIONS_REQUEST
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import (
@@ -72,7 +72,9 @@ class Transactions:
     async def init(self, deadline: Deadline) -> None:
         """Get an id; whatever an earlier producer of this transactional.id left open is aborted."""
         self._it.require("init_transactions")
-        told = await self._core.cluster.ask(ASK_VERSIONS, timeout_ms=deadline.left_ms())
+        told = await self._core.cluster.send_request(
+            API_VERSIONS_REQUEST, timeout_ms=deadline.remaining_ms()
+        )
         levels = {each.name: each.max_version_level for each in told.finalized_features}
         self._it.is_joined_by_writing = levels.get(FEATURE, 0) >= JOINED_BY_WRITING
         await self._identify(NOBODY, deadline)
@@ -117,7 +119,7 @@ class Transactions:
             ),
             deadline,
             _first_error_of_offsets,
-            coordinator=(Coordinator.GROUP, group.group_id),
+            coordinator=(CoordinatorType.GROUP, group.group_id),
             newest=newest,
         )
 
@@ -236,19 +238,19 @@ class Transactions:
         deadline: Deadline,
         error_of: Callable[[Any], int] = lambda told: int(told.error_code),
         *,
-        coordinator: tuple[Coordinator, str] | None = None,
+        coordinator: tuple[CoordinatorType, str] | None = None,
         newest: int | None = None,
     ) -> Any:
         """The answer to a request that was granted.
 
         KafkaException: _TIMED_OUT may be tried again; others are fatal or need an abort.
         """
-        kind, key = coordinator or (Coordinator.TRANSACTION, self._id)
+        kind, key = coordinator or (CoordinatorType.TRANSACTION, self._id)
         self._backoff.reset()
         while True:
             try:
-                told = await self._core.cluster.ask_coordinator(
-                    kind, key, request, error_of, deadline=deadline, newest_version=newest
+                told = await self._core.cluster.send_to_coordinator(
+                    kind, key, request, error_of, deadline=deadline, max_version=newest
                 )
             except KafkaException as failure:
                 raise KafkaException(self._explained(failure.args[0])) from None
@@ -256,14 +258,14 @@ class Transactions:
             if code == ErrorCode.NONE:
                 return told
             if code not in _PASSING and not ErrorCode.of(code).retriable:
-                raise KafkaException(self._it.fail(code, told_by_broker(code).str()))
+                raise KafkaException(self._it.fail(code, broker_error(code).str()))
             pause_s = (
                 _CONCURRENT_PAUSE_S
                 if code == ErrorCode.CONCURRENT_TRANSACTIONS
                 else self._backoff.next_ms() / 1000
             )
-            if deadline.left_ms() <= pause_s * 1000:
-                raise KafkaException(_late(told_by_broker(code).str()))
+            if deadline.remaining_ms() <= pause_s * 1000:
+                raise KafkaException(_late(broker_error(code).str()))
             await asyncio.sleep(pause_s)
 
     def _explained(self, error: KafkaError) -> KafkaError:
@@ -277,7 +279,7 @@ class Transactions:
             await self._core.drained(deadline)
             if self._joining is not None:
                 joining = asyncio.shield(self._joining)
-                await asyncio.wait_for(joining, deadline.left_ms() / 1000)
+                await asyncio.wait_for(joining, deadline.remaining_ms() / 1000)
         except TimeoutError:
             raise KafkaException(_late("records are still on their way")) from None
 
@@ -301,7 +303,7 @@ def _by_topic(offsets: Iterable[TopicPartition]) -> list[TxnOffsetCommitRequestT
     return list(topics.values())
 
 
-def _names(places: Iterable[Partition]) -> list[AddPartitionsToTxnTopic]:
+def _names(places: Iterable[TopicPartitionTuple]) -> list[AddPartitionsToTxnTopic]:
     topics: dict[str, AddPartitionsToTxnTopic] = {}
     for name, partition in sorted(places):
         topic = topics.setdefault(name, AddPartitionsToTxnTopic(name=name))

@@ -11,7 +11,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from barnabas.client.settings.resolved import (
+from barnabas.client.settings.model import (
     AdminSettings,
     ConnectionSettings,
     ConsumerSettings,
@@ -34,25 +34,25 @@ __all__ = [
 def producer_settings(conf: Mapping[str, Any]) -> ProducerSettings:
     """KafkaException (_INVALID_ARG) names what is wrong, and what is allowed instead."""
     from barnabas.client.settings import consistency, names
-    from barnabas.client.settings.resolve import resolve
+    from barnabas.client.settings.resolver import resolve
 
-    told = resolve(conf, names.PRODUCER, callbacks=names.OF_PRODUCERS)
-    return consistency.of_producer(ProducerSettings(**told), told.keys())
+    told = resolve(conf, names.PRODUCER, callbacks=names.PRODUCER_CALLBACKS)
+    return consistency.adjust_producer(ProducerSettings(**told), told.keys())
 
 
 def consumer_settings(conf: Mapping[str, Any]) -> ConsumerSettings:
     """As producer_settings(). Without a group.id, `group_id` is None: assign() needs none."""
     from barnabas.client.settings import consistency, names
-    from barnabas.client.settings.resolve import resolve
+    from barnabas.client.settings.resolver import resolve
 
-    told = resolve(conf, names.CONSUMER, callbacks=names.OF_CONSUMERS)
-    return consistency.of_consumer(ConsumerSettings(**told), told.keys())
+    told = resolve(conf, names.CONSUMER, callbacks=names.CONSUMER_CALLBACKS)
+    return consistency.adjust_consumer(ConsumerSettings(**told), told.keys())
 
 
 def admin_settings(conf: Mapping[str, Any]) -> AdminSettings:
     """As producer_settings()."""
     from barnabas.client.settings import consistency, names
-    from barnabas.client.settings.resolve import resolve
+    from barnabas.client.settings.resolver import resolve
 
     told = resolve(conf, names.ADMIN, callbacks=())
-    return consistency.of_connection(AdminSettings(**told), told.keys())
+    return consistency.adjust_connection(AdminSettings(**told), told.keys())

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from barnabas.client.errors import KafkaError, fail
-from barnabas.client.settings.resolved import (
+from barnabas.client.settings.model import (
     ConnectionSettings,
     ConsumerSettings,
     ProducerSettings,
@@ -22,7 +22,7 @@ MAX_IN_FLIGHT_WITH_ORDER = 5
 Settings = TypeVar("Settings", bound=ConnectionSettings)
 
 
-def of_connection(settings: Settings, told: Collection[str]) -> Settings:
+def adjust_connection(settings: Settings, told: Collection[str]) -> Settings:
     for kind in ("retry", "reconnect"):
         first, most = f"{kind}_backoff_ms", f"{kind}_backoff_max_ms"
         if getattr(settings, first) > getattr(settings, most):
@@ -31,8 +31,8 @@ def of_connection(settings: Settings, told: Collection[str]) -> Settings:
     return settings
 
 
-def of_producer(settings: ProducerSettings, told: Collection[str]) -> ProducerSettings:
-    settings = _idempotent_or_not(of_connection(settings, told), told)
+def adjust_producer(settings: ProducerSettings, told: Collection[str]) -> ProducerSettings:
+    settings = _idempotent_or_not(adjust_connection(settings, told), told)
     if settings.transactional_id and "delivery_timeout_ms" not in told:
         settings = replace(
             settings,
@@ -45,8 +45,8 @@ def of_producer(settings: ProducerSettings, told: Collection[str]) -> ProducerSe
     return settings
 
 
-def of_consumer(settings: ConsumerSettings, told: Collection[str]) -> ConsumerSettings:
-    settings = _room_for_a_fetch(of_connection(settings, told), told)
+def adjust_consumer(settings: ConsumerSettings, told: Collection[str]) -> ConsumerSettings:
+    settings = _room_for_a_fetch(adjust_connection(settings, told), told)
     if settings.group_protocol == "consumer":
         _refuse_what_brokers_decide(told)
         return settings
@@ -90,13 +90,13 @@ def _idempotent_or_not(settings: ProducerSettings, told: Collection[str]) -> Pro
 
 def _room_for_a_fetch(settings: ConsumerSettings, told: Collection[str]) -> ConsumerSettings:
     needed = settings.fetch_max_bytes + 512
-    if settings.max_answer_bytes >= needed:
+    if settings.max_response_bytes >= needed:
         return settings
-    if "max_answer_bytes" not in told:
-        return replace(settings, max_answer_bytes=needed)
+    if "max_response_bytes" not in told:
+        return replace(settings, max_response_bytes=needed)
     if "fetch_max_bytes" in told:
         _refuse("receive.message.max.bytes", "at least 512 more than", "fetch.max.bytes")
-    return replace(settings, fetch_max_bytes=settings.max_answer_bytes - 512)
+    return replace(settings, fetch_max_bytes=settings.max_response_bytes - 512)
 
 
 def _refuse_what_brokers_decide(told: Collection[str]) -> None:

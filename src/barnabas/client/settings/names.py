@@ -8,7 +8,7 @@ only where none of the others is given. Names that end in `.kbytes` count in KiB
 from collections.abc import Mapping
 
 
-class Otherwise(str):
+class FallbackName(str):
     """A name that counts only where no better one is given."""
 
     __slots__ = ()
@@ -20,13 +20,13 @@ CONNECTION: Names = {
     "bootstrap_servers": ("bootstrap.servers", "metadata.broker.list"),
     "client_id": ("client.id",),
     # Java's request.timeout.ms is this; librdkafka's is how long a broker may wait for replicas.
-    "request_timeout_ms": ("socket.timeout.ms", Otherwise("request.timeout.ms")),
+    "request_timeout_ms": ("socket.timeout.ms", FallbackName("request.timeout.ms")),
     "connect_timeout_ms": ("socket.connection.setup.timeout.ms",),
     "connections_max_idle_ms": ("connections.max.idle.ms",),
     # Java's metadata.max.age.ms is this; librdkafka's is when a cache that stays old is dropped.
     "metadata_max_age_ms": (
         "topic.metadata.refresh.interval.ms",
-        Otherwise("metadata.max.age.ms"),
+        FallbackName("metadata.max.age.ms"),
     ),
     "retry_backoff_ms": ("retry.backoff.ms",),
     "retry_backoff_max_ms": ("retry.backoff.max.ms",),
@@ -34,7 +34,7 @@ CONNECTION: Names = {
     "reconnect_backoff_max_ms": ("reconnect.backoff.max.ms",),
     "send_buffer_bytes": ("send.buffer.bytes", "socket.send.buffer.bytes"),
     "receive_buffer_bytes": ("receive.buffer.bytes", "socket.receive.buffer.bytes"),
-    "max_answer_bytes": ("receive.message.max.bytes",),
+    "max_response_bytes": ("receive.message.max.bytes",),
     "allow_auto_create_topics": ("allow.auto.create.topics",),
     "default_api_timeout_ms": ("default.api.timeout.ms",),
     "statistics_interval_ms": ("statistics.interval.ms",),
@@ -67,7 +67,7 @@ PRODUCER: Names = {
     "interceptors": ("interceptor.classes", "interceptors"),
 }
 
-LEVELS = {codec: f"compression.{codec}.level" for codec in ("gzip", "lz4", "zstd")}
+CODEC_LEVELS = {codec: f"compression.{codec}.level" for codec in ("gzip", "lz4", "zstd")}
 """Java has a level for each codec: that of the codec in use counts as compression.level."""
 
 CONSUMER: Names = {
@@ -119,7 +119,7 @@ SECURITY: Names = {
     "oauthbearer_config": ("sasl.oauthbearer.config",),
 }
 
-STORES = (
+JAVA_STORES = (
     "ssl.truststore.location",
     "ssl.truststore.type",
     "ssl.truststore.password",
@@ -130,7 +130,7 @@ STORES = (
 )
 """Java's names for files that hold several of the above; `security.py` takes them apart."""
 
-TOKENS = (
+OAUTH_TOKEN_SETTINGS = (
     "enable.sasl.oauthbearer.unsecure.jwt",
     "sasl.oauthbearer.client.credentials.client.id",
     "sasl.oauthbearer.client.credentials.client.secret",
@@ -144,9 +144,9 @@ TOKENS = (
 )
 """Where OAUTHBEARER gets its tokens if there is no oauth_cb; read by `tokens.py`."""
 
-CALLBACKS = ("error_cb", "stats_cb", "throttle_cb")
-OF_PRODUCERS = ("on_delivery",)
-OF_CONSUMERS = ("on_commit",)
+COMMON_CALLBACKS = ("error_cb", "stats_cb", "throttle_cb")
+PRODUCER_CALLBACKS = ("on_delivery",)
+CONSUMER_CALLBACKS = ("on_commit",)
 
 NO_EFFECT: Mapping[str, tuple[str, ...]] = {
     "logging is Python's own, under the name barnabas": (

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from barnabas.client.errors import KafkaError, fail
-from barnabas.client.settings import tokens
-from barnabas.client.settings.resolved import Security
+from barnabas.client.settings import oauth_tokens
+from barnabas.client.settings.model import Security
 from barnabas.net.sasl import MECHANISMS
 
 
@@ -108,8 +108,10 @@ def _login(given: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _tokens(given: Mapping[str, Any]) -> Callable[[str], Any] | None:
     """Where tokens come from that no callback gives."""
     if given.get("sasl.oauthbearer.method", "default").lower() == "oidc":
-        return tokens.of_client_credentials(given)
-    return tokens.unsecured if given.get("enable.sasl.oauthbearer.unsecure.jwt") else None
+        return oauth_tokens.client_credentials_tokens(given)
+    return (
+        oauth_tokens.unsecured_token if given.get("enable.sasl.oauthbearer.unsecure.jwt") else None
+    )
 
 
 def _check_login(secured: Security, told: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from barnabas.client.cluster import Cluster, Deadline
 from barnabas.client.consumer.group import Group
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.config.addresses import Endpoint
 
 DEADLINE_S = 60.0
@@ -39,28 +39,28 @@ class Joined:
         )
         self.cluster = Cluster(self.settings)
         self.group = Group(self.cluster, self.settings, self)
-        self.partitions: frozenset[Partition] = frozenset()
-        self.events: list[tuple[str, frozenset[Partition]]] = []
+        self.partitions: frozenset[TopicPartitionTuple] = frozenset()
+        self.events: list[tuple[str, frozenset[TopicPartitionTuple]]] = []
         self.errors: list[KafkaError] = []
         self.during: Callable[[str], Awaitable[None]] | None = None
 
-    async def assigned(self, partitions: Collection[Partition], *, incremental: bool) -> None:
+    async def assigned(self, partitions: Collection[TopicPartitionTuple], *, incremental: bool) -> None:
         await self._happened("assigned", partitions)
         self.partitions = frozenset(partitions) | (self.partitions if incremental else frozenset())
 
-    async def revoked(self, partitions: Collection[Partition], *, incremental: bool) -> None:
+    async def revoked(self, partitions: Collection[TopicPartitionTuple], *, incremental: bool) -> None:
         await self._happened("revoked", partitions)
         self.partitions -= frozenset(partitions)
         assert incremental or not self.partitions
 
-    async def lost(self, partitions: Collection[Partition]) -> None:
+    async def lost(self, partitions: Collection[TopicPartitionTuple]) -> None:
         await self._happened("lost", partitions)
         self.partitions -= frozenset(partitions)
 
     def told(self, error: KafkaError) -> None:
         self.errors.append(error)
 
-    async def _happened(self, what: str, partitions: Collection[Partition]) -> None:
+    async def _happened(self, what: str, partitions: Collection[TopicPartitionTuple]) -> None:
         if self.during is not None:
             await self.during(what)
         self.events.append((what, frozenset(partitions)))
@@ -74,9 +74,9 @@ async def until(condition: Callable[[], object], timeout_s: float = 30.0) -> Non
     """Wait for a condition, with a deadline."""
     deadline = Deadline.after(timeout_s * 1000)
     while not condition():
-        assert not deadline.passed, "it did not happen in time"
+        assert not deadline.has_passed, "it did not happen in time"
         await asyncio.sleep(0.01)
 
 
-def all_of(topic: str, count: int) -> frozenset[Partition]:
+def all_of(topic: str, count: int) -> frozenset[TopicPartitionTuple]:
     return frozenset((topic, index) for index in range(count))

@@ -87,7 +87,7 @@ def metadata(**partitions: int) -> Metadata:
         name: TopicInfo(name, topic_id(name), tuple(PartitionInfo(n) for n in range(count)))
         for name, count in partitions.items()
     }
-    return Metadata(topics=topics, names={topic.topic_id: name for name, topic in topics.items()})
+    return Metadata(topics=topics, topic_names={topic.topic_id: name for name, topic in topics.items()})
 
 
 def topic_id(name: str) -> bytes:

@@ -11,7 +11,7 @@ import pytest
 from tests.client.consumer.group.joining import Joined, all_of, on_a_loop, until
 
 from barnabas.client.consumer.group.assignors import ASSIGNORS, Subscriber, Topics
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.testing import Broker
 
 SETTINGS = {
@@ -50,7 +50,7 @@ class Stranger:
             "group.id": group_id,
             "logger": logging.getLogger("stranger"),
         } | settings
-        self.partitions: frozenset[Partition] = frozenset()
+        self.partitions: frozenset[TopicPartitionTuple] = frozenset()
         self.member_id = ""
         self._stops = threading.Event()
         self._thread = threading.Thread(target=self._consume)

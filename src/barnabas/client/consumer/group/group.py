@@ -11,7 +11,7 @@ from barnabas.client.consumer.group.ports import Assignee
 from barnabas.client.consumer.group.topics import Subscription
 from barnabas.client.errors import KafkaError, fail
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import ConsumerGroupMetadata, Partition, TopicPartition
+from barnabas.client.values import ConsumerGroupMetadata, TopicPartitionTuple, TopicPartition
 
 _MEMBERS = {"classic": ClassicMember, "consumer": ConsumerMember}
 
@@ -60,14 +60,14 @@ class Group:
         return self.metadata.member_id
 
     async def commit(
-        self, offsets: Mapping[Partition, TopicPartition], *, deadline: Deadline
-    ) -> dict[Partition, KafkaError | None]:
+        self, offsets: Mapping[TopicPartitionTuple, TopicPartition], *, deadline: Deadline
+    ) -> dict[TopicPartitionTuple, KafkaError | None]:
         """Commit these, as a member or (without a subscription) as nobody in particular."""
         return await self._offsets.commit(offsets, deadline)
 
     async def committed(
-        self, partitions: Collection[Partition], *, deadline: Deadline
-    ) -> dict[Partition, TopicPartition]:
+        self, partitions: Collection[TopicPartitionTuple], *, deadline: Deadline
+    ) -> dict[TopicPartitionTuple, TopicPartition]:
         """What the group has committed; OFFSET_INVALID where that is nothing."""
         return await self._offsets.committed(partitions, deadline)
 

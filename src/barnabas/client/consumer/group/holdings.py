@@ -3,14 +3,14 @@
 from collections import deque
 
 from barnabas.client.consumer.group.steps import Assign, HandOver, Lose
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 
 
 class Holdings:
     """The partitions handed over so far, and the hand-overs to come, one after the other."""
 
     def __init__(self) -> None:
-        self.owned: frozenset[Partition] = frozenset()
+        self.owned: frozenset[TopicPartitionTuple] = frozenset()
         self._under_way: HandOver | None = None
         self._planned: deque[HandOver] = deque()
         self._is_lost = False

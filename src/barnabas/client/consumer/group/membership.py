@@ -6,7 +6,7 @@ import math
 from collections.abc import Coroutine
 from typing import Any
 
-from barnabas.client.cluster import Cluster, Coordinator, Deadline, Metadata
+from barnabas.client.cluster import Cluster, CoordinatorType, Deadline, Metadata
 from barnabas.client.consumer.group.ports import Assignee
 from barnabas.client.consumer.group.refusals import COORDINATOR_ELSEWHERE
 from barnabas.client.consumer.group.steps import Ask, Assign, HandOver, Lose, Member, Revoke, Tell
@@ -47,12 +47,12 @@ class Membership:
         self._timer: asyncio.TimerHandle | None = None
         self._under_way: set[asyncio.Task[None]] = set()
         self._left: list[asyncio.Future[None]] = []
-        cluster.listen(self._heard)
+        cluster.add_listener(self._heard)
 
     def subscribe(self, subscription: Subscription) -> None:
         self._subscription = subscription
         if subscription.patterns:
-            self._cluster.want_all()
+            self._cluster.add_all_topics()
         self._heard(self._cluster.metadata)
 
     def polled(self) -> None:
@@ -123,8 +123,8 @@ class Membership:
 
     def _want(self, topics: frozenset[str]) -> None:
         if topics != self._wanted:
-            self._cluster.want(topics - self._wanted)
-            self._cluster.unwant(self._wanted - topics)
+            self._cluster.add_topics(topics - self._wanted)
+            self._cluster.remove_topics(self._wanted - topics)
             self._wanted = topics
 
     async def _ask(self, step: Ask) -> None:
@@ -137,17 +137,17 @@ class Membership:
             outcome = failure.args[0]
             code = outcome.code()
         if code in COORDINATOR_ELSEWHERE or code < ErrorCode.UNKNOWN_SERVER_ERROR:
-            self._cluster.forget_coordinator(Coordinator.GROUP, self._group_id)
+            self._cluster.forget_coordinator(CoordinatorType.GROUP, self._group_id)
         self.member.answered(step.request, outcome, self._now_ms())
         self._advance()
 
     async def _response(self, step: Ask, deadline: Deadline) -> Any:
-        node_id = await self._cluster.coordinator(Coordinator.GROUP, self._group_id, deadline)
-        timeout_ms = deadline.left_ms()
+        node_id = await self._cluster.coordinator(CoordinatorType.GROUP, self._group_id, deadline)
+        timeout_ms = deadline.remaining_ms()
         if not step.waits_for_others:
-            return await self._cluster.ask(step.request, node_id, timeout_ms=timeout_ms)
+            return await self._cluster.send_request(step.request, node_id, timeout_ms=timeout_ms)
         answer = asyncio.ensure_future(
-            self._cluster.ask(step.request, node_id, timeout_ms=timeout_ms, purpose=LONG_WAITS)
+            self._cluster.send_request(step.request, node_id, timeout_ms=timeout_ms, purpose=LONG_WAITS)
         )
         try:
             return await self._while_it_coordinates(node_id, answer, deadline)
@@ -165,8 +165,8 @@ class Membership:
             await asyncio.wait([answer], timeout=self._settings.request_timeout_ms / 1000)
             if answer.done():
                 return answer.result()
-            self._cluster.forget_coordinator(Coordinator.GROUP, self._group_id)
-            now = await self._cluster.coordinator(Coordinator.GROUP, self._group_id, deadline)
+            self._cluster.forget_coordinator(CoordinatorType.GROUP, self._group_id)
+            now = await self._cluster.coordinator(CoordinatorType.GROUP, self._group_id, deadline)
             if now != node_id:
                 fail(KafkaError._TRANSPORT, f"broker {now} coordinates the group now")
 

@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from barnabas.client.cluster import Backoff, Cluster, Coordinator, Deadline
+from barnabas.client.cluster import Backoff, Cluster, CoordinatorType, Deadline
 from barnabas.client.consumer.group.partitions import by_topic
 from barnabas.client.consumer.group.refusals import passes
-from barnabas.client.errors import KafkaError, KafkaException, fail, told_by_broker
+from barnabas.client.errors import KafkaError, KafkaException, fail, broker_error
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import OFFSET_INVALID, ConsumerGroupMetadata, Partition, TopicPartition
+from barnabas.client.values import OFFSET_INVALID, ConsumerGroupMetadata, TopicPartitionTuple, TopicPartition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -51,9 +51,9 @@ class Offsets:
         self._identity = identity
 
     async def commit(
-        self, offsets: Mapping[Partition, TopicPartition], deadline: Deadline
-    ) -> dict[Partition, KafkaError | None]:
-        outcomes: dict[Partition, int] = {}
+        self, offsets: Mapping[TopicPartitionTuple, TopicPartition], deadline: Deadline
+    ) -> dict[TopicPartitionTuple, KafkaError | None]:
+        outcomes: dict[TopicPartitionTuple, int] = {}
         waiting = dict(offsets)
         pauses = self._pauses()
         while waiting:
@@ -61,13 +61,13 @@ class Offsets:
             waiting = {each: offsets[each] for each in waiting if self._may_pass(outcomes[each])}
             if not waiting or not await _paused(pauses, deadline):
                 break
-        return {each: told_by_broker(code) if code else None for each, code in outcomes.items()}
+        return {each: broker_error(code) if code else None for each, code in outcomes.items()}
 
     async def committed(
-        self, partitions: Collection[Partition], deadline: Deadline
-    ) -> dict[Partition, TopicPartition]:
+        self, partitions: Collection[TopicPartitionTuple], deadline: Deadline
+    ) -> dict[TopicPartitionTuple, TopicPartition]:
         """Waits for offsets whose transaction is open, if only what is committed is to be read."""
-        outcomes: dict[Partition, TopicPartition] = {}
+        outcomes: dict[TopicPartitionTuple, TopicPartition] = {}
         waiting = set(partitions)
         pauses = self._pauses()
         while waiting:
@@ -110,8 +110,8 @@ class Offsets:
     # Asking
 
     async def _commit(
-        self, offsets: Mapping[Partition, TopicPartition], deadline: Deadline
-    ) -> dict[Partition, int]:
+        self, offsets: Mapping[TopicPartitionTuple, TopicPartition], deadline: Deadline
+    ) -> dict[TopicPartitionTuple, int]:
         """What became of each."""
         naming = self._naming(offsets)
         topics = [
@@ -137,7 +137,7 @@ class Offsets:
 
         def error_of(response: OffsetCommitResponse) -> int:
             codes = (each.error_code for topic in response.topics for each in topic.partitions)
-            return next((code for code in codes if passes(told_by_broker(code))), 0)
+            return next((code for code in codes if passes(broker_error(code))), 0)
 
         response = await self._ask(request, error_of, naming, deadline)
         return {
@@ -147,8 +147,8 @@ class Offsets:
         }
 
     async def _fetch(
-        self, partitions: Iterable[Partition], deadline: Deadline
-    ) -> dict[Partition, TopicPartition]:
+        self, partitions: Iterable[TopicPartitionTuple], deadline: Deadline
+    ) -> dict[TopicPartitionTuple, TopicPartition]:
         naming = self._naming(partitions)
         topics = [
             OffsetFetchRequestTopics(
@@ -170,7 +170,7 @@ class Offsets:
         if group.error_code == ErrorCode.STALE_MEMBER_EPOCH:
             return {each: _failed(each, group.error_code) for each in partitions}
         if group.error_code:
-            raise KafkaException(told_by_broker(group.error_code))
+            raise KafkaException(broker_error(group.error_code))
         positions = (
             _position(naming.name(topic), each)
             for topic in group.topics
@@ -185,16 +185,16 @@ class Offsets:
         naming: "_Naming",
         deadline: Deadline,
     ) -> Any:
-        return await self._cluster.ask_coordinator(
-            Coordinator.GROUP,
+        return await self._cluster.send_to_coordinator(
+            CoordinatorType.GROUP,
             self._group_id,
             request,
             error_of,
             deadline=deadline,
-            newest_version=None if naming.is_complete else LAST_VERSION_WITH_NAMES,
+            max_version=None if naming.is_complete else LAST_VERSION_WITH_NAMES,
         )
 
-    def _naming(self, partitions: Iterable[Partition]) -> "_Naming":
+    def _naming(self, partitions: Iterable[TopicPartitionTuple]) -> "_Naming":
         topics = self._cluster.metadata.topics
         named = {topic for topic, _ in partitions}
         return _Naming({name: topics[name].topic_id if name in topics else ZERO for name in named})
@@ -219,9 +219,9 @@ class _Naming:
         return topic.name or self._names[topic.topic_id]
 
 
-def _failed(partition: Partition, code: int) -> TopicPartition:
+def _failed(partition: TopicPartitionTuple, code: int) -> TopicPartition:
     position = TopicPartition(*partition)
-    position.error = told_by_broker(code)
+    position.error = broker_error(code)
     return position
 
 
@@ -243,14 +243,14 @@ def _position(topic: str, told: OffsetFetchResponsePartitions) -> TopicPartition
         told.committed_leader_epoch if told.committed_leader_epoch >= 0 else None,
     )
     if told.error_code:
-        position.error = told_by_broker(told.error_code)
+        position.error = broker_error(told.error_code)
     return position
 
 
 async def _paused(pauses: Backoff, deadline: Deadline) -> bool:
     """Wait before the next attempt; False if there is no time for one."""
     pause_ms = pauses.next_ms()
-    if pause_ms >= deadline.left_ms():
+    if pause_ms >= deadline.remaining_ms():
         return False
     await asyncio.sleep(pause_ms / 1000)
     return True

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 
 
-def by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:
+def by_topic(partitions: Iterable[TopicPartitionTuple]) -> dict[str, list[int]]:
     """The indexes of each topic's partitions; topics and indexes in order."""
     indexes: defaultdict[str, list[int]] = defaultdict(list)
     for topic, index in sorted(partitions):

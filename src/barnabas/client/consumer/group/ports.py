@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from barnabas.client.errors import KafkaError
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 
 
 class Assignee(Protocol):
@@ -14,13 +14,13 @@ class Assignee(Protocol):
     callback has run and the partitions are fetched, or are no longer.
     """
 
-    async def assigned(self, partitions: Collection[Partition], *, incremental: bool) -> None:
+    async def assigned(self, partitions: Collection[TopicPartitionTuple], *, incremental: bool) -> None:
         """These are its own now: besides what it has, or (not incremental) instead of that."""
 
-    async def revoked(self, partitions: Collection[Partition], *, incremental: bool) -> None:
+    async def revoked(self, partitions: Collection[TopicPartitionTuple], *, incremental: bool) -> None:
         """These have to be given back; until this returns nobody else has them."""
 
-    async def lost(self, partitions: Collection[Partition]) -> None:
+    async def lost(self, partitions: Collection[TopicPartitionTuple]) -> None:
         """These are somebody else's by now: what was consumed of them cannot be committed."""
 
     def told(self, error: KafkaError) -> None:

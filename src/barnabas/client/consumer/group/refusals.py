@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from barnabas.client.errors import KafkaError, told_by_broker
+from barnabas.client.errors import KafkaError, broker_error
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.schema import Message
 
@@ -17,7 +17,7 @@ _PASSING = COORDINATOR_ELSEWHERE | {
 def refusal(response: Message) -> KafkaError:
     """The error of a response that has one: which request failed, and why."""
     answer: Any = response
-    error = told_by_broker(answer.error_code, getattr(answer, "error_message", None))
+    error = broker_error(answer.error_code, getattr(answer, "error_message", None))
     what = type(response).__name__.removesuffix("Response")
     return KafkaError(error.code(), f"{what} failed: {error.str()}", retriable=error.retriable())
 

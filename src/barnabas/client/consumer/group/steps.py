@@ -8,7 +8,7 @@ from typing import Protocol
 
 from barnabas.client.cluster.metadata import Metadata
 from barnabas.client.errors import KafkaError
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.schema import Message
 
 
@@ -23,19 +23,19 @@ class Ask:
 
 @dataclass(slots=True, frozen=True)
 class Assign:
-    partitions: frozenset[Partition]
+    partitions: frozenset[TopicPartitionTuple]
     incremental: bool
 
 
 @dataclass(slots=True, frozen=True)
 class Revoke:
-    partitions: frozenset[Partition]
+    partitions: frozenset[TopicPartitionTuple]
     incremental: bool
 
 
 @dataclass(slots=True, frozen=True)
 class Lose:
-    partitions: frozenset[Partition]
+    partitions: frozenset[TopicPartitionTuple]
 
 
 @dataclass(slots=True, frozen=True)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.client.consumer.group.assignors import ASSIGNORS, Assignment, Subscriber, Topics
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 
 NAMES = [f"t{number}" for number in range(6)]
 LAST_GENERATION = 7
@@ -129,9 +129,9 @@ def owning(members: list[Subscriber], owned: Assignment, generation: int) -> lis
     ]
 
 
-def rightful_owners(members: list[Subscriber], topics: Topics) -> dict[str, set[Partition]]:
+def rightful_owners(members: list[Subscriber], topics: Topics) -> dict[str, set[TopicPartitionTuple]]:
     """Those who alone claim a partition in the latest generation in which it is claimed."""
-    owners: dict[str, set[Partition]] = {member.member_id: set() for member in members}
+    owners: dict[str, set[TopicPartitionTuple]] = {member.member_id: set() for member in members}
     for partition in {each for member in members for each in member.owned}:
         topic, index = partition
         claims = [

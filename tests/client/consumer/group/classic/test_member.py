@@ -15,7 +15,7 @@ from barnabas.client.consumer.group.classic.embedded import (
 )
 from barnabas.client.consumer.group.steps import Assign, Lose, Revoke
 from barnabas.client.errors import KafkaError
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.join_group import (
@@ -34,7 +34,7 @@ def a_member(**changed: Any) -> Stepped:
     return Stepped(ClassicMember(settings(**({"assignors": ("range",)} | changed))))
 
 
-def settled(*partitions: Partition, **changed: Any) -> Stepped:
+def settled(*partitions: TopicPartitionTuple, **changed: Any) -> Stepped:
     """A follower with these partitions in generation 1."""
     it = a_member(**changed)
     it.subscribe("t")
@@ -43,7 +43,7 @@ def settled(*partitions: Partition, **changed: Any) -> Stepped:
     return it
 
 
-def follow(it: Stepped, *partitions: Partition, generation: int = 1) -> None:
+def follow(it: Stepped, *partitions: TopicPartitionTuple, generation: int = 1) -> None:
     """Let it join, and be assigned these."""
     assert isinstance(it.request(), JoinGroupRequest)
     it.answer(joined(it, generation))

@@ -8,7 +8,7 @@ from tests.client.consumer.group.stepping import UNREACHABLE, Stepped, settings,
 from barnabas.client.consumer.group.consumer import ConsumerMember
 from barnabas.client.consumer.group.steps import Assign, Lose, Revoke, Sought
 from barnabas.client.errors import KafkaError
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.consumer_group_heartbeat import (
     Assignment,
@@ -26,7 +26,7 @@ def a_member(**changed: Any) -> Stepped:
     return it
 
 
-def settled(*partitions: Partition, **changed: Any) -> Stepped:
+def settled(*partitions: TopicPartitionTuple, **changed: Any) -> Stepped:
     """In epoch 1, with these partitions, which the coordinator has heard of."""
     it = a_member(**changed)
     it.subscribe("t")
@@ -36,7 +36,7 @@ def settled(*partitions: Partition, **changed: Any) -> Stepped:
     return it
 
 
-def beaten(epoch: int, *partitions: Partition) -> ConsumerGroupHeartbeatResponse:
+def beaten(epoch: int, *partitions: TopicPartitionTuple) -> ConsumerGroupHeartbeatResponse:
     """The answer to a heartbeat; without partitions, nothing is new."""
     response = ConsumerGroupHeartbeatResponse(
         member_id="me", member_epoch=epoch, heartbeat_interval_ms=5_000
@@ -46,7 +46,7 @@ def beaten(epoch: int, *partitions: Partition) -> ConsumerGroupHeartbeatResponse
     return response
 
 
-def assignment(*partitions: Partition) -> Assignment:
+def assignment(*partitions: TopicPartitionTuple) -> Assignment:
     topics = sorted({topic for topic, _ in partitions})
     return Assignment(
         topic_partitions=[

@@ -14,7 +14,7 @@ from barnabas.client.consumer.group.assignors.model import (
     Topics,
 )
 from barnabas.client.consumer.group.assignors.sticky import assign_stickily
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 
 _GENERATION = Struct(">i")
 
@@ -25,7 +25,7 @@ class CooperativeSticky:
     name = "cooperative-sticky"
     is_cooperative = True
 
-    def user_data(self, owned: Collection[Partition], generation: int) -> bytes:
+    def user_data(self, owned: Collection[TopicPartitionTuple], generation: int) -> bytes:
         """The generation, for leaders that look for it here: subscriptions had no room for it."""
         return _GENERATION.pack(generation)
 

@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 
 NO_GENERATION = -1
 
-Assignment = dict[str, list[Partition]]
+Assignment = dict[str, list[TopicPartitionTuple]]
 """Member id -> its partitions, in order. Every member has an entry."""
 
 
@@ -20,7 +20,7 @@ class Subscriber:
     member_id: str
     topics: frozenset[str]
     instance_id: str | None = None
-    owned: frozenset[Partition] = frozenset()
+    owned: frozenset[TopicPartitionTuple] = frozenset()
     generation: int = NO_GENERATION  # in which it was given what it owns
     rack: str | None = None
     user_data: bytes | None = None  # what its own assignor added for the leader's
@@ -36,9 +36,9 @@ class Topics:
     """The topics that exist: how many partitions each has, and the racks of their replicas."""
 
     partitions: Mapping[str, int]
-    racks: Mapping[Partition, frozenset[str]] = field(default_factory=dict)
+    racks: Mapping[TopicPartitionTuple, frozenset[str]] = field(default_factory=dict)
 
-    def of(self, topic: str) -> list[Partition]:
+    def of(self, topic: str) -> list[TopicPartitionTuple]:
         return [(topic, index) for index in range(self.partitions.get(topic, 0))]
 
 
@@ -53,7 +53,7 @@ class Assignor(Protocol):
     def is_cooperative(self) -> bool:
         """Whether members keep their partitions while they join (KIP-429)."""
 
-    def user_data(self, owned: Collection[Partition], generation: int) -> bytes | None:
+    def user_data(self, owned: Collection[TopicPartitionTuple], generation: int) -> bytes | None:
         """What a member tells the leader's assignor of what it was last given."""
 
     def assign(self, members: Collection[Subscriber], topics: Topics) -> Assignment: ...

@@ -13,9 +13,9 @@ from barnabas.client.consumer.group.assignors.model import (
     Topics,
     subscribers_by_topic,
 )
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 
-Fits = Callable[[Subscriber, Partition], bool]
+Fits = Callable[[Subscriber, TopicPartitionTuple], bool]
 
 
 class Range:
@@ -24,7 +24,7 @@ class Range:
     name = "range"
     is_cooperative = False
 
-    def user_data(self, owned: Collection[Partition], generation: int) -> None:
+    def user_data(self, owned: Collection[TopicPartitionTuple], generation: int) -> None:
         return None
 
     def assign(self, members: Collection[Subscriber], topics: Topics) -> Assignment:
@@ -69,7 +69,7 @@ class _Table:
         everywhere = frozenset().union(*of_each)
         return bool(wanted & everywhere) and any(racks != everywhere for racks in of_each)
 
-    def is_near(self, member: Subscriber, partition: Partition) -> bool:
+    def is_near(self, member: Subscriber, partition: TopicPartitionTuple) -> bool:
         return not member.rack or member.rack in self._racks.get(partition, frozenset())
 
     def room(self, member: Subscriber) -> int:
@@ -82,7 +82,7 @@ class _Table:
             room = self.room(member)
             if not self._unassigned or not room:
                 continue
-            run: list[Partition] = []
+            run: list[TopicPartitionTuple] = []
             for partition in self._unassigned:
                 if fits(member, partition):
                     run.append(partition)
@@ -90,7 +90,7 @@ class _Table:
                         break
             self.give(member, run)
 
-    def give(self, member: Subscriber, partitions: Sequence[Partition]) -> None:
+    def give(self, member: Subscriber, partitions: Sequence[TopicPartitionTuple]) -> None:
         if not partitions:
             return
         for partition in partitions:

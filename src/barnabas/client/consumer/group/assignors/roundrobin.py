@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Collection
 
 from barnabas.client.consumer.group.assignors.model import Assignment, Subscriber, Topics
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 
 
 class RoundRobin:
@@ -13,7 +13,7 @@ class RoundRobin:
     name = "roundrobin"
     is_cooperative = False
 
-    def user_data(self, owned: Collection[Partition], generation: int) -> None:
+    def user_data(self, owned: Collection[TopicPartitionTuple], generation: int) -> None:
         return None
 
     def assign(self, members: Collection[Subscriber], topics: Topics) -> Assignment:

@@ -17,7 +17,7 @@ from barnabas.client.consumer.group.assignors.model import (
     subscribers_by_topic,
 )
 from barnabas.client.consumer.group.assignors.sticky_memory import read_memory, write_memory
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 
 
 class Sticky:
@@ -26,14 +26,14 @@ class Sticky:
     name = "sticky"
     is_cooperative = False
 
-    def user_data(self, owned: Collection[Partition], generation: int) -> bytes | None:
+    def user_data(self, owned: Collection[TopicPartitionTuple], generation: int) -> bytes | None:
         return write_memory(owned, generation) if generation != NO_GENERATION else None
 
     def assign(self, members: Collection[Subscriber], topics: Topics) -> Assignment:
         return assign_stickily(members, topics, [(m, *read_memory(m)) for m in members])
 
 
-Claim = tuple[Subscriber, Collection[Partition], int]
+Claim = tuple[Subscriber, Collection[TopicPartitionTuple], int]
 """Who says that it has which partitions, since which generation."""
 
 
@@ -61,12 +61,12 @@ def assign_stickily(
     return assignment
 
 
-def _keepers(claims: Iterable[Claim], topics: Topics) -> dict[Partition, str]:
+def _keepers(claims: Iterable[Claim], topics: Topics) -> dict[TopicPartitionTuple, str]:
     """Who may keep what it has.
 
     The latest generation is right; of two who claim the same in one, neither is to be trusted.
     """
-    latest: dict[Partition, tuple[int, str | None]] = {}
+    latest: dict[TopicPartitionTuple, tuple[int, str | None]] = {}
     for member, partitions, generation in claims:
         for partition in partitions:
             topic, index = partition
@@ -95,14 +95,14 @@ class _Pool:
         members: tuple[str, ...],
         topics: Iterable[str],
         known: Topics,
-        keepers: dict[Partition, str],
+        keepers: dict[TopicPartitionTuple, str],
         loads: dict[str, int],
     ) -> None:
         self.members = members
-        self.held: dict[str, list[Partition]] = {member_id: [] for member_id in members}
+        self.held: dict[str, list[TopicPartitionTuple]] = {member_id: [] for member_id in members}
         self._loads = loads
         self._rank = {member_id: rank for rank, member_id in enumerate(members)}
-        self._unclaimed: list[Partition] = []
+        self._unclaimed: list[TopicPartitionTuple] = []
         for topic in topics:
             for partition in known.of(topic):
                 keeper = keepers.get(partition)
@@ -143,7 +143,7 @@ class _Pool:
                 heapq.heappop(heaviest)
         return moved
 
-    def _give(self, member_id: str, partition: Partition) -> None:
+    def _give(self, member_id: str, partition: TopicPartitionTuple) -> None:
         self.held[member_id].append(partition)
         self._loads[member_id] += 1
 

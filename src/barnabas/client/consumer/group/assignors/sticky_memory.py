@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from barnabas.client.consumer.group.assignors.model import NO_GENERATION, Subscriber
 from barnabas.client.consumer.group.partitions import by_topic
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.schema import Message, Struct, field, int32, string
 
@@ -25,7 +25,7 @@ class TopicAssignment(Struct):
     partitions: list[int32] = field()
 
 
-def write_memory(owned: Collection[Partition], generation: int) -> bytes:
+def write_memory(owned: Collection[TopicPartitionTuple], generation: int) -> bytes:
     previous = [
         TopicAssignment(topic=topic, partitions=indexes)
         for topic, indexes in by_topic(owned).items()
@@ -33,7 +33,7 @@ def write_memory(owned: Collection[Partition], generation: int) -> bytes:
     return StickyMemory(previous_assignment=previous, generation=generation).write(1)
 
 
-def read_memory(member: Subscriber) -> tuple[Collection[Partition], int]:
+def read_memory(member: Subscriber) -> tuple[Collection[TopicPartitionTuple], int]:
     """What the member had, and since when; what it says that it owns, if it remembers nothing."""
     if member.user_data:
         for version in (1, 0):

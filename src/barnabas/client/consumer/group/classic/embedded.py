@@ -9,7 +9,7 @@ from struct import Struct
 
 from barnabas.client.consumer.group.assignors import Subscriber
 from barnabas.client.consumer.group.partitions import by_topic
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -49,12 +49,12 @@ def read_subscription(member: JoinGroupResponseMember) -> Subscriber:
     )
 
 
-def write_assignment(partitions: Iterable[Partition]) -> bytes:
+def write_assignment(partitions: Iterable[TopicPartitionTuple]) -> bytes:
     message = ConsumerProtocolAssignment(assigned_partitions=_grouped(partitions))
     return _VERSION.pack(_ASSIGNMENT_VERSION) + message.write(_ASSIGNMENT_VERSION)
 
 
-def read_assignment(embedded: bytes) -> frozenset[Partition]:
+def read_assignment(embedded: bytes) -> frozenset[TopicPartitionTuple]:
     """Of nothing at all there is nothing assigned."""
     if not embedded:
         return frozenset()
@@ -69,12 +69,12 @@ def _version(embedded: bytes) -> int:
     return int(min(version, _NEWEST))
 
 
-def _grouped(partitions: Iterable[Partition]) -> list[TopicPartition]:
+def _grouped(partitions: Iterable[TopicPartitionTuple]) -> list[TopicPartition]:
     return [
         TopicPartition(topic=topic, partitions=indexes)
         for topic, indexes in by_topic(partitions).items()
     ]
 
 
-def _flat(topics: Iterable[TopicPartition]) -> Iterable[Partition]:
+def _flat(topics: Iterable[TopicPartition]) -> Iterable[TopicPartitionTuple]:
     return ((each.topic, index) for each in topics for index in each.partitions)

@@ -13,7 +13,7 @@ import math
 from enum import Enum, auto
 
 from barnabas.client.cluster.metadata import Metadata
-from barnabas.client.cluster.patience import Backoff
+from barnabas.client.cluster.backoff import Backoff
 from barnabas.client.consumer.group.assignors import ASSIGNORS, Subscriber
 from barnabas.client.consumer.group.classic.embedded import read_assignment
 from barnabas.client.consumer.group.classic.leader import Leader
@@ -23,7 +23,7 @@ from barnabas.client.consumer.group.refusals import max_poll_exceeded, passes, r
 from barnabas.client.consumer.group.steps import Ask, Assign, Revoke, Sought, Step, Tell
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode, ProtocolViolation
 from barnabas.wire.messages.join_group import JoinGroupResponse
 from barnabas.wire.messages.leave_group import LeaveGroupRequest
@@ -67,7 +67,7 @@ class ClassicMember:
         self.epoch = NO_GENERATION
         self._sought: Sought | None = None
         self._rejoin_because: str | None = None
-        self._remembered: tuple[frozenset[Partition], int] = (frozenset(), NO_GENERATION)
+        self._remembered: tuple[frozenset[TopicPartitionTuple], int] = (frozenset(), NO_GENERATION)
         self._leader: Leader | None = None
         self._protocol_name: str | None = None
         self._is_leaving = False
@@ -175,7 +175,7 @@ class ClassicMember:
         self._learns_until_ms = now_ms + LEARN_MS
 
     def _synced(self, response: SyncGroupResponse, error: KafkaError | None, now_ms: float) -> None:
-        assigned: frozenset[Partition] = frozenset()
+        assigned: frozenset[TopicPartitionTuple] = frozenset()
         if error is None:
             try:
                 assigned = read_assignment(bytes(response.assignment))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from barnabas.client.consumer.group.assignors import Assignor, Subscriber
 from barnabas.client.consumer.group.classic.embedded import write_subscription
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -24,7 +24,7 @@ class Requests:
         self._assignors = assignors
 
     def join(
-        self, me: Subscriber, remembered: tuple[frozenset[Partition], int], reason: str | None
+        self, me: Subscriber, remembered: tuple[frozenset[TopicPartitionTuple], int], reason: str | None
     ) -> JoinGroupRequest:
         """Offer every assignor, with what it wants its leader to know."""
         protocols = [

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 
 from barnabas.client.cluster.metadata import Metadata
-from barnabas.client.cluster.patience import Backoff
+from barnabas.client.cluster.backoff import Backoff
 from barnabas.client.consumer.group.consumer.saying import Said, Saying
 from barnabas.client.consumer.group.holdings import Attendance, Holdings
 from barnabas.client.consumer.group.refusals import max_poll_exceeded, passes, refusal
@@ -240,7 +240,7 @@ class ConsumerMember:
 
     def _name(self, topic_id: bytes) -> str | None:
         """A topic's name, as it is or was last known."""
-        name = self._metadata.names.get(topic_id)
+        name = self._metadata.topic_names.get(topic_id)
         if name is not None:
             self._names[topic_id] = name
         return self._names.get(topic_id)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from barnabas.client.consumer.group.partitions import by_topic
 from barnabas.client.consumer.group.steps import Sought
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import Partition
+from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
@@ -23,7 +23,7 @@ class Said:
     """What a member has and wants."""
 
     sought: Sought
-    owned: frozenset[Partition] = frozenset()
+    owned: frozenset[TopicPartitionTuple] = frozenset()
 
     @property
     def pattern(self) -> str:

@@ -15,17 +15,17 @@ _LASTING = frozenset(
 """What asking again does not mend."""
 
 
-def told_by_network(failure: OSError) -> KafkaError:
+def network_error(failure: OSError) -> KafkaError:
     """The error for a request that was not answered; its text names the address and why."""
     code = _code(failure)
     return KafkaError(code, failure.strerror or str(failure), retriable=code not in _LASTING)
 
 
-def nobody_answers(failures: Mapping[str, OSError]) -> KafkaError:
+def no_broker_error(failures: Mapping[str, OSError]) -> KafkaError:
     """The error when everybody was asked in vain, by address."""
     if not failures:
         return KafkaError(KafkaError._ALL_BROKERS_DOWN, "bootstrap.servers names nobody to ask")
-    errors = [told_by_network(failure) for failure in failures.values()]
+    errors = [network_error(failure) for failure in failures.values()]
     codes = {error.code() for error in errors}
     alike = codes <= {KafkaError._TIMED_OUT} or codes <= {KafkaError._RESOLVE}
     return KafkaError(

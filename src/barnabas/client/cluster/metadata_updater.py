@@ -9,10 +9,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
+from barnabas.client.cluster.backoff import Backoff, Deadline
 from barnabas.client.cluster.metadata import BrokerInfo, Metadata
-from barnabas.client.cluster.nodes import Ask, Nodes
-from barnabas.client.cluster.patience import Backoff, Deadline
-from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
+from barnabas.client.cluster.nodes import ClusterNodes, SendRequest
+from barnabas.client.errors import KafkaError, KafkaException, broker_error
 from barnabas.client.settings import ConnectionSettings
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_cluster import (
@@ -25,14 +25,16 @@ from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopi
 log = logging.getLogger(__name__)
 
 
-class Watch:
+class MetadataUpdater:
     """Asks for metadata; tells listeners what is new."""
 
-    def __init__(self, nodes: Nodes, ask: Ask, settings: ConnectionSettings) -> None:
+    def __init__(
+        self, nodes: ClusterNodes, send_request: SendRequest, settings: ConnectionSettings
+    ) -> None:
         self.metadata = Metadata()
         self.listeners: list[Callable[[Metadata], None]] = []
         self._nodes = nodes
-        self._ask = ask
+        self._send_request = send_request
         self._settings = settings
         self._loop = nodes.loop
         self._wanted: dict[str, None] = {}
@@ -46,18 +48,18 @@ class Watch:
         self._timer: asyncio.TimerHandle | None = None
         self._waiting: list[asyncio.Future[None]] = []  # for the next answer
 
-    def want(self, topics: Iterable[str]) -> None:
+    def add_topics(self, topics: Iterable[str]) -> None:
         new = [topic for topic in topics if topic not in self._wanted]
         if new:
             self._wanted.update(dict.fromkeys(new))
             self._has_news = True
             self._ask_by(self._loop.time())
 
-    def unwant(self, topics: Iterable[str]) -> None:
+    def remove_topics(self, topics: Iterable[str]) -> None:
         for topic in topics:
             self._wanted.pop(topic, None)
 
-    def want_all(self) -> None:
+    def add_all_topics(self) -> None:
         if not self._wants_all:
             self._wants_all = self._has_news = True
             self._ask_by(self._loop.time())
@@ -66,14 +68,14 @@ class Watch:
         self._is_wrong = True
         self._ask_by(self._asked_s + self._settings.retry_backoff_ms / 1000)
 
-    async def answered(self, deadline: Deadline) -> None:
+    async def wait_for_update(self, deadline: Deadline) -> None:
         """Wait until metadata was told once more; KafkaException, why not, after the deadline."""
         told: asyncio.Future[None] = self._loop.create_future()
         self._waiting.append(told)
         if self._asking is None:
             self.refresh()
         try:
-            await asyncio.wait_for(told, deadline.left_ms() / 1000)
+            await asyncio.wait_for(told, deadline.remaining_ms() / 1000)
         except TimeoutError:
             if self._failure is not None:
                 raise self._failure from None
@@ -134,21 +136,21 @@ class Watch:
             topics=None if asks_all else [MetadataRequestTopic(name=name) for name in self._wanted],
             allow_auto_topic_creation=self._settings.allow_auto_create_topics,
         )
-        response: MetadataResponse = await self._ask(request)
+        response: MetadataResponse = await self._send_request(request)
         self._check(response.error_code)
-        return self.metadata.after(response, self._wanted, asked_for_all=asks_all)
+        return self.metadata.updated(response, self._wanted, is_complete=asks_all)
 
     def _check(self, error_code: int, message: str | None = None) -> None:
         if error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
-            self._nodes.begin_anew()
+            self._nodes.rebootstrap()
         if error_code:
-            raise KafkaException(told_by_broker(error_code, message))
+            raise KafkaException(broker_error(error_code, message))
 
     def _told(self, metadata: Metadata) -> None:
         if not metadata.brokers:
-            raise KafkaException(told_by_broker(ErrorCode.BROKER_NOT_AVAILABLE, "it knows nobody"))
+            raise KafkaException(broker_error(ErrorCode.BROKER_NOT_AVAILABLE, "it knows nobody"))
         self.metadata = metadata
-        self._nodes.learn(metadata.brokers.values())
+        self._nodes.update(metadata.brokers.values())
         waiting, self._waiting = self._waiting, []
         for each in waiting:
             if not each.done():
@@ -160,12 +162,12 @@ class Watch:
                 log.exception("new metadata was not handled")
 
 
-class ControllerWatch(Watch):
+class ControllerMetadataUpdater(MetadataUpdater):
     """Keeps known who the controllers are: they tell of no topics (KIP-919)."""
 
     async def _question(self) -> Metadata:
         request = DescribeClusterRequest(endpoint_type=CONTROLLERS)
-        response: DescribeClusterResponse = await self._ask(request)
+        response: DescribeClusterResponse = await self._send_request(request)
         self._check(response.error_code, response.error_message)
         controllers = {
             each.broker_id: BrokerInfo(each.broker_id, each.host, each.port, each.rack)

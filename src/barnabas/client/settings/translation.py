@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from barnabas.client.settings.reading import wrong_value
+from barnabas.client.settings.parser import wrong_value
 from barnabas.config.addresses import Endpoint, parse_endpoint
 from barnabas.config.setting import MAX_INT, split_list
 

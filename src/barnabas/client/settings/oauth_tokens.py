@@ -21,7 +21,7 @@ TIMEOUT_S = 10
 UNSECURED_LIFE_S = 3600
 
 
-def of_client_credentials(given: Mapping[str, Any]) -> Callable[[str], Token]:
+def client_credentials_tokens(given: Mapping[str, Any]) -> Callable[[str], Token]:
     """Ask the token endpoint, as `sasl.oauthbearer.method` oidc has it."""
     url = _needed(given, "sasl.oauthbearer.token.endpoint.url")
     client = _needed(
@@ -53,7 +53,7 @@ def of_client_credentials(given: Mapping[str, Any]) -> Callable[[str], Token]:
     return fetch
 
 
-def unsecured(config: str) -> Token:
+def unsecured_token(config: str) -> Token:
     """A token that nobody has signed, for brokers under test: `principal=admin scope=a,b`."""
     told = _pairs(config, " ")
     now_s = int(time.time())

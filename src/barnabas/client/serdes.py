@@ -18,7 +18,7 @@ class Serdes:
     owned: list[Any]
 
     @classmethod
-    def take(cls, conf: Mapping[str, Any], kind: str) -> tuple[Serdes, dict[str, Any]]:
+    def from_settings(cls, conf: Mapping[str, Any], kind: str) -> tuple[Serdes, dict[str, Any]]:
         """Those that `conf` names or has builders for, and what is left of it for the client.
 
         Every builder sees all of it; what any of them took does not reach the client.
@@ -50,7 +50,7 @@ class Serdes:
             self.close()
             raise
 
-    def connect(self, cluster_id: Callable[[], Any]) -> None:
+    def set_cluster_id_resolver(self, cluster_id: Callable[[], Any]) -> None:
         """Tell those who want to know how to learn the cluster's id."""
         for serde in (self.key, self.value):
             take = getattr(serde, "set_cluster_id_resolver", None)
@@ -67,7 +67,7 @@ class Serdes:
                     stack.callback(close)
 
 
-def applied(
+def apply_serde(
     serde: Serde | None, it: Any, context: Any, failed: Callable[[Exception], Exception]
 ) -> Any:
     """What a serializer makes of it, or itself if there is none; `failed` names what it raises."""

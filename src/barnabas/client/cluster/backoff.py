@@ -19,12 +19,12 @@ class Deadline:
         """So many milliseconds from now."""
         return cls(time.monotonic() + timeout_ms / 1000)
 
-    def left_ms(self) -> int:
+    def remaining_ms(self) -> int:
         """Never below zero."""
         return max(0, round((self.loop_time_s - time.monotonic()) * 1000))
 
     @property
-    def passed(self) -> bool:
+    def has_passed(self) -> bool:
         return time.monotonic() >= self.loop_time_s
 
 

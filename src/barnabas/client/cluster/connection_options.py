@@ -4,18 +4,18 @@ import asyncio
 
 from barnabas.client.errors import KafkaError, fail
 from barnabas.client.settings import ConnectionSettings, Security
-from barnabas.net.sasl import Sasl
-from barnabas.net.terms import Terms, buffers_for
-from barnabas.net.tls import Tls, Trust
+from barnabas.net.connection_options import ConnectionOptions, response_buffers
+from barnabas.net.sasl import SaslClient
+from barnabas.net.tls import TlsContext, TlsSettings
 
 
-def terms_of(settings: ConnectionSettings) -> Terms:
+def terms_of(settings: ConnectionSettings) -> ConnectionOptions:
     """KafkaException if a certificate cannot be read."""
     security = settings.security
-    return Terms(
+    return ConnectionOptions(
         loop=asyncio.get_running_loop(),
-        buffers=buffers_for(settings.max_answer_bytes),
-        largest_answer_bytes=settings.max_answer_bytes,
+        buffers=response_buffers(settings.max_response_bytes),
+        max_response_bytes=settings.max_response_bytes,
         connect_timeout_ms=settings.connect_timeout_ms,
         max_idle_ms=settings.connections_max_idle_ms,
         send_buffer_bytes=settings.send_buffer_bytes,
@@ -25,8 +25,8 @@ def terms_of(settings: ConnectionSettings) -> Terms:
     )
 
 
-def _tls(security: Security) -> Tls:
-    trust = Trust(
+def _tls(security: Security) -> TlsContext:
+    trust = TlsSettings(
         ca_file=security.ca_location,
         ca_pem=security.ca_pem,
         certificate_file=security.certificate_location,
@@ -38,17 +38,17 @@ def _tls(security: Security) -> Tls:
         verify_host=security.verify_host,
         cipher_suites=security.cipher_suites,
         versions=security.tls_versions,
-        revoked_file=security.crl_location,
+        revocation_list_file=security.crl_location,
     )
     try:
-        return Tls(trust.context())
+        return TlsContext(trust.context())
     except (OSError, KeyError) as failure:
         fail(KafkaError._SSL, f"the certificates and keys of ssl.* cannot be used: {failure}")
 
 
-def _sasl(security: Security) -> Sasl:
+def _sasl(security: Security) -> SaslClient:
     fetch = security.oauth_cb
-    return Sasl(
+    return SaslClient(
         security.mechanism,
         security.username or "",
         security.password or "",

@@ -52,7 +52,7 @@ class ConnectionSettings:
     reconnect_backoff_max_ms: int = 10_000
     send_buffer_bytes: int = 0  # 0: the system's
     receive_buffer_bytes: int = 0
-    max_answer_bytes: int = 100_000_000
+    max_response_bytes: int = 100_000_000
     allow_auto_create_topics: bool = False  # producers: True
     default_api_timeout_ms: int = 60_000
     security: Security = field(default_factory=Security)

@@ -2,26 +2,26 @@
 
 import math
 
-from barnabas.client.windows import Window
+from barnabas.client.metrics import SampledStat
 
 
 def test_an_empty_window_has_no_average_and_no_rate() -> None:
-    window = Window()
+    window = SampledStat()
     assert math.isnan(window.average(0))
-    assert math.isnan(window.largest(0))
+    assert math.isnan(window.max(0))
     assert window.rate(0) == 0
 
 
 def test_the_average_and_the_largest_are_of_two_samples() -> None:
-    window = Window()
+    window = SampledStat()
     for second, value in ((100, 1), (120, 3), (140, 8)):
         window.record(value, second)
     assert window.average(141) == 4
-    assert window.largest(141) == 8
+    assert window.max(141) == 8
 
 
 def test_what_is_older_than_the_samples_is_forgotten_but_for_the_total() -> None:
-    window = Window()
+    window = SampledStat()
     window.record(100, 0)
     window.record(1, 70)
     assert window.average(71) == 1
@@ -29,7 +29,7 @@ def test_what_is_older_than_the_samples_is_forgotten_but_for_the_total() -> None
 
 
 def test_a_rate_counts_a_sample_of_time_at_least() -> None:
-    window = Window()
+    window = SampledStat()
     window.record(300, 10)
     assert window.rate(10) == 10
     window.record(300, 55)

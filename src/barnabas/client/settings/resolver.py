@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from barnabas.client.errors import KafkaError, fail
-from barnabas.client.settings import names, security, translate
-from barnabas.client.settings.reading import is_secret, read
+from barnabas.client.settings import names, security, translation
+from barnabas.client.settings.parser import is_secret, parse_value
 from barnabas.config.client import librdkafka
 
 log = logging.getLogger("barnabas.client")
@@ -21,7 +21,7 @@ def resolve(
     given: dict[str, Any] = {}
     told: dict[str, Any] = {}
     for name, value in _flat(conf):
-        if name in ("logger", "oauth_cb") or name in names.CALLBACKS or name in callbacks:
+        if name in ("logger", "oauth_cb") or name in names.COMMON_CALLBACKS or name in callbacks:
             told[name] = _callback(name, value)
         elif name in librdkafka.DEDICATED:
             instead = librdkafka.DEDICATED[name]
@@ -31,7 +31,7 @@ def resolve(
         elif name in _SERIALIZERS:
             _refuse_serializer(name, value)
         else:
-            given[name] = read(name, value)
+            given[name] = parse_value(name, value)
     given = {name: value for name, value in given.items() if value is not None}
     meanings = {**names.CONNECTION, **own}
     told |= combine(given, meanings)
@@ -47,10 +47,12 @@ def combine(given: Mapping[str, Any], meanings: names.Names) -> dict[str, Any]:
     """One value for each field of which something was told."""
     told = {}
     for field, known in meanings.items():
-        best = [name for name in known if name in given and not isinstance(name, names.Otherwise)]
+        best = [
+            name for name in known if name in given and not isinstance(name, names.FallbackName)
+        ]
         best = best or [name for name in known if name in given]
         if best:
-            values = [translate.translate(field, name, given[name]) for name in best]
+            values = [translation.translate(field, name, given[name]) for name in best]
             _refuse_contradiction(best, values)
             told[field] = values[0]
     return told
@@ -92,7 +94,7 @@ def _flat(conf: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _callback(name: str, value: Any) -> Callable[..., Any]:
     if name == "logger" or callable(value):
         return value  # type: ignore[no-any-return]
-    if name in (*names.OF_PRODUCERS, *names.OF_CONSUMERS):
+    if name in (*names.PRODUCER_CALLBACKS, *names.CONSUMER_CALLBACKS):
         fail(KafkaError._INVALID_ARG, f"{name} must be callable, not {type(value).__name__}")
     raise TypeError(f"{name} must be callable, not {type(value).__name__}")
 
@@ -108,9 +110,9 @@ def _refuse_contradiction(told_by: list[str], values: list[Any]) -> None:
 
 
 def _level_of_codec(given: Mapping[str, Any], told: dict[str, Any]) -> None:
-    name = names.LEVELS.get(told.get("compression", "none"), "")
+    name = names.CODEC_LEVELS.get(told.get("compression", "none"), "")
     if name in given and "compression_level" not in told:
-        told["compression_level"] = translate.translate("compression_level", name, given[name])
+        told["compression_level"] = translation.translate("compression_level", name, given[name])
 
 
 def _tell_of_idle(given: Iterable[str], meanings: names.Names) -> None:
@@ -118,7 +120,7 @@ def _tell_of_idle(given: Iterable[str], meanings: names.Names) -> None:
     if not log.isEnabledFor(logging.DEBUG):
         return
     used = {name for known in (*meanings.values(), *names.SECURITY.values()) for name in known}
-    used.update(names.STORES, names.TOKENS, names.LEVELS.values())
+    used.update(names.JAVA_STORES, names.OAUTH_TOKEN_SETTINGS, names.CODEC_LEVELS.values())
     reasons = {name: reason for reason, idle in names.NO_EFFECT.items() for name in idle}
     idle = [
         f"{name} ({reasons.get(name, 'it is for another kind of client')})"

@@ -16,9 +16,9 @@ from barnabas.config.errors import InvalidConfig
 from barnabas.config.setting import BOOLEAN, HIDDEN, PASSWORD, Secret, Setting, Type
 
 
-def read(name: str, value: Any) -> Any:
+def parse_value(name: str, value: Any) -> Any:
     """The typed value; None where the setting's own default is meant."""
-    declared = worlds(name)
+    declared = declarations(name)
     if not declared:
         raise unknown_name(name)
     text = _text_of(value)
@@ -33,7 +33,7 @@ def read(name: str, value: Any) -> Any:
 
 
 @functools.cache
-def worlds(name: str) -> tuple[Setting, ...]:
+def declarations(name: str) -> tuple[Setting, ...]:
     """How librdkafka and Java declare a name; empty if neither knows it.
 
     Where Java does not say what its setting may be, librdkafka's range is the one that counts.
@@ -56,7 +56,7 @@ _JAVAS_WORDS: Mapping[tuple[str, str | None], str | None] = {
 
 
 def is_secret(name: str) -> bool:
-    return any(setting.type is PASSWORD for setting in worlds(name))
+    return any(setting.type is PASSWORD for setting in declarations(name))
 
 
 def wrong_value(name: str, value: Any, allowed: str) -> KafkaException:
@@ -70,8 +70,8 @@ def unknown_name(name: str) -> KafkaException:
 
     from barnabas.client.settings import names
 
-    known = {*librdkafka.SETTINGS, *JAVA, *names.CALLBACKS, *names.OF_PRODUCERS}
-    known |= {*names.OF_CONSUMERS, "oauth_cb", "logger"}
+    known = {*librdkafka.SETTINGS, *JAVA, *names.COMMON_CALLBACKS, *names.PRODUCER_CALLBACKS}
+    known |= {*names.CONSUMER_CALLBACKS, "oauth_cb", "logger"}
     known.discard(name)  # a callback of another kind of client
     nearest = get_close_matches(str(name).replace("_", "."), known, n=1, cutoff=0.7)
     nearest = nearest or get_close_matches(str(name), known, n=1, cutoff=0.7)

@@ -5,8 +5,8 @@ from enum import Enum
 from struct import Struct
 
 from barnabas.client.admin.enums import AclOperation, ConsumerGroupState, ConsumerGroupType, as_enum
-from barnabas.client.admin.model import Node, as_operations, operations_of
-from barnabas.client.errors import KafkaError, KafkaException, told_by_broker
+from barnabas.client.admin.model import Node, as_operations, operations_from_bits
+from barnabas.client.errors import KafkaError, KafkaException, broker_error
 from barnabas.client.values import TopicPartition
 from barnabas.wire.errors import ErrorCode, ProtocolViolation
 from barnabas.wire.messages import consumer_group_describe, describe_groups
@@ -105,20 +105,20 @@ class ConsumerGroupDescription:
         self.type = as_enum(self.type, ConsumerGroupType)
 
 
-def state_of(name: str) -> ConsumerGroupState:
+def parse_state(name: str) -> ConsumerGroupState:
     return _STATES.get(name, ConsumerGroupState.UNKNOWN)
 
 
-def type_of(name: str) -> ConsumerGroupType:
+def parse_type(name: str) -> ConsumerGroupType:
     return _TYPES.get(name.lower(), ConsumerGroupType.UNKNOWN)
 
 
-def consumer_group(
+def describe_consumer_group(
     group: consumer_group_describe.DescribedGroup, coordinator: Node
 ) -> ConsumerGroupDescription | KafkaError:
     """One that speaks the newer protocol."""
     if group.error_code:
-        return told_by_broker(group.error_code, group.error_message)
+        return broker_error(group.error_code, group.error_message)
     members = [
         MemberDescription(
             member.member_id,
@@ -137,24 +137,24 @@ def consumer_group(
         False,
         members,
         group.assignor_name,
-        state_of(group.group_state),
+        parse_state(group.group_state),
         coordinator,
-        operations_of(group.authorized_operations),
+        operations_from_bits(group.authorized_operations),
         ConsumerGroupType.CONSUMER,
         group.group_epoch,
         group.assignment_epoch,
     )
 
 
-def classic_group(
+def describe_classic_group(
     group: describe_groups.DescribedGroup, coordinator: Node
 ) -> ConsumerGroupDescription | KafkaError:
     """One that speaks the older protocol, or none at all."""
-    state = state_of(group.group_state)
+    state = parse_state(group.group_state)
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         state = ConsumerGroupState.DEAD
     elif group.error_code:
-        return told_by_broker(group.error_code, group.error_message)
+        return broker_error(group.error_code, group.error_message)
     members = [
         MemberDescription(
             member.member_id,
@@ -172,7 +172,7 @@ def classic_group(
         group.protocol_data,
         state,
         coordinator,
-        operations_of(group.authorized_operations),
+        operations_from_bits(group.authorized_operations),
         ConsumerGroupType.CLASSIC,
     )
 
@@ -187,14 +187,14 @@ def _assignment(assignment: consumer_group_describe.Assignment) -> MemberAssignm
     )
 
 
-def _classic_assignment(told: bytes) -> MemberAssignment:
+def _classic_assignment(data: bytes) -> MemberAssignment:
     """What the group's leader has written for a member; nothing before that, or if unreadable."""
-    if len(told) < _VERSION.size:
+    if len(data) < _VERSION.size:
         return MemberAssignment([])
-    (version,) = _VERSION.unpack_from(told)
-    known = min(version, ConsumerProtocolAssignment.VERSIONS.max)
+    (version,) = _VERSION.unpack_from(data)
+    version = min(version, ConsumerProtocolAssignment.VERSIONS.max)
     try:
-        assignment, _ = ConsumerProtocolAssignment.read(told, known, _VERSION.size)
+        assignment, _ = ConsumerProtocolAssignment.read(data, version, _VERSION.size)
     except (ProtocolViolation, IndexError):
         return MemberAssignment([])
     return MemberAssignment(
