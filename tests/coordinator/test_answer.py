@@ -4,56 +4,56 @@ import asyncio
 
 import pytest
 
-from barnabas.coordinator.answer import Answer, all_of
+from barnabas.coordinator.pending_response import PendingResponse, all_of
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 
 def test_who_listens_before_and_after_hears_the_same() -> None:
-    answer: Answer[int] = Answer()
+    answer: PendingResponse[int] = PendingResponse()
     heard: list[int] = []
-    answer.then(lambda done: heard.append(done.result()))
+    answer.when_done(lambda done: heard.append(done.result()))
     answer.complete(7)
-    answer.then(lambda done: heard.append(done.result()))
+    answer.when_done(lambda done: heard.append(done.result()))
     assert heard == [7, 7]
 
 
 def test_an_answer_is_given_once() -> None:
-    answer = Answer.of(1)
+    answer = PendingResponse.completed(1)
     with pytest.raises(AssertionError):
         answer.complete(2)
 
 
 def test_a_mapped_answer_fails_with_the_first_or_with_the_transformation() -> None:
-    assert Answer.of(2).map(lambda value: value * 2).result() == 4
+    assert PendingResponse.completed(2).map(lambda value: value * 2).result() == 4
     with pytest.raises(LookupError):
-        Answer.failed(LookupError()).map(lambda value: value).result()
+        PendingResponse.failed(LookupError()).map(lambda value: value).result()
     with pytest.raises(ZeroDivisionError):
-        Answer.of(0).map(lambda value: 1 // value).result()
+        PendingResponse.completed(0).map(lambda value: 1 // value).result()
 
 
 def test_a_chained_answer_is_that_of_the_last_link() -> None:
-    second: Answer[str] = Answer()
-    chained = Answer.of(3).chain(lambda _: second)
+    second: PendingResponse[str] = PendingResponse()
+    chained = PendingResponse.completed(3).chain(lambda _: second)
     assert not chained.is_done
     second.complete("last")
     assert chained.result() == "last"
     with pytest.raises(LookupError):
-        Answer.failed(LookupError()).chain(lambda _: second).result()
+        PendingResponse.failed(LookupError()).chain(lambda _: second).result()
 
 
 def test_what_the_protocol_has_a_code_for_can_be_told_as_a_value_and_nothing_else() -> None:
-    refused = Answer[ErrorCode]()
+    refused = PendingResponse[ErrorCode]()
     told = refused.recover(lambda error: error.code)
     assert not told.is_done
     refused.fail(KafkaError(ErrorCode.NOT_COORDINATOR, "not here"))
     assert told.result() is ErrorCode.NOT_COORDINATOR
-    assert Answer.of(1).recover(lambda _: 2).result() == 1
+    assert PendingResponse.completed(1).recover(lambda _: 2).result() == 1
     with pytest.raises(LookupError):
-        Answer.failed(LookupError()).recover(lambda error: error.code).result()
+        PendingResponse.failed(LookupError()).recover(lambda error: error.code).result()
 
 
 def test_all_of_waits_for_the_last_and_keeps_the_order() -> None:
-    first, second = Answer[int](), Answer[int]()
+    first, second = PendingResponse[int](), PendingResponse[int]()
     both = all_of([first, second])
     second.complete(2)
     assert not both.is_done
@@ -64,7 +64,7 @@ def test_all_of_waits_for_the_last_and_keeps_the_order() -> None:
 
 def test_an_answer_can_be_awaited_before_and_after_it_is_there() -> None:
     async def scenario() -> None:
-        answer: Answer[str] = Answer()
+        answer: PendingResponse[str] = PendingResponse()
         waiting = asyncio.ensure_future(_await(answer))
         await asyncio.sleep(0)
         answer.complete("here")
@@ -76,7 +76,7 @@ def test_an_answer_can_be_awaited_before_and_after_it_is_there() -> None:
 
 def test_who_stops_waiting_does_not_disturb_the_answer() -> None:
     async def scenario() -> None:
-        answer: Answer[str] = Answer()
+        answer: PendingResponse[str] = PendingResponse()
         waiting = asyncio.ensure_future(_await(answer))
         await asyncio.sleep(0)
         waiting.cancel()
@@ -87,5 +87,5 @@ def test_who_stops_waiting_does_not_disturb_the_answer() -> None:
     asyncio.run(scenario())
 
 
-async def _await(answer: Answer[str]) -> str:
+async def _await(answer: PendingResponse[str]) -> str:
     return await answer

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from tests.coordinator.world import World
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.decision import Decision, ProducerStamp
-from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes
 from barnabas.coordinator.runtime import java_hash
-from barnabas.coordinator.shard import Shard
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.coordinator.shard import CoordinatorShard
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.transaction_records import TransactionLogKey, TransactionLogValue
 from barnabas.wire.records.batch import read_header
@@ -24,7 +24,7 @@ TYPES = RecordTypes([(TransactionLogKey, TransactionLogValue)])
 class Ledger:
     """The simplest state machine: a number for each name."""
 
-    def __init__(self, shard: Shard[Any]) -> None:
+    def __init__(self, shard: CoordinatorShard[Any]) -> None:
         self.shard = shard
         self.numbers: dict[str, int] = {}
         self.pending: dict[int, dict[str, int]] = {}
@@ -48,7 +48,7 @@ class Ledger:
     def unloaded(self) -> None:
         self.heard.append("unloaded")
 
-    def follow(self, delta: Delta, image: Image) -> None:
+    def follow(self, delta: MetadataDelta, image: MetadataImage) -> None:
         self.heard.append("metadata")
 
 
@@ -77,7 +77,7 @@ def lead(world: World) -> Ledger:
     return ledger
 
 
-def code_of(answer: Answer[Any]) -> ErrorCode | None:
+def code_of(answer: PendingResponse[Any]) -> ErrorCode | None:
     error = answer.error
     return error.code if isinstance(error, KafkaError) else None
 
@@ -146,7 +146,7 @@ def test_a_write_that_is_not_committed_in_time_is_not_acknowledged(world: World)
 
 
 def test_a_response_of_the_state_machines_own_is_its_to_complete(world: World) -> None:
-    own: Answer[str] = Answer()
+    own: PendingResponse[str] = PendingResponse()
     events: list[str] = []
     world.log.committing = False
     answer = world.shard.write(
@@ -161,7 +161,7 @@ def test_a_response_of_the_state_machines_own_is_its_to_complete(world: World) -
 def test_the_state_machine_hears_of_a_refused_write(world: World) -> None:
     world.log.refusal = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "No.")
     heard: list[ErrorCode] = []
-    own: Answer[None] = Answer()
+    own: PendingResponse[None] = PendingResponse()
     world.shard.write(
         lambda _: Decision(own, [put("a", 1)], refused=lambda error: heard.append(error.code))
     )
@@ -170,7 +170,7 @@ def test_the_state_machine_hears_of_a_refused_write(world: World) -> None:
 
 def test_what_does_not_fit_into_a_record_is_refused(world: World) -> None:
     heard: list[ErrorCode] = []
-    own: Answer[None] = Answer()
+    own: PendingResponse[None] = PendingResponse()
     world.shard.write(
         lambda _: Decision(
             own, [put("a" * 40_000, 1)], refused=lambda error: heard.append(error.code)
@@ -214,7 +214,7 @@ def test_while_it_loads_requests_are_told_to_try_again(world: World) -> None:
         records = [put(f"n{number}", number) for number in range(1_000)]
         world.shard.write(lambda _, records=records: Decision(None, records))
     runtime = world.runtime
-    runtime.elect(0, 99)
+    runtime.on_election(0, 99)
     assert code_of(runtime.write("a", add_one("a"))) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert runtime.is_loading
     while runtime.is_loading:
@@ -226,7 +226,7 @@ def test_a_shard_hears_after_loading_what_changed_meanwhile(world: World) -> Non
     records = [put(f"n{number}", number) for number in range(2_000)]
     world.shard.write(lambda _: Decision(None, records))
     runtime = world.runtime
-    runtime.elect(0, 99)
+    runtime.on_election(0, 99)
     world.advance(1)
     world.create_topic("meanwhile")
     while runtime.is_loading:
@@ -236,7 +236,7 @@ def test_a_shard_hears_after_loading_what_changed_meanwhile(world: World) -> Non
 
 def test_a_short_log_is_loaded_for_the_first_who_asks(world: World) -> None:
     world.shard.write(add_one("a"))
-    world.runtime.elect(0, 99)
+    world.runtime.on_election(0, 99)
     assert world.runtime.write("a", add_one("a")).result() == 2
 
 
@@ -245,16 +245,16 @@ def test_a_damaged_log_has_no_coordinator_and_the_others_go_on(world: World) -> 
     damaged = bytearray(world.log.batches[0])
     damaged[61] ^= 0xFF
     world.log.batches[0] = bytes(damaged[:-1]) + b"\xff"
-    world.runtime.elect(0, 99)
+    world.runtime.on_election(0, 99)
     assert code_of(world.runtime.write("a", add_one("a"))) is ErrorCode.NOT_COORDINATOR
     assert world.runtime.failed_count == 1
-    world.runtime.resign(0)
+    world.runtime.on_resignation(0)
     assert world.runtime.failed_count == 0
 
 
 def test_who_resigned_coordinates_no_more(world: World) -> None:
     shard = world.shard
-    world.runtime.resign(0)
+    world.runtime.on_resignation(0)
     assert shard.state.heard == ["loaded", "unloaded"]
     assert code_of(shard.write(add_one("a"))) is ErrorCode.NOT_COORDINATOR
     assert code_of(world.runtime.write("a", add_one("a"))) is ErrorCode.NOT_COORDINATOR
@@ -265,7 +265,7 @@ def test_what_a_transaction_writes_counts_when_it_is_committed(world: World) -> 
     world.shard.write(lambda _: Decision(None, [put("a", 5)], producer=producer))
     assert world.shard.state.numbers == {}
     assert lead(world).pending == {7: {"a": 5}}
-    world.shard.end_transaction(Marker(7, 1, 0, True, 2)).result()
+    world.shard.end_transaction(TransactionMarker(7, 1, 0, True, 2)).result()
     assert world.shard.state.numbers == {"a": 5}
     assert lead(world).numbers == {"a": 5}
 
@@ -273,7 +273,7 @@ def test_what_a_transaction_writes_counts_when_it_is_committed(world: World) -> 
 def test_what_a_transaction_writes_never_was_when_it_is_aborted(world: World) -> None:
     producer = ProducerStamp(7, 0)
     world.shard.write(lambda _: Decision(None, [put("a", 5)], producer=producer))
-    world.shard.end_transaction(Marker(7, 1, 0, False, 2)).result()
+    world.shard.end_transaction(TransactionMarker(7, 1, 0, False, 2)).result()
     assert world.shard.state.numbers == {}
     assert lead(world).numbers == {}
 
@@ -312,7 +312,7 @@ def test_what_time_decided_is_tried_again_until_it_is_written(world: World) -> N
 
 def test_alarms_end_with_the_leadership(world: World) -> None:
     world.shard.timers.set("a", 100, lambda: Decision(None, [put("a", 1)]))
-    world.runtime.resign(0)
+    world.runtime.on_resignation(0)
     world.advance(1_000)
     assert world.log.batches == []
 

@@ -4,18 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.config import BrokerSettings, Resolver
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.groups.coordinator import GroupCoordinator
-from barnabas.coordinator.groups.state import Groups
-from barnabas.coordinator.marker import Marker
-from barnabas.coordinator.ports import Committed
+from barnabas.coordinator.groups.state import GroupCoordinatorState
+from barnabas.coordinator.ports import TransactionMarker
+from barnabas.coordinator.ports import OnCommitted
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes
-from barnabas.coordinator.runtime import Runtime
-from barnabas.coordinator.shard import Shard
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import Directory, PartitionState, TopicState
-from barnabas.server.timer import Alarm, Deadlines
+from barnabas.coordinator.runtime import CoordinatorRuntime
+from barnabas.coordinator.shard import CoordinatorShard
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import DirectoryId, PartitionRegistration, TopicImage
+from barnabas.server.timer import TimerTask, TimerQueue
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import assign_offset, iterate_batches, read_header
 from barnabas.wire.records.control import build_marker
@@ -29,25 +29,25 @@ class SimulatedClock:
 
     def __init__(self, now_ms: int = START_MS) -> None:
         self.now_ms = now_ms
-        self._deadlines = Deadlines()
+        self._deadlines = TimerQueue()
 
-    def after(self, delay_ms: int, callback: Callable[[], object]) -> Alarm:
-        alarm = Alarm(self.now_ms + max(delay_ms, 0), callback)
+    def call_after(self, delay_ms: int, callback: Callable[[], object]) -> TimerTask:
+        alarm = TimerTask(self.now_ms + max(delay_ms, 0), callback)
         self._deadlines.add(alarm)
         return alarm
 
-    def cancel(self, alarm: Alarm) -> None:
+    def cancel(self, alarm: TimerTask) -> None:
         self._deadlines.remove(alarm)
-        alarm.is_set = False
+        alarm.is_pending = False
 
     def advance(self, delay_ms: int) -> None:
         """Let time pass; what falls due meanwhile happens in order, each at its moment."""
         until_ms = self.now_ms + delay_ms
-        while (due_ms := self._deadlines.next_ms()) is not None and due_ms <= until_ms:
+        while (due_ms := self._deadlines.next_deadline_ms()) is not None and due_ms <= until_ms:
             self.now_ms = max(self.now_ms, due_ms)
-            for alarm in self._deadlines.due(due_ms):
-                if alarm.is_set:
-                    alarm.is_set = False
+            for alarm in self._deadlines.pop_due(due_ms):
+                if alarm.is_pending:
+                    alarm.is_pending = False
                     alarm._callback()
         self.now_ms = until_ms
 
@@ -64,7 +64,7 @@ class MemoryLog:
         self.committing = True
         self.refusal: KafkaError | None = None
         """What appends are refused with, if anything."""
-        self._waiting: list[tuple[int, Committed, Alarm]] = []
+        self._waiting: list[tuple[int, OnCommitted, TimerTask]] = []
 
     def read(self, offset: int, max_bytes: int) -> bytes:
         chunk = b""
@@ -83,7 +83,7 @@ class MemoryLog:
             self.high_watermark = self.end_offset
         return self.end_offset
 
-    def append_marker(self, marker: Marker) -> int:
+    def append_marker(self, marker: TransactionMarker) -> int:
         return self.append(
             build_marker(
                 producer_id=marker.producer_id,
@@ -94,11 +94,11 @@ class MemoryLog:
             )
         )
 
-    def when_committed(self, next_offset: int, timeout_ms: int, committed: Committed) -> None:
+    def when_committed(self, next_offset: int, timeout_ms: int, committed: OnCommitted) -> None:
         if next_offset <= self.high_watermark:
             committed(None)
             return
-        alarm = self._clock.after(timeout_ms, lambda: self._expire(entry))
+        alarm = self._clock.call_after(timeout_ms, lambda: self._expire(entry))
         entry = (next_offset, committed, alarm)
         self._waiting.append(entry)
 
@@ -136,7 +136,7 @@ class MemoryLog:
             and (decoded := types.decode(record.key, record.value)) is not None
         ]
 
-    def _expire(self, entry: tuple[int, Committed, Alarm]) -> None:
+    def _expire(self, entry: tuple[int, OnCommitted, TimerTask]) -> None:
         if entry in self._waiting:
             self._waiting.remove(entry)
             entry[1](KafkaError(ErrorCode.REQUEST_TIMED_OUT, "Not committed in time."))
@@ -171,63 +171,63 @@ class Settings:
 class World:
     """One shard of a state machine, its log, and the time."""
 
-    def __init__(self, settings: Settings | None = None, image: Image | None = None) -> None:
+    def __init__(self, settings: Settings | None = None, image: MetadataImage | None = None) -> None:
         self.clock = SimulatedClock()
         self.settings = settings or Settings()
-        self.image = image or Image()
+        self.image = image or MetadataImage()
         self.log = MemoryLog(self.clock)
-        self._runtime: Runtime[Any] | None = None
+        self._runtime: CoordinatorRuntime[Any] | None = None
         self._epoch = 0
 
     def advance(self, delay_ms: int) -> None:
         self.clock.advance(delay_ms)
 
-    def lead(self, topic: str, types: RecordTypes, build: Callable[[Shard[Any]], Any]) -> Any:
+    def lead(self, topic: str, types: RecordTypes, build: Callable[[CoordinatorShard[Any]], Any]) -> Any:
         """Become the leader of the one partition there is; the state, loaded from the log."""
         return self._lead(
-            Runtime(
+            CoordinatorRuntime(
                 topic,
                 types,
                 build,
                 open_log=lambda _: self.log,
-                clockwork=self.clock,
+                timer_service=self.clock,
                 clock=lambda: self.clock.now_ms,
                 partition_count=1,
                 write_timeout_ms=5_000,
             )
         )
 
-    def _lead(self, runtime: Runtime[Any]) -> Any:
+    def _lead(self, runtime: CoordinatorRuntime[Any]) -> Any:
         if self._runtime is not None:
             self.log.lose_leadership()
             self._runtime.close()
         self._epoch += 1
         self._runtime = runtime
-        self._runtime.elect(0, self._epoch)
+        self._runtime.on_election(0, self._epoch)
         while self._runtime.is_loading:
             self.advance(0)
         return self.shard.state
 
-    def lead_groups(self) -> Groups:
+    def lead_groups(self) -> GroupCoordinatorState:
         """Lead a partition of `__consumer_offsets`, anew if it was led before."""
         self.coordinator = GroupCoordinator(
             self.settings,
             lambda: self.image,
             open_log=lambda _: self.log,
-            clockwork=self.clock,
+            timer_service=self.clock,
             clock=lambda: self.clock.now_ms,
         )
         self.coordinator.runtime.partition_count = 1
-        state: Groups = self._lead(self.coordinator.runtime)
+        state: GroupCoordinatorState = self._lead(self.coordinator.runtime)
         return state
 
     @property
-    def shard(self) -> Shard[Any]:
+    def shard(self) -> CoordinatorShard[Any]:
         assert self._runtime is not None
         return self._runtime.shard(0)
 
     @property
-    def runtime(self) -> Runtime[Any]:
+    def runtime(self) -> CoordinatorRuntime[Any]:
         assert self._runtime is not None
         return self._runtime
 
@@ -237,10 +237,10 @@ class World:
         """A topic with so many partitions (or more of them, if it is there); its id."""
         known = self.image.topics.by_name(name)
         topic_id = known.topic_id if known else topic_id or name.encode().ljust(16, b"\1")[:16]
-        state = PartitionState((1,), (1,), 1, 0, 0, (Directory.UNASSIGNED,))
-        topic = TopicState(name, topic_id, dict.fromkeys(range(partitions), state))
+        state = PartitionRegistration((1,), (1,), 1, 0, 0, (DirectoryId.UNASSIGNED,))
+        topic = TopicImage(name, topic_id, dict.fromkeys(range(partitions), state))
         self.image.topics.add(topic)
-        delta = Delta(
+        delta = MetadataDelta(
             partitions_changed={(topic_id, index): state for index in range(partitions)},
         )
         if known is None:
@@ -252,14 +252,14 @@ class World:
         topic = self.image.topics.by_name(name)
         assert topic is not None
         self.image.topics.remove(topic.topic_id)
-        self._publish(Delta(topics_deleted={topic.topic_id: topic}))
+        self._publish(MetadataDelta(topics_deleted={topic.topic_id: topic}))
 
-    def _publish(self, delta: Delta) -> None:
+    def _publish(self, delta: MetadataDelta) -> None:
         if self._runtime is not None:
-            self._runtime.follow(delta, self.image)
+            self._runtime.on_metadata_update(delta, self.image)
 
 
-def code_of(answer: Answer[Any]) -> ErrorCode:
+def code_of(answer: PendingResponse[Any]) -> ErrorCode:
     """What the client is told, whichever way the coordinator says it."""
     error = answer.error
     if isinstance(error, KafkaError):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import KafkaError
 
@@ -25,7 +25,7 @@ class Decision(NamedTuple, Generic[R]):
     completes itself; `committed` and `refused` tell it how the write went.
     """
 
-    response: R | Answer[R]
+    response: R | PendingResponse[R]
     records: Sequence[CoordinatorRecord] = ()
     committed: Callable[[], None] | None = None
     """Called when the records are committed."""

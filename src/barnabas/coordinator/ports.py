@@ -1,16 +1,26 @@
 """What this room needs from the house around it."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from barnabas.coordinator.marker import Marker
 from barnabas.coordinator.records import CoordinatorRecord
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import KafkaError
 
-Committed = Callable[[KafkaError | None], None]
+OnCommitted = Callable[[KafkaError | None], None]
 """Told once: None when the write is committed, else why it is not known to be."""
+
+
+class TransactionMarker(NamedTuple):
+    """Who ended which transaction, and how."""
+
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    committed: bool
+    transaction_version: int
+    """From version 2 on the epoch is a new one, which no batch has been written with (KIP-890)."""
 
 
 class PartitionLog(Protocol):
@@ -28,28 +38,28 @@ class PartitionLog(Protocol):
     def append(self, batch: bytearray) -> int:
         """Write as the leader; the offset after it. KafkaError where that cannot be."""
 
-    def append_marker(self, marker: Marker) -> int:
+    def append_marker(self, marker: TransactionMarker) -> int:
         """Write the end of a transaction; the offset after it. KafkaError where refused."""
 
-    def when_committed(self, next_offset: int, timeout_ms: int, committed: Committed) -> None:
+    def when_committed(self, next_offset: int, timeout_ms: int, committed: OnCommitted) -> None:
         """Call `committed` once all before `next_offset` is: at once, if it is."""
 
 
-class Clockwork(Protocol):
+class TimerService(Protocol):
     """Calls back after a delay."""
 
-    def after(self, delay_ms: int, callback: Callable[[], object]) -> Any: ...
+    def call_after(self, delay_ms: int, callback: Callable[[], object]) -> Any: ...
 
     def cancel(self, alarm: Any) -> None: ...
 
 
-class Settings(Protocol):
+class ResolvedSettings(Protocol):
     """Settings in force, as the broker's Resolver finds them."""
 
     def broker(self, name: str) -> Any: ...
 
 
-class State(Protocol):
+class CoordinatorState(Protocol):
     """A state machine kept in one partition of an internal topic.
 
     It changes only by `replay` of what is in the log; what it keeps besides (sessions, who waits
@@ -69,5 +79,5 @@ class State(Protocol):
     def unloaded(self) -> None:
         """Another leads: let go of whoever waits for an answer."""
 
-    def follow(self, delta: Delta, image: Image) -> None:
+    def follow(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """The metadata changed."""

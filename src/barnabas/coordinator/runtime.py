@@ -5,33 +5,33 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Generic, TypeVar
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.ports import Clockwork, PartitionLog, State
+from barnabas.coordinator.ports import TimerService, PartitionLog, CoordinatorState
 from barnabas.coordinator.records import RecordTypes
-from barnabas.coordinator.shard import Shard, not_coordinator
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.coordinator.shard import CoordinatorShard, not_coordinator
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import NO_SEQUENCE
 
-S = TypeVar("S", bound=State)
+S = TypeVar("S", bound=CoordinatorState)
 R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
 
-class Runtime(Generic[S]):
+class CoordinatorRuntime(Generic[S]):
     """Loads shards as this broker becomes their leader, drops them as it resigns."""
 
     def __init__(
         self,
         topic: str,
         types: RecordTypes,
-        build: Callable[[Shard[S]], S],
+        build: Callable[[CoordinatorShard[S]], S],
         *,
         open_log: Callable[[int], PartitionLog],
-        clockwork: Clockwork,
+        timer_service: TimerService,
         clock: Callable[[], int],
         partition_count: int,
         write_timeout_ms: int,
@@ -43,22 +43,22 @@ class Runtime(Generic[S]):
         self._types = types
         self._build = build
         self._open_log = open_log
-        self._clockwork = clockwork
+        self._clockwork = timer_service
         self._clock = clock
         self._write_timeout_ms = write_timeout_ms
         self._base_sequence = base_sequence
-        self._shards: dict[int, Shard[S]] = {}
-        self._loading: dict[Shard[S], Iterator[None]] = {}
+        self._shards: dict[int, CoordinatorShard[S]] = {}
+        self._loading: dict[CoordinatorShard[S], Iterator[None]] = {}
         self._failed: set[int] = set()
 
     def partition_of(self, key: str) -> int:
         """The partition that keeps the state of a group or a transactional id."""
         return java_hash(key) % self.partition_count
 
-    def shard_of(self, key: str) -> Shard[S]:
+    def shard_of(self, key: str) -> CoordinatorShard[S]:
         return self.shard(self.partition_of(key))
 
-    def shard(self, index: int) -> Shard[S]:
+    def shard(self, index: int) -> CoordinatorShard[S]:
         """The shard, loaded; KafkaError where it is not."""
         shard = self._shards.get(index)
         if shard is not None and not shard.is_active:
@@ -73,7 +73,7 @@ class Runtime(Generic[S]):
             )
         return shard
 
-    def active(self) -> list[Shard[S]]:
+    def active_shards(self) -> list[CoordinatorShard[S]]:
         return [shard for shard in self._shards.values() if shard.is_active]
 
     @property
@@ -89,26 +89,26 @@ class Runtime(Generic[S]):
         """How many partitions this broker leads but could not load."""
         return len(self._failed)
 
-    def write(self, key: str, decide: Callable[[S], Decision[R]]) -> Answer[R]:
+    def write(self, key: str, decide: Callable[[S], Decision[R]]) -> PendingResponse[R]:
         """Have the shard of `key` decide; the answer may be an error of the coordinator's."""
         try:
             return self.shard_of(key).write(decide)
         except KafkaError as error:
-            return Answer.failed(error)
+            return PendingResponse.failed(error)
 
-    def read(self, key: str, look: Callable[[S], R]) -> Answer[R]:
+    def read(self, key: str, look: Callable[[S], R]) -> PendingResponse[R]:
         try:
             return self.shard_of(key).read(look)
         except KafkaError as error:
-            return Answer.failed(error)
+            return PendingResponse.failed(error)
 
-    def elect(self, index: int, epoch: int) -> None:
+    def on_election(self, index: int, epoch: int) -> None:
         """This broker leads the partition from `epoch` on: load what is in it."""
         shard = self._shards.get(index)
         if shard is not None and shard.epoch == epoch:
             return
-        self.resign(index)
-        shard = self._shards[index] = Shard(
+        self.on_resignation(index)
+        shard = self._shards[index] = CoordinatorShard(
             self.topic,
             index,
             epoch,
@@ -122,16 +122,16 @@ class Runtime(Generic[S]):
         )
         self._loading[shard] = shard.load()
         if len(self._loading) == 1:
-            self._clockwork.after(0, self._load_on)
+            self._clockwork.call_after(0, self._load_on)
 
-    def resign(self, index: int) -> None:
+    def on_resignation(self, index: int) -> None:
         self._failed.discard(index)
         shard = self._shards.pop(index, None)
         if shard is not None:
             self._loading.pop(shard, None)
             shard.resign()
 
-    def follow(self, delta: Delta, image: Image) -> None:
+    def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """The metadata changed; elections are told separately."""
         topic = image.topics.by_name(self.topic)
         if topic is not None:
@@ -141,22 +141,22 @@ class Runtime(Generic[S]):
 
     def close(self) -> None:
         for index in list(self._shards):
-            self.resign(index)
+            self.on_resignation(index)
 
     def _load_on(self) -> None:
         """One shard after the other, a slice at a time; others have their turn in between."""
         if self._loading:
             self._load_slice(next(iter(self._loading)))
-            self._clockwork.after(0, self._load_on)
+            self._clockwork.call_after(0, self._load_on)
 
-    def _load_slice(self, shard: Shard[S]) -> None:
+    def _load_slice(self, shard: CoordinatorShard[S]) -> None:
         try:
             next(self._loading[shard])
         except StopIteration:
             del self._loading[shard]
         except Exception:
             log.exception("%s cannot be loaded; its keys have no coordinator here", shard)
-            self.resign(shard.index)
+            self.on_resignation(shard.index)
             self._failed.add(shard.index)
 
 

@@ -10,21 +10,21 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.loading import load
-from barnabas.coordinator.marker import Marker
-from barnabas.coordinator.ports import Clockwork, PartitionLog, State
+from barnabas.coordinator.loader import load
+from barnabas.coordinator.ports import TransactionMarker
+from barnabas.coordinator.ports import TimerService, PartitionLog, CoordinatorState
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes, encode
-from barnabas.coordinator.timers import Timers
-from barnabas.log.failures import LogDirFailure
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.coordinator.timers import ShardTimers
+from barnabas.log.errors import LogDirFailure
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.wire.records.build import Record, build_batch
 
-S = TypeVar("S", bound=State)
+S = TypeVar("S", bound=CoordinatorState)
 R = TypeVar("R")
 
 BATCH_BYTES = 512 * 1024
@@ -35,7 +35,7 @@ _NO_PRODUCER = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 log = logging.getLogger(__name__)
 
 
-class Shard(Generic[S]):
+class CoordinatorShard(Generic[S]):
     """A leader's hold on one partition, for one leader epoch."""
 
     __slots__ = (
@@ -62,8 +62,8 @@ class Shard(Generic[S]):
         epoch: int,
         open_log: Callable[[int], PartitionLog],
         types: RecordTypes,
-        build: "Callable[[Shard[S]], S]",
-        clockwork: Clockwork,
+        build: "Callable[[CoordinatorShard[S]], S]",
+        clockwork: TimerService,
         clock: Callable[[], int],
         write_timeout_ms: int,
         base_sequence: int,
@@ -73,13 +73,13 @@ class Shard(Generic[S]):
         self.epoch = epoch
         """The leader epoch, which is the coordinator epoch of transaction markers."""
         self.is_active = False
-        self.timers = Timers(clockwork, self)
+        self.timers = ShardTimers(clockwork, self)
         self._open_log = open_log
         self._types = types
         self._clock = clock
         self._write_timeout_ms = write_timeout_ms
         self._base_sequence = base_sequence
-        self._missed: list[tuple[Delta, Image]] = []
+        self._missed: list[tuple[MetadataDelta, MetadataImage]] = []
         self._end = 0  # the offset after the last write that the state has seen
         self.state = build(self)
 
@@ -89,21 +89,21 @@ class Shard(Generic[S]):
     def now_ms(self) -> int:
         return self._clock()
 
-    def write(self, decide: Callable[[S], Decision[R]]) -> Answer[R]:
+    def write(self, decide: Callable[[S], Decision[R]]) -> PendingResponse[R]:
         """Decide, append, replay; the answer comes when it is committed."""
         if not self.is_active:
-            return Answer.failed(not_coordinator(self.topic, self.index))
+            return PendingResponse.failed(not_coordinator(self.topic, self.index))
         try:
             decision = decide(self.state)
         except Exception as error:
-            return Answer.failed(error)
+            return PendingResponse.failed(error)
         response = decision.response
-        answer: Answer[R] = response if isinstance(response, Answer) else Answer()
+        answer: PendingResponse[R] = response if isinstance(response, PendingResponse) else PendingResponse()
         refusal = self._append(decision) if decision.records else None
 
         def settle(failure: KafkaError | None) -> None:
             if failure is not None:
-                failure = refusal_of(failure)
+                failure = to_client_error(failure)
             try:
                 if failure is None and decision.committed is not None:
                     decision.committed()
@@ -124,15 +124,15 @@ class Shard(Generic[S]):
             self._log.when_committed(self._end, self._write_timeout_ms, settle)
         return answer
 
-    def read(self, look: Callable[[S], R]) -> Answer[R]:
+    def read(self, look: Callable[[S], R]) -> PendingResponse[R]:
         """What `look` finds, once what it has seen is committed."""
         return self.write(lambda state: Decision(look(state)))
 
-    def end_transaction(self, marker: Marker) -> Answer[None]:
+    def end_transaction(self, marker: TransactionMarker) -> PendingResponse[None]:
         """Write a transaction's marker into this partition; what was pending is decided."""
         if not self.is_active:
-            return Answer.failed(not_coordinator(self.topic, self.index))
-        answer: Answer[None] = Answer()
+            return PendingResponse.failed(not_coordinator(self.topic, self.index))
+        answer: PendingResponse[None] = PendingResponse()
         try:
             self._end = self._log.append_marker(marker)
         except (KafkaError, LogDirFailure) as error:
@@ -157,7 +157,7 @@ class Shard(Generic[S]):
             self.state.follow(delta, image)
         self._missed.clear()
 
-    def follow(self, delta: Delta, image: Image) -> None:
+    def follow(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """The metadata changed; a shard that is being loaded hears of it in the end."""
         if self.is_active:
             self.state.follow(delta, image)
@@ -175,7 +175,7 @@ class Shard(Generic[S]):
         try:
             self._append_all(decision)
         except Exception as error:  # what a client said may not fit into a record
-            return refusal_of(error)
+            return to_client_error(error)
         return None
 
     def _append_all(self, decision: Decision[R]) -> None:
@@ -230,7 +230,7 @@ def not_coordinator(topic: str, index: int) -> KafkaError:
     )
 
 
-def refusal_of(error: Exception) -> KafkaError:
+def to_client_error(error: Exception) -> KafkaError:
     """What a coordinator's client is told when the coordinator's own write fails."""
     if isinstance(error, LogDirFailure):
         return KafkaError(ErrorCode.NOT_COORDINATOR, str(error))

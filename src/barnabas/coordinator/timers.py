@@ -4,12 +4,12 @@ import logging
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.ports import Clockwork
+from barnabas.coordinator.ports import TimerService
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.shard import Shard
+    from barnabas.coordinator.shard import CoordinatorShard
 
 RETRY_MS = 500
 """How soon a decision that could not be written is tried again."""
@@ -17,12 +17,12 @@ RETRY_MS = 500
 log = logging.getLogger(__name__)
 
 
-class Timers:
+class ShardTimers:
     """Decisions that time makes. They are written as those that requests make."""
 
     __slots__ = ("_alarms", "_clockwork", "_shard")
 
-    def __init__(self, clockwork: Clockwork, shard: "Shard[Any]") -> None:
+    def __init__(self, clockwork: TimerService, shard: "CoordinatorShard[Any]") -> None:
         self._clockwork = clockwork
         self._shard = shard
         self._alarms: dict[Hashable, Any] = {}
@@ -53,18 +53,18 @@ class Timers:
     def _set(
         self, key: Hashable, delay_ms: int, decide: Callable[[], Decision[None]], *, is_first: bool
     ) -> None:
-        self._alarms[key] = self._clockwork.after(
+        self._alarms[key] = self._clockwork.call_after(
             delay_ms, lambda: self._ring(key, decide, is_first)
         )
 
     def _ring(self, key: Hashable, decide: Callable[[], Decision[None]], is_first: bool) -> None:
         del self._alarms[key]
 
-        def retry(answer: Answer[None]) -> None:
+        def retry(answer: PendingResponse[None]) -> None:
             if answer.error is None or key in self._alarms or not self._shard.is_active:
                 return
             if is_first:  # a partition that commits nothing has many that try
                 log.warning("%s: %s is tried again: %s", self._shard, key, answer.error)
             self._set(key, RETRY_MS, decide, is_first=False)
 
-        self._shard.write(lambda _: decide()).then(retry)
+        self._shard.write(lambda _: decide()).when_done(retry)

@@ -6,11 +6,11 @@ from typing import Any
 
 from tests.coordinator.world import Settings, World, code_of
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.groups import classic
 from barnabas.coordinator.groups.classic.group import ClassicGroup
-from barnabas.coordinator.groups.client import Client
-from barnabas.coordinator.groups.state import GROUP_RECORDS, Groups
+from barnabas.coordinator.groups.context import GroupClient
+from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorState
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription
@@ -43,11 +43,11 @@ class Scene:
 
     def __init__(self, **settings: Any) -> None:
         self.world = World(Settings(**settings))
-        self.groups: Groups = self.lead()
+        self.groups: GroupCoordinatorState = self.lead()
 
     @property
     def group(self) -> ClassicGroup:
-        group = self.groups.groups[GROUP]
+        group = self.groups.by_id[GROUP]
         assert isinstance(group, ClassicGroup)
         return group
 
@@ -61,7 +61,7 @@ class Scene:
         timers = self.groups.timers
         return len(timers) - ("offset expiry" in timers)
 
-    def lead(self) -> Groups:
+    def lead(self) -> GroupCoordinatorState:
         """Become the coordinator, by loading what is in the log; anew, if it was before."""
         self.groups = self.world.lead_groups()
         return self.groups
@@ -82,7 +82,7 @@ class Scene:
         rebalance_ms: int = REBALANCE_MS,
         version: int = 9,
         group: str = GROUP,
-    ) -> Answer[JoinGroupResponse]:
+    ) -> PendingResponse[JoinGroupResponse]:
         what = subscription(*topics) if metadata is None else metadata
         request = JoinGroupRequest(
             group_id=group,
@@ -93,10 +93,10 @@ class Scene:
             protocol_type=protocol_type,
             protocols=[JoinGroupRequestProtocol(name=name, metadata=what) for name in protocols],
         )
-        client = Client("client", "/10.0.0.1", version)
+        client = GroupClient("client", "/10.0.0.1", version)
         return self.world.shard.write(lambda groups: classic.join(groups, request, client))
 
-    def enter(self, **terms: Any) -> tuple[str, Answer[JoinGroupResponse]]:
+    def enter(self, **terms: Any) -> tuple[str, PendingResponse[JoinGroupResponse]]:
         """A newcomer as clients are today: it is told its id, and joins with that."""
         told = self.join(**terms).result()
         assert told.error_code == ErrorCode.MEMBER_ID_REQUIRED
@@ -113,7 +113,7 @@ class Scene:
         protocol_type: str | None = "consumer",
         version: int = 5,
         group: str = GROUP,
-    ) -> Answer[SyncGroupResponse]:
+    ) -> PendingResponse[SyncGroupResponse]:
         request = SyncGroupRequest(
             group_id=group,
             generation_id=generation,
@@ -126,7 +126,7 @@ class Scene:
                 for each, assignment in (assignments or {}).items()
             ],
         )
-        client = Client("client", "/10.0.0.1", version)
+        client = GroupClient("client", "/10.0.0.1", version)
         return self.world.shard.write(lambda groups: classic.sync(groups, request, client))
 
     def heartbeat(
@@ -136,14 +136,14 @@ class Scene:
 
     def beat(
         self, member_id: str, generation: int, instance: str | None = None, group: str = GROUP
-    ) -> Answer[HeartbeatResponse]:
+    ) -> PendingResponse[HeartbeatResponse]:
         request = HeartbeatRequest(
             group_id=group,
             generation_id=generation,
             member_id=member_id,
             group_instance_id=instance,
         )
-        client = Client("client", "/10.0.0.1", 4)
+        client = GroupClient("client", "/10.0.0.1", 4)
         return self.world.shard.write(lambda groups: classic.heartbeat(groups, request, client))
 
     def leave(self, *members: tuple[str, str | None], group: str = GROUP) -> LeaveGroupResponse:
@@ -151,13 +151,13 @@ class Scene:
 
     def go(
         self, *members: tuple[str, str | None], group: str = GROUP
-    ) -> Answer[LeaveGroupResponse]:
+    ) -> PendingResponse[LeaveGroupResponse]:
         """Leave. Each is a member id and an instance id."""
         request = LeaveGroupRequest(
             group_id=group,
             members=[MemberIdentity(member_id=m, group_instance_id=i) for m, i in members],
         )
-        client = Client("client", "/10.0.0.1", 5)
+        client = GroupClient("client", "/10.0.0.1", 5)
         return self.world.shard.write(lambda groups: classic.leave(groups, request, client))
 
     def stable(self, count: int = 1, **terms: Any) -> list[str]:

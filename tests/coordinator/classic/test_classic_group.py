@@ -5,7 +5,7 @@ from tests.coordinator.classic.scene import DELAY_MS, GROUP, Scene, subscription
 
 from barnabas.coordinator.groups import classic
 from barnabas.coordinator.groups.classic.group import MOVES, ClassicGroup, ClassicState
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.group import Group, GroupType
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_groups import DescribedGroup
@@ -34,7 +34,7 @@ def commit_code(
 
 
 def describe(scene: Scene, group: str = GROUP, version: int = 6) -> DescribedGroup:
-    return classic.describe(scene.groups, group, Client("client", "/10.0.0.1", version))
+    return classic.describe(scene.groups, group, GroupClient("client", "/10.0.0.1", version))
 
 
 def test_a_group_that_only_keeps_offsets_needs_a_name_and_a_moment() -> None:
@@ -153,7 +153,7 @@ def test_a_tombstone_takes_the_group_back(scene: Scene) -> None:
     group: Group = scene.group
     (tombstone,) = group.tombstones()
     scene.groups.replay(tombstone, -1)
-    assert not scene.groups.groups
+    assert not scene.groups.by_id
     assert group.state_name == "Dead"
     assert scene.alarm_count == 0
 

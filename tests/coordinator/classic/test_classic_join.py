@@ -82,7 +82,7 @@ def test_a_join_that_makes_no_group_is_refused(
     assert refused.error_code == code
     assert refused.member_id == terms.get("member_id", "")
     assert refused.protocol_name is None
-    assert not scene.groups.groups
+    assert not scene.groups.by_id
     assert not scene.written
 
 
@@ -309,4 +309,4 @@ def test_groups_do_not_hear_of_each_other(scene: Scene) -> None:
     _, joining = scene.enter(group="other")
     scene.advance(REBALANCE_MS)
     assert joining.result().generation_id == 1
-    assert scene.groups.groups.keys() == {GROUP, "other"}
+    assert scene.groups.by_id.keys() == {GROUP, "other"}

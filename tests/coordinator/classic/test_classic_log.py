@@ -44,7 +44,7 @@ def test_kafkas_records_are_read_and_written_byte_for_byte(scene: Scene, which: 
     record = GROUP_RECORDS.decode(key, value)
     assert record is not None
     scene.groups.replay(record, -1)
-    group = scene.groups.groups["g1"]
+    group = scene.groups.by_id["g1"]
     assert isinstance(group, ClassicGroup)
     assert group.state is (ClassicState.STABLE if which == "one member" else ClassicState.EMPTY)
     rewritten = encode(group_record(group), 0)
@@ -158,7 +158,7 @@ def test_a_group_that_cannot_be_written_is_not_there(scene: Scene) -> None:
     refused = scene.join()
     assert isinstance(refused.error, KafkaError)
     assert refused.error.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert not scene.groups.groups
+    assert not scene.groups.by_id
     assert scene.alarm_count == 0
 
 
@@ -166,7 +166,7 @@ def test_who_joins_a_group_that_cannot_be_written_is_told(scene: Scene) -> None:
     scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
     refused = scene.join(instance="printer").result()
     assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert not scene.groups.groups
+    assert not scene.groups.by_id
     assert scene.alarm_count == 0
 
 
@@ -215,7 +215,7 @@ def test_whoever_waits_to_sync_is_sent_to_another_coordinator(scene: Scene) -> N
 
 
 def test_an_empty_consumer_group_gives_way(scene: Scene) -> None:
-    scene.groups.groups[GROUP] = ConsumerGroup(GROUP, scene.groups.subscriptions)
+    scene.groups.by_id[GROUP] = ConsumerGroup(GROUP, scene.groups.subscriptions)
     scene.join()
     assert scene.group.pending
     *tombstones, founding = scene.written
@@ -225,7 +225,7 @@ def test_an_empty_consumer_group_gives_way(scene: Scene) -> None:
 
 
 def test_an_empty_consumer_group_stays_if_the_classic_one_cannot_be_written(scene: Scene) -> None:
-    former = scene.groups.groups[GROUP] = ConsumerGroup(GROUP, scene.groups.subscriptions)
+    former = scene.groups.by_id[GROUP] = ConsumerGroup(GROUP, scene.groups.subscriptions)
     scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
     scene.join()
-    assert scene.groups.groups[GROUP] is former
+    assert scene.groups.by_id[GROUP] is former

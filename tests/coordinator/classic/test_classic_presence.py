@@ -6,7 +6,7 @@ from tests.coordinator.world import code_of
 
 from barnabas.coordinator.groups import classic
 from barnabas.coordinator.groups.classic.group import ClassicState
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.leave_group import LeaveGroupRequest
 
@@ -173,7 +173,7 @@ def test_a_group_to_leave_has_a_name(scene: Scene) -> None:
 @pytest.mark.parametrize("version", range(3))
 def test_before_v3_one_member_leaves_and_the_answer_is_its_own(scene: Scene, version: int) -> None:
     (member,) = scene.stable()
-    client = Client("client", "/10.0.0.1", version)
+    client = GroupClient("client", "/10.0.0.1", version)
     request = LeaveGroupRequest(group_id=GROUP, member_id=member)
 
     def leave() -> ErrorCode:

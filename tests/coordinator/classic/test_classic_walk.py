@@ -13,7 +13,7 @@ from tests.coordinator.classic.scene import GROUP, Scene
 from tests.coordinator.world import code_of
 from tests.logged import logged
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.heartbeat import HeartbeatResponse
@@ -50,7 +50,7 @@ class Walk:
         self.random = Random(seed)
         self.scene = Scene(group_max_size=GROUP_SIZE, group_initial_rebalance_delay_ms=50)
         self.clients = [self.client() for _ in range(CLIENTS)]
-        self.asked: list[Answer[Any]] = []
+        self.asked: list[PendingResponse[Any]] = []
         self.assigned: dict[int, bytes] = {}
         """By generation the assignment that its members were told."""
 
@@ -101,9 +101,9 @@ class Walk:
         )
         client.is_waiting = True
         self.asked.append(joining)
-        joining.then(lambda answer: self.joined(client, answer))
+        joining.when_done(lambda answer: self.joined(client, answer))
 
-    def joined(self, client: Consumer, answer: Answer[JoinGroupResponse]) -> None:
+    def joined(self, client: Consumer, answer: PendingResponse[JoinGroupResponse]) -> None:
         client.is_waiting = client.is_synced = False
         code = code_of(answer)
         if code is ErrorCode.NONE:
@@ -129,9 +129,9 @@ class Walk:
         client.is_waiting = True
         self.asked.append(syncing)
         generation = client.generation
-        syncing.then(lambda answer: self.synced(client, generation, answer))
+        syncing.when_done(lambda answer: self.synced(client, generation, answer))
 
-    def synced(self, client: Consumer, generation: int, answer: Answer[SyncGroupResponse]) -> None:
+    def synced(self, client: Consumer, generation: int, answer: PendingResponse[SyncGroupResponse]) -> None:
         client.is_waiting = False
         self.heed(client, code_of(answer))
         if code_of(answer) is not ErrorCode.NONE:
@@ -143,10 +143,10 @@ class Walk:
             assert self.assigned.setdefault(generation, tag) == tag
 
     def beat(self, client: Consumer) -> None:
-        def heed(answer: Answer[HeartbeatResponse]) -> None:
+        def heed(answer: PendingResponse[HeartbeatResponse]) -> None:
             self.heed(client, code_of(answer))
 
-        self.scene.beat(client.member_id, client.generation, client.instance).then(heed)
+        self.scene.beat(client.member_id, client.generation, client.instance).when_done(heed)
 
     def heed(self, client: Consumer, code: ErrorCode) -> None:
         if code is ErrorCode.REBALANCE_IN_PROGRESS:
@@ -188,7 +188,7 @@ class Walk:
 
 
 def check_whole(scene: Scene) -> None:
-    group = scene.groups.groups.get(GROUP)
+    group = scene.groups.by_id.get(GROUP)
     if not isinstance(group, ClassicGroup):
         return
     members = group.members.values()
@@ -234,6 +234,6 @@ def test_whatever_happens_the_group_is_whole_and_nobody_waits_in_the_end(
     walk.end()
     check_whole(walk.scene)
     assert all(answer.is_done for answer in walk.asked)
-    assert walk.scene.groups.groups.get(GROUP) is None or walk.scene.group.is_empty
+    assert walk.scene.groups.by_id.get(GROUP) is None or walk.scene.group.is_empty
     assert walk.scene.alarm_count == 0
     assert not logged(caplog), "a timer's decision failed"

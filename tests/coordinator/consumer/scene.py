@@ -5,11 +5,11 @@ from typing import Any
 
 from tests.coordinator.world import Settings, World
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.groups import consumer
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
-from barnabas.coordinator.groups.state import GROUP_RECORDS, Groups
+from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorState
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.consumer_group_heartbeat import (
@@ -32,11 +32,11 @@ class Scene:
 
     def __init__(self, **settings: Any) -> None:
         self.world = World(Settings(**settings))
-        self.groups: Groups = self.lead()
+        self.groups: GroupCoordinatorState = self.lead()
 
     @property
     def group(self) -> ConsumerGroup:
-        group = self.groups.groups[GROUP]
+        group = self.groups.by_id[GROUP]
         assert isinstance(group, ConsumerGroup)
         return group
 
@@ -44,7 +44,7 @@ class Scene:
     def written(self) -> list[CoordinatorRecord]:
         return self.world.log.records(GROUP_RECORDS)
 
-    def lead(self) -> Groups:
+    def lead(self) -> GroupCoordinatorState:
         """Become the coordinator, by loading what is in the log; anew, if it was before."""
         self.groups = self.world.lead_groups()
         return self.groups
@@ -59,11 +59,11 @@ class Scene:
 
     def ask(
         self, member_id: str, epoch: int, *, version: int = 1, group: str = GROUP, **fields: Any
-    ) -> Answer[ConsumerGroupHeartbeatResponse]:
+    ) -> PendingResponse[ConsumerGroupHeartbeatResponse]:
         request = ConsumerGroupHeartbeatRequest(
             group_id=group, member_id=member_id, member_epoch=epoch, **fields
         )
-        client = Client("client", "/10.0.0.1", version)
+        client = GroupClient("client", "/10.0.0.1", version)
         return self.world.shard.write(lambda groups: consumer.heartbeat(groups, request, client))
 
     def heartbeat(

@@ -7,7 +7,7 @@ from barnabas.coordinator.groups import consumer
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.coordinator.groups.group import GroupType
-from barnabas.coordinator.groups.subscriptions import Subscriptions
+from barnabas.coordinator.groups.consumer.group import Subscriptions
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.group_records import ClassicMemberMetadata
 
@@ -120,7 +120,7 @@ def test_its_tombstones_leave_nothing_of_a_group(scene: Scene) -> None:
     scene.advance(0)
     for record in scene.group.tombstones():
         scene.groups.replay(record, -1)
-    assert not scene.groups.groups
+    assert not scene.groups.by_id
     assert not scene.groups.subscriptions.of("t")
 
 

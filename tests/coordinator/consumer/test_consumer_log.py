@@ -116,7 +116,7 @@ def test_tombstones_of_what_is_not_there_say_nothing(scene: Scene) -> None:
     ]
     for record in tombstones:
         scene.groups.replay(record, -1)
-    assert not scene.groups.groups
+    assert not scene.groups.by_id
     scene.stable("n")
     for record in (*records.member_tombstones(GROUP, "m"),
                    records.regular_expression_tombstone(GROUP, "r")):  # fmt: skip

@@ -9,7 +9,7 @@ from barnabas.coordinator.groups.consumer.member import (
     MemberState,
     OwnedPartitions,
 )
-from barnabas.coordinator.groups.consumer.reconcile import Reported, reconcile
+from barnabas.coordinator.groups.consumer.reconciliation import Reported, reconcile
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 STABLE, UNREVOKED, UNRELEASED = list(MemberState)[:3]

@@ -4,8 +4,8 @@ import pytest
 from tests.coordinator.consumer.scene import INTERVAL_MS, Member, Scene, assigned
 
 from barnabas.coordinator.groups.consumer.topics import metadata_hash
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import BrokerState, Directory, PartitionState, TopicState
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import BrokerRegistration, DirectoryId, PartitionRegistration, TopicImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.uuid import from_text
 
@@ -62,7 +62,7 @@ def test_only_those_who_subscribe_to_a_topic_look_again(scene: Scene) -> None:
     scene.join("n", "u", group="h")
     scene.topic("u", 2)
     assert not scene.group.has_new_topics
-    assert scene.groups.groups["h"].has_new_topics  # type: ignore[attr-defined]
+    assert scene.groups.by_id["h"].has_new_topics  # type: ignore[attr-defined]
 
 
 def test_a_change_that_leaves_the_topic_as_it_is_moves_no_epoch(scene: Scene) -> None:
@@ -95,14 +95,14 @@ def test_after_a_failover_topics_are_looked_at_again(scene: Scene) -> None:
 # Hashes that Kafka 4.3.1 wrote for topics that it had.
 
 
-def image(*topics: tuple[str, str, int], rack: str | None = None) -> Image:
+def image(*topics: tuple[str, str, int], rack: str | None = None) -> MetadataImage:
     """A cluster of one broker, maybe in a rack."""
-    known = Image()
-    known.brokers[1] = BrokerState(1, 0, bytes(16), (), {}, rack, False, False, ())
-    partition = PartitionState((1,), (1,), 1, 0, 0, (Directory.UNASSIGNED,))
+    known = MetadataImage()
+    known.brokers[1] = BrokerRegistration(1, 0, bytes(16), (), {}, rack, False, False, ())
+    partition = PartitionRegistration((1,), (1,), 1, 0, 0, (DirectoryId.UNASSIGNED,))
     for name, topic_id, count in topics:
         partitions = dict.fromkeys(range(count), partition)
-        known.topics.add(TopicState(name, from_text(topic_id), partitions))
+        known.topics.add(TopicImage(name, from_text(topic_id), partitions))
     return known
 
 

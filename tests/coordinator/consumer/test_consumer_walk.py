@@ -25,7 +25,7 @@ from tests.coordinator.consumer.scene import (
     report,
 )
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import MemberState
 from barnabas.coordinator.groups.consumer.regexes import MIN_INTERVAL_MS
@@ -64,7 +64,7 @@ class Client:
         self.told: Partitions | None = None
         """What it is to have, if that is not what it has."""
         self.says_all = True
-        self.unanswered: Answer[ConsumerGroupHeartbeatResponse] | None = None
+        self.unanswered: PendingResponse[ConsumerGroupHeartbeatResponse] | None = None
 
     def wants(self, topic: str) -> bool:
         pattern = self.subscription["subscribed_topic_regex"]
@@ -253,7 +253,7 @@ class Walk:
         return self.random.choice(self.clients) if self.clients else None
 
     def group(self) -> ConsumerGroup | None:
-        group = self.scene.groups.groups.get(GROUP)
+        group = self.scene.groups.by_id.get(GROUP)
         assert group is None or isinstance(group, ConsumerGroup)
         return group
 

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from tests.coordinator.world import MemoryLog, SimulatedClock
 
-from barnabas.coordinator import loading
+from barnabas.coordinator import loader
 from barnabas.coordinator.groups.offsets.record import OFFSET_RECORDS, CommittedOffset, OffsetKey
-from barnabas.coordinator.loading import RECORDS_A_SLICE, load
+from barnabas.coordinator.loader import RECORDS_A_SLICE, load
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes, encode
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.messages.group_records import GroupMetadataKey
 from barnabas.wire.records.batch import CorruptBatch
@@ -37,7 +37,7 @@ class Listener:
 
     def unloaded(self) -> None: ...
 
-    def follow(self, delta: Delta, image: Image) -> None: ...
+    def follow(self, delta: MetadataDelta, image: MetadataImage) -> None: ...
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_slices_are_of_one_size_whatever_the_batches_are(log: MemoryLog, per_bat
 
 
 def test_the_log_is_read_a_piece_at_a_time(log: MemoryLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "READ_BYTES", 1_000)
+    monkeypatch.setattr(loader, "READ_BYTES", 1_000)
     for partition in range(100):
         log.append(build_batch(records(range(partition, partition + 1))))
     assert [heard[0] for heard in heard_in_slices(log)[0]] == list(range(100))

@@ -11,14 +11,14 @@ from tests.coordinator.migration.house import (
     read_assignment,
 )
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.groups.assignors import ASSIGNORS
 from barnabas.coordinator.groups.assignors.model import (
     MemberSubscription,
     Subscribers,
     TopicShape,
 )
-from barnabas.coordinator.groups.consumer.embedded import by_topic_id, read_subscription
+from barnabas.coordinator.groups.consumer.embedded_protocol import by_topic_id, read_subscription
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.join_group import JoinGroupResponse
 
@@ -44,7 +44,7 @@ class ClassicConsumer:
         self._heard_ms = 0
         self._member_id = ""
         self._generation = -1
-        self._waiting: tuple[str, Answer[Any]] | None = None
+        self._waiting: tuple[str, PendingResponse[Any]] | None = None
         self._has_to_join = True
 
     def step(self) -> None:
@@ -121,7 +121,7 @@ class ClassicConsumer:
         self.owned = now
         self._has_to_join = self.is_cooperative and has_lost
 
-    def _fail(self, code: ErrorCode, answer: Answer[Any] | None) -> None:
+    def _fail(self, code: ErrorCode, answer: PendingResponse[Any] | None) -> None:
         match code:
             case ErrorCode.MEMBER_ID_REQUIRED:
                 assert answer is not None

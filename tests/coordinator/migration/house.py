@@ -6,12 +6,12 @@ from typing import Any
 
 from tests.coordinator.world import Settings, World, code_of
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.groups.classic.group import ClassicGroup
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.group import Group
-from barnabas.coordinator.groups.state import GROUP_RECORDS, Groups
+from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorState
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import consumer_group_heartbeat as wire
@@ -49,7 +49,7 @@ class House:
         self.world = World(Settings(**defaults | settings))
         for name, partitions in ({"t": 4} if topics is None else topics).items():
             self.world.create_topic(name, partitions)
-        self.groups: Groups = self.world.lead_groups()
+        self.groups: GroupCoordinatorState = self.world.lead_groups()
 
     def lead_again(self) -> None:
         """Fail over: everything is loaded from the log."""
@@ -60,7 +60,7 @@ class House:
 
     @property
     def group(self) -> Group:
-        return self.groups.groups[GROUP]
+        return self.groups.by_id[GROUP]
 
     @property
     def consumer_group(self) -> ConsumerGroup:
@@ -76,9 +76,9 @@ class House:
     def written(self) -> list[CoordinatorRecord]:
         return self.world.log.records(GROUP_RECORDS)
 
-    def ask(self, request: Message, version: int | None = None) -> Answer[Any]:
+    def ask(self, request: Message, version: int | None = None) -> PendingResponse[Any]:
         newest = type(request).STABLE_VERSIONS.max
-        client = Client("client", "/10.0.0.1", newest if version is None else version)
+        client = GroupClient("client", "/10.0.0.1", newest if version is None else version)
         coordinator = self.world.coordinator
         match request:
             case JoinGroupRequest():
@@ -108,7 +108,7 @@ class House:
         protocol_type: str = "consumer",
         session_ms: int = SESSION_MS,
         version: int = 9,
-    ) -> Answer[Any]:
+    ) -> PendingResponse[Any]:
         told = subscription(topics, owned or {}, generation) if metadata is None else metadata
         request = JoinGroupRequest(
             group_id=GROUP,
@@ -131,7 +131,7 @@ class House:
         protocol: str | None = "range",
         protocol_type: str | None = "consumer",
         version: int = 5,
-    ) -> Answer[Any]:
+    ) -> PendingResponse[Any]:
         given = (assignments or {}).items()
         request = SyncGroupRequest(
             group_id=GROUP,

@@ -293,4 +293,4 @@ def test_silent_classic_members_are_given_up(house: House) -> None:
     house.advance(1)
     assert set(house.consumer_group.members) == {"new"}
     assert house.beat("new", epoch).member_epoch == epoch + 1
-    assert GROUP in house.groups.groups
+    assert GROUP in house.groups.by_id

@@ -5,13 +5,15 @@ from typing import Any
 
 from tests.coordinator.world import Settings, World
 
-from barnabas.coordinator.answer import Answer
-from barnabas.coordinator.groups import deletion, listing, offsets
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.pending_response import PendingResponse
+from barnabas.coordinator.groups import offsets
+from barnabas.coordinator.groups import delete_groups
+from barnabas.coordinator.groups import list_groups
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.group import Group, GroupType, PartitionCheck
 from barnabas.coordinator.groups.offsets.record import CommittedOffset
-from barnabas.coordinator.groups.state import GROUP_RECORDS, Groups
-from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorState
+from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages import offset_commit, offset_delete, offset_fetch, txn_offset_commit
@@ -32,7 +34,7 @@ class Scene:
     def __init__(self, **settings: Any) -> None:
         self.world = World(Settings(**settings))
         self.ids = {"t": self.world.create_topic("t", 4), "u": self.world.create_topic("u", 2)}
-        self.groups: Groups = self.world.lead_groups()
+        self.groups: GroupCoordinatorState = self.world.lead_groups()
 
     def reload(self) -> None:
         self.groups = self.world.lead_groups()
@@ -46,7 +48,7 @@ class Scene:
         store = self.groups.offsets
         return {
             (group_id, topic, partition): committed
-            for group_id in self.groups.groups
+            for group_id in self.groups.by_id
             for topic, partitions in store.of(group_id).items()
             for partition, committed in partitions
         }
@@ -136,7 +138,7 @@ class Scene:
         )
 
     def end(self, committed: bool, producer: int = PRODUCER) -> None:
-        marker = Marker(producer, 0, 0, committed, 2)
+        marker = TransactionMarker(producer, 0, 0, committed, 2)
         self.world.shard.end_transaction(marker).result()
 
     # OffsetFetch
@@ -216,14 +218,14 @@ class Scene:
         )
 
     def delete_group(self, group: str = "g") -> ErrorCode:
-        answer = self.world.shard.write(lambda groups: deletion.delete_group(groups, group))
+        answer = self.world.shard.write(lambda groups: delete_groups.delete_group(groups, group))
         if isinstance(answer.error, KafkaError):
             return answer.error.code
         return ErrorCode(answer.result().error_code)
 
     def list(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> list[str]:
         request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
-        listed = listing.list_groups(self.groups, request, client(5))
+        listed = list_groups.list_groups(self.groups, request, client(5))
         return sorted(group.group_id for group in listed)
 
 
@@ -284,8 +286,8 @@ class StubGroup(Group):
             raise self.refusal
 
 
-def client(version: int) -> Client:
-    return Client("client", "/127.0.0.1", version)
+def client(version: int) -> GroupClient:
+    return GroupClient("client", "/127.0.0.1", version)
 
 
 def named(topic: str | bytes) -> dict[str, Any]:
@@ -299,7 +301,7 @@ def offset_and_metadata(offered: int | tuple[int, str | None]) -> dict[str, Any]
     return {"committed_offset": offset, "committed_metadata": metadata}
 
 
-def codes(answer: Answer[Any], by_id: bool) -> dict[str | bytes, dict[int, ErrorCode]] | ErrorCode:
+def codes(answer: PendingResponse[Any], by_id: bool) -> dict[str | bytes, dict[int, ErrorCode]] | ErrorCode:
     """By topic and partition, or one for all."""
     if isinstance(answer.error, KafkaError):
         return answer.error.code

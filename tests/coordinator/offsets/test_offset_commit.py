@@ -83,7 +83,7 @@ def test_a_retention_of_its_own_makes_an_expiry(scene: Scene) -> None:
 
 def test_who_belongs_to_no_group_makes_one_by_committing(scene: Scene) -> None:
     assert scene.commit({"t": {0: 1}}, epoch=-5, member="whoever", group="") == {"t": {0: OK}}
-    group = scene.groups.groups[""]
+    group = scene.groups.by_id[""]
     assert isinstance(group, ClassicGroup)
     assert (group.state_name, group.protocol_type) == ("Empty", "")
 
@@ -102,7 +102,7 @@ def test_a_generation_of_no_group_is_refused(scene: Scene, version: int, code: E
 
 
 def test_the_group_says_who_may_commit(scene: Scene) -> None:
-    group = scene.groups.groups["g"] = StubGroup()
+    group = scene.groups.by_id["g"] = StubGroup()
     assert scene.commit({"t": {0: 1}}, epoch=3, member="m", instance="i") == {"t": {0: OK}}
     assert group.asked == [("m", "i", 3, False, 9)]
     group.refusal = KafkaError(ErrorCode.STALE_MEMBER_EPOCH, "")
@@ -116,7 +116,7 @@ def test_the_group_may_refuse_a_partition_and_with_it_the_commit(scene: Scene) -
         if partition == 1:
             raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH, "")
 
-    group = scene.groups.groups["g"] = StubGroup()
+    group = scene.groups.by_id["g"] = StubGroup()
     group.partition_check = check
     assert scene.commit({"t": {0: 1}}) == {"t": {0: OK}}
     assert scene.commit({"t": {0: 2, 1: 2}}) is ErrorCode.STALE_MEMBER_EPOCH
@@ -127,7 +127,7 @@ def test_a_commit_that_cannot_be_written_changes_nothing(scene: Scene) -> None:
     scene.world.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "")
     assert scene.commit({"t": {0: 1}}) is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert not scene.held()
-    assert not scene.groups.groups
+    assert not scene.groups.by_id
 
 
 def test_a_retention_for_ever_is_as_long_as_there_is_time(scene: Scene) -> None:

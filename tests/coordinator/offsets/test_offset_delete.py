@@ -31,7 +31,7 @@ def test_deleted_offsets_are_gone(scene: Scene) -> None:
 
 
 def test_offsets_that_members_read_on_from_are_kept(scene: Scene) -> None:
-    group = scene.groups.groups["g"] = StubGroup()
+    group = scene.groups.by_id["g"] = StubGroup()
     group.subscribed = {"t"}
     subscribed = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
     assert scene.delete_offsets({"t": [0, 1], "u": [1]}) == {
@@ -44,7 +44,7 @@ def test_offsets_that_members_read_on_from_are_kept(scene: Scene) -> None:
 def test_offsets_are_deleted_from_a_group_that_is_there_and_lets_them(scene: Scene) -> None:
     assert scene.delete_offsets({"t": [0]}, group="") is ErrorCode.INVALID_GROUP_ID
     assert scene.delete_offsets({"nope": [0]}, group="absent") is ErrorCode.GROUP_ID_NOT_FOUND
-    group = scene.groups.groups["g"] = StubGroup()
+    group = scene.groups.by_id["g"] = StubGroup()
     group.refusal = KafkaError(ErrorCode.NON_EMPTY_GROUP, "")
     assert scene.delete_offsets({"t": [0]}) is ErrorCode.NON_EMPTY_GROUP
 
@@ -64,7 +64,7 @@ def test_a_deleted_group_leaves_nothing_behind(scene: Scene) -> None:
 
 
 def test_a_group_that_somebody_is_in_stays(scene: Scene) -> None:
-    group = scene.groups.groups["g"] = StubGroup()
+    group = scene.groups.by_id["g"] = StubGroup()
     group.refusal = KafkaError(ErrorCode.NON_EMPTY_GROUP, "")
     assert scene.delete_group() is ErrorCode.NON_EMPTY_GROUP
     assert scene.fetch(None, group="g2") == {}
@@ -72,7 +72,7 @@ def test_a_group_that_somebody_is_in_stays(scene: Scene) -> None:
 
 
 def test_groups_are_listed_by_state_and_type_whatever_the_case(scene: Scene) -> None:
-    scene.groups.groups["c"] = StubGroup("c")
+    scene.groups.by_id["c"] = StubGroup("c")
     assert scene.list() == ["c", "g"]
     assert scene.list(states=["EMPTY "]) == ["g"]
     assert scene.list(states=["stable", "bogus"]) == ["c"]
@@ -81,4 +81,4 @@ def test_groups_are_listed_by_state_and_type_whatever_the_case(scene: Scene) -> 
     assert scene.list(types=["consumer", "bogus"]) == ["c"]
     assert scene.list(types=["classic "]) == scene.list(types=["share"]) == []
     assert scene.list(states=["empty"], types=["consumer"]) == []
-    assert GroupType("classic") is scene.groups.groups["g"].group_type
+    assert GroupType("classic") is scene.groups.by_id["g"].group_type

@@ -42,7 +42,7 @@ def test_an_expiry_of_its_own_comes_before_the_retention(scene: Scene) -> None:
 
 
 def test_the_group_says_from_when_on_its_offsets_count(scene: Scene) -> None:
-    group = scene.groups.groups["g"] = StubGroup()
+    group = scene.groups.by_id["g"] = StubGroup()
     scene.commit({"t": {0: 1}, "u": {0: 1}})
     scene.commit({"t": {1: 1}}, retention_ms=1, version=4)
     scene.world.advance(2 * RETENTION_MS)

@@ -71,7 +71,7 @@ def test_offsets_that_tell_no_topic_id_count_for_any(scene: Scene) -> None:
 
 
 def test_the_group_says_who_may_fetch(scene: Scene) -> None:
-    group = scene.groups.groups["g"] = StubGroup()
+    group = scene.groups.by_id["g"] = StubGroup()
     assert scene.fetch({"t": [0]}, member="m", epoch=4) == {"t": {0: 7}}
     assert group.asked == [("m", 4)]
     group.refusal = KafkaError(ErrorCode.STALE_MEMBER_EPOCH, "")

@@ -8,9 +8,9 @@ from tests.coordinator.world import World
 
 from barnabas.coordinator.decision import Decision, ProducerStamp
 from barnabas.coordinator.groups.offsets.record import CommittedOffset, OffsetKey
-from barnabas.coordinator.groups.offsets.store import Offsets
+from barnabas.coordinator.groups.offsets.store import OffsetStore
 from barnabas.coordinator.groups.offsets.topic import TopicOffsets
-from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.uuid import ZERO
 
@@ -85,7 +85,7 @@ class Model:
         return {key for keys in self.pending.values() for key in keys}
 
 
-def assert_same(store: Offsets, model: Model) -> None:
+def assert_same(store: OffsetStore, model: Model) -> None:
     expected = {key: committed for key, (_, committed) in model.committed.items()}
     held = {
         OffsetKey(group, topic, partition): committed
@@ -111,7 +111,7 @@ def assert_same(store: Offsets, model: Model) -> None:
 @settings(deadline=None)
 @given(events)
 def test_the_store_holds_what_a_plain_one_would(log: list[Event]) -> None:
-    store, model = Offsets(), Model()
+    store, model = OffsetStore(), Model()
     for event in log:
         model.apply(event)
         match event:
@@ -143,7 +143,7 @@ def test_loading_the_log_makes_the_same_store(log: list[Event]) -> None:
                 removal = [CoordinatorRecord(key, None)]
                 world.shard.write(lambda _: Decision(None, removal))  # noqa: B023
             case End(producer, is_committed):
-                world.shard.end_transaction(Marker(producer, 0, 0, is_committed, 1))
+                world.shard.end_transaction(TransactionMarker(producer, 0, 0, is_committed, 1))
     assert_same(world.shard.state.offsets, model)
     assert_same(world.lead_groups().offsets, model)
 

@@ -103,7 +103,7 @@ def test_deleting_a_group_deletes_what_is_pending(scene: Scene) -> None:
     scene.txn_commit({"t": {0: 5, 1: 5}})
     assert scene.delete_group() is OK
     scene.end(committed=True)
-    assert not scene.groups.groups
+    assert not scene.groups.by_id
     assert not scene.held()
     assert not scene.groups.offsets.pending.by_key
 
@@ -115,7 +115,7 @@ def test_pending_offsets_keep_group_and_offset_from_expiring(scene: Scene) -> No
     assert offset_of(scene) == 1
     scene.end(committed=False)
     scene.world.advance(DAY_MS)
-    assert not scene.groups.groups
+    assert not scene.groups.by_id
 
 
 def test_a_group_that_only_waits_for_a_transaction_is_kept(scene: Scene) -> None:
@@ -146,7 +146,7 @@ def test_who_may_commit_is_asked_as_in_other_commits(scene: Scene) -> None:
     assert refused is ErrorCode.INVALID_GROUP_ID
     assert scene.txn_commit({"t": {0: 1}}, epoch=4, member="m") is ErrorCode.ILLEGAL_GENERATION
     assert scene.txn_commit({"t": {0: 1}}, member="m") == {"t": {0: OK}}
-    group = scene.groups.groups["g"] = StubGroup()
+    group = scene.groups.by_id["g"] = StubGroup()
     scene.txn_commit({"t": {0: 1}}, epoch=4, member="m", instance="i")
     assert group.asked == [("m", "i", 4, True, 5)]
     for code, told in (

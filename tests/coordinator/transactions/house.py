@@ -6,14 +6,14 @@ from typing import Any
 
 from tests.coordinator.world import Settings, World
 
-from barnabas.coordinator.answer import Answer
-from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.pending_response import PendingResponse
+from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.transactions.coordinator import TransactionCoordinator
 from barnabas.coordinator.transactions.metadata import TopicPartition
-from barnabas.coordinator.transactions.ports import Outcomes
+from barnabas.coordinator.transactions.ports import PartitionErrorCodes
 from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS
-from barnabas.coordinator.transactions.state import Transactions
-from barnabas.metadata.delta import Delta
+from barnabas.coordinator.transactions.state import TransactionCoordinatorState
+from barnabas.metadata.delta import MetadataDelta
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -32,9 +32,9 @@ class Participant:
     has_open: bool = False
     outcomes: list[bool] = field(default_factory=list)
     """What the markers said that ended an open transaction."""
-    markers: list[Marker] = field(default_factory=list)
+    markers: list[TransactionMarker] = field(default_factory=list)
 
-    def take(self, marker: Marker) -> ErrorCode:
+    def take(self, marker: TransactionMarker) -> ErrorCode:
         """By the rules of the log."""
         if marker.producer_epoch < self.epoch or (
             marker.transaction_version >= 2
@@ -57,9 +57,9 @@ class Participant:
 class Request:
     """Markers on their way, which a test lets through or loses."""
 
-    marker: Marker
+    marker: TransactionMarker
     partitions: Sequence[TopicPartition]
-    answer: Answer[Outcomes]
+    answer: PendingResponse[PartitionErrorCodes]
     is_wanted: Callable[[], bool] = lambda: True
 
 
@@ -88,14 +88,14 @@ class FakeParticipants:
                 found.setdefault(leader, []).append(each)
         return found
 
-    def end(
+    def write_markers(
         self,
         leader: int,
-        marker: Marker,
+        marker: TransactionMarker,
         partitions: Sequence[TopicPartition],
         is_wanted: Callable[[], bool],
-    ) -> Answer[Outcomes]:
-        request = Request(marker, partitions, Answer(), is_wanted)
+    ) -> PendingResponse[PartitionErrorCodes]:
+        request = Request(marker, partitions, PendingResponse(), is_wanted)
         self.requests.append(request)
         if self.is_holding:
             self.held.append(request)
@@ -106,10 +106,10 @@ class FakeParticipants:
     def deliver(self, request: Request) -> None:
         request.answer.complete(self.write(request))
 
-    def write(self, request: Request) -> Outcomes:
+    def write(self, request: Request) -> PartitionErrorCodes:
         """The markers arrive; the answer may still be lost."""
         marker = request.marker
-        outcomes: Outcomes = {}
+        outcomes: PartitionErrorCodes = {}
         for each in request.partitions:
             self.before_each()
             participant = self.of(marker.producer_id, each)
@@ -135,17 +135,17 @@ class FakeBlocks:
     def __init__(self) -> None:
         self.next_id = FIRST_ID
         self.error: Exception | None = None
-        self.held: list[Answer[range]] | None = None
+        self.held: list[PendingResponse[range]] | None = None
         self.asked = 0
 
-    def allocate(self) -> Answer[range]:
+    def allocate(self) -> PendingResponse[range]:
         self.asked += 1
         if self.error is not None:
-            return Answer.failed(self.error)
+            return PendingResponse.failed(self.error)
         if self.held is not None:
-            self.held.append(Answer())
+            self.held.append(PendingResponse())
             return self.held[-1]
-        return Answer.of(self.block())
+        return PendingResponse.completed(self.block())
 
     def block(self) -> range:
         block = range(self.next_id, self.next_id + BLOCK_SIZE)
@@ -174,12 +174,12 @@ class House(World):
         self.coordinator.runtime.close()
         self.coordinator = self._new_coordinator()
         self.epoch += 1
-        self.coordinator.runtime.elect(0, self.epoch)
+        self.coordinator.runtime.on_election(0, self.epoch)
         while self.coordinator.runtime.is_loading:
             self.advance(0)
 
     @property
-    def transactions(self) -> Transactions:
+    def transactions(self) -> TransactionCoordinatorState:
         return self.coordinator.runtime.shard(0).state
 
     def values(self, transactional_id: str) -> list[TransactionLogValue | None]:
@@ -198,13 +198,13 @@ class House(World):
             producer_id_blocks=self.blocks,
             group_partition=lambda _: 0,
             open_log=lambda _: self.log,
-            clockwork=self.clock,
+            timer_service=self.clock,
             clock=lambda: self.clock.now_ms,
         )
 
-    def _publish(self, delta: Delta) -> None:
+    def _publish(self, delta: MetadataDelta) -> None:
         if hasattr(self, "coordinator"):
-            self.coordinator.runtime.follow(delta, self.image)
+            self.coordinator.runtime.on_metadata_update(delta, self.image)
 
     # What clients ask, in short
 
@@ -215,7 +215,7 @@ class House(World):
         *,
         version: int = 5,
         timeout_ms: int = 60_000,
-    ) -> Answer[InitProducerIdResponse]:
+    ) -> PendingResponse[InitProducerIdResponse]:
         request = InitProducerIdRequest(
             transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
         )
@@ -223,7 +223,7 @@ class House(World):
             request.producer_id, request.producer_epoch = producer.producer_id, producer.epoch
         return self.coordinator.init_producer_id(request, version)
 
-    def add(self, producer: "Producer", *indexes: int) -> Answer[dict[TopicPartition, ErrorCode]]:
+    def add(self, producer: "Producer", *indexes: int) -> PendingResponse[dict[TopicPartition, ErrorCode]]:
         """As Produce of version 12 does."""
         return self.coordinator.verify_or_add(
             producer.transactional_id,
@@ -235,7 +235,7 @@ class House(World):
 
     def end(
         self, producer: "Producer", *, committed: bool = True, version: int = 5
-    ) -> Answer[EndTxnResponse]:
+    ) -> PendingResponse[EndTxnResponse]:
         request = EndTxnRequest(
             transactional_id=producer.transactional_id,
             producer_id=producer.producer_id,
@@ -251,7 +251,7 @@ class House(World):
         return Producer(transactional_id, answer.producer_id, answer.producer_epoch)
 
     def state_of(self, transactional_id: str = "x") -> str:
-        return self.transactions.known[transactional_id].state.title
+        return self.transactions.by_id[transactional_id].state.title
 
 
 @dataclass(frozen=True)

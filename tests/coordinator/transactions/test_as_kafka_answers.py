@@ -55,7 +55,7 @@ class Barnabas(Coordinator):
 
     def exhaust(self, transactional_id: str) -> None:
         state = self._house.transactions
-        worn = replace(state.known[transactional_id], producer_epoch=LAST_EPOCH)
+        worn = replace(state.by_id[transactional_id], producer_epoch=LAST_EPOCH)
         state.shard.write(lambda state: Decision(None, [state.record(worn)]))
 
     def finalize(self, transaction_version: int) -> None:

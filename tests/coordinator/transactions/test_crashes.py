@@ -104,7 +104,7 @@ def test_an_outcome_in_the_log_is_told_in_full_and_any_other_is_abort(
 def test_a_crash_while_a_successor_ends_it_changes_nothing(version: int) -> None:
     for house in crashes(lambda house, producer: None, version):
         request_version = 5 if version == 2 else 4
-        producer_id = house.transactions.known["x"].producer_id
+        producer_id = house.transactions.by_id["x"].producer_id
         house.participants.is_holding = True
         house.end(Producer("x", producer_id, 0), version=request_version)
         house.participants.is_holding = False
@@ -175,6 +175,6 @@ def test_everything_else_survives() -> None:
     house = House()
     producer = house.producer()
     house.add(producer, 0, 1)
-    before = house.transactions.known["x"]
+    before = house.transactions.by_id["x"]
     house.elect()
-    assert house.transactions.known["x"] == before
+    assert house.transactions.by_id["x"] == before

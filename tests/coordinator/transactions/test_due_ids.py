@@ -1,10 +1,10 @@
 """Ids by the time to look at them."""
 
-from barnabas.coordinator.transactions.due import DueIds
+from barnabas.coordinator.transactions.timeouts import IdDeadlines
 
 
 def test_ids_come_when_their_time_has_passed_and_once() -> None:
-    due = DueIds()
+    due = IdDeadlines()
     due.watch("b", 20)
     due.watch("a", 10)
     assert list(due.passed(10, 99)) == []
@@ -14,7 +14,7 @@ def test_ids_come_when_their_time_has_passed_and_once() -> None:
 
 
 def test_an_earlier_time_counts_a_later_one_is_found_by_looking() -> None:
-    due = DueIds()
+    due = IdDeadlines()
     due.watch("a", 20)
     due.watch("a", 30)
     due.watch("a", 10)
@@ -25,14 +25,14 @@ def test_an_earlier_time_counts_a_later_one_is_found_by_looking() -> None:
 
 
 def test_putting_a_deadline_off_costs_no_memory() -> None:
-    due = DueIds()
+    due = IdDeadlines()
     for moment in range(10_000):
         due.watch("a", moment)
     assert len(due._heap) == 1
 
 
 def test_no_more_are_given_than_asked_for() -> None:
-    due = DueIds()
+    due = IdDeadlines()
     for name in "abc":
         due.watch(name, 1)
     assert list(due.passed(9, 2)) == ["a", "b"]

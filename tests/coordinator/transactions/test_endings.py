@@ -4,8 +4,8 @@ import pytest
 from tests.coordinator.transactions.house import House, Producer
 
 from barnabas.coordinator.transactions.markers import FIRST_BACKOFF_MS, MAX_BACKOFF_MS
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.states import TopicState
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.states import TopicImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 T0, T1 = ("t", 0), ("t", 1)
@@ -248,7 +248,7 @@ def test_a_topic_that_no_shard_has_heard_of_yet_is_told_too(house: House) -> Non
     house.image = house.image.copy()
     known = house.image.topics.by_name("t")
     assert known is not None
-    house.image.topics.add(TopicState("u", b"u" * 16, known.partitions))
+    house.image.topics.add(TopicImage("u", b"u" * 16, known.partitions))
     producer = house.producer()
     house.coordinator.verify_or_add("x", producer.producer_id, 0, [("u", 0)], add=True)
     house.end(producer)
@@ -272,8 +272,8 @@ def change_hands(house: House, partition: tuple[str, int], leader: int | None) -
     topic = house.image.topics.by_name(partition[0])
     assert topic is not None
     index = partition[1]
-    delta = Delta(partitions_changed={(topic.topic_id, index): topic.partitions[index]})
-    house.coordinator.runtime.follow(delta, house.image)
+    delta = MetadataDelta(partitions_changed={(topic.topic_id, index): topic.partitions[index]})
+    house.coordinator.runtime.on_metadata_update(delta, house.image)
 
 
 def test_each_leader_is_told_of_its_own_partitions_and_answers_for_itself(house: House) -> None:

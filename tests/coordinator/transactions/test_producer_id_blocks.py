@@ -3,60 +3,60 @@
 import pytest
 from tests.coordinator.transactions.house import BLOCK_SIZE, FIRST_ID, FakeBlocks
 
-from barnabas.coordinator.answer import Answer
-from barnabas.coordinator.transactions.producer_ids import ProducerIds
+from barnabas.coordinator.pending_response import PendingResponse
+from barnabas.coordinator.transactions.producer_ids import ProducerIdManager
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 
 def test_ids_go_on_from_block_to_block() -> None:
-    ids = ProducerIds(FakeBlocks())
-    taken = [ids.take().result() for _ in range(2 * BLOCK_SIZE + 1)]
+    ids = ProducerIdManager(FakeBlocks())
+    taken = [ids.generate().result() for _ in range(2 * BLOCK_SIZE + 1)]
     assert taken == list(range(FIRST_ID, FIRST_ID + 2 * BLOCK_SIZE + 1))
 
 
 def test_the_next_block_is_asked_for_before_this_one_ends() -> None:
     blocks = FakeBlocks()
-    ids = ProducerIds(blocks)
+    ids = ProducerIdManager(blocks)
     for _ in range(BLOCK_SIZE - BLOCK_SIZE // 10 - 1):
-        ids.take()
+        ids.generate()
     assert blocks.asked == 1
     blocks.held = []
-    ids.take()
+    ids.generate()
     assert blocks.asked == 2
-    assert all(ids.take().is_done for _ in range(BLOCK_SIZE // 10))
-    assert not ids.take().is_done
+    assert all(ids.generate().is_done for _ in range(BLOCK_SIZE // 10))
+    assert not ids.generate().is_done
     assert blocks.asked == 2, "one request at a time"
 
 
 def test_all_who_wait_get_an_id_of_their_own() -> None:
     blocks = FakeBlocks()
     blocks.held = []
-    ids = ProducerIds(blocks)
-    waiting = [ids.take() for _ in range(3)]
+    ids = ProducerIdManager(blocks)
+    waiting = [ids.generate() for _ in range(3)]
     assert len(blocks.held) == 1
     blocks.held[0].complete(range(5, 9))
     assert [each.result() for each in waiting] == [5, 6, 7]
-    assert ids.take().result() == 8
+    assert ids.generate().result() == 8
 
 
 def test_more_waiters_than_a_block_holds_wait_for_the_next() -> None:
     blocks = FakeBlocks()
     blocks.held = []
-    ids = ProducerIds(blocks)
-    waiting = [ids.take() for _ in range(3)]
+    ids = ProducerIdManager(blocks)
+    waiting = [ids.generate() for _ in range(3)]
     blocks.held[0].complete(range(5, 7))
     assert [each.is_done for each in waiting] == [True, True, False]
     blocks.held[1].complete(range(50, 52))
     assert waiting[2].result() == 50
 
 
-@pytest.mark.parametrize("answer", [Answer.failed(TimeoutError()), Answer.of(range(0))])
-def test_who_waits_is_told_to_try_again_if_there_are_no_ids(answer: Answer[range]) -> None:
+@pytest.mark.parametrize("answer", [PendingResponse.failed(TimeoutError()), PendingResponse.completed(range(0))])
+def test_who_waits_is_told_to_try_again_if_there_are_no_ids(answer: PendingResponse[range]) -> None:
     blocks = FakeBlocks()
     blocks.allocate = lambda: answer  # type: ignore[method-assign]
-    ids = ProducerIds(blocks)
+    ids = ProducerIdManager(blocks)
     with pytest.raises(KafkaError) as refusal:
-        ids.take().result()
+        ids.generate().result()
     assert refusal.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    blocks.allocate = lambda: Answer.of(range(3, 5))  # type: ignore[method-assign]
-    assert ids.take().result() == 3
+    blocks.allocate = lambda: PendingResponse.completed(range(3, 5))  # type: ignore[method-assign]
+    assert ids.generate().result() == 3

@@ -93,14 +93,14 @@ def test_an_abort_that_the_log_refuses_is_tried_again(house: House) -> None:
     house.log.refusal = None
     house.advance(ABORT_INTERVAL_MS)
     assert house.state_of() == "CompleteAbort"
-    assert house.transactions.known["x"].producer_epoch == producer.epoch + 1
+    assert house.transactions.by_id["x"].producer_epoch == producer.epoch + 1
 
 
 def test_an_abort_at_the_last_epoch_waits_for_a_producer_id() -> None:
     house = House()
     producer = house.producer(timeout_ms=1_000)
     house.add(producer, 0)
-    worn = replace(house.transactions.known["x"], producer_epoch=LAST_GIVEN_EPOCH)
+    worn = replace(house.transactions.by_id["x"], producer_epoch=LAST_GIVEN_EPOCH)
     house.transactions.shard.write(lambda state: Decision(None, [state.record(worn)]))
     house.blocks.error = TimeoutError()
     house.coordinator.producer_ids._left = range(0)
@@ -110,8 +110,8 @@ def test_an_abort_at_the_last_epoch_waits_for_a_producer_id() -> None:
     house.blocks.error = None
     house.advance(ABORT_INTERVAL_MS)
     assert house.state_of() == "CompleteAbort"
-    assert house.transactions.known["x"].producer_epoch == 0
-    assert house.transactions.known["x"].producer_id != producer.producer_id
+    assert house.transactions.by_id["x"].producer_epoch == 0
+    assert house.transactions.by_id["x"].producer_id != producer.producer_id
 
 
 def test_transactions_that_time_out_together_are_aborted_in_slices(house: House) -> None:
@@ -125,8 +125,8 @@ def test_transactions_that_time_out_together_are_aborted_in_slices(house: House)
         callback()
         slices.append(len(house.participants.requests) - before)
 
-    after = house.clock.after
-    house.clock.after = lambda delay_ms, callback: after(delay_ms, lambda: count(callback))  # type: ignore[method-assign]
+    after = house.clock.call_after
+    house.clock.call_after = lambda delay_ms, callback: after(delay_ms, lambda: count(callback))  # type: ignore[method-assign]
     house.advance(2 * ABORT_INTERVAL_MS)
     assert sum(slices) == many - ABORTED_AT_ONCE  # the first alarm was set before
     assert max(slices) == ABORTED_AT_ONCE
@@ -138,18 +138,18 @@ def test_an_id_that_nobody_uses_is_forgotten(calm_house: House) -> None:
     calm_house.advance(EXPIRATION_MS - EXPIRY_INTERVAL_MS)
     calm_house.producer("used")
     calm_house.advance(2 * EXPIRY_INTERVAL_MS)
-    assert "unused" not in calm_house.transactions.known
-    assert "used" in calm_house.transactions.known
+    assert "unused" not in calm_house.transactions.by_id
+    assert "used" in calm_house.transactions.by_id
     assert calm_house.values("unused")[-1] is None
     calm_house.elect()
-    assert "unused" not in calm_house.transactions.known
+    assert "unused" not in calm_house.transactions.by_id
 
 
 def test_an_id_that_is_used_now_and_then_stays(calm_house: House) -> None:
     for _ in range(5):
         calm_house.producer()
         calm_house.advance(EXPIRATION_MS - EXPIRY_INTERVAL_MS)
-    assert "x" in calm_house.transactions.known
+    assert "x" in calm_house.transactions.by_id
 
 
 def test_an_id_with_a_transaction_pending_never_expires(calm_house: House) -> None:
@@ -177,15 +177,15 @@ def test_ids_that_the_log_does_not_let_go_are_tried_again(calm_house: House) -> 
     calm_house.producer()
     calm_house.log.refusal = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
     calm_house.advance(EXPIRATION_MS + 5 * EXPIRY_INTERVAL_MS)
-    assert "x" in calm_house.transactions.known
+    assert "x" in calm_house.transactions.by_id
     calm_house.log.refusal = None
     calm_house.advance(EXPIRY_INTERVAL_MS)
-    assert "x" not in calm_house.transactions.known
+    assert "x" not in calm_house.transactions.by_id
 
 
 def test_many_ids_expire_together(calm_house: House) -> None:
     for number in range(2 * EXPIRED_AT_ONCE + 5):
         calm_house.producer(f"x{number}")
     calm_house.advance(EXPIRATION_MS + 2 * EXPIRY_INTERVAL_MS)
-    assert not calm_house.transactions.known
+    assert not calm_house.transactions.by_id
     assert not len(calm_house.transactions.idle)

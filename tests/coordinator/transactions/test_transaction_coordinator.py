@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.coordinator.transactions.house import FIRST_ID, House, Producer
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.transactions.metadata import LAST_GIVEN_EPOCH
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -39,7 +39,7 @@ def transaction(
     )
 
 
-def all_requests(house: House, transactional_id: str) -> list[Answer[Any]]:
+def all_requests(house: House, transactional_id: str) -> list[PendingResponse[Any]]:
     producer = Producer(transactional_id, FIRST_ID, 0)
     add = AddPartitionsToTxnRequest(transactions=[transaction(producer, 0)])
     offsets = AddOffsetsToTxnRequest(
@@ -57,7 +57,7 @@ def all_requests(house: House, transactional_id: str) -> list[Answer[Any]]:
     ]
 
 
-def code_of(answer: Answer[Any]) -> ErrorCode:
+def code_of(answer: PendingResponse[Any]) -> ErrorCode:
     result = answer.result()
     if isinstance(result, dict):
         (code,) = result.values()
@@ -68,7 +68,7 @@ def code_of(answer: Answer[Any]) -> ErrorCode:
 
 
 def test_who_does_not_lead_is_not_the_coordinator(house: House) -> None:
-    house.coordinator.runtime.resign(0)
+    house.coordinator.runtime.on_resignation(0)
     codes = {code_of(answer) for answer in all_requests(house, "x")}
     assert codes == {ErrorCode.NOT_COORDINATOR}
 
@@ -76,11 +76,11 @@ def test_who_does_not_lead_is_not_the_coordinator(house: House) -> None:
 def test_while_it_loads_all_are_told_to_try_again(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("barnabas.coordinator.loading.RECORDS_A_SLICE", 1)
+    monkeypatch.setattr("barnabas.coordinator.loader.RECORDS_A_SLICE", 1)
     for number in range(50):
         house.producer(f"x{number}")
-    house.coordinator.runtime.resign(0)
-    house.coordinator.runtime.elect(0, 9)
+    house.coordinator.runtime.on_resignation(0)
+    house.coordinator.runtime.on_election(0, 9)
     codes = {code_of(answer) for answer in all_requests(house, "x")}
     assert codes == {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
     listed = house.coordinator.list(ListTransactionsRequest()).result()
@@ -95,7 +95,7 @@ def test_no_answer_leaves_before_what_it_tells_is_committed(house: House) -> Non
     verified = house.coordinator.verify_or_add("x", producer.producer_id, 0, [T0], add=False)
     again = house.add(producer, 0)
     listed = house.coordinator.list(ListTransactionsRequest())
-    answers: list[Answer[Any]] = [first, added, verified, again, listed]
+    answers: list[PendingResponse[Any]] = [first, added, verified, again, listed]
     assert not any(answer.is_done for answer in answers)
     house.log.commit()
     assert all(answer.is_done for answer in answers)
@@ -108,7 +108,7 @@ def test_an_idempotent_producer_gets_a_new_id_each_time(house: House) -> None:
     )
     ids = [house.coordinator.init_producer_id(request, 5).result().producer_id for _ in range(3)]
     assert ids == [FIRST_ID, FIRST_ID + 1, FIRST_ID + 2]
-    assert not house.transactions.known
+    assert not house.transactions.by_id
 
 
 def test_without_producer_ids_there_is_no_new_producer_but_old_ones_go_on(house: House) -> None:
@@ -161,8 +161,8 @@ def test_brokers_ask_for_several_transactions_at_once(house: House) -> None:
         [(0, "INVALID_REQUEST")],
         [(0, "UNKNOWN_TOPIC_OR_PARTITION")],
     ]
-    assert house.transactions.known["one"].partitions == {T0, T1}
-    assert house.transactions.known["two"].partitions == {T0}
+    assert house.transactions.by_id["one"].partitions == {T0, T1}
+    assert house.transactions.by_id["two"].partitions == {T0}
 
 
 def test_verifying_changes_nothing(house: House) -> None:
@@ -188,7 +188,7 @@ def test_the_offsets_of_a_group_are_a_partition_like_others(house: House) -> Non
         transactional_id="x", producer_id=producer.producer_id, producer_epoch=0, group_id="g"
     )
     house.coordinator.add_offsets(request, 4)
-    assert house.transactions.known["x"].partitions == {("__consumer_offsets", 0)}
+    assert house.transactions.by_id["x"].partitions == {("__consumer_offsets", 0)}
     house.end(producer)
     assert house.participants.requests[-1].partitions == [("__consumer_offsets", 0)]
 
@@ -196,7 +196,7 @@ def test_the_offsets_of_a_group_are_a_partition_like_others(house: House) -> Non
 def test_a_retry_at_the_last_epoch_is_answered_though_kafka_stumbles(house: House) -> None:
     producer = house.producer()
     worn = replace(
-        house.transactions.known["x"],
+        house.transactions.by_id["x"],
         producer_epoch=LAST_GIVEN_EPOCH,
         last_producer_epoch=LAST_GIVEN_EPOCH - 1,
     )
@@ -217,7 +217,7 @@ def test_a_client_of_version_2_can_be_served_before_its_feature_is_finalized(hou
 
 
 def test_a_pattern_is_checked_even_where_there_is_nothing_to_match(house: House) -> None:
-    house.coordinator.runtime.resign(0)
+    house.coordinator.runtime.on_resignation(0)
     request = ListTransactionsRequest(transactional_id_pattern="(")
     listed = house.coordinator.list(request).result()
     assert listed.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION

@@ -14,8 +14,8 @@ from random import Random
 import pytest
 from tests.coordinator.transactions.house import FakeParticipants, House, Producer, Request
 
-from barnabas.coordinator.answer import Answer
-from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.pending_response import PendingResponse
+from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.transactions.metadata import TopicPartition
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.end_txn import EndTxnResponse
@@ -144,14 +144,14 @@ class Client:
             self.is_over = True
         return code is ErrorCode.NONE
 
-    def _wait_for(self, answer: Answer, heard: Callable) -> None:  # type: ignore[type-arg]
+    def _wait_for(self, answer: PendingResponse, heard: Callable) -> None:  # type: ignore[type-arg]
         self.is_waiting = True
 
-        def settle(done: Answer) -> None:  # type: ignore[type-arg]
+        def settle(done: PendingResponse) -> None:  # type: ignore[type-arg]
             self.is_waiting = False
             heard(done.result())
 
-        answer.then(settle)
+        answer.when_done(settle)
 
 
 class Walk:
@@ -247,7 +247,7 @@ class Walk:
     def _meddle(self) -> None:
         """A zombie, or who never was, changes nothing."""
         transactional_id = self.random.choice(IDS)
-        known = self.house.transactions.known
+        known = self.house.transactions.by_id
         current = known.get(transactional_id)
         if current is None or not current.producer_epoch:
             return
@@ -276,7 +276,7 @@ class Walk:
         self.house.advance(60_000)
 
     def _check(self) -> None:
-        known = self.house.transactions.known.values()
+        known = self.house.transactions.by_id.values()
         assert {each.state.title for each in known} <= {"Empty", "CompleteCommit", "CompleteAbort"}
         assert not self.partitions.open
         assert not self.house.transactions.endings
@@ -313,6 +313,6 @@ def test_a_marker_of_version_2_that_comes_very_late_ends_nothing() -> None:
     house.add(following, 0)
     deal = Deal()
     walk.partitions.put(following, ("t", 0), deal)
-    late = Marker(producer.producer_id, following.epoch, house.epoch, True, 2)
-    walk.partitions.write(Request(late, [("t", 0)], Answer()))
+    late = TransactionMarker(producer.producer_id, following.epoch, house.epoch, True, 2)
+    walk.partitions.write(Request(late, [("t", 0)], PendingResponse()))
     assert not deal.outcomes

@@ -7,19 +7,21 @@ split by group, for each may be kept by another shard, and their answers joined.
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from barnabas.coordinator.answer import Answer, all_of
+from barnabas.coordinator.pending_response import PendingResponse, all_of
 from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.groups import classic, consumer, deletion, listing, offsets
+from barnabas.coordinator.groups import classic, consumer, offsets
+from barnabas.coordinator.groups import delete_groups
+from barnabas.coordinator.groups import list_groups
 from barnabas.coordinator.groups.classic.describe import FIRST_VERSION_WITH_ERROR_MESSAGES
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.consumer import classic_members
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
-from barnabas.coordinator.groups.state import GROUP_RECORDS, Groups, GroupSettings
-from barnabas.coordinator.marker import Marker
-from barnabas.coordinator.ports import Clockwork, PartitionLog
-from barnabas.coordinator.runtime import Runtime
+from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorState, GroupSettings
+from barnabas.coordinator.ports import TransactionMarker
+from barnabas.coordinator.ports import TimerService, PartitionLog
+from barnabas.coordinator.runtime import CoordinatorRuntime
 from barnabas.coordinator.topics import GROUPS_TOPIC
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages import consumer_group_describe, describe_groups
 from barnabas.wire.messages.consumer_group_heartbeat import (
@@ -56,7 +58,7 @@ Request = TypeVar("Request", bound=GroupRequest)
 R = TypeVar("R")
 W = TypeVar("W")
 
-Decide = Callable[[Groups, Request, Client], Decision[R]]
+Decide = Callable[[GroupCoordinatorState, Request, GroupClient], Decision[R]]
 
 
 class GroupCoordinator:
@@ -65,18 +67,18 @@ class GroupCoordinator:
     def __init__(
         self,
         settings: GroupSettings,
-        image: Callable[[], Image],
+        image: Callable[[], MetadataImage],
         *,
         open_log: Callable[[int], PartitionLog],
-        clockwork: Clockwork,
+        timer_service: TimerService,
         clock: Callable[[], int],
     ) -> None:
-        self.runtime: Runtime[Groups] = Runtime(
+        self.runtime: CoordinatorRuntime[GroupCoordinatorState] = CoordinatorRuntime(
             GROUPS_TOPIC,
             GROUP_RECORDS,
-            lambda shard: Groups(shard, settings, image()),
+            lambda shard: GroupCoordinatorState(shard, settings, image()),
             open_log=open_log,
-            clockwork=clockwork,
+            timer_service=timer_service,
             clock=clock,
             partition_count=settings.broker("offsets.topic.num.partitions"),
             write_timeout_ms=settings.broker("offsets.commit.timeout.ms"),
@@ -85,39 +87,39 @@ class GroupCoordinator:
 
     # Membership by the classic protocol
 
-    def join(self, request: JoinGroupRequest, client: Client) -> Answer[JoinGroupResponse]:
+    def join(self, request: JoinGroupRequest, client: GroupClient) -> PendingResponse[JoinGroupResponse]:
         return self._classic(classic.join, classic_members.join, request, client)
 
-    def sync(self, request: SyncGroupRequest, client: Client) -> Answer[SyncGroupResponse]:
+    def sync(self, request: SyncGroupRequest, client: GroupClient) -> PendingResponse[SyncGroupResponse]:
         return self._classic(classic.sync, classic_members.sync, request, client)
 
-    def heartbeat(self, request: HeartbeatRequest, client: Client) -> Answer[HeartbeatResponse]:
+    def heartbeat(self, request: HeartbeatRequest, client: GroupClient) -> PendingResponse[HeartbeatResponse]:
         return self._classic(classic.heartbeat, classic_members.heartbeat, request, client)
 
-    def leave(self, request: LeaveGroupRequest, client: Client) -> Answer[LeaveGroupResponse]:
+    def leave(self, request: LeaveGroupRequest, client: GroupClient) -> PendingResponse[LeaveGroupResponse]:
         return self._classic(classic.leave, classic_members.leave, request, client)
 
     # Membership by the consumer protocol (KIP-848)
 
     def consumer_heartbeat(
-        self, request: ConsumerGroupHeartbeatRequest, client: Client
-    ) -> Answer[ConsumerGroupHeartbeatResponse]:
+        self, request: ConsumerGroupHeartbeatRequest, client: GroupClient
+    ) -> PendingResponse[ConsumerGroupHeartbeatResponse]:
         return self._write(consumer.heartbeat, request, client)
 
     # Offsets
 
-    def commit(self, request: OffsetCommitRequest, client: Client) -> Answer[OffsetCommitResponse]:
+    def commit(self, request: OffsetCommitRequest, client: GroupClient) -> PendingResponse[OffsetCommitResponse]:
         return self._write(offsets.commit, request, client)
 
     def txn_commit(
-        self, request: TxnOffsetCommitRequest, client: Client
-    ) -> Answer[TxnOffsetCommitResponse]:
+        self, request: TxnOffsetCommitRequest, client: GroupClient
+    ) -> PendingResponse[TxnOffsetCommitResponse]:
         return self._write(offsets.txn_commit, request, client)
 
     def fetch(
-        self, wanted: Sequence[OffsetFetchRequestGroup], require_stable: bool, client: Client
-    ) -> Answer[list[OffsetFetchResponseGroup]]:
-        def fetch_one(group: OffsetFetchRequestGroup) -> Answer[OffsetFetchResponseGroup]:
+        self, wanted: Sequence[OffsetFetchRequestGroup], require_stable: bool, client: GroupClient
+    ) -> PendingResponse[list[OffsetFetchResponseGroup]]:
+        def fetch_one(group: OffsetFetchRequestGroup) -> PendingResponse[OffsetFetchResponseGroup]:
             return self.runtime.read(
                 group.group_id, lambda groups: offsets.fetch(groups, group, require_stable, client)
             )
@@ -131,26 +133,26 @@ class GroupCoordinator:
         )
 
     def delete_offsets(
-        self, request: OffsetDeleteRequest, client: Client
-    ) -> Answer[OffsetDeleteResponse]:
+        self, request: OffsetDeleteRequest, client: GroupClient
+    ) -> PendingResponse[OffsetDeleteResponse]:
         return self._write(offsets.delete, request, client)
 
-    def end_transaction(self, index: int, marker: Marker) -> Answer[None]:
+    def end_transaction(self, index: int, marker: TransactionMarker) -> PendingResponse[None]:
         """A producer's transaction ended: so do the commits it made in partition `index`."""
         try:
             return self.runtime.shard(index).end_transaction(marker)
         except KafkaError as error:
-            return Answer.failed(error)
+            return PendingResponse.failed(error)
 
     # Administration
 
     def describe(
-        self, wanted: Sequence[str], client: Client
-    ) -> Answer[list[describe_groups.DescribedGroup]]:
+        self, wanted: Sequence[str], client: GroupClient
+    ) -> PendingResponse[list[describe_groups.DescribedGroup]]:
         """Groups of the classic protocol, and others as far as it can tell of them."""
         has_messages = client.api_version >= FIRST_VERSION_WITH_ERROR_MESSAGES
 
-        def describe_one(group_id: str) -> Answer[describe_groups.DescribedGroup]:
+        def describe_one(group_id: str) -> PendingResponse[describe_groups.DescribedGroup]:
             return self.runtime.read(
                 group_id, lambda groups: classic.describe(groups, group_id, client)
             )
@@ -166,9 +168,9 @@ class GroupCoordinator:
         )
 
     def describe_consumer_groups(
-        self, wanted: Sequence[str], client: Client
-    ) -> Answer[list[consumer_group_describe.DescribedGroup]]:
-        def describe_one(group_id: str) -> Answer[consumer_group_describe.DescribedGroup]:
+        self, wanted: Sequence[str], client: GroupClient
+    ) -> PendingResponse[list[consumer_group_describe.DescribedGroup]]:
+        def describe_one(group_id: str) -> PendingResponse[consumer_group_describe.DescribedGroup]:
             return self.runtime.read(group_id, lambda groups: consumer.describe(groups, group_id))
 
         def refuse(
@@ -182,10 +184,10 @@ class GroupCoordinator:
 
         return _each(wanted, describe_one, refuse)
 
-    def delete(self, wanted: Sequence[str]) -> Answer[list[DeletableGroupResult]]:
-        def delete_one(group_id: str) -> Answer[DeletableGroupResult]:
+    def delete(self, wanted: Sequence[str]) -> PendingResponse[list[DeletableGroupResult]]:
+        def delete_one(group_id: str) -> PendingResponse[DeletableGroupResult]:
             return self.runtime.write(
-                group_id, lambda groups: deletion.delete_group(groups, group_id)
+                group_id, lambda groups: delete_groups.delete_group(groups, group_id)
             )
 
         return _each(
@@ -196,10 +198,10 @@ class GroupCoordinator:
             ),
         )
 
-    def list(self, request: ListGroupsRequest, client: Client) -> Answer[ListGroupsResponse]:
+    def list(self, request: ListGroupsRequest, client: GroupClient) -> PendingResponse[ListGroupsResponse]:
         """All groups that this broker coordinates, or an error if some are not loaded yet."""
         if self.runtime.is_loading:
-            return Answer.failed(
+            return PendingResponse.failed(
                 KafkaError(
                     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
                     "Not all groups of this broker are loaded yet: try again.",
@@ -207,15 +209,15 @@ class GroupCoordinator:
             )
         by_shard = all_of(
             [
-                shard.read(lambda groups: listing.list_groups(groups, request, client))
-                for shard in self.runtime.active()
+                shard.read(lambda groups: list_groups.list_groups(groups, request, client))
+                for shard in self.runtime.active_shards()
             ]
         )
         return by_shard.map(
             lambda lists: ListGroupsResponse(groups=[group for each in lists for group in each])
         )
 
-    def _write(self, decide: Decide[Request, R], request: Request, client: Client) -> Answer[R]:
+    def _write(self, decide: Decide[Request, R], request: Request, client: GroupClient) -> PendingResponse[R]:
         return self.runtime.write(request.group_id, lambda groups: decide(groups, request, client))
 
     def _classic(
@@ -223,12 +225,12 @@ class GroupCoordinator:
         in_classic_group: Decide[Request, R],
         in_consumer_group: Decide[Request, R],
         request: Request,
-        client: Client,
-    ) -> Answer[R]:
+        client: GroupClient,
+    ) -> PendingResponse[R]:
         """A member of the classic protocol speaks, maybe in a group of the other one."""
 
-        def decide(groups: Groups) -> Decision[R]:
-            group = groups.groups.get(request.group_id)
+        def decide(groups: GroupCoordinatorState) -> Decision[R]:
+            group = groups.by_id.get(request.group_id)
             mixed = isinstance(group, ConsumerGroup) and not group.is_empty
             return (in_consumer_group if mixed else in_classic_group)(groups, request, client)
 
@@ -237,12 +239,12 @@ class GroupCoordinator:
 
 def _each(
     wanted: Sequence[W],
-    ask: Callable[[W], Answer[R]],
+    ask: Callable[[W], PendingResponse[R]],
     refuse: Callable[[W, ErrorCode, str], R],
-) -> Answer[list[R]]:
+) -> PendingResponse[list[R]]:
     """Ask for each by itself; one that fails is told of in its place."""
 
-    def asked(item: W) -> Answer[R]:
+    def asked(item: W) -> PendingResponse[R]:
         return ask(item).recover(lambda error: refuse(item, error.code, error.message))
 
     return all_of([asked(item) for item in wanted])

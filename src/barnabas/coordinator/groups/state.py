@@ -11,14 +11,14 @@ from barnabas.coordinator.groups.offsets import expiry
 from barnabas.coordinator.groups.offsets.record import OFFSET_RECORDS, LegacyOffsetKey, OffsetKey
 from barnabas.coordinator.groups.offsets.replay import replay as replay_offset
 from barnabas.coordinator.groups.offsets.replay import replay_end as replay_end_of_offsets
-from barnabas.coordinator.groups.offsets.store import Offsets
-from barnabas.coordinator.groups.subscriptions import Subscriptions
-from barnabas.coordinator.ports import Settings
+from barnabas.coordinator.groups.offsets.store import OffsetStore
+from barnabas.coordinator.groups.consumer.group import Subscriptions
+from barnabas.coordinator.ports import ResolvedSettings
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes
-from barnabas.coordinator.shard import Shard
-from barnabas.coordinator.timers import Timers
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.coordinator.shard import CoordinatorShard
+from barnabas.coordinator.timers import ShardTimers
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.messages import group_records as records
 
 CLASSIC_RECORDS = ((records.GroupMetadataKey, records.GroupMetadataValue),)
@@ -43,28 +43,28 @@ CONSUMER_RECORDS = (
 GROUP_RECORDS = RecordTypes([*OFFSET_RECORDS, *CLASSIC_RECORDS, *CONSUMER_RECORDS])
 
 
-class GroupSettings(Settings, Protocol):
+class GroupSettings(ResolvedSettings, Protocol):
     """Those of groups as well."""
 
     def group(self, group_name: str) -> Mapping[str, Any]:
         """The settings of one group, by their names."""
 
 
-class Groups:
+class GroupCoordinatorState:
     """The state machine of one shard. What each request decides is in the modules beside."""
 
-    __slots__ = ("groups", "image", "offsets", "settings", "shard", "subscriptions")
+    __slots__ = ("by_id", "image", "offsets", "settings", "shard", "subscriptions")
 
-    def __init__(self, shard: "Shard[Groups]", settings: GroupSettings, image: Image) -> None:
+    def __init__(self, shard: "CoordinatorShard[GroupCoordinatorState]", settings: GroupSettings, image: MetadataImage) -> None:
         self.shard = shard
         self.settings = settings
         self.image = image
-        self.groups: dict[str, Group] = {}
+        self.by_id: dict[str, Group] = {}
         self.subscriptions = Subscriptions(image.offset)
-        self.offsets = Offsets()
+        self.offsets = OffsetStore()
 
     @property
-    def timers(self) -> Timers:
+    def timers(self) -> ShardTimers:
         return self.shard.timers
 
     def now_ms(self) -> int:
@@ -83,7 +83,7 @@ class Groups:
         replay_end_of_offsets(self, producer_id, committed)
 
     def loaded(self) -> None:
-        for group in self.groups.values():
+        for group in self.by_id.values():
             if isinstance(group, ClassicGroup):
                 classic.loaded(self, group)
             elif isinstance(group, ConsumerGroup):
@@ -91,11 +91,11 @@ class Groups:
         expiry.loaded(self)
 
     def unloaded(self) -> None:
-        for group in self.groups.values():
+        for group in self.by_id.values():
             if isinstance(group, ClassicGroup):
                 classic.unloaded(self, group)
 
-    def follow(self, delta: Delta, image: Image) -> None:
+    def follow(self, delta: MetadataDelta, image: MetadataImage) -> None:
         self.image = image
         consumer.follow(self, delta, image)
         expiry.follow(self, delta)

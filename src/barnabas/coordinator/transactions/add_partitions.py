@@ -12,15 +12,15 @@ from barnabas.coordinator.transactions.metadata import (
     TransactionMetadata,
     TransactionState,
 )
-from barnabas.coordinator.transactions.ports import Outcomes
-from barnabas.coordinator.transactions.refusals import (
+from barnabas.coordinator.transactions.ports import PartitionErrorCodes
+from barnabas.coordinator.transactions.errors import (
     concurrent,
     fenced,
     not_its_producer,
     unknown,
 )
-from barnabas.coordinator.transactions.state import Transactions
-from barnabas.metadata.image import Image
+from barnabas.coordinator.transactions.state import TransactionCoordinatorState
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -34,22 +34,22 @@ FIRST_VERSION_FOR_BROKERS: Final = 4
 
 
 def add_partitions(
-    transactions: Transactions,
+    transactions: TransactionCoordinatorState,
     transactional_id: str,
     producer_id: int,
     producer_epoch: int,
     partitions: Collection[TopicPartition],
     client_version: int,
-) -> Decision[Outcomes]:
+) -> Decision[PartitionErrorCodes]:
     """Add all of them; a transaction begins with the first."""
-    current = transactions.known.get(transactional_id)
+    current = transactions.by_id.get(transactional_id)
     if current is None:
         raise unknown(transactional_id)
     if current.is_ending:
         # Before who it is: the producer may have been told already which id and epoch come next.
         raise concurrent(current)
     _check_producer(current, producer_id, producer_epoch)
-    added: Outcomes = dict.fromkeys(partitions, ErrorCode.NONE)
+    added: PartitionErrorCodes = dict.fromkeys(partitions, ErrorCode.NONE)
     if current.state is TransactionState.ONGOING and current.partitions.issuperset(partitions):
         return Decision(added)
     joined = current.joined_by(
@@ -59,14 +59,14 @@ def add_partitions(
 
 
 def verify_partitions(
-    transactions: Transactions,
+    transactions: TransactionCoordinatorState,
     transactional_id: str,
     producer_id: int,
     producer_epoch: int,
     partitions: Collection[TopicPartition],
-) -> Outcomes:
+) -> PartitionErrorCodes:
     """Which of them are in the transaction (KIP-890)."""
-    current = transactions.known.get(transactional_id)
+    current = transactions.by_id.get(transactional_id)
     if current is None:
         raise unknown(transactional_id)
     _check_producer(current, producer_id, producer_epoch)
@@ -79,10 +79,10 @@ def verify_partitions(
 
 
 def not_to_be_added(
-    image: Image, partitions: Iterable[TopicPartition], *, is_client: bool
-) -> Outcomes:
+    image: MetadataImage, partitions: Iterable[TopicPartition], *, is_client: bool
+) -> PartitionErrorCodes:
     """Those that are not there, or that a client has no business with."""
-    refusals: Outcomes = {}
+    refusals: PartitionErrorCodes = {}
     for name, index in partitions:
         topic = image.topics.by_name(name)
         if is_client and name in INTERNAL_TOPICS:
@@ -108,7 +108,7 @@ def asked(
     ]
 
 
-def told(outcomes: Outcomes) -> list[AddPartitionsToTxnTopicResult]:
+def told(outcomes: PartitionErrorCodes) -> list[AddPartitionsToTxnTopicResult]:
     """What came of it, by topic."""
     topics: dict[str, AddPartitionsToTxnTopicResult] = {}
     for (name, index), code in outcomes.items():

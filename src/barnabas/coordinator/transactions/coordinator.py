@@ -7,9 +7,9 @@ response, by the error code that its version knows.
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from barnabas.coordinator.answer import Answer, all_of
-from barnabas.coordinator.ports import Clockwork, PartitionLog, Settings
-from barnabas.coordinator.runtime import Runtime
+from barnabas.coordinator.pending_response import PendingResponse, all_of
+from barnabas.coordinator.ports import TimerService, PartitionLog, ResolvedSettings
+from barnabas.coordinator.runtime import CoordinatorRuntime
 from barnabas.coordinator.topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from barnabas.coordinator.transactions.add_partitions import (
     FIRST_VERSION_FOR_BROKERS,
@@ -25,19 +25,19 @@ from barnabas.coordinator.transactions.describe import (
     select,
     unknown_states,
 )
-from barnabas.coordinator.transactions.end import end, takes_last_epoch
+from barnabas.coordinator.transactions.end_txn import end, takes_last_epoch
 from barnabas.coordinator.transactions.init_producer_id import init_producer_id, needs_new_id
 from barnabas.coordinator.transactions.metadata import TopicPartition
 from barnabas.coordinator.transactions.ports import (
-    Outcomes,
-    Participants,
+    PartitionErrorCodes,
+    TransactionParticipants,
     ProducerIdBlocks,
 )
-from barnabas.coordinator.transactions.producer_ids import ProducerIds
+from barnabas.coordinator.transactions.producer_ids import ProducerIdManager
 from barnabas.coordinator.transactions.records import TRANSACTION_RECORDS
-from barnabas.coordinator.transactions.state import Transactions
+from barnabas.coordinator.transactions.state import TransactionCoordinatorState
 from barnabas.log import BUMPING_VERSION
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages import describe_transactions
 from barnabas.wire.messages.add_offsets_to_txn import (
@@ -66,26 +66,26 @@ class TransactionCoordinator:
 
     def __init__(
         self,
-        settings: Settings,
-        image: Callable[[], Image],
+        settings: ResolvedSettings,
+        image: Callable[[], MetadataImage],
         *,
-        participants: Participants,
+        participants: TransactionParticipants,
         producer_id_blocks: ProducerIdBlocks,
         group_partition: Callable[[str], int],
         open_log: Callable[[int], PartitionLog],
-        clockwork: Clockwork,
+        timer_service: TimerService,
         clock: Callable[[], int],
     ) -> None:
-        self.producer_ids = ProducerIds(producer_id_blocks)
+        self.producer_ids = ProducerIdManager(producer_id_blocks)
         self._settings = settings
         self._image = image
         self._group_partition = group_partition
-        self.runtime: Runtime[Transactions] = Runtime(
+        self.runtime: CoordinatorRuntime[TransactionCoordinatorState] = CoordinatorRuntime(
             TRANSACTIONS_TOPIC,
             TRANSACTION_RECORDS,
-            lambda shard: Transactions(shard, settings, image, participants, self.producer_ids),
+            lambda shard: TransactionCoordinatorState(shard, settings, image, participants, self.producer_ids),
             open_log=open_log,
-            clockwork=clockwork,
+            timer_service=timer_service,
             clock=clock,
             partition_count=settings.broker("transaction.state.log.num.partitions"),
             write_timeout_ms=settings.broker("request.timeout.ms"),
@@ -95,7 +95,7 @@ class TransactionCoordinator:
 
     def init_producer_id(
         self, request: InitProducerIdRequest, api_version: int
-    ) -> Answer[InitProducerIdResponse]:
+    ) -> PendingResponse[InitProducerIdResponse]:
         def refused(code: ErrorCode) -> InitProducerIdResponse:
             return InitProducerIdResponse(
                 error_code=_told_at(code, api_version, fenced_from=4),
@@ -104,11 +104,11 @@ class TransactionCoordinator:
 
         code = self._refusal_of_init(request)
         if code is not None:
-            return Answer.of(refused(code))
+            return PendingResponse.completed(refused(code))
         transactional_id = request.transactional_id
         if transactional_id is None:
             # Kafka, too, gives an idempotent producer a new id whatever id and epoch it had.
-            given = self.producer_ids.take().map(
+            given = self.producer_ids.generate().map(
                 lambda new_id: InitProducerIdResponse(producer_id=new_id, producer_epoch=0)
             )
             return _answered(given, refused)
@@ -124,10 +124,10 @@ class TransactionCoordinator:
 
     def add_partitions(
         self, request: AddPartitionsToTxnRequest, api_version: int
-    ) -> Answer[AddPartitionsToTxnResponse]:
+    ) -> PendingResponse[AddPartitionsToTxnResponse]:
         transactions = asked(request, api_version)
 
-        def response(outcomes: list[Outcomes]) -> AddPartitionsToTxnResponse:
+        def response(outcomes: list[PartitionErrorCodes]) -> AddPartitionsToTxnResponse:
             if api_version < FIRST_VERSION_FOR_BROKERS:
                 return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=told(outcomes[0]))
             results = [
@@ -143,7 +143,7 @@ class TransactionCoordinator:
 
     def add_offsets(
         self, request: AddOffsetsToTxnRequest, api_version: int
-    ) -> Answer[AddOffsetsToTxnResponse]:
+    ) -> PendingResponse[AddOffsetsToTxnResponse]:
         partition = (GROUPS_TOPIC, self._group_partition(request.group_id))
         outcomes = self._outcomes(
             request.transactional_id,
@@ -158,13 +158,13 @@ class TransactionCoordinator:
             )
         )
 
-    def end(self, request: EndTxnRequest, api_version: int) -> Answer[EndTxnResponse]:
+    def end(self, request: EndTxnRequest, api_version: int) -> PendingResponse[EndTxnResponse]:
         def refused(code: ErrorCode) -> EndTxnResponse:
             return EndTxnResponse(error_code=_told_at(code, api_version, fenced_from=2))
 
         transactional_id = request.transactional_id
         if not transactional_id:
-            return Answer.of(refused(ErrorCode.INVALID_REQUEST))
+            return PendingResponse.completed(refused(ErrorCode.INVALID_REQUEST))
 
         new_id = self._new_id_if(
             lambda state: takes_last_epoch(state, transactional_id, api_version), transactional_id
@@ -186,7 +186,7 @@ class TransactionCoordinator:
         partitions: Sequence[TopicPartition],
         *,
         add: bool,
-    ) -> Answer[Outcomes]:
+    ) -> PendingResponse[PartitionErrorCodes]:
         """By partition, whether it is in the transaction; with `add`, it is put there."""
         return self._outcomes(
             transactional_id,
@@ -200,15 +200,15 @@ class TransactionCoordinator:
 
     def describe(
         self, transactional_ids: Sequence[str]
-    ) -> Answer[list[describe_transactions.TransactionState]]:
+    ) -> PendingResponse[list[describe_transactions.TransactionState]]:
         return all_of([self._describe_one(each) for each in transactional_ids])
 
-    def list(self, request: ListTransactionsRequest) -> Answer[ListTransactionsResponse]:
+    def list(self, request: ListTransactionsRequest) -> PendingResponse[ListTransactionsResponse]:
         if self.runtime.is_loading:
             code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-            return Answer.of(ListTransactionsResponse(error_code=code))
+            return PendingResponse.completed(ListTransactionsResponse(error_code=code))
         found = all_of(
-            [shard.read(lambda state: select(state, request)) for shard in self.runtime.active()]
+            [shard.read(lambda state: select(state, request)) for shard in self.runtime.active_shards()]
         )
         answer = found.map(
             lambda shares: ListTransactionsResponse(
@@ -236,20 +236,20 @@ class TransactionCoordinator:
         return None
 
     def _new_id_if(
-        self, is_needed: Callable[[Transactions], bool], transactional_id: str
-    ) -> Answer[int]:
+        self, is_needed: Callable[[TransactionCoordinatorState], bool], transactional_id: str
+    ) -> PendingResponse[int]:
         """A new producer id if one is needed to decide, else -1."""
         try:
             state = self.runtime.shard_of(transactional_id).state
         except KafkaError as error:
-            return Answer.failed(error)
+            return PendingResponse.failed(error)
         if is_needed(state):
-            return self.producer_ids.take()
-        return Answer.of(NO_PRODUCER_ID)
+            return self.producer_ids.generate()
+        return PendingResponse.completed(NO_PRODUCER_ID)
 
     def _add_to_one(
         self, transaction: AddPartitionsToTxnTransaction, api_version: int
-    ) -> Answer[Outcomes]:
+    ) -> PendingResponse[PartitionErrorCodes]:
         partitions = [
             (topic.name, index) for topic in transaction.topics for index in topic.partitions
         ]
@@ -257,8 +257,8 @@ class TransactionCoordinator:
         refusals = not_to_be_added(self._image(), partitions, is_client=is_client)
         if refusals:
             # One that cannot be added keeps all others out.
-            others: Outcomes = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
-            return Answer.of(others | refusals)
+            others: PartitionErrorCodes = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
+            return PendingResponse.completed(others | refusals)
         client_version = 0 if is_client else BUMPING_VERSION
         outcomes = self._outcomes(
             transaction.transactional_id,
@@ -283,14 +283,14 @@ class TransactionCoordinator:
         partitions: Sequence[TopicPartition],
         *,
         client_version: int | None,
-    ) -> Answer[Outcomes]:
+    ) -> PendingResponse[PartitionErrorCodes]:
         """Add the partitions for a client of that version, or verify them if there is none."""
 
-        def refused(code: ErrorCode) -> Outcomes:
+        def refused(code: ErrorCode) -> PartitionErrorCodes:
             return dict.fromkeys(partitions, code)
 
         if not transactional_id:
-            return Answer.of(refused(ErrorCode.INVALID_REQUEST))
+            return PendingResponse.completed(refused(ErrorCode.INVALID_REQUEST))
         producer = (transactional_id, producer_id, producer_epoch)
         if client_version is None:
             answer = self.runtime.read(
@@ -305,19 +305,19 @@ class TransactionCoordinator:
 
     def _describe_one(
         self, transactional_id: str
-    ) -> Answer[describe_transactions.TransactionState]:
+    ) -> PendingResponse[describe_transactions.TransactionState]:
         def refused(code: ErrorCode) -> describe_transactions.TransactionState:
             return describe_transactions.TransactionState(
                 transactional_id=transactional_id, error_code=code
             )
 
         if not transactional_id:
-            return Answer.of(refused(ErrorCode.INVALID_REQUEST))
+            return PendingResponse.completed(refused(ErrorCode.INVALID_REQUEST))
         found = self.runtime.read(transactional_id, lambda state: describe(state, transactional_id))
         return _answered(found, refused)
 
 
-def _answered(answer: Answer[R], refused: Callable[[ErrorCode], R]) -> Answer[R]:
+def _answered(answer: PendingResponse[R], refused: Callable[[ErrorCode], R]) -> PendingResponse[R]:
     """The answer, with the protocol's own errors made part of a response."""
     return answer.recover(lambda error: refused(error.code))
 

@@ -3,7 +3,7 @@
 from barnabas.coordinator.regex import search
 from barnabas.coordinator.transactions.metadata import TransactionMetadata, TransactionState
 from barnabas.coordinator.transactions.records import by_topic
-from barnabas.coordinator.transactions.state import Transactions
+from barnabas.coordinator.transactions.state import TransactionCoordinatorState
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages import describe_transactions, list_transactions
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
@@ -13,9 +13,9 @@ _STATES = {title: state for state, title in _TITLES.items()}
 
 
 def describe(
-    transactions: Transactions, transactional_id: str
+    transactions: TransactionCoordinatorState, transactional_id: str
 ) -> describe_transactions.TransactionState:
-    current = transactions.known.get(transactional_id)
+    current = transactions.by_id.get(transactional_id)
     if current is None:
         raise KafkaError(
             ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"There is no {transactional_id} here."
@@ -42,7 +42,7 @@ def unknown_states(request: ListTransactionsRequest) -> list[str]:
 
 
 def select(
-    transactions: Transactions, request: ListTransactionsRequest
+    transactions: TransactionCoordinatorState, request: ListTransactionsRequest
 ) -> list[list_transactions.TransactionState]:
     """Those that the filters by state, producer and duration let through."""
     now_ms = transactions.now_ms()
@@ -64,7 +64,7 @@ def select(
             producer_id=each.producer_id,
             transaction_state=_TITLES[each.state],
         )
-        for each in transactions.known.values()
+        for each in transactions.by_id.values()
         if is_meant(each)
     ]
 

@@ -12,24 +12,24 @@ from barnabas.coordinator.transactions.metadata import (
     TransactionMetadata,
     TransactionState,
 )
-from barnabas.coordinator.transactions.refusals import concurrent, fenced
-from barnabas.coordinator.transactions.state import Transactions
+from barnabas.coordinator.transactions.errors import concurrent, fenced
+from barnabas.coordinator.transactions.state import TransactionCoordinatorState
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from barnabas.wire.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 
-def needs_new_id(transactions: Transactions, transactional_id: str) -> bool:
+def needs_new_id(transactions: TransactionCoordinatorState, transactional_id: str) -> bool:
     """Whether the producer may have to get an id that nobody had."""
-    current = transactions.known.get(transactional_id)
+    current = transactions.by_id.get(transactional_id)
     return current is None or current.is_exhausted
 
 
 def init_producer_id(
-    transactions: Transactions, request: InitProducerIdRequest, new_id: int
+    transactions: TransactionCoordinatorState, request: InitProducerIdRequest, new_id: int
 ) -> Decision[InitProducerIdResponse]:
     """`new_id` is there if one is needed, else -1."""
-    current = transactions.known.get(request.transactional_id or "")
+    current = transactions.by_id.get(request.transactional_id or "")
     if current is None:
         return _renew(transactions, _first(transactions, request, new_id))
     if current.is_ending:
@@ -42,7 +42,7 @@ def init_producer_id(
 
 
 def _first(
-    transactions: Transactions, request: InitProducerIdRequest, new_id: int
+    transactions: TransactionCoordinatorState, request: InitProducerIdRequest, new_id: int
 ) -> TransactionMetadata:
     assert request.transactional_id
     return TransactionMetadata(
@@ -67,7 +67,7 @@ def _is_another(current: TransactionMetadata, request: InitProducerIdRequest) ->
 
 
 def _fence(
-    transactions: Transactions, current: TransactionMetadata, new_id: int
+    transactions: TransactionCoordinatorState, current: TransactionMetadata, new_id: int
 ) -> Decision[InitProducerIdResponse]:
     """Abort what goes on; who asks shall come again when that is done."""
     aborted = current.fenced(
@@ -82,7 +82,7 @@ def _fence(
 
 
 def _next(
-    transactions: Transactions,
+    transactions: TransactionCoordinatorState,
     current: TransactionMetadata,
     request: InitProducerIdRequest,
     new_id: int,
@@ -108,7 +108,7 @@ def _next(
 
 
 def _renew(
-    transactions: Transactions, renewed: TransactionMetadata
+    transactions: TransactionCoordinatorState, renewed: TransactionMetadata
 ) -> Decision[InitProducerIdResponse]:
     response = InitProducerIdResponse(
         producer_id=renewed.producer_id, producer_epoch=renewed.producer_epoch

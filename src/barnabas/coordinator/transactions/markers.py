@@ -10,20 +10,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.transactions.metadata import (
     TopicPartition,
     TransactionMetadata,
     TransactionState,
 )
-from barnabas.coordinator.transactions.ports import Outcomes
-from barnabas.metadata.image import Image
+from barnabas.coordinator.transactions.ports import PartitionErrorCodes
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.transactions.state import Transactions
+    from barnabas.coordinator.transactions.state import TransactionCoordinatorState
 
 FIRST_BACKOFF_MS: Final = 20
 MAX_BACKOFF_MS: Final = 1_000
@@ -48,11 +48,11 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
-class Ending:
+class PendingMarkers:
     """A transaction whose outcome is not yet known everywhere."""
 
     transactional_id: str
-    marker: Marker
+    marker: TransactionMarker
     remaining: set[TopicPartition]
     under_way: set[TopicPartition] = field(default_factory=set)
     """Those that are being told: each leader answers for itself, and in its own time."""
@@ -64,13 +64,13 @@ class Ending:
 
 
 def prepare(
-    transactions: "Transactions", prepared: TransactionMetadata, response: R
+    transactions: "TransactionCoordinatorState", prepared: TransactionMetadata, response: R
 ) -> Decision[R]:
     """Write the outcome down; as soon as that is committed, tell the partitions."""
     transactional_id = prepared.transactional_id
 
     def refused(_: KafkaError) -> None:
-        if transactions.shard.is_active and transactions.known[transactional_id].is_ending:
+        if transactions.shard.is_active and transactions.by_id[transactional_id].is_ending:
             # It is in the log all the same: if it is committed yet, the partitions must hear.
             _tell_later(transactions, transactional_id)
 
@@ -82,26 +82,26 @@ def prepare(
     )
 
 
-def tell(transactions: "Transactions", transactional_id: str) -> None:
+def tell(transactions: "TransactionCoordinatorState", transactional_id: str) -> None:
     """Tell the partitions of a transaction its outcome, which is committed."""
-    current = transactions.known.get(transactional_id)
+    current = transactions.by_id.get(transactional_id)
     if not transactions.shard.is_active or current is None or not current.is_ending:
         return
-    marker = Marker(
+    marker = TransactionMarker(
         producer_id=current.producer_id,
         producer_epoch=current.producer_epoch,
         coordinator_epoch=transactions.shard.epoch,
         committed=current.state is TransactionState.PREPARE_COMMIT,
         transaction_version=current.client_version,
     )
-    ending = Ending(transactional_id, marker, set(current.partitions))
+    ending = PendingMarkers(transactional_id, marker, set(current.partitions))
     transactions.endings[transactional_id] = ending
     _send(transactions, ending)
 
 
-def resume(transactions: "Transactions") -> None:
+def resume(transactions: "TransactionCoordinatorState") -> None:
     """Tell what the coordinator before this one may not have told."""
-    undone = [each.transactional_id for each in transactions.known.values() if each.is_ending]
+    undone = [each.transactional_id for each in transactions.by_id.values() if each.is_ending]
     if undone:
         log.info(
             "%s: ends %d transactions that the coordinator before it decided",
@@ -111,7 +111,7 @@ def resume(transactions: "Transactions") -> None:
         _resume(transactions, undone)
 
 
-def _resume(transactions: "Transactions", undone: list[str]) -> None:
+def _resume(transactions: "TransactionCoordinatorState", undone: list[str]) -> None:
     now, later = undone[:RESUMED_AT_ONCE], undone[RESUMED_AT_ONCE:]
 
     def tell_some() -> None:
@@ -123,7 +123,7 @@ def _resume(transactions: "Transactions", undone: list[str]) -> None:
     transactions.timers.set(("resume",), 0, lambda: Decision(None, committed=tell_some))
 
 
-def tell_again(transactions: "Transactions", changed: Collection[TopicPartition]) -> None:
+def tell_again(transactions: "TransactionCoordinatorState", changed: Collection[TopicPartition]) -> None:
     """These partitions changed hands, maybe: who waits for them need not wait any longer."""
     for ending in list(transactions.endings.values()):
         if not ending.remaining.isdisjoint(changed):
@@ -131,7 +131,7 @@ def tell_again(transactions: "Transactions", changed: Collection[TopicPartition]
             _send(transactions, ending)
 
 
-def _send(transactions: "Transactions", ending: Ending) -> None:
+def _send(transactions: "TransactionCoordinatorState", ending: PendingMarkers) -> None:
     if not _is_current(transactions, ending):
         return
     # A topic that was deleted has nobody to tell, and takes its share of the outcome with it.
@@ -149,19 +149,19 @@ def _send(transactions: "Transactions", ending: Ending) -> None:
 
 
 def _send_to(
-    transactions: "Transactions", ending: Ending, leader: int, partitions: Sequence[TopicPartition]
+    transactions: "TransactionCoordinatorState", ending: PendingMarkers, leader: int, partitions: Sequence[TopicPartition]
 ) -> None:
-    answer = transactions.participants.end(
+    answer = transactions.participants.write_markers(
         leader, ending.marker, partitions, lambda: _is_current(transactions, ending)
     )
-    answer.then(lambda told: _heard(transactions, ending, partitions, told))
+    answer.when_done(lambda told: _heard(transactions, ending, partitions, told))
 
 
 def _heard(
-    transactions: "Transactions",
-    ending: Ending,
+    transactions: "TransactionCoordinatorState",
+    ending: PendingMarkers,
     partitions: Sequence[TopicPartition],
-    told: Answer[Outcomes],
+    told: PendingResponse[PartitionErrorCodes],
 ) -> None:
     if not _is_current(transactions, ending):
         return
@@ -186,18 +186,18 @@ def _heard(
             )
 
 
-def _complete(transactions: "Transactions", ending: Ending) -> None:
+def _complete(transactions: "TransactionCoordinatorState", ending: PendingMarkers) -> None:
     """Write down that all know; the next transaction may begin."""
     if not _is_current(transactions, ending):
         return
     transactional_id = ending.transactional_id
 
-    def decide(state: "Transactions") -> Decision[None]:
-        completed = state.known[transactional_id].completed(state.now_ms())
+    def decide(state: "TransactionCoordinatorState") -> Decision[None]:
+        completed = state.by_id[transactional_id].completed(state.now_ms())
         return Decision(None, [state.record(completed)])
 
     transactions.shard.write(decide)
-    if transactions.known[transactional_id].is_ending:  # the log refused it
+    if transactions.by_id[transactional_id].is_ending:  # the log refused it
         ending.backoff_ms = MAX_BACKOFF_MS
         _send_later(transactions, ending)
     else:
@@ -205,7 +205,7 @@ def _complete(transactions: "Transactions", ending: Ending) -> None:
         transactions.timers.cancel(ending.timer)
 
 
-def _give_up(transactions: "Transactions", ending: Ending) -> None:
+def _give_up(transactions: "TransactionCoordinatorState", ending: PendingMarkers) -> None:
     """A later coordinator has spoken: this one has only not heard of its resignation yet."""
     log.warning(
         "%s: a later coordinator than epoch %d ends the transaction of %s",
@@ -217,7 +217,7 @@ def _give_up(transactions: "Transactions", ending: Ending) -> None:
     transactions.timers.cancel(ending.timer)
 
 
-def _send_later(transactions: "Transactions", ending: Ending) -> None:
+def _send_later(transactions: "TransactionCoordinatorState", ending: PendingMarkers) -> None:
     """Tell who is not being told, in a while that grows from one time to the next."""
     if ending.timer in transactions.timers:
         return
@@ -229,7 +229,7 @@ def _send_later(transactions: "Transactions", ending: Ending) -> None:
     ending.backoff_ms = min(ending.backoff_ms * 2, MAX_BACKOFF_MS)
 
 
-def _tell_later(transactions: "Transactions", transactional_id: str) -> None:
+def _tell_later(transactions: "TransactionCoordinatorState", transactional_id: str) -> None:
     transactions.timers.set(
         ("markers", transactional_id),
         MAX_BACKOFF_MS,
@@ -237,11 +237,11 @@ def _tell_later(transactions: "Transactions", transactional_id: str) -> None:
     )
 
 
-def _is_current(transactions: "Transactions", ending: Ending) -> bool:
+def _is_current(transactions: "TransactionCoordinatorState", ending: PendingMarkers) -> bool:
     """Whether it is still this coordinator's, and not told in full already."""
     return transactions.endings.get(ending.transactional_id) is ending
 
 
-def _exists(image: Image, partition: TopicPartition) -> bool:
+def _exists(image: MetadataImage, partition: TopicPartition) -> bool:
     topic = image.topics.by_name(partition[0])
     return topic is not None and partition[1] in topic.partitions

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from barnabas.coordinator.answer import Answer
-from barnabas.coordinator.marker import Marker
+from barnabas.coordinator.pending_response import PendingResponse
+from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.transactions.metadata import TopicPartition
 from barnabas.wire.errors import ErrorCode
 
-Outcomes = dict[TopicPartition, ErrorCode]
+PartitionErrorCodes = dict[TopicPartition, ErrorCode]
 """What came of something, by partition."""
 
 
-class Participants(Protocol):
+class TransactionParticipants(Protocol):
     """The partitions that take part in transactions, whoever leads them."""
 
     def by_leader(
@@ -20,13 +20,13 @@ class Participants(Protocol):
     ) -> Mapping[int, Sequence[TopicPartition]]:
         """Which broker is to be told of which of them; who has no leader now is left out."""
 
-    def end(
+    def write_markers(
         self,
         leader: int,
-        marker: Marker,
+        marker: TransactionMarker,
         partitions: Sequence[TopicPartition],
         is_wanted: Callable[[], bool],
-    ) -> Answer[Outcomes]:
+    ) -> PendingResponse[PartitionErrorCodes]:
         """Have the leader write the marker into each; what came of it by partition.
 
         One that is left out, and all if the answer fails, are told again: so an answer must come.
@@ -37,5 +37,5 @@ class Participants(Protocol):
 class ProducerIdBlocks(Protocol):
     """Gives out ranges of producer ids that nobody else has."""
 
-    def allocate(self) -> Answer[range]:
+    def allocate(self) -> PendingResponse[range]:
         """The next block; the answer fails if there is none to be had now."""

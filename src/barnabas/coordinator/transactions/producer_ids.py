@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Final
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.transactions.ports import ProducerIdBlocks
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -11,7 +11,7 @@ PREFETCH_BELOW: Final = 0.1
 """The share of a block that is left when the next one is asked for, so that nobody waits."""
 
 
-class ProducerIds:
+class ProducerIdManager:
     """Hands out ids one by one. No id is given twice: a block left unused is lost, not reused."""
 
     __slots__ = ("_blocks", "_is_asking", "_left", "_prefetch_at", "_spare", "_waiting")
@@ -22,29 +22,29 @@ class ProducerIds:
         self._spare = range(0)
         self._prefetch_at = 0
         self._is_asking = False
-        self._waiting: deque[Answer[int]] = deque()
+        self._waiting: deque[PendingResponse[int]] = deque()
 
-    def take(self) -> Answer[int]:
+    def generate(self) -> PendingResponse[int]:
         """The next id: at once, unless both blocks are used up."""
         if not self._left and self._spare:
             self._left, self._spare = self._spare, range(0)
             self._prefetch_at = int(len(self._left) * PREFETCH_BELOW)
         if not self._left:
-            waiting: Answer[int] = Answer()
+            waiting: PendingResponse[int] = PendingResponse()
             self._waiting.append(waiting)
             self._ask()
             return waiting
         producer_id, self._left = self._left[0], self._left[1:]
         if len(self._left) <= self._prefetch_at and not self._spare:
             self._ask()
-        return Answer.of(producer_id)
+        return PendingResponse.completed(producer_id)
 
     def _ask(self) -> None:
         if not self._is_asking:
             self._is_asking = True
-            self._blocks.allocate().then(self._allocated)
+            self._blocks.allocate().when_done(self._allocated)
 
-    def _allocated(self, block: Answer[range]) -> None:
+    def _allocated(self, block: PendingResponse[range]) -> None:
         self._is_asking = False
         if block.error is not None or not block.result():
             self._refuse(block.error)
@@ -54,8 +54,8 @@ class ProducerIds:
         for each in waiting:
             self._give(each)
 
-    def _give(self, waiting: Answer[int]) -> None:
-        self.take().then(lambda taken: waiting.settle(taken.result))
+    def _give(self, waiting: PendingResponse[int]) -> None:
+        self.generate().when_done(lambda taken: waiting.complete_with(taken.result))
 
     def _refuse(self, error: Exception | None) -> None:
         """Who waits is told; a prefetch that nobody waits for may fail unheard."""

@@ -7,7 +7,7 @@ no partition could move to another subscriber of its topic and make the two more
 
 from collections.abc import Iterator
 
-from barnabas.coordinator.groups.assignors import mixed
+from barnabas.coordinator.groups.assignors import heterogeneous
 from barnabas.coordinator.groups.assignors.model import Assignment, Assignments, Subscribers
 from barnabas.coordinator.groups.assignors.retention import retain
 
@@ -17,7 +17,7 @@ Partition = tuple[bytes, int]
 def assign(subscribers: Subscribers) -> Assignments:
     if subscribers.is_homogeneous:
         return _share(subscribers)
-    return mixed.assign(subscribers)
+    return heterogeneous.assign(subscribers)
 
 
 def _share(subscribers: Subscribers) -> Assignments:

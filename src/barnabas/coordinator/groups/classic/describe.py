@@ -6,18 +6,18 @@ A group that is not there is dead; from v6 on that is an error as well.
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 FIRST_VERSION_WITH_ERROR_MESSAGES = 6
 
 
-def describe(groups: "Groups", group_id: str, client: Client) -> DescribedGroup:
-    group = groups.groups.get(group_id)
+def describe(groups: "GroupCoordinatorState", group_id: str, client: GroupClient) -> DescribedGroup:
+    group = groups.by_id.get(group_id)
     if not isinstance(group, ClassicGroup):
         return _not_found(group_id, client, exists=group is not None)
     # What members tell each other, and by which protocol, holds in a stable group only.
@@ -41,7 +41,7 @@ def describe(groups: "Groups", group_id: str, client: Client) -> DescribedGroup:
     )
 
 
-def _not_found(group_id: str, client: Client, *, exists: bool) -> DescribedGroup:
+def _not_found(group_id: str, client: GroupClient, *, exists: bool) -> DescribedGroup:
     group = DescribedGroup(group_id=group_id, group_state=ClassicState.DEAD)
     if client.api_version >= FIRST_VERSION_WITH_ERROR_MESSAGES:
         group.error_code = ErrorCode.GROUP_ID_NOT_FOUND

@@ -4,9 +4,9 @@ from collections import Counter
 from enum import StrEnum
 from typing import Final
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.groups.classic.member import ClassicMember, Protocols, Terms
-from barnabas.coordinator.groups.classic.subscription import subscribed_topics
+from barnabas.coordinator.groups.classic.member import subscribed_topics
 from barnabas.coordinator.groups.group import Group, GroupType
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -253,14 +253,14 @@ class ClassicGroup(Group):
         member.session_timeout_ms, member.rebalance_timeout_ms, member.protocols = terms
         self._count_offers(member.protocols, 1)
 
-    def park(self, member: ClassicMember) -> Answer[JoinGroupResponse]:
+    def park(self, member: ClassicMember) -> PendingResponse[JoinGroupResponse]:
         """Have a member wait for the next generation. Who asks twice waits for one answer."""
         if member.awaiting_join is None:
-            member.awaiting_join = Answer()
+            member.awaiting_join = PendingResponse()
             self.awaiting_join_count += 1
         return member.awaiting_join
 
-    def unpark(self, member: ClassicMember) -> Answer[JoinGroupResponse] | None:
+    def unpark(self, member: ClassicMember) -> PendingResponse[JoinGroupResponse] | None:
         """Whom to answer, if the member waits; it is for the caller to do that."""
         answer, member.awaiting_join = member.awaiting_join, None
         self.awaiting_join_count -= answer is not None

@@ -7,10 +7,10 @@ leader that comes back need not assign (KIP-814).
 
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.classic import rebalance
-from barnabas.coordinator.groups.classic.departure import let_go
+from barnabas.coordinator.groups.classic.rebalance import let_go
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.classic.member import (
     ClassicMember,
@@ -20,14 +20,14 @@ from barnabas.coordinator.groups.classic.member import (
 )
 from barnabas.coordinator.groups.classic.records import group_record
 from barnabas.coordinator.groups.classic.responses import not_joined, rejoined
-from barnabas.coordinator.groups.classic.static import come_back
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.classic.static_members import come_back
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.group import Group
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 FIRST_VERSION_WITH_REQUIRED_IDS = 4
 FIRST_VERSION_WITH_NULL_PROTOCOL = 7
@@ -38,14 +38,14 @@ may be gone: should it still be there, it joins again."""
 
 
 def join(
-    groups: "Groups", request: JoinGroupRequest, client: Client
+    groups: "GroupCoordinatorState", request: JoinGroupRequest, client: GroupClient
 ) -> Decision[JoinGroupResponse]:
     """Decide for a group that is classic, or not there; one of another kind has to be empty."""
     decision = _decide(groups, request, client)
     if client.api_version >= FIRST_VERSION_WITH_NULL_PROTOCOL:
         return decision
     response = decision.response
-    named = response.map(_named) if isinstance(response, Answer) else _named(response)
+    named = response.map(_named) if isinstance(response, PendingResponse) else _named(response)
     return decision._replace(response=named)
 
 
@@ -56,11 +56,11 @@ def _named(response: JoinGroupResponse) -> JoinGroupResponse:
 
 
 def _decide(
-    groups: "Groups", request: JoinGroupRequest, client: Client
+    groups: "GroupCoordinatorState", request: JoinGroupRequest, client: GroupClient
 ) -> Decision[JoinGroupResponse]:
     try:
         check_request(groups, request)
-        present = groups.groups.get(request.group_id)
+        present = groups.by_id.get(request.group_id)
         if isinstance(present, ClassicGroup):
             return _join(groups, present, request, client)
         if request.member_id:
@@ -74,7 +74,7 @@ def _decide(
         return Decision(not_joined(error.code, request.member_id))
 
 
-def check_request(groups: "Groups", request: JoinGroupRequest) -> None:
+def check_request(groups: "GroupCoordinatorState", request: JoinGroupRequest) -> None:
     """KafkaError unless the request makes sense by itself, whatever kind of group it is for."""
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID, "A group to join needs a name.")
@@ -89,7 +89,7 @@ def check_request(groups: "Groups", request: JoinGroupRequest) -> None:
 
 
 def _join(
-    groups: "Groups", group: ClassicGroup, request: JoinGroupRequest, client: Client
+    groups: "GroupCoordinatorState", group: ClassicGroup, request: JoinGroupRequest, client: GroupClient
 ) -> Decision[JoinGroupResponse]:
     group.check_alive()
     if not _has_room(groups, group, request.member_id):
@@ -109,7 +109,7 @@ def _join(
     return _rejoin(groups, group, group.members[request.member_id], request, terms)
 
 
-def _has_room(groups: "Groups", group: ClassicGroup, member_id: str) -> bool:
+def _has_room(groups: "GroupCoordinatorState", group: ClassicGroup, member_id: str) -> bool:
     most = groups.settings.broker("group.max.size")
     member = group.members.get(member_id)
     match group.state:
@@ -124,7 +124,7 @@ def _has_room(groups: "Groups", group: ClassicGroup, member_id: str) -> bool:
 
 
 def _turn_away(
-    groups: "Groups", group: ClassicGroup, member_id: str
+    groups: "GroupCoordinatorState", group: ClassicGroup, member_id: str
 ) -> Decision[JoinGroupResponse]:
     """The group is full. Those who are in it wait no longer for this one."""
     let_go(groups, group, member_id)
@@ -135,7 +135,7 @@ def _turn_away(
 
 
 def _join_without_id(
-    groups: "Groups", group: ClassicGroup, request: JoinGroupRequest, terms: Terms, client: Client
+    groups: "GroupCoordinatorState", group: ClassicGroup, request: JoinGroupRequest, terms: Terms, client: GroupClient
 ) -> Decision[JoinGroupResponse]:
     instance_id = request.group_instance_id
     member_id = new_member_id(client.client_id, instance_id)
@@ -150,12 +150,12 @@ def _join_without_id(
 
 
 def _add(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group: ClassicGroup,
     member_id: str,
     request: JoinGroupRequest,
     terms: Terms,
-    client: Client,
+    client: GroupClient,
 ) -> Decision[JoinGroupResponse]:
     member = ClassicMember(
         member_id, request.group_instance_id, client.client_id, client.host, *terms, is_new=True
@@ -167,7 +167,7 @@ def _add(
 
 
 def _rejoin(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group: ClassicGroup,
     member: ClassicMember,
     request: JoinGroupRequest,
@@ -191,7 +191,7 @@ def _rejoin(
 
 
 def _park(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group: ClassicGroup,
     member: ClassicMember,
     reason: str,
@@ -205,23 +205,23 @@ def _park(
 
 
 def _found(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group: ClassicGroup,
     present: Group | None,
     decision: Decision[JoinGroupResponse],
 ) -> Decision[JoinGroupResponse]:
     """Begin a group, in the log as well, in place of an empty one of another kind if there is."""
-    groups.groups[group.group_id] = group
+    groups.by_id[group.group_id] = group
     nobody_yet = group_record(ClassicGroup(group.group_id, group.state_since_ms))
     records = [nobody_yet] if present is None else [*present.tombstones(), nobody_yet]
 
     def abandon(failure: KafkaError) -> None:
-        if group.generation or groups.groups.get(group.group_id) is not group:
+        if group.generation or groups.by_id.get(group.group_id) is not group:
             return  # it has written more of itself since
         rebalance.dissolve(groups, group, failure.code)
         if present is None:
-            del groups.groups[group.group_id]
+            del groups.by_id[group.group_id]
         else:
-            groups.groups[group.group_id] = present
+            groups.by_id[group.group_id] = present
 
     return decision._replace(records=records, refused=abandon, is_replayed=False)

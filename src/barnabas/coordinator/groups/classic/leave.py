@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.classic import rebalance
-from barnabas.coordinator.groups.classic.departure import let_go
+from barnabas.coordinator.groups.classic.rebalance import let_go
 from barnabas.coordinator.groups.classic.group import ClassicGroup
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.leave_group import (
     LeaveGroupRequest,
@@ -21,17 +21,17 @@ from barnabas.wire.messages.leave_group import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 FIRST_VERSION_WITH_MEMBERS = 3
 
 
 def leave(
-    groups: "Groups", request: LeaveGroupRequest, client: Client
+    groups: "GroupCoordinatorState", request: LeaveGroupRequest, client: GroupClient
 ) -> Decision[LeaveGroupResponse]:
     if not request.group_id:
         return Decision(LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
-    group = groups.groups.get(request.group_id)
+    group = groups.by_id.get(request.group_id)
     takes_several = client.api_version >= FIRST_VERSION_WITH_MEMBERS
     leaving = request.members if takes_several else [MemberIdentity(member_id=request.member_id)]
     if isinstance(group, ClassicGroup):
@@ -45,7 +45,7 @@ def leave(
     return Decision(response, records, is_replayed=False)
 
 
-def _leave_one(groups: "Groups", group: ClassicGroup, leaving: MemberIdentity) -> ErrorCode:
+def _leave_one(groups: "GroupCoordinatorState", group: ClassicGroup, leaving: MemberIdentity) -> ErrorCode:
     """How it went. It is gone, though the others are not told yet."""
     member_id = leaving.member_id
     if not member_id:
@@ -62,7 +62,7 @@ def _leave_one(groups: "Groups", group: ClassicGroup, leaving: MemberIdentity) -
 
 
 def _without(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group: ClassicGroup,
     leaving: Sequence[MemberIdentity],
     codes: Sequence[ErrorCode],

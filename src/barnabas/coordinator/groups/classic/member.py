@@ -1,10 +1,13 @@
 """A member of a classic group."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import uuid4
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
+from barnabas.wire.errors import ProtocolViolation
+from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from barnabas.wire.messages.sync_group import SyncGroupResponse
 
@@ -33,8 +36,8 @@ class ClassicMember:
     rebalance_timeout_ms: int
     protocols: Protocols
     assignment: bytes = b""
-    awaiting_join: Answer[JoinGroupResponse] | None = None
-    awaiting_sync: Answer[SyncGroupResponse] | None = None
+    awaiting_join: PendingResponse[JoinGroupResponse] | None = None
+    awaiting_sync: PendingResponse[SyncGroupResponse] | None = None
     is_new: bool = False
     """Whether it has not been in any generation yet."""
 
@@ -78,3 +81,22 @@ def terms_of(request: JoinGroupRequest, api_version: int) -> Terms:
 
 def new_member_id(client_id: str, instance_id: str | None) -> str:
     return f"{client_id if instance_id is None else instance_id}-{uuid4()}"
+
+
+_VERSION_BYTES = 2
+
+
+def subscribed_topics(subscriptions: Iterable[bytes]) -> frozenset[str] | None:
+    """The topics of all of them; None if any cannot be read.
+
+    Every version begins with what v0 has, so versions yet to come are read as well.
+    """
+    read = ConsumerProtocolSubscription.reader(0)
+    topics: set[str] = set()
+    for subscription in subscriptions:
+        try:
+            parsed, _ = read(subscription, _VERSION_BYTES)
+        except ProtocolViolation:
+            return None
+        topics.update(parsed.topics)
+    return frozenset(topics)

@@ -10,25 +10,24 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.answer import Answer
 from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.groups.classic.departure import let_go, session_key
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.classic.member import ClassicMember
 from barnabas.coordinator.groups.classic.records import group_record
-from barnabas.coordinator.groups.classic.responses import joined, not_synced, roster
+from barnabas.coordinator.groups.classic.responses import joined, not_joined, not_synced, roster
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 Records = list[CoordinatorRecord]
 
 log = logging.getLogger(__name__)
 
 
-def proceed(groups: "Groups", group: ClassicGroup, reason: str) -> Records:
+def proceed(groups: "GroupCoordinatorState", group: ClassicGroup, reason: str) -> Records:
     """Members came, changed or went: rebalance; if that is under way, maybe all are there now."""
     if group.can_rebalance:
         return prepare(groups, group, reason)
@@ -37,7 +36,7 @@ def proceed(groups: "Groups", group: ClassicGroup, reason: str) -> Records:
     return complete(groups, group)
 
 
-def prepare(groups: "Groups", group: ClassicGroup, reason: str) -> Records:
+def prepare(groups: "GroupCoordinatorState", group: ClassicGroup, reason: str) -> Records:
     """Have all members join again."""
     log.info(
         "group %s: rebalances after generation %d: %s", group.group_id, group.generation, reason
@@ -59,7 +58,7 @@ def prepare(groups: "Groups", group: ClassicGroup, reason: str) -> Records:
     return []
 
 
-def complete(groups: "Groups", group: ClassicGroup) -> Records:
+def complete(groups: "GroupCoordinatorState", group: ClassicGroup) -> Records:
     """Go on with those who joined."""
     groups.timers.cancel(_join_key(group))
     _give_up_absent(groups, group)
@@ -77,7 +76,7 @@ def complete(groups: "Groups", group: ClassicGroup) -> Records:
     return []
 
 
-def cancel_syncs(groups: "Groups", group: ClassicGroup, code: ErrorCode) -> None:
+def cancel_syncs(groups: "GroupCoordinatorState", group: ClassicGroup, code: ErrorCode) -> None:
     """There will be no assignment in this generation: those who wait for it are told."""
     waiting = []
     for member in group.members.values():
@@ -90,26 +89,30 @@ def cancel_syncs(groups: "Groups", group: ClassicGroup, code: ErrorCode) -> None
         answer.complete(not_synced(code))
 
 
-def mark_synced(groups: "Groups", group: ClassicGroup, member_id: str) -> None:
+def mark_synced(groups: "GroupCoordinatorState", group: ClassicGroup, member_id: str) -> None:
     """The member asked for its assignment in time."""
     group.unsynced.discard(member_id)
     if not group.unsynced:
         groups.timers.cancel(_sync_key(group))
 
 
-def restart_session(groups: "Groups", group: ClassicGroup, member: ClassicMember) -> None:
+def restart_session(
+    groups: "GroupCoordinatorState", group: ClassicGroup, member: ClassicMember
+) -> None:
     """It was heard of just now."""
     expect(groups, group, member.member_id, member.session_timeout_ms)
 
 
-def expect(groups: "Groups", group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
+def expect(
+    groups: "GroupCoordinatorState", group: ClassicGroup, member_id: str, timeout_ms: int
+) -> None:
     """Hear of a member, or of one that is to be, within that time; or do without it."""
     groups.timers.set(
         session_key(group, member_id), timeout_ms, partial(_session_due, groups, group, member_id)
     )
 
 
-def dissolve(groups: "Groups", group: ClassicGroup, code: ErrorCode) -> None:
+def dissolve(groups: "GroupCoordinatorState", group: ClassicGroup, code: ErrorCode) -> None:
     """The group is no more, or not here: nothing of it goes on, and whoever waits is told."""
     groups.timers.cancel(_join_key(group))
     groups.timers.cancel(_sync_key(group))
@@ -118,7 +121,7 @@ def dissolve(groups: "Groups", group: ClassicGroup, code: ErrorCode) -> None:
         let_go(groups, group, member_id, code)
 
 
-def _give_up_absent(groups: "Groups", group: ClassicGroup) -> None:
+def _give_up_absent(groups: "GroupCoordinatorState", group: ClassicGroup) -> None:
     absent = [
         member.member_id
         for member in group.members.values()
@@ -130,7 +133,7 @@ def _give_up_absent(groups: "Groups", group: ClassicGroup) -> None:
         log.info("group %s: goes on without %s", group.group_id, ", ".join(absent))
 
 
-def _tell_generation(groups: "Groups", group: ClassicGroup) -> None:
+def _tell_generation(groups: "GroupCoordinatorState", group: ClassicGroup) -> None:
     """Answer all who joined, in one pass; the leader alone is told who they are."""
     waiting = []
     for member in group.members.values():
@@ -147,7 +150,9 @@ def _tell_generation(groups: "Groups", group: ClassicGroup) -> None:
 # What a group waits for: members to join or, after that, to sync; and to hear of each of them.
 
 
-def _await_company(groups: "Groups", group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
+def _await_company(
+    groups: "GroupCoordinatorState", group: ClassicGroup, delay_ms: int, remaining_ms: int
+) -> None:
     """Let others join before the first generation; again and again, while some do and until
     the time that a rebalance may take is over."""
     groups.timers.set(
@@ -156,7 +161,7 @@ def _await_company(groups: "Groups", group: ClassicGroup, delay_ms: int, remaini
 
 
 def _company_due(
-    groups: "Groups", group: ClassicGroup, delay_ms: int, remaining_ms: int
+    groups: "GroupCoordinatorState", group: ClassicGroup, delay_ms: int, remaining_ms: int
 ) -> Decision[None]:
     if not group.has_new_members or remaining_ms <= 0:
         return _joins_due(groups, group)
@@ -166,25 +171,25 @@ def _company_due(
     return _decided()
 
 
-def _await_joins(groups: "Groups", group: ClassicGroup) -> None:
+def _await_joins(groups: "GroupCoordinatorState", group: ClassicGroup) -> None:
     groups.timers.set(
         _join_key(group), group.rebalance_timeout_ms, partial(_joins_due, groups, group)
     )
 
 
-def _joins_due(groups: "Groups", group: ClassicGroup) -> Decision[None]:
+def _joins_due(groups: "GroupCoordinatorState", group: ClassicGroup) -> Decision[None]:
     if group.state is not ClassicState.PREPARING_REBALANCE:
         return _decided()
     return _decided(complete(groups, group))
 
 
-def _await_syncs(groups: "Groups", group: ClassicGroup) -> None:
+def _await_syncs(groups: "GroupCoordinatorState", group: ClassicGroup) -> None:
     groups.timers.set(
         _sync_key(group), group.rebalance_timeout_ms, partial(_syncs_due, groups, group)
     )
 
 
-def _syncs_due(groups: "Groups", group: ClassicGroup) -> Decision[None]:
+def _syncs_due(groups: "GroupCoordinatorState", group: ClassicGroup) -> Decision[None]:
     if not group.unsynced:
         return _decided()
     silent = sorted(group.unsynced)
@@ -193,7 +198,9 @@ def _syncs_due(groups: "Groups", group: ClassicGroup) -> Decision[None]:
     return _decided(prepare(groups, group, f"no SyncGroup from {', '.join(silent)}"))
 
 
-def _session_due(groups: "Groups", group: ClassicGroup, member_id: str) -> Decision[None]:
+def _session_due(
+    groups: "GroupCoordinatorState", group: ClassicGroup, member_id: str
+) -> Decision[None]:
     member = group.members.get(member_id)
     if member is None and member_id not in group.pending:
         return _decided()
@@ -214,7 +221,7 @@ def _session_due(groups: "Groups", group: ClassicGroup, member_id: str) -> Decis
 def _decided(records: Sequence[CoordinatorRecord] = ()) -> Decision[None]:
     """Time has had its way, and need not try again. Should the record of an empty group be lost,
     then whoever loads the one before lets silent members go as well."""
-    return Decision(Answer.of(None), records, is_replayed=False)
+    return Decision(PendingResponse.completed(None), records, is_replayed=False)
 
 
 def _join_key(group: ClassicGroup) -> tuple[str, str]:
@@ -223,3 +230,34 @@ def _join_key(group: ClassicGroup) -> tuple[str, str]:
 
 def _sync_key(group: ClassicGroup) -> tuple[str, str]:
     return ("classic syncs", group.group_id)
+
+
+def let_go(
+    groups: "GroupCoordinatorState",
+    group: ClassicGroup,
+    member_id: str,
+    code: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID,
+) -> None:
+    """Take a member out, or one that was to be. If it waits for us it is told `code`: with
+    UNKNOWN_MEMBER_ID it joins anew, under another id."""
+    groups.timers.cancel(session_key(group, member_id))
+    member = group.members.get(member_id)
+    group.remove(member_id)
+    if member is not None:
+        dismiss(member, code)
+
+
+def dismiss(member: ClassicMember, code: ErrorCode) -> None:
+    """Tell `code` to whoever waits as this member, which is in no group now."""
+    joining, member.awaiting_join = member.awaiting_join, None
+    syncing, member.awaiting_sync = member.awaiting_sync, None
+    if joining is not None:
+        told_id = "" if code is ErrorCode.UNKNOWN_MEMBER_ID else member.member_id
+        joining.complete(not_joined(code, told_id))
+    if syncing is not None:
+        syncing.complete(not_synced(code))
+
+
+def session_key(group: ClassicGroup, member_id: str) -> tuple[str, str, str]:
+    """The key of the timer that a member is let go by."""
+    return ("classic session", group.group_id, member_id)

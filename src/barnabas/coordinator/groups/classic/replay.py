@@ -13,21 +13,21 @@ from barnabas.wire.messages.group_records import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 
-def replay(groups: "Groups", key: GroupMetadataKey, value: GroupMetadataValue | None) -> None:
+def replay(groups: "GroupCoordinatorState", key: GroupMetadataKey, value: GroupMetadataValue | None) -> None:
     if value is not None:
-        groups.groups[key.group] = _group_of(key, value)
+        groups.by_id[key.group] = _group_of(key, value)
         return
-    group = groups.groups.get(key.group)
+    group = groups.by_id.get(key.group)
     if isinstance(group, ClassicGroup):
         # If anybody is in it, it is being converted: they join what it becomes.
-        del groups.groups[key.group]
+        del groups.by_id[key.group]
         rebalance.dissolve(groups, group, ErrorCode.REBALANCE_IN_PROGRESS)
 
 
-def loaded(groups: "Groups", group: ClassicGroup) -> None:
+def loaded(groups: "GroupCoordinatorState", group: ClassicGroup) -> None:
     """Give all members as long to be heard of as if they had been just now."""
     for member in group.members.values():
         rebalance.restart_session(groups, group, member)
@@ -39,7 +39,7 @@ def loaded(groups: "Groups", group: ClassicGroup) -> None:
         rebalance.prepare(groups, group, f"{len(group.members)} members are over {most}")
 
 
-def unloaded(groups: "Groups", group: ClassicGroup) -> None:
+def unloaded(groups: "GroupCoordinatorState", group: ClassicGroup) -> None:
     """Another leads: whoever waits looks for it."""
     rebalance.dissolve(groups, group, ErrorCode.NOT_COORDINATOR)
 

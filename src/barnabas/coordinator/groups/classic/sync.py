@@ -6,25 +6,25 @@ which then are required.
 
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.classic import rebalance
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.classic.heartbeat import group_of
 from barnabas.coordinator.groups.classic.records import group_record
 from barnabas.coordinator.groups.classic.responses import synced
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 FIRST_VERSION_WITH_PROTOCOL = 5
 
 
 def sync(
-    groups: "Groups", request: SyncGroupRequest, client: Client
+    groups: "GroupCoordinatorState", request: SyncGroupRequest, client: GroupClient
 ) -> Decision[SyncGroupResponse]:
     group = _group_to_sync_with(groups, request, client)
     match group.state:
@@ -43,7 +43,7 @@ def sync(
 
 
 def _group_to_sync_with(
-    groups: "Groups", request: SyncGroupRequest, client: Client
+    groups: "GroupCoordinatorState", request: SyncGroupRequest, client: GroupClient
 ) -> ClassicGroup:
     """The group, if this member may sync with it."""
     if client.api_version >= FIRST_VERSION_WITH_PROTOCOL and (
@@ -59,12 +59,12 @@ def _group_to_sync_with(
 
 
 def _await_assignment(
-    groups: "Groups", group: ClassicGroup, request: SyncGroupRequest
+    groups: "GroupCoordinatorState", group: ClassicGroup, request: SyncGroupRequest
 ) -> Decision[SyncGroupResponse]:
     member = group.members[request.member_id]
     if member.awaiting_sync is not None:
         return Decision(member.awaiting_sync)  # who asks twice waits for one answer
-    answer = member.awaiting_sync = Answer()
+    answer = member.awaiting_sync = PendingResponse()
     rebalance.mark_synced(groups, group, request.member_id)
     if group.leader != request.member_id:
         return Decision(answer)
@@ -88,7 +88,7 @@ def _await_assignment(
     return Decision(answer, [record], committed=install, refused=refuse, is_replayed=False)
 
 
-def _install(groups: "Groups", group: ClassicGroup, assignments: dict[str, bytes]) -> None:
+def _install(groups: "GroupCoordinatorState", group: ClassicGroup, assignments: dict[str, bytes]) -> None:
     """The leader's word is in the log: all members go by it."""
     group.move(ClassicState.STABLE, groups.now_ms())
     waiting = []

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.heartbeat import known_group
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
-from barnabas.coordinator.groups.consumer.target import default_assignor
-from barnabas.metadata.image import Image
+from barnabas.coordinator.groups.consumer.target_assignment import default_assignor
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.messages.consumer_group_describe import (
     Assignment,
     DescribedGroup,
@@ -19,12 +19,12 @@ from barnabas.wire.messages.consumer_group_describe import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 _CLASSIC, _CONSUMER = 0, 1
 
 
-def describe(groups: "Groups", group_id: str) -> DescribedGroup:
+def describe(groups: "GroupCoordinatorState", group_id: str) -> DescribedGroup:
     """KafkaError (GROUP_ID_NOT_FOUND) if there is no such consumer group."""
     group = known_group(groups, group_id)
     return DescribedGroup(
@@ -37,7 +37,7 @@ def describe(groups: "Groups", group_id: str) -> DescribedGroup:
     )
 
 
-def _member(group: ConsumerGroup, member: ConsumerMember, image: Image) -> Member:
+def _member(group: ConsumerGroup, member: ConsumerMember, image: MetadataImage) -> Member:
     has: dict[bytes, set[int]] = {}
     for owned in (member.assigned, member.pending_revocation):
         for topic_id, partitions in owned.items():
@@ -57,7 +57,7 @@ def _member(group: ConsumerGroup, member: ConsumerMember, image: Image) -> Membe
     )
 
 
-def _assignment(partitions_by_topic: Mapping[bytes, Iterable[int]], image: Image) -> Assignment:
+def _assignment(partitions_by_topic: Mapping[bytes, Iterable[int]], image: MetadataImage) -> Assignment:
     """Topics that were deleted meanwhile have no name to be told by."""
     return Assignment(
         topic_partitions=[

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.classic.group import ClassicGroup
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.consumer import migration, sessions
-from barnabas.coordinator.groups.consumer.advance import advance
+from barnabas.coordinator.groups.consumer.member_update import advance
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
-from barnabas.coordinator.groups.consumer.join import check_epoch, joining_member, known_member
+from barnabas.coordinator.groups.consumer.membership import check_epoch, joining_member, known_member
 from barnabas.coordinator.groups.consumer.leave import leave
 from barnabas.coordinator.groups.consumer.member import (
     JOINING,
@@ -24,8 +24,8 @@ from barnabas.coordinator.groups.consumer.member import (
     ConsumerMember,
     OwnedPartitions,
 )
-from barnabas.coordinator.groups.consumer.target import supported_assignors
-from barnabas.coordinator.groups.subscriptions import Subscriptions
+from barnabas.coordinator.groups.consumer.target_assignment import supported_assignors
+from barnabas.coordinator.groups.consumer.group import Subscriptions
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.consumer_group_heartbeat import (
@@ -37,13 +37,13 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 from barnabas.wire.uuid import random_uuid, to_text
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 FIRST_VERSION_WITH_IDS_BY_CLIENTS = 1
 
 
 def heartbeat(
-    groups: "Groups", request: ConsumerGroupHeartbeatRequest, client: Client
+    groups: "GroupCoordinatorState", request: ConsumerGroupHeartbeatRequest, client: GroupClient
 ) -> Decision[ConsumerGroupHeartbeatResponse]:
     _check(groups, request, client)
     group_id = request.group_id
@@ -67,9 +67,9 @@ def heartbeat(
     return Decision(response, into, refused=resume)
 
 
-def known_group(groups: "Groups", group_id: str) -> ConsumerGroup:
+def known_group(groups: "GroupCoordinatorState", group_id: str) -> ConsumerGroup:
     """The consumer group of that id; KafkaError if there is none, or it is one of another kind."""
-    group = groups.groups.get(group_id)
+    group = groups.by_id.get(group_id)
     if isinstance(group, ConsumerGroup):
         return group
     reason = "is not a consumer group" if group is not None else "is not known here"
@@ -77,7 +77,7 @@ def known_group(groups: "Groups", group_id: str) -> ConsumerGroup:
 
 
 def _speaker(
-    groups: "Groups", request: ConsumerGroupHeartbeatRequest, into: list[CoordinatorRecord]
+    groups: "GroupCoordinatorState", request: ConsumerGroupHeartbeatRequest, into: list[CoordinatorRecord]
 ) -> tuple[ConsumerGroup, ConsumerMember]:
     """The member that speaks and its group, as they were up to now."""
     member_id, instance_id = request.member_id, request.instance_id
@@ -97,8 +97,8 @@ def _speaker(
     return group, joining_member(group, member_id, instance_id, into)
 
 
-def _group_to_join(groups: "Groups", group_id: str, into: list[CoordinatorRecord]) -> ConsumerGroup:
-    group = groups.groups.get(group_id)
+def _group_to_join(groups: "GroupCoordinatorState", group_id: str, into: list[CoordinatorRecord]) -> ConsumerGroup:
+    group = groups.by_id.get(group_id)
     if group is None:
         return ConsumerGroup(group_id, Subscriptions())
     if isinstance(group, ClassicGroup):
@@ -107,7 +107,7 @@ def _group_to_join(groups: "Groups", group_id: str, into: list[CoordinatorRecord
 
 
 def _with_news(
-    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: Client
+    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: GroupClient
 ) -> ConsumerMember:
     """The member with what the heartbeat says of it; itself, if that is nothing new."""
     news: dict[str, Any] = {}
@@ -155,7 +155,7 @@ def _assignment(assigned: OwnedPartitions) -> Assignment:
     )
 
 
-def _check(groups: "Groups", request: ConsumerGroupHeartbeatRequest, client: Client) -> None:
+def _check(groups: "GroupCoordinatorState", request: ConsumerGroupHeartbeatRequest, client: GroupClient) -> None:
     """KafkaError unless the request makes sense by itself."""
     epoch = request.member_epoch
     if client.api_version >= FIRST_VERSION_WITH_IDS_BY_CLIENTS or epoch > 0 or epoch == LEAVING:
@@ -182,7 +182,7 @@ def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
     )
 
 
-def _check_assignor(groups: "Groups", name: str) -> None:
+def _check_assignor(groups: "GroupCoordinatorState", name: str) -> None:
     supported = supported_assignors(groups)
     if name not in supported:
         raise KafkaError(

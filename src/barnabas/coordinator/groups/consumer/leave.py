@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.consumer import records, sessions
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
-from barnabas.coordinator.groups.consumer.join import known_member
+from barnabas.coordinator.groups.consumer.membership import known_member
 from barnabas.coordinator.groups.consumer.member import LEFT_FOR_A_WHILE, ConsumerMember
 from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -16,13 +16,13 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 log = logging.getLogger(__name__)
 
 
 def leave(
-    groups: "Groups", group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
+    groups: "GroupCoordinatorState", group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
 ) -> Decision[ConsumerGroupHeartbeatResponse]:
     epoch = request.member_epoch
     member = known_member(group, request.member_id, request.instance_id)

@@ -20,7 +20,7 @@ from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 MIN_INTERVAL_MS = 10_000
 """How long what was resolved stays as it is, whatever happens."""
@@ -38,7 +38,7 @@ class RegexChange(Enum):
 
 
 def resubscribe(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group: ConsumerGroup,
     old: ConsumerMember,
     new: ConsumerMember,
@@ -68,7 +68,7 @@ def _change(group: ConsumerGroup, pattern: str) -> RegexChange:
 
 
 def _is_refresh_due(
-    groups: "Groups", group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember
+    groups: "GroupCoordinatorState", group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember
 ) -> bool:
     if _key(group.group_id) in groups.timers:
         return False
@@ -93,7 +93,7 @@ class _Resolution:
 
     __slots__ = ("_found", "_group_id", "_groups", "_slices", "_timestamp_ms", "_version", "key")
 
-    def __init__(self, groups: "Groups", group: ConsumerGroup, pattern: str) -> None:
+    def __init__(self, groups: "GroupCoordinatorState", group: ConsumerGroup, pattern: str) -> None:
         self.key = _key(group.group_id)
         self._groups = groups
         self._group_id = group.group_id
@@ -123,7 +123,7 @@ class _Resolution:
 
     def _finish(self) -> Decision[None]:
         """Write what was found for those who still want it."""
-        group = self._groups.groups.get(self._group_id)
+        group = self._groups.by_id.get(self._group_id)
         if not isinstance(group, ConsumerGroup):
             return nothing_more()
         written: list[CoordinatorRecord] = []

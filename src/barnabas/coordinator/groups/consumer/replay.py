@@ -16,21 +16,21 @@ from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.messages import group_records as wire
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 
-def replay(groups: "Groups", record: CoordinatorRecord) -> None:
+def replay(groups: "GroupCoordinatorState", record: CoordinatorRecord) -> None:
     """A value may begin a group; a tombstone of a group that is not there says nothing."""
     key, value, _ = record
-    group = groups.groups.get(key.group_id)
+    group = groups.by_id.get(key.group_id)
     if not isinstance(group, ConsumerGroup):
         if value is None:
             return
         group = ConsumerGroup(key.group_id, groups.subscriptions)
-        groups.groups[key.group_id] = group
+        groups.by_id[key.group_id] = group
     if value is None and type(key) is wire.ConsumerGroupMetadataKey:
         group.unsubscribe_all()
-        del groups.groups[key.group_id]
+        del groups.by_id[key.group_id]
     else:
         _REPLAY[type(key)](group, key, value)
 

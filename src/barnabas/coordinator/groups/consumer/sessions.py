@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.consumer import migration, records
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
@@ -22,7 +22,7 @@ from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 R = TypeVar("R")
 
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 def start_session(
-    groups: "Groups", group_id: str, member_id: str, timeout_ms: int | None = None
+    groups: "GroupCoordinatorState", group_id: str, member_id: str, timeout_ms: int | None = None
 ) -> None:
     """The member was heard of: it is given a session timeout more, the group's if none is said."""
     if timeout_ms is None:
@@ -42,7 +42,7 @@ def start_session(
     )
 
 
-def watch_revocation(groups: "Groups", group_id: str, member: ConsumerMember) -> None:
+def watch_revocation(groups: "GroupCoordinatorState", group_id: str, member: ConsumerMember) -> None:
     """A member that has to revoke partitions is given its rebalance timeout to do so. Members of
     the classic protocol have other limits."""
     if member.uses_classic_protocol:
@@ -56,10 +56,10 @@ def watch_revocation(groups: "Groups", group_id: str, member: ConsumerMember) ->
 
 
 def resume(
-    groups: "Groups", group_id: str, member_ids: Iterable[str], _refusal: KafkaError
+    groups: "GroupCoordinatorState", group_id: str, member_ids: Iterable[str], _refusal: KafkaError
 ) -> None:
     """Set the limits of members as they are without the change that could not be written."""
-    group = groups.groups.get(group_id)
+    group = groups.by_id.get(group_id)
     if not isinstance(group, ConsumerGroup):
         return
     for member_id in member_ids:
@@ -68,13 +68,13 @@ def resume(
             _watch(groups, group_id, member)
 
 
-def stop(groups: "Groups", group_id: str, member_id: str) -> None:
+def stop(groups: "GroupCoordinatorState", group_id: str, member_id: str) -> None:
     """The member is gone, or another keeps its time."""
     for limit in ("session", "rebalance", "join", "sync"):
         groups.timers.cancel((limit, group_id, member_id))
 
 
-def loaded(groups: "Groups", group: ConsumerGroup) -> None:
+def loaded(groups: "GroupCoordinatorState", group: ConsumerGroup) -> None:
     """Nobody knows when members were last heard of: all are given their full time. Nor is it
     known what became of the topics meanwhile."""
     group.has_new_topics = True
@@ -83,7 +83,7 @@ def loaded(groups: "Groups", group: ConsumerGroup) -> None:
 
 
 def fence(
-    groups: "Groups", group: ConsumerGroup, members: Sequence[ConsumerMember], response: R
+    groups: "GroupCoordinatorState", group: ConsumerGroup, members: Sequence[ConsumerMember], response: R
 ) -> Decision[R]:
     """Take members out of the group, whether they leave or are thrown out."""
     group_id = group.group_id
@@ -106,21 +106,21 @@ def fence(
 def nothing_more() -> Decision[None]:
     """What an alarm decides that finds nothing to do. It is not tried again, even if what was
     written before it is not committed in time."""
-    return Decision(Answer.of(None))
+    return Decision(PendingResponse.completed(None))
 
 
-def _end_session(groups: "Groups", group_id: str, member_id: str) -> Decision[None]:
+def _end_session(groups: "GroupCoordinatorState", group_id: str, member_id: str) -> Decision[None]:
     return _fence(groups, group_id, member_id, None, "it was not heard of for too long")
 
 
-def _end_revocation(groups: "Groups", group_id: str, member_id: str, epoch: int) -> Decision[None]:
+def _end_revocation(groups: "GroupCoordinatorState", group_id: str, member_id: str, epoch: int) -> Decision[None]:
     return _fence(groups, group_id, member_id, epoch, "it did not revoke partitions in time")
 
 
 def _fence(
-    groups: "Groups", group_id: str, member_id: str, epoch: int | None, reason: str
+    groups: "GroupCoordinatorState", group_id: str, member_id: str, epoch: int | None, reason: str
 ) -> Decision[None]:
-    group = groups.groups.get(group_id)
+    group = groups.by_id.get(group_id)
     member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
     if not isinstance(group, ConsumerGroup) or member is None:
         return nothing_more()
@@ -131,7 +131,7 @@ def _fence(
     return fence(groups, group, [member], None)._replace(refused=None)
 
 
-def _watch(groups: "Groups", group_id: str, member: ConsumerMember) -> None:
+def _watch(groups: "GroupCoordinatorState", group_id: str, member: ConsumerMember) -> None:
     own_timeout_ms = member.classic.session_timeout_ms if member.classic is not None else None
     start_session(groups, group_id, member.member_id, own_timeout_ms)
     watch_revocation(groups, group_id, member)

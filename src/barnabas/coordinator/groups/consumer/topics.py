@@ -18,12 +18,12 @@ import xxhash
 
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import TopicState
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import TopicImage
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 _INT32 = Struct("<i")
 _UINT64 = Struct("<Q")
@@ -69,7 +69,7 @@ def regexes_dropped(
     return [pattern for pattern, count in leaving.items() if group.regexes.get(pattern) == count]
 
 
-def metadata_hash(names: Iterable[str], image: Image) -> int:
+def metadata_hash(names: Iterable[str], image: MetadataImage) -> int:
     """The hash of those topics that exist; 0 if none does."""
     has_racks = any(broker.rack is not None for broker in image.brokers.values())
     hashes = []
@@ -84,7 +84,7 @@ def metadata_hash(names: Iterable[str], image: Image) -> int:
     return digest - (1 << 64) if digest >> 63 else digest
 
 
-def follow(groups: "Groups", delta: Delta, image: Image) -> None:
+def follow(groups: "GroupCoordinatorState", delta: MetadataDelta, image: MetadataImage) -> None:
     """Topics have changed: those who subscribe to them look at them by their next heartbeats."""
     if delta.topics_created:
         groups.subscriptions.new_topics_offset = image.offset
@@ -93,7 +93,7 @@ def follow(groups: "Groups", delta: Delta, image: Image) -> None:
     names = {topic.name for topic in (*topics, *delta.topics_deleted.values()) if topic is not None}
     for name in names:
         for group_id in groups.subscriptions.of(name):
-            group = groups.groups.get(group_id)
+            group = groups.by_id.get(group_id)
             if isinstance(group, ConsumerGroup):
                 group.has_new_topics = True
 
@@ -111,7 +111,7 @@ def _topic_hash(topic_id: bytes, name: str, partition_count: int, racks: Racks |
     return xxhash.xxh3_64_intdigest(bytes(hashed))
 
 
-def _racks(topic: TopicState, image: Image) -> Racks:
+def _racks(topic: TopicImage, image: MetadataImage) -> Racks:
     def rack_of(broker_id: int) -> str | None:
         broker = image.brokers.get(broker_id)
         return broker.rack if broker is not None else None

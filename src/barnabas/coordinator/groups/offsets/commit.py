@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from barnabas.coordinator.decision import Decision, ProducerStamp
 from barnabas.coordinator.groups.classic import rebalance
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.group import FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS
 from barnabas.coordinator.groups.offsets.record import (
     NO_EXPIRY,
@@ -40,7 +40,7 @@ from barnabas.wire.messages.txn_offset_commit import (
 from barnabas.wire.uuid import ZERO
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 LEAST_RECORD_BYTES = 50
 MAX_INT64 = (1 << 63) - 1
@@ -53,7 +53,7 @@ _STATES_WITH_SESSIONS = (ClassicState.STABLE, ClassicState.PREPARING_REBALANCE)
 
 
 def commit(
-    groups: "Groups", request: OffsetCommitRequest, client: Client
+    groups: "GroupCoordinatorState", request: OffsetCommitRequest, client: GroupClient
 ) -> Decision[OffsetCommitResponse]:
     by_id = client.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
     draft = _draft(groups, request.group_id, request.topics, by_id, request.retention_time_ms)
@@ -81,7 +81,7 @@ def commit(
 
 
 def txn_commit(
-    groups: "Groups", request: TxnOffsetCommitRequest, client: Client
+    groups: "GroupCoordinatorState", request: TxnOffsetCommitRequest, client: GroupClient
 ) -> Decision[TxnOffsetCommitResponse]:
     """The offsets are pending until the producer's transaction ends."""
     by_id = client.api_version >= FIRST_TXN_VERSION_WITH_TOPIC_IDS
@@ -123,7 +123,7 @@ class _Draft(NamedTuple):
 
 
 def _draft(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group_id: str,
     topics: Sequence[OffsetCommitRequestTopic] | Sequence[TxnOffsetCommitRequestTopic],
     by_id: bool,
@@ -162,7 +162,7 @@ def _draft(
     return draft
 
 
-def _check_size(groups: "Groups", records: Sequence[CoordinatorRecord]) -> None:
+def _check_size(groups: "GroupCoordinatorState", records: Sequence[CoordinatorRecord]) -> None:
     """KafkaError if they cannot fit into a batch, however short: better told than tried."""
     largest_bytes = groups.settings.broker("message.max.bytes")
     if len(records) * LEAST_RECORD_BYTES > largest_bytes:
@@ -198,9 +198,9 @@ def _is_longer(metadata: str, longest: int) -> bool:
 
 
 def _check_sender(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     request: OffsetCommitRequest | TxnOffsetCommitRequest,
-    client: Client,
+    client: GroupClient,
     records: Sequence[CoordinatorRecord],
     no_group: ErrorCode,
 ) -> None:
@@ -209,7 +209,7 @@ def _check_sender(
     One without a generation is an administrator, or a consumer that assigns itself its partitions:
     it makes the group by committing.
     """
-    group = groups.groups.get(request.group_id)
+    group = groups.by_id.get(request.group_id)
     epoch = request.generation_id_or_member_epoch
     if group is None:
         if epoch >= 0:
@@ -228,9 +228,9 @@ def _check_sender(
 
 
 def _check_txn_sender(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     request: TxnOffsetCommitRequest,
-    client: Client,
+    client: GroupClient,
     records: Sequence[CoordinatorRecord],
 ) -> None:
     if not request.group_id:
@@ -243,8 +243,8 @@ def _check_txn_sender(
         raise
 
 
-def _restart_session(groups: "Groups", request: OffsetCommitRequest) -> None:
+def _restart_session(groups: "GroupCoordinatorState", request: OffsetCommitRequest) -> None:
     """A member of a classic group is alive if it commits."""
-    group = groups.groups.get(request.group_id)
+    group = groups.by_id.get(request.group_id)
     if isinstance(group, ClassicGroup) and group.state in _STATES_WITH_SESSIONS:
         rebalance.restart_session(groups, group, group.members[request.member_id])

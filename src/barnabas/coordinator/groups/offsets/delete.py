@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.group import Group
 from barnabas.coordinator.groups.offsets.record import OffsetKey
 from barnabas.coordinator.records import CoordinatorRecord
@@ -17,15 +17,15 @@ from barnabas.wire.messages.offset_delete import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 
 def delete(
-    groups: "Groups", request: OffsetDeleteRequest, client: Client
+    groups: "GroupCoordinatorState", request: OffsetDeleteRequest, client: GroupClient
 ) -> Decision[OffsetDeleteResponse]:
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID, "Offsets are deleted from a named group.")
-    group = groups.groups.get(request.group_id)
+    group = groups.by_id.get(request.group_id)
     if group is None:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"There is no group {request.group_id}.")
     group.check_delete_offsets()
@@ -40,7 +40,7 @@ def delete(
 
 
 def _partitions(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group: Group,
     topic: OffsetDeleteRequestTopic,
     tombstones: list[CoordinatorRecord],

@@ -13,12 +13,12 @@ from barnabas.coordinator.groups.group import Group
 from barnabas.coordinator.groups.offsets.record import NO_EXPIRY, CommittedOffset, OffsetKey
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.coordinator.timers import RETRY_MS
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.states import TopicState
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.states import TopicImage
 from barnabas.wire.uuid import ZERO
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 PAGES_A_SLICE = 16
 """About a millisecond's worth, if all their partitions have an offset."""
@@ -29,14 +29,14 @@ Steps = Iterator[list[CoordinatorRecord] | None]
 """What to delete after each step; None where that has to be done before the next one."""
 
 
-def loaded(groups: "Groups") -> None:
+def loaded(groups: "GroupCoordinatorState") -> None:
     """Look for expired offsets from now on, at every interval."""
     interval_ms = groups.settings.broker("offsets.retention.check.interval.ms")
     sweep = _Sweep(groups, "offset expiry", lambda: _expired(groups), interval_ms, interval_ms)
     sweep.start(interval_ms)
 
 
-def follow(groups: "Groups", delta: Delta) -> None:
+def follow(groups: "GroupCoordinatorState", delta: MetadataDelta) -> None:
     """What was committed in topics that are deleted now means nothing any more."""
     for topic in delta.topics_deleted.values():
         if groups.offsets.groups_of(topic.name) or groups.offsets.pending.by_key:
@@ -47,7 +47,7 @@ def follow(groups: "Groups", delta: Delta) -> None:
 class _Sweep:
     """Takes steps a slice at a time, from the beginning to the end."""
 
-    groups: "Groups"
+    groups: "GroupCoordinatorState"
     key: Hashable
     begin: Callable[[], Steps]
     repeat_ms: int | None
@@ -76,22 +76,22 @@ class _Sweep:
         )
 
 
-def _expired(groups: "Groups") -> Steps:
+def _expired(groups: "GroupCoordinatorState") -> Steps:
     retention_ms = groups.settings.broker("offsets.retention.minutes") * _MINUTE_MS
-    for group_id in list(groups.groups):
+    for group_id in list(groups.by_id):
         yield from _expired_of(groups, group_id, retention_ms)
-        group = groups.groups.get(group_id)
+        group = groups.by_id.get(group_id)
         if group is not None and group.is_empty and not groups.offsets.has_any(group_id):
             yield group.tombstones()
 
 
-def _expired_of(groups: "Groups", group_id: str, retention_ms: int) -> Steps:
+def _expired_of(groups: "GroupCoordinatorState", group_id: str, retention_ms: int) -> Steps:
     """Between two steps anything may have changed, so each looks anew."""
     found_any = False
     for topic in list(groups.offsets.of(group_id)):
         offsets = groups.offsets.of(group_id).get(topic)
         for first_partition, page in offsets.pages() if offsets is not None else ():
-            group = groups.groups.get(group_id)
+            group = groups.by_id.get(group_id)
             if group is None:
                 return
             if group.is_subscribed_to(topic):
@@ -119,13 +119,13 @@ def _is_expired(group: Group, committed: CommittedOffset, now_ms: int, retention
     return now_ms - since_ms >= retention_ms
 
 
-def _start_removing(groups: "Groups", topic: TopicState) -> None:
+def _start_removing(groups: "GroupCoordinatorState", topic: TopicImage) -> None:
     key = ("offsets of a deleted topic", topic.topic_id)
     deleted_ms = groups.now_ms()
     _Sweep(groups, key, lambda: _of_topic(groups, topic, deleted_ms), None, RETRY_MS).start(0)
 
 
-def _of_topic(groups: "Groups", topic: TopicState, deleted_ms: int) -> Steps:
+def _of_topic(groups: "GroupCoordinatorState", topic: TopicImage, deleted_ms: int) -> Steps:
     """Another topic may have that name by now: its offsets are told by its id or, where a record
     has none, by when they were committed."""
 

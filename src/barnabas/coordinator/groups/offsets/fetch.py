@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.offsets.record import NO_LEADER_EPOCH, CommittedOffset, OffsetKey
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_fetch import (
@@ -15,7 +15,7 @@ from barnabas.wire.messages.offset_fetch import (
 from barnabas.wire.uuid import ZERO
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 NO_OFFSET = -1
 
@@ -23,13 +23,13 @@ FIRST_VERSION_WITH_TOPIC_IDS = 10
 
 
 def fetch(
-    groups: "Groups", wanted: OffsetFetchRequestGroup, require_stable: bool, client: Client
+    groups: "GroupCoordinatorState", wanted: OffsetFetchRequestGroup, require_stable: bool, client: GroupClient
 ) -> OffsetFetchResponseGroup:
     """What one group has committed; a group that is not there has committed nothing.
 
     With `require_stable`, offsets that an open transaction may change are held back (KIP-447).
     """
-    group = groups.groups.get(wanted.group_id)
+    group = groups.by_id.get(wanted.group_id)
     if group is not None:
         group.check_fetch(wanted.member_id, wanted.member_epoch)
     by_id = client.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
@@ -42,7 +42,7 @@ def fetch(
 
 
 def _all_topics(
-    groups: "Groups", group_id: str, require_stable: bool, by_id: bool
+    groups: "GroupCoordinatorState", group_id: str, require_stable: bool, by_id: bool
 ) -> list[OffsetFetchResponseTopics]:
     """Who wants ids is not told of topics that have none: those that are deleted."""
     topics = []
@@ -64,7 +64,7 @@ def _all_topics(
 
 
 def _topic(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group_id: str,
     wanted: OffsetFetchRequestTopics,
     require_stable: bool,
@@ -94,7 +94,7 @@ def _topic(
     return OffsetFetchResponseTopics(name=name, topic_id=wanted.topic_id, partitions=partitions)
 
 
-def _is_pending(groups: "Groups", group_id: str, topic: str, partition: int) -> bool:
+def _is_pending(groups: "GroupCoordinatorState", group_id: str, topic: str, partition: int) -> bool:
     return OffsetKey(group_id, topic, partition) in groups.offsets.pending.by_key
 
 

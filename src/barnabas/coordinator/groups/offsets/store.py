@@ -29,7 +29,7 @@ class _TopicGroups(set[str]):
         self.topic = topic
 
 
-class Offsets:
+class OffsetStore:
     """Committed offsets, and those that wait for the end of a transaction.
 
     They change as records are replayed, and by nothing else.

@@ -32,7 +32,7 @@ class _Rarity(NamedTuple):
     topic_id: bytes
 
 
-class Page:
+class OffsetPage:
     """The offsets of up to 64 partitions that follow each other, by their place among these."""
 
     __slots__ = ("_entries", "_mask", "_rarities", "_topic_id")
@@ -115,14 +115,14 @@ class Page:
             self._rarities = None
 
 
-class TopicOffsets(Page):
+class TopicOffsets(OffsetPage):
     """All partitions of a topic: the first page itself, and those beyond it, if there are any."""
 
     __slots__ = ("_beyond",)
 
     def __init__(self) -> None:
         super().__init__()
-        self._beyond: dict[int, Page] | None = None
+        self._beyond: dict[int, OffsetPage] | None = None
 
     def __len__(self) -> int:
         return super().__len__() + sum(map(len, self._beyond.values() if self._beyond else ()))
@@ -133,7 +133,7 @@ class TopicOffsets(Page):
             for place, committed in page.read_all():
                 yield first + place, committed
 
-    def pages(self) -> list[tuple[int, Page]]:
+    def pages(self) -> list[tuple[int, OffsetPage]]:
         """Each page, with the number of its first partition."""
         beyond = self._beyond or {}
         return [(0, self), *((number * PAGE, page) for number, page in beyond.items())]
@@ -152,7 +152,7 @@ class TopicOffsets(Page):
             self._beyond = {}
         page = self._beyond.get(partition // PAGE)
         if page is None:
-            page = self._beyond[partition // PAGE] = Page()
+            page = self._beyond[partition // PAGE] = OffsetPage()
         return page.write(partition % PAGE, committed)
 
     def remove(self, partition: int) -> bool:

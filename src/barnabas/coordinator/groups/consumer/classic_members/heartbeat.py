@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.decision import Decision
-from barnabas.coordinator.groups.client import Client
-from barnabas.coordinator.groups.consumer.classic_members import presence
+from barnabas.coordinator.groups.context import GroupClient
+from barnabas.coordinator.groups.consumer.classic_members import timeouts
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.heartbeat import known_group
 from barnabas.coordinator.groups.consumer.member import ConsumerMember, MemberState
@@ -12,18 +12,18 @@ from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 
 def heartbeat(
-    groups: "Groups", request: HeartbeatRequest, client: Client
+    groups: "GroupCoordinatorState", request: HeartbeatRequest, client: GroupClient
 ) -> Decision[HeartbeatResponse]:
     group = known_group(groups, request.group_id)
-    member = presence.speaker(group, request)
-    presence.keep(groups, group, member)
+    member = timeouts.speaker(group, request)
+    timeouts.keep(groups, group, member)
     if not _has_a_step_to_take(group, member):
         return Decision(HeartbeatResponse())
-    presence.await_join(groups, group, member)
+    timeouts.await_join(groups, group, member)
     return Decision(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
 
 

@@ -14,14 +14,14 @@ from barnabas.coordinator.groups.classic.join import (
     check_request,
 )
 from barnabas.coordinator.groups.classic.member import Terms, terms_of
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.consumer import migration
-from barnabas.coordinator.groups.consumer.advance import advance
-from barnabas.coordinator.groups.consumer.classic_members import presence
-from barnabas.coordinator.groups.consumer.embedded import by_topic_id, read_subscription
+from barnabas.coordinator.groups.consumer.member_update import advance
+from barnabas.coordinator.groups.consumer.classic_members import timeouts
+from barnabas.coordinator.groups.consumer.embedded_protocol import by_topic_id, read_subscription
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.heartbeat import known_group
-from barnabas.coordinator.groups.consumer.join import joining_member, known_member
+from barnabas.coordinator.groups.consumer.membership import joining_member, known_member
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
@@ -31,11 +31,11 @@ from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRespons
 from barnabas.wire.uuid import random_uuid, to_text
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 
 def join(
-    groups: "Groups", request: JoinGroupRequest, client: Client
+    groups: "GroupCoordinatorState", request: JoinGroupRequest, client: GroupClient
 ) -> Decision[JoinGroupResponse]:
     told_id = request.member_id
     try:
@@ -47,7 +47,7 @@ def join(
 
 
 def _join(
-    groups: "Groups", group: ConsumerGroup, request: JoinGroupRequest, client: Client
+    groups: "GroupCoordinatorState", group: ConsumerGroup, request: JoinGroupRequest, client: GroupClient
 ) -> Decision[JoinGroupResponse]:
     terms = terms_of(request, client.api_version)
     _check_welcome(groups, group, request, terms)
@@ -71,7 +71,7 @@ def _join(
     owned = by_topic_id(subscription.owned_partitions, groups.image)
     reported = [TopicPartitions(topic_id=each, partitions=list(owned[each])) for each in owned]
     member = advance(groups, group, old, new, reported, into)
-    presence.await_sync(groups, group, member)
+    timeouts.await_sync(groups, group, member)
 
     def look_at_topics_again(_: KafkaError) -> None:
         group.has_new_topics = True
@@ -81,7 +81,7 @@ def _join(
 
 
 def _check_welcome(
-    groups: "Groups", group: ConsumerGroup, request: JoinGroupRequest, terms: Terms
+    groups: "GroupCoordinatorState", group: ConsumerGroup, request: JoinGroupRequest, terms: Terms
 ) -> None:
     """KafkaError unless somebody can join by the classic protocol with these terms."""
     if groups.settings.broker("group.consumer.migration.policy").lower() == "disabled":
@@ -123,7 +123,7 @@ def _as_it_joins(
     instance_id: str | None,
     terms: Terms,
     subscription: ConsumerProtocolSubscription,
-    client: Client,
+    client: GroupClient,
 ) -> ConsumerMember:
     return replace(
         member,
@@ -147,6 +147,6 @@ def _joined(member_id: str, generation: int, terms: Terms) -> JoinGroupResponse:
     )
 
 
-def _not_joined(code: ErrorCode, member_id: str, client: Client) -> JoinGroupResponse:
+def _not_joined(code: ErrorCode, member_id: str, client: GroupClient) -> JoinGroupResponse:
     protocol_name = None if client.api_version >= FIRST_VERSION_WITH_NULL_PROTOCOL else ""
     return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=protocol_name)

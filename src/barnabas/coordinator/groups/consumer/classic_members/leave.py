@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.classic.leave import FIRST_VERSION_WITH_MEMBERS
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.coordinator.groups.consumer import sessions
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.heartbeat import known_group
-from barnabas.coordinator.groups.consumer.join import known_member
+from barnabas.coordinator.groups.consumer.membership import known_member
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.leave_group import (
@@ -23,13 +23,13 @@ from barnabas.wire.messages.leave_group import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 log = logging.getLogger(__name__)
 
 
 def leave(
-    groups: "Groups", request: LeaveGroupRequest, client: Client
+    groups: "GroupCoordinatorState", request: LeaveGroupRequest, client: GroupClient
 ) -> Decision[LeaveGroupResponse]:
     """Members of either protocol: it is also how administrators remove them."""
     group = known_group(groups, request.group_id)

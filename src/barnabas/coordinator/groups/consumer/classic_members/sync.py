@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.classic.group import CONSUMER
 from barnabas.coordinator.groups.classic.sync import FIRST_VERSION_WITH_PROTOCOL
-from barnabas.coordinator.groups.client import Client
-from barnabas.coordinator.groups.consumer.classic_members import presence
-from barnabas.coordinator.groups.consumer.embedded import version_of, write_assignment
+from barnabas.coordinator.groups.context import GroupClient
+from barnabas.coordinator.groups.consumer.classic_members import timeouts
+from barnabas.coordinator.groups.consumer.embedded_protocol import version_of, write_assignment
 from barnabas.coordinator.groups.consumer.heartbeat import known_group
 from barnabas.coordinator.groups.consumer.member import MemberState
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 
 def sync(
-    groups: "Groups", request: SyncGroupRequest, client: Client
+    groups: "GroupCoordinatorState", request: SyncGroupRequest, client: GroupClient
 ) -> Decision[SyncGroupResponse]:
     group = known_group(groups, request.group_id)
     _check_protocol_named(request, client)
-    member = presence.speaker(group, request)
+    member = timeouts.speaker(group, request)
     assert member.classic is not None
     protocol = member.classic.supported_protocols[0]
     if request.protocol_type not in (None, CONSUMER) or (
@@ -34,12 +34,12 @@ def sync(
         raise _inconsistent(request)
     has_new_target = member.member_epoch < group.assignment_epoch
     if has_new_target and member.state is not MemberState.UNREVOKED_PARTITIONS:
-        presence.await_join(groups, group, member)
+        timeouts.await_join(groups, group, member)
         raise KafkaError(
             ErrorCode.REBALANCE_IN_PROGRESS,
             f"Group {group.group_id} rebalances: member {member.member_id} has to join again.",
         )
-    presence.has_synced(groups, group, member)
+    timeouts.has_synced(groups, group, member)
     owned = {topic_id: frozenset(each) for topic_id, each in member.assigned.items()}
     return Decision(
         SyncGroupResponse(
@@ -50,7 +50,7 @@ def sync(
     )
 
 
-def _check_protocol_named(request: SyncGroupRequest, client: Client) -> None:
+def _check_protocol_named(request: SyncGroupRequest, client: GroupClient) -> None:
     if client.api_version >= FIRST_VERSION_WITH_PROTOCOL and (
         request.protocol_type is None or request.protocol_name is None
     ):

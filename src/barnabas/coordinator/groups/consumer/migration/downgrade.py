@@ -5,7 +5,7 @@ from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.assignors.model import Assignment
 from barnabas.coordinator.groups.classic import rebalance
@@ -13,14 +13,14 @@ from barnabas.coordinator.groups.classic.group import CONSUMER, ClassicGroup, Cl
 from barnabas.coordinator.groups.classic.member import ClassicMember
 from barnabas.coordinator.groups.classic.records import group_record
 from barnabas.coordinator.groups.consumer import sessions
-from barnabas.coordinator.groups.consumer.embedded import version_of, write_assignment
+from barnabas.coordinator.groups.consumer.embedded_protocol import version_of, write_assignment
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.coordinator.groups.consumer.topics import metadata_hash
 from barnabas.wire.errors import ProtocolViolation
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 R = TypeVar("R")
 
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 def downgrade(
-    groups: "Groups", group: ConsumerGroup, leaving: Collection[str], response: R
+    groups: "GroupCoordinatorState", group: ConsumerGroup, leaving: Collection[str], response: R
 ) -> Decision[R] | None:
     """What to decide if with these members the last of the consumer protocol leave, and classic
     ones stay; None if the group stays what it is."""
@@ -45,7 +45,7 @@ def downgrade(
 
 
 def downgrade_by_replacing(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group: ConsumerGroup,
     former: ConsumerMember,
     joining: ConsumerMember,
@@ -70,7 +70,7 @@ def downgrade_by_replacing(
 
 
 def _as_classic(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group: ConsumerGroup,
     members: list[ConsumerMember],
     response: R,
@@ -114,7 +114,7 @@ def _as_classic(
     return Decision(response, records, committed=resume_now)
 
 
-def _may_downgrade(groups: "Groups", group: ConsumerGroup, size: int) -> bool:
+def _may_downgrade(groups: "GroupCoordinatorState", group: ConsumerGroup, size: int) -> bool:
     policy = groups.settings.broker("group.consumer.migration.policy")
     if policy.lower() not in POLICIES:
         reason = "group.consumer.migration.policy does not allow for a downgrade"
@@ -151,13 +151,13 @@ def _held(member: ConsumerMember) -> Assignment:
 
 
 def _resume(
-    groups: "Groups", draft: ClassicGroup, former_ids: list[str], because: str | None
+    groups: "GroupCoordinatorState", draft: ClassicGroup, former_ids: list[str], because: str | None
 ) -> Decision[None]:
     """The batch has been replayed, if it could be written: have the new group go on.
 
     Its record has told but one protocol of each member; here they get back what they offer.
     """
-    group = groups.groups.get(draft.group_id)
+    group = groups.by_id.get(draft.group_id)
     written: rebalance.Records = []
     if isinstance(group, ClassicGroup):
         for member_id in former_ids:
@@ -169,4 +169,4 @@ def _resume(
             rebalance.restart_session(groups, group, member)
         if because is not None and group.state is ClassicState.STABLE:
             written = rebalance.prepare(groups, group, because)
-    return Decision(Answer.of(None), written, is_replayed=False)  # done, and not to be done again
+    return Decision(PendingResponse.completed(None), written, is_replayed=False)  # done, and not to be done again

@@ -8,7 +8,7 @@ from barnabas.coordinator.groups.assignors.model import Assignment
 from barnabas.coordinator.groups.classic.group import CONSUMER, ClassicGroup, ClassicState
 from barnabas.coordinator.groups.classic.member import ClassicMember, Terms
 from barnabas.coordinator.groups.consumer import records, sessions
-from barnabas.coordinator.groups.consumer.embedded import (
+from barnabas.coordinator.groups.consumer.embedded_protocol import (
     by_topic_id,
     read_assignment,
     read_subscription,
@@ -16,15 +16,15 @@ from barnabas.coordinator.groups.consumer.embedded import (
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import ConsumerMember, OwnedPartitions
 from barnabas.coordinator.groups.consumer.topics import metadata_hash
-from barnabas.coordinator.groups.subscriptions import Subscriptions
+from barnabas.coordinator.groups.consumer.group import Subscriptions
 from barnabas.coordinator.records import CoordinatorRecord
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription
 from barnabas.wire.messages.group_records import ClassicMemberMetadata, ClassicProtocol
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 POLICIES: Final = frozenset({"upgrade", "bidirectional"})
 """Those that allow for it."""
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 def upgrade(
-    groups: "Groups", classic: ClassicGroup, into: list[CoordinatorRecord]
+    groups: "GroupCoordinatorState", classic: ClassicGroup, into: list[CoordinatorRecord]
 ) -> ConsumerGroup:
     """A draft of what a classic group becomes, and the records that make it so.
 
@@ -70,7 +70,7 @@ def upgrade(
     return group
 
 
-def _check_upgrade(groups: "Groups", classic: ClassicGroup) -> None:
+def _check_upgrade(groups: "GroupCoordinatorState", classic: ClassicGroup) -> None:
     policy = groups.settings.broker("group.consumer.migration.policy")
     if policy.lower() not in POLICIES:
         raise _not_upgradable(classic, "online upgrade is disabled")
@@ -80,7 +80,7 @@ def _check_upgrade(groups: "Groups", classic: ClassicGroup) -> None:
         raise _not_upgradable(classic, "the group size exceeds the consumer group maximum size")
 
 
-def _is_settled(classic: ClassicGroup, group: ConsumerGroup, image: Image) -> bool:
+def _is_settled(classic: ClassicGroup, group: ConsumerGroup, image: MetadataImage) -> bool:
     """Whether nothing has to be assigned that is not: no rebalance is under way or was due, and
     the topics have no partition that nobody has."""
     topics = [image.topics.by_name(name) for name in group.subscribed_topics]
@@ -102,7 +102,7 @@ def _not_upgradable(classic: ClassicGroup, reason: str) -> KafkaError:
     )
 
 
-def _members_of(classic: ClassicGroup, epoch: int, image: Image) -> Iterator[ConsumerMember]:
+def _members_of(classic: ClassicGroup, epoch: int, image: MetadataImage) -> Iterator[ConsumerMember]:
     """All members as they are in a consumer group."""
     told = {
         member_id: read_subscription(_metadata_of(classic, member))
@@ -137,7 +137,7 @@ def _claims_of(
     classic: ClassicGroup,
     member: ClassicMember,
     told: ConsumerProtocolSubscription,
-    image: Image,
+    image: MetadataImage,
 ) -> Iterator[_Claim]:
     """What a member was assigned, and what it had when it joined: a cooperative member goes on
     with that until it hears of its assignment, and then joins once more."""

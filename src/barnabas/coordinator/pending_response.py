@@ -14,7 +14,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
-class Answer(Generic[T]):
+class PendingResponse(Generic[T]):
     """What somebody will be told, once: a value or an error."""
 
     __slots__ = ("_error", "_listeners", "_value", "is_done")
@@ -23,19 +23,19 @@ class Answer(Generic[T]):
         self.is_done = False
         self._value: T | None = None
         self._error: Exception | None = None
-        self._listeners: tuple[Callable[[Answer[T]], None], ...] = ()  # seldom more than one
+        self._listeners: tuple[Callable[[PendingResponse[T]], None], ...] = ()  # seldom more than one
 
     @staticmethod
-    def of(value: U) -> "Answer[U]":
+    def completed(value: U) -> "PendingResponse[U]":
         """An answer that is there."""
-        answer: Answer[U] = Answer()
+        answer: PendingResponse[U] = PendingResponse()
         answer.is_done = True
         answer._value = value
         return answer
 
     @staticmethod
-    def failed(error: Exception) -> "Answer[Any]":
-        answer: Answer[Any] = Answer()
+    def failed(error: Exception) -> "PendingResponse[Any]":
+        answer: PendingResponse[Any] = PendingResponse()
         answer.is_done = True
         answer._error = error
         return answer
@@ -60,49 +60,49 @@ class Answer(Generic[T]):
         """Why there is no value; None if there is one, or nothing yet."""
         return self._error
 
-    def then(self, listener: "Callable[[Answer[T]], None]") -> None:
+    def when_done(self, listener: "Callable[[PendingResponse[T]], None]") -> None:
         """Call `listener` with this answer once it is done: now, if it is."""
         if self.is_done:
             listener(self)
         else:
             self._listeners += (listener,)
 
-    def map(self, transform: Callable[[T], U]) -> "Answer[U]":
+    def map(self, transform: Callable[[T], U]) -> "PendingResponse[U]":
         """The answer with its value made into another; an error stays what it is."""
-        mapped: Answer[U] = Answer()
-        self.then(lambda answer: mapped.settle(lambda: transform(answer.result())))
+        mapped: PendingResponse[U] = PendingResponse()
+        self.when_done(lambda answer: mapped.complete_with(lambda: transform(answer.result())))
         return mapped
 
-    def chain(self, step: "Callable[[T], Answer[U]]") -> "Answer[U]":
+    def chain(self, step: "Callable[[T], PendingResponse[U]]") -> "PendingResponse[U]":
         """The answer to what is asked next with this value; an error stays what it is."""
-        chained: Answer[U] = Answer()
+        chained: PendingResponse[U] = PendingResponse()
 
-        def go_on(answer: "Answer[T]") -> None:
+        def go_on(answer: "PendingResponse[T]") -> None:
             if answer.error is not None:
                 chained.fail(answer.error)
             else:
-                step(answer.result()).then(lambda last: chained.settle(last.result))
+                step(answer.result()).when_done(lambda last: chained.complete_with(last.result))
 
-        self.then(go_on)
+        self.when_done(go_on)
         return chained
 
-    def recover(self, refused: Callable[[KafkaError], T]) -> "Answer[T]":
+    def recover(self, refused: Callable[[KafkaError], T]) -> "PendingResponse[T]":
         """The answer with an error of the protocol made into a value; other errors stay."""
         if self.is_done and self._error is None:
             return self
-        recovered: Answer[T] = Answer()
+        recovered: PendingResponse[T] = PendingResponse()
 
-        def go_on(answer: "Answer[T]") -> None:
+        def go_on(answer: "PendingResponse[T]") -> None:
             error = answer.error
             if isinstance(error, KafkaError):
                 recovered.complete(refused(error))
             else:
-                recovered.settle(answer.result)
+                recovered.complete_with(answer.result)
 
-        self.then(go_on)
+        self.when_done(go_on)
         return recovered
 
-    def settle(self, work: Callable[[], T]) -> None:
+    def complete_with(self, work: Callable[[], T]) -> None:
         """Complete with what `work` returns, or fail with what it raises."""
         try:
             value = work()
@@ -114,7 +114,7 @@ class Answer(Generic[T]):
     def __await__(self) -> Generator[Any, None, T]:
         if not self.is_done:
             future = asyncio.get_running_loop().create_future()
-            self.then(lambda _: _wake(future))
+            self.when_done(lambda _: _wake(future))
             yield from future
         return self.result()
 
@@ -131,19 +131,19 @@ def _wake(future: "asyncio.Future[None]") -> None:
         future.set_result(None)
 
 
-def all_of(answers: Sequence[Answer[T]]) -> Answer[list[T]]:
+def all_of(answers: Sequence[PendingResponse[T]]) -> PendingResponse[list[T]]:
     """All values in order, once the last is there; the first error, if there is one."""
-    gathered: Answer[list[T]] = Answer()
+    gathered: PendingResponse[list[T]] = PendingResponse()
     missing = len(answers)
 
-    def count(_: Answer[T]) -> None:
+    def count(_: PendingResponse[T]) -> None:
         nonlocal missing
         missing -= 1
         if not missing:
-            gathered.settle(lambda: [answer.result() for answer in answers])
+            gathered.complete_with(lambda: [answer.result() for answer in answers])
 
     if not answers:
-        return Answer.of([])
+        return PendingResponse.completed([])
     for answer in answers:
-        answer.then(count)
+        answer.when_done(count)
     return gathered

@@ -12,14 +12,14 @@ from barnabas.coordinator.transactions.metadata import (
     TransactionMetadata,
     TransactionState,
 )
-from barnabas.coordinator.transactions.refusals import (
+from barnabas.coordinator.transactions.errors import (
     concurrent,
     fenced,
     not_its_producer,
     unknown,
     wrong_state,
 )
-from barnabas.coordinator.transactions.state import Transactions
+from barnabas.coordinator.transactions.state import TransactionCoordinatorState
 from barnabas.log import BUMPING_VERSION
 from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from barnabas.wire.records.batch import NO_PRODUCER_ID
@@ -28,10 +28,10 @@ FIRST_VERSION_THAT_BUMPS = 5
 
 
 def end(
-    transactions: Transactions, request: EndTxnRequest, api_version: int, new_id: int
+    transactions: TransactionCoordinatorState, request: EndTxnRequest, api_version: int, new_id: int
 ) -> Decision[EndTxnResponse]:
     """`new_id` is there if the epochs of the present one are used up, else -1."""
-    current = transactions.known.get(request.transactional_id)
+    current = transactions.by_id.get(request.transactional_id)
     if current is None:
         raise unknown(request.transactional_id)
     if api_version < FIRST_VERSION_THAT_BUMPS:
@@ -39,14 +39,14 @@ def end(
     return _end_bumping(transactions, current, request, new_id)
 
 
-def takes_last_epoch(transactions: Transactions, transactional_id: str, api_version: int) -> bool:
+def takes_last_epoch(transactions: TransactionCoordinatorState, transactional_id: str, api_version: int) -> bool:
     """Whether a new producer id has to follow the end."""
-    current = transactions.known.get(transactional_id)
+    current = transactions.by_id.get(transactional_id)
     return api_version >= FIRST_VERSION_THAT_BUMPS and current is not None and current.is_exhausted
 
 
 def _end_staying(
-    transactions: Transactions, current: TransactionMetadata, request: EndTxnRequest
+    transactions: TransactionCoordinatorState, current: TransactionMetadata, request: EndTxnRequest
 ) -> Decision[EndTxnResponse]:
     if request.producer_id != current.producer_id:
         raise not_its_producer(current, request.producer_id)
@@ -62,7 +62,7 @@ def _end_staying(
 
 
 def _end_bumping(
-    transactions: Transactions, current: TransactionMetadata, request: EndTxnRequest, new_id: int
+    transactions: TransactionCoordinatorState, current: TransactionMetadata, request: EndTxnRequest, new_id: int
 ) -> Decision[EndTxnResponse]:
     if current.is_ending:
         # Before who it is: the producer may have been told already which id and epoch come next.
@@ -89,7 +89,7 @@ def _end_bumping(
 
 
 def _prepare(
-    transactions: Transactions,
+    transactions: TransactionCoordinatorState,
     current: TransactionMetadata,
     request: EndTxnRequest,
     *,

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Client(NamedTuple):
+class GroupClient(NamedTuple):
     """The sender of a request, as groups remember and describe it."""
 
     client_id: str

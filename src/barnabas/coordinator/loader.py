@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from barnabas.coordinator.ports import PartitionLog, State
+from barnabas.coordinator.ports import PartitionLog, CoordinatorState
 from barnabas.coordinator.records import RecordTypes
 from barnabas.wire.records.batch import NO_PRODUCER_ID, check_crcs, read_header
 from barnabas.wire.records.control import read_marker
@@ -27,7 +27,7 @@ class _Run(NamedTuple):
     is_control: bool = False
 
 
-def load(log: PartitionLog, types: RecordTypes, state: State) -> Iterator[None]:
+def load(log: PartitionLog, types: RecordTypes, state: CoordinatorState) -> Iterator[None]:
     """Replay everything from the log's start to its end.
 
     Yields where a slice is full and more is to come: a short log is loaded in one step.
@@ -62,7 +62,7 @@ def _runs(log: PartitionLog) -> Iterator[_Run]:
             yield _Run(pairs, producer_id, header.is_control)
 
 
-def _replay(run: _Run, types: RecordTypes, state: State) -> None:
+def _replay(run: _Run, types: RecordTypes, state: CoordinatorState) -> None:
     pairs, producer_id, is_control = run
     if is_control:
         _replay_markers(run, state)
@@ -74,7 +74,7 @@ def _replay(run: _Run, types: RecordTypes, state: State) -> None:
             replay(decoded, producer_id)
 
 
-def _replay_markers(run: _Run, state: State) -> None:
+def _replay_markers(run: _Run, state: CoordinatorState) -> None:
     for key, value in run.pairs:
         marker = read_marker(Record(0, 0, key, value, []))
         if marker is not None:

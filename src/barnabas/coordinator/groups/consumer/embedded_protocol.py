@@ -9,7 +9,7 @@ from struct import Struct
 from typing import TypeVar
 
 from barnabas.coordinator.groups.assignors.model import Assignment
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ProtocolViolation
 from barnabas.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -35,7 +35,7 @@ def read_assignment(embedded: bytes) -> ConsumerProtocolAssignment:
     return _read(ConsumerProtocolAssignment, embedded)
 
 
-def write_assignment(assignment: Assignment, version: int, image: Image) -> bytes:
+def write_assignment(assignment: Assignment, version: int, image: MetadataImage) -> bytes:
     """The assignment for a member that speaks that version; topics that are gone are left out."""
     named = [
         TopicPartition(topic=topic.name, partitions=sorted(partitions))
@@ -56,7 +56,7 @@ def version_of(embedded: bytes) -> int:
     return min(version, NEWEST)
 
 
-def by_topic_id(partitions: Iterable[TopicPartition], image: Image) -> Assignment:
+def by_topic_id(partitions: Iterable[TopicPartition], image: MetadataImage) -> Assignment:
     """The partitions, as far as they exist."""
     existing: Assignment = {}
     for each in partitions:

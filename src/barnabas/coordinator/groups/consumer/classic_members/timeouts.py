@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.consumer import sessions
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
-from barnabas.coordinator.groups.consumer.join import known_member
+from barnabas.coordinator.groups.consumer.membership import known_member
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.sync_group import SyncGroupRequest
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def speaker(group: ConsumerGroup, request: SyncGroupRequest | HeartbeatRequest) 
     return member
 
 
-def keep(groups: "Groups", group: ConsumerGroup, member: ConsumerMember) -> None:
+def keep(groups: "GroupCoordinatorState", group: ConsumerGroup, member: ConsumerMember) -> None:
     """It was heard of just now."""
     assert member.classic is not None
     sessions.start_session(
@@ -48,25 +48,25 @@ def keep(groups: "Groups", group: ConsumerGroup, member: ConsumerMember) -> None
     )
 
 
-def await_join(groups: "Groups", group: ConsumerGroup, member: ConsumerMember) -> None:
+def await_join(groups: "GroupCoordinatorState", group: ConsumerGroup, member: ConsumerMember) -> None:
     """It is told to join again; what counts is when it was told so first."""
     if ("join", group.group_id, member.member_id) not in groups.timers:
         _set_limit(groups, group, member, "join")
 
 
-def await_sync(groups: "Groups", group: ConsumerGroup, member: ConsumerMember) -> None:
+def await_sync(groups: "GroupCoordinatorState", group: ConsumerGroup, member: ConsumerMember) -> None:
     """It has joined."""
     groups.timers.cancel(("join", group.group_id, member.member_id))
     keep(groups, group, member)
     _set_limit(groups, group, member, "sync")
 
 
-def has_synced(groups: "Groups", group: ConsumerGroup, member: ConsumerMember) -> None:
+def has_synced(groups: "GroupCoordinatorState", group: ConsumerGroup, member: ConsumerMember) -> None:
     groups.timers.cancel(("sync", group.group_id, member.member_id))
     keep(groups, group, member)
 
 
-def _set_limit(groups: "Groups", group: ConsumerGroup, member: ConsumerMember, to: str) -> None:
+def _set_limit(groups: "GroupCoordinatorState", group: ConsumerGroup, member: ConsumerMember, to: str) -> None:
     groups.timers.set(
         (to, group.group_id, member.member_id),
         member.rebalance_timeout_ms,
@@ -74,8 +74,8 @@ def _set_limit(groups: "Groups", group: ConsumerGroup, member: ConsumerMember, t
     )
 
 
-def _give_up(groups: "Groups", group_id: str, member_id: str, to: str) -> Decision[None]:
-    group = groups.groups.get(group_id)
+def _give_up(groups: "GroupCoordinatorState", group_id: str, member_id: str, to: str) -> Decision[None]:
+    group = groups.by_id.get(group_id)
     member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
     if not isinstance(group, ConsumerGroup) or member is None or not member.uses_classic_protocol:
         return sessions.nothing_more()

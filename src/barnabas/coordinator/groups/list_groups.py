@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.wire.messages.list_groups import ListedGroup, ListGroupsRequest
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 
-def list_groups(groups: "Groups", request: ListGroupsRequest, client: Client) -> list[ListedGroup]:
+def list_groups(groups: "GroupCoordinatorState", request: ListGroupsRequest, client: GroupClient) -> list[ListedGroup]:
     """The groups in any of the states and of any of the types asked for; none asked for is all.
 
     Case does not matter, and names that mean nothing match nothing.
@@ -23,7 +23,7 @@ def list_groups(groups: "Groups", request: ListGroupsRequest, client: Client) ->
             group_state=group.state_name,
             group_type=group.group_type,
         )
-        for group in groups.groups.values()
+        for group in groups.by_id.values()
         if (not states or group.state_name.lower() in states)
         and (not types or group.group_type in types)
     ]

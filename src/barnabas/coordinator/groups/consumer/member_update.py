@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING
 from barnabas.coordinator.groups.consumer import records, sessions
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
-from barnabas.coordinator.groups.consumer.reconcile import Reported, reconcile
+from barnabas.coordinator.groups.consumer.reconciliation import Reported, reconcile
 from barnabas.coordinator.groups.consumer.regexes import RegexChange, resubscribe
-from barnabas.coordinator.groups.consumer.target import Target, update_target
+from barnabas.coordinator.groups.consumer.target_assignment import MemberTarget, update_target
 from barnabas.coordinator.groups.consumer.topics import metadata_hash, topics_after
 from barnabas.coordinator.records import CoordinatorRecord
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 
 def advance(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group: ConsumerGroup,
     old: ConsumerMember,
     new: ConsumerMember,
@@ -56,7 +56,7 @@ def _is_settled(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 
 def _refresh(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group: ConsumerGroup,
     old: ConsumerMember,
     new: ConsumerMember,
@@ -80,10 +80,10 @@ def _refresh(
 
 
 def _reconcile(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group: ConsumerGroup,
     member: ConsumerMember,
-    target: Target,
+    target: MemberTarget,
     reported: Reported,
     has_resubscribed: bool,
     into: list[CoordinatorRecord],

@@ -7,31 +7,31 @@ the same protocol, nobody else hears of it.
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.answer import Answer
+from barnabas.coordinator.pending_response import PendingResponse
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.groups.classic import rebalance
-from barnabas.coordinator.groups.classic.departure import dismiss, session_key
+from barnabas.coordinator.groups.classic.rebalance import dismiss, session_key
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.classic.member import ClassicMember, Terms
 from barnabas.coordinator.groups.classic.records import group_record
 from barnabas.coordinator.groups.classic.responses import joined, not_joined, roster
-from barnabas.coordinator.groups.client import Client
+from barnabas.coordinator.groups.context import GroupClient
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.join_group import JoinGroupResponse
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
 
 
 def come_back(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group: ClassicGroup,
     member: ClassicMember,
     member_id: str,
     terms: Terms,
-    client: Client,
+    client: GroupClient,
 ) -> Decision[JoinGroupResponse]:
     """Put one with the new `member_id` into the place of a static member."""
     former = replace(member)
@@ -48,8 +48,8 @@ def come_back(
 
 
 def _take_place(
-    groups: "Groups", group: ClassicGroup, member: ClassicMember, member_id: str, terms: Terms
-) -> Answer[JoinGroupResponse]:
+    groups: "GroupCoordinatorState", group: ClassicGroup, member: ClassicMember, member_id: str, terms: Terms
+) -> PendingResponse[JoinGroupResponse]:
     groups.timers.cancel(session_key(group, member.member_id))
     group.unpark(member)
     member.awaiting_sync = None
@@ -61,13 +61,13 @@ def _take_place(
 
 
 def _keep_generation(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group: ClassicGroup,
     member: ClassicMember,
     former: ClassicMember,
     former_leader: str | None,
-    answer: Answer[JoinGroupResponse],
-    client: Client,
+    answer: PendingResponse[JoinGroupResponse],
+    client: GroupClient,
 ) -> Decision[JoinGroupResponse]:
     """Write the new id down, and answer when that is committed.
 

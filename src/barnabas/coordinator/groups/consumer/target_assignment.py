@@ -16,14 +16,14 @@ from barnabas.coordinator.groups.consumer import records
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup, most_wanted
 from barnabas.coordinator.groups.consumer.member import ConsumerMember
 from barnabas.coordinator.records import CoordinatorRecord
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 
 @dataclass(slots=True, frozen=True)
-class Target:
+class MemberTarget:
     """One member's part of the target assignment."""
 
     epoch: int
@@ -31,13 +31,13 @@ class Target:
 
 
 def update_target(
-    groups: "Groups",
+    groups: "GroupCoordinatorState",
     group: ConsumerGroup,
     epoch: int,
     old: ConsumerMember,
     new: ConsumerMember,
     into: list[CoordinatorRecord],
-) -> Target:
+) -> MemberTarget:
     """What member `new`, which was `old`, is to have when the group is at `epoch`.
 
     Between two assignments there is at least an interval, so that many who join at once cost one
@@ -46,7 +46,7 @@ def update_target(
     last_id = _last_id(group, new)
     now_ms = groups.now_ms()
     if epoch <= group.assignment_epoch or _is_too_soon(groups, group, now_ms):
-        return Target(group.assignment_epoch, group.target(last_id))
+        return MemberTarget(group.assignment_epoch, group.target(last_id))
     members = {**group.members, new.member_id: new}
     if last_id != new.member_id:
         del members[last_id]  # the static member that it takes the place of
@@ -57,20 +57,20 @@ def update_target(
         if assignment != group.targets.get(member_id):
             into.append(records.target_assignment(group.group_id, member_id, assignment))
     into.append(records.assignment_epoch(group.group_id, epoch, now_ms))
-    return Target(epoch, assignments.get(new.member_id, {}))
+    return MemberTarget(epoch, assignments.get(new.member_id, {}))
 
 
-def default_assignor(groups: "Groups") -> str:
+def default_assignor(groups: "GroupCoordinatorState") -> str:
     """The assignor of groups in which nobody asks for one."""
     return supported_assignors(groups)[0]
 
 
-def supported_assignors(groups: "Groups") -> list[str]:
+def supported_assignors(groups: "GroupCoordinatorState") -> list[str]:
     """The names that a member may ask for."""
     return [CONSUMER_ASSIGNORS[each] for each in groups.settings.broker("group.consumer.assignors")]
 
 
-def _is_too_soon(groups: "Groups", group: ConsumerGroup, now_ms: int) -> bool:
+def _is_too_soon(groups: "GroupCoordinatorState", group: ConsumerGroup, now_ms: int) -> bool:
     """Whether the last assignment was a moment ago. One that lies ahead was made by another clock,
     or before this one was set back."""
     interval_ms: int = groups.settings.group(group.group_id)["consumer.assignment.interval.ms"]
@@ -84,7 +84,7 @@ def _last_id(group: ConsumerGroup, member: ConsumerMember) -> str:
 
 
 def _assignor(
-    groups: "Groups", group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember
+    groups: "GroupCoordinatorState", group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember
 ) -> Assignor:
     wanted = dict(group.assignors)
     if old.server_assignor is not None:
@@ -96,7 +96,7 @@ def _assignor(
 
 
 def _subscribers(
-    group: ConsumerGroup, members: dict[str, ConsumerMember], image: Image
+    group: ConsumerGroup, members: dict[str, ConsumerMember], image: MetadataImage
 ) -> Subscribers:
     topics: dict[bytes, TopicShape] = {}
     resolved: dict[tuple[frozenset[str], str], frozenset[bytes]] = {}
@@ -126,6 +126,6 @@ def _subscribers(
     )
 
 
-def _shape(image: Image, name: str) -> TopicShape | None:
+def _shape(image: MetadataImage, name: str) -> TopicShape | None:
     topic = image.topics.by_name(name)
     return TopicShape(topic.topic_id, name, len(topic.partitions)) if topic is not None else None

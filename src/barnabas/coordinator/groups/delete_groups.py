@@ -8,13 +8,13 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.delete_groups import DeletableGroupResult
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.state import Groups
+    from barnabas.coordinator.groups.state import GroupCoordinatorState
 
 
-def delete_group(groups: "Groups", group_id: str) -> Decision[DeletableGroupResult]:
+def delete_group(groups: "GroupCoordinatorState", group_id: str) -> Decision[DeletableGroupResult]:
     """Take back a group that nobody is in, with all offsets that it committed or that wait for
     the end of a transaction."""
-    group = groups.groups.get(group_id)
+    group = groups.by_id.get(group_id)
     if group is None:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"There is no group {group_id}.")
     group.check_delete()

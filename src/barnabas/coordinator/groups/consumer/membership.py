@@ -11,7 +11,7 @@ from barnabas.coordinator.groups.consumer.member import (
     ConsumerMember,
     OwnedPartitions,
 )
-from barnabas.coordinator.groups.consumer.reconcile import Reported
+from barnabas.coordinator.groups.consumer.reconciliation import Reported
 from barnabas.coordinator.records import CoordinatorRecord
 from barnabas.wire.errors import ErrorCode, KafkaError
 
