@@ -96,5 +96,5 @@ def test_what_makes_no_sense_is_refused_at_once(
 def test_a_spec_stands_for_an_offset_or_a_time() -> None:
     assert OffsetSpec(-1) == OffsetSpec.latest()
     assert OffsetSpec(12) == OffsetSpec.for_timestamp(12)
-    with pytest.raises(ValueError, match="-7 is no time"):
+    with pytest.raises(ValueError, match="-7 is neither a timestamp"):
         OffsetSpec(-7)

@@ -1,6 +1,7 @@
-"""The admin client: `AioAdminClient` is the core, `AdminClient` the same with futures.
+"""The admin clients: `AioAdminClient` for asyncio, and `AdminClient`, which returns futures.
 
-Every client deals in some of the values here; the calls are loaded with the admin clients alone.
+Producers and consumers use some of the values here, so the calls are imported with the admin
+clients alone.
 """
 
 from typing import TYPE_CHECKING

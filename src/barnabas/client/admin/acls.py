@@ -1,4 +1,4 @@
-"""Access rules: create, describe, delete."""
+"""ACLs: create, describe, delete."""
 
 import functools
 from collections.abc import Coroutine, Mapping
@@ -38,7 +38,7 @@ _Key = tuple[
 
 @functools.total_ordering
 class AclBinding:
-    """A rule: who may, or must not, do what from where to which resource."""
+    """An ACL: a principal may, or may not, do an operation on a resource from a host."""
 
     _FORBIDDEN: ClassVar[frozenset[Enum]] = frozenset(
         {
@@ -85,7 +85,7 @@ class AclBinding:
                 raise TypeError(f"{attribute} must be a string, not {value!r}")
         for part in self._key():
             if part in self._FORBIDDEN:
-                raise ValueError(f"{part} has no place in a {type(self).__name__}")
+                raise ValueError(f"a {type(self).__name__} must not contain {part}")
 
     def _key(self) -> _Key:
         return (
@@ -112,7 +112,7 @@ class AclBinding:
 
 
 class AclBindingFilter(AclBinding):
-    """Which rules are meant; None and ANY stand for every name, and MATCH for every pattern."""
+    """A filter of ACLs: None and ANY match every name, and MATCH every pattern."""
 
     _FORBIDDEN = frozenset(
         {
@@ -167,7 +167,7 @@ def describe_acls(
 ) -> Coroutine[Any, Any, list[AclBinding]]:
     """Returns the ACLs that match a filter."""
     if not isinstance(acl_binding_filter, AclBindingFilter):
-        raise TypeError(f"{acl_binding_filter!r} is no AclBindingFilter")
+        raise TypeError(f"{acl_binding_filter!r} is not an AclBindingFilter")
     request = DescribeAclsRequest(
         resource_type_filter=acl_binding_filter.restype_int,
         resource_name_filter=acl_binding_filter.name,
@@ -220,7 +220,8 @@ async def _delete_acls(
         )
         response = await admin.send(request, node, deadline=deadline)
         return {
-            acl_filter: _deleted(result) for acl_filter, result in zip(batch, response.filter_results, strict=True)
+            acl_filter: _deleted(result)
+            for acl_filter, result in zip(batch, response.filter_results, strict=True)
         }
 
     return Results(await admin.route_to_controller(filters, exchange, deadline))
@@ -233,7 +234,7 @@ def _deleted(result: DeleteAclsFilterResult) -> list[AclBinding] | KafkaError:
 
 
 def _binding(resource: Any, acl: Any) -> AclBinding:
-    """A rule in an answer: some have the resource apart from those of its rules."""
+    """Returns an ACL of a response, some of which keep the resource apart from its ACLs."""
     return AclBinding(
         resource.resource_type,
         resource.resource_name,

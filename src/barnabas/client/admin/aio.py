@@ -47,16 +47,17 @@ def method(
     """Returns the method of `AioAdminClient` that makes this call."""
 
     @functools.wraps(call)
-    def bound(self: "AioAdminClient", *args: P.args, **kwargs: P.kwargs) -> V:
+    def bound(self: "AioAdminClient", /, *args: P.args, **kwargs: P.kwargs) -> V:
         return call(self._requests, *args, **kwargs)
 
     return bound
 
 
 class AioAdminClient:
-    """An admin client on the running loop.
+    """An admin client on the running event loop.
 
-    Calls about several things give `Results`: one outcome for each of them.
+    A call about several items returns `Results` with the outcome of each item. Timeouts are those
+    of `AdminClient`.
     """
 
     def __init__(
@@ -146,11 +147,11 @@ class AioAdminClient:
     alter_user_scram_credentials = method(scram.alter_user_scram_credentials)
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
-        """Log in as somebody else, from the next connection on."""
+        """Uses these credentials for connections opened from now on."""
         self._cluster.set_sasl_credentials(username, password)
 
     async def close(self) -> None:
-        """Hang up; calls that are under way fail."""
+        """Closes the connections; calls in progress fail."""
         await self._cluster.close()
 
     async def __aenter__(self) -> Self:

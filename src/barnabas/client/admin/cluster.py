@@ -1,4 +1,4 @@
-"""The cluster itself: its brokers or controllers, and what each of them speaks."""
+"""The cluster: its brokers or controllers, and the API versions that they serve."""
 
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 
 @dataclass(slots=True, eq=False)
 class DescribeClusterResult:
-    """Who is there. `fenced` are ids of brokers that are registered but may not lead."""
+    """The nodes of a cluster. `fenced` has the ids of brokers that are registered but fenced."""
 
     controller: Node | None
     nodes: list[Node]
@@ -63,7 +63,9 @@ async def _describe_cluster(
 ) -> DescribeClusterResult:
     response = await admin.send(request, deadline=deadline)
     raise_on_error(response.error_code, response.error_message)
-    nodes = [Node(broker.broker_id, broker.host, broker.port, broker.rack) for broker in response.brokers]
+    nodes = [
+        Node(broker.broker_id, broker.host, broker.port, broker.rack) for broker in response.brokers
+    ]
     return DescribeClusterResult(
         next((node for node in nodes if node.id == response.controller_id), None),
         nodes,
@@ -94,7 +96,9 @@ async def _describe_api_versions(
         return versions
 
     brokers = {node: node.id for node in cluster.nodes}
-    return Results(await admin.route_to_brokers(brokers, one_request_per_item(fetch_versions), deadline))
+    return Results(
+        await admin.route_to_brokers(brokers, one_request_per_item(fetch_versions), deadline)
+    )
 
 
 def unregister_broker(

@@ -1,4 +1,4 @@
-"""Settings of topics, brokers, groups and client metrics: describe, replace, change one by one."""
+"""Configs of topics, brokers, groups and client metrics: describe, replace, alter one by one."""
 
 import functools
 from collections.abc import Callable, Coroutine, Iterable, Mapping
@@ -34,17 +34,17 @@ from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequ
 from barnabas.wire.schema import Message
 
 _WIRE_TYPE_OF_GROUPS = 32
-"""Groups have one number among resources with settings and another in access rules."""
+"""The type of groups among resources with configs; it is another number in ACLs."""
 
 _TYPES_OF_ONE_BROKER = frozenset({ResourceType.BROKER, ResourceType.BROKER_LOGGER})
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConfigEntry:
-    """A setting and where its value comes from.
+    """A config and the source of its value.
 
-    `source` is a number of ConfigSource. `synonyms` has the settings that it falls back on by
-    their names; `sources` every place that gives it a value, the one that counts first.
+    `source` is a number of ConfigSource. `synonyms` has the configs that it falls back on by
+    name; `sources` has every source of a value, the effective one first.
     """
 
     name: str
@@ -67,7 +67,7 @@ class ConfigEntry:
 
 @functools.total_ordering
 class ConfigResource:
-    """What settings belong to, and those to set.
+    """A resource that has configs, and the configs to set.
 
     The broker with the name "" stands for all brokers of the cluster.
     """
@@ -104,12 +104,12 @@ class ConfigResource:
         self.error = error
 
     def set_config(self, name: str, value: str, overwrite: bool = True) -> None:
-        """For `alter_configs`, which replaces all settings of the resource."""
+        """Sets a config for `alter_configs`, which replaces all configs of the resource."""
         if overwrite or name not in self.set_config_dict:
             self.set_config_dict[name] = value
 
     def add_incremental_config(self, config_entry: ConfigEntry) -> None:
-        """For `incremental_alter_configs`, which leaves the others as they are."""
+        """Adds a change for `incremental_alter_configs`, which leaves other configs alone."""
         self.incremental_configs.append(config_entry)
 
     def _key(self) -> tuple[ResourceType, str]:
@@ -282,7 +282,7 @@ async def _list_config_resources(
 
 
 def _broker_for(resource: ConfigResource, broker: int) -> int | None:
-    """The broker to ask; most can be asked of any."""
+    """Returns the broker to send the resource to, or None if any broker will do."""
     if broker >= 0:
         return broker
     if resource.restype not in _TYPES_OF_ONE_BROKER or not resource.name:
@@ -309,7 +309,8 @@ def _resource_in(result: Any) -> ConfigResource:
 
 def _entry_from(entry: DescribeConfigsResourceResult) -> ConfigEntry:
     sources = [
-        ConfigEntry(synonym.name, synonym.value, synonym.source, is_synonym=True) for synonym in entry.synonyms
+        ConfigEntry(synonym.name, synonym.value, synonym.source, is_synonym=True)
+        for synonym in entry.synonyms
     ]
     return ConfigEntry(
         entry.name,
@@ -325,7 +326,7 @@ def _entry_from(entry: DescribeConfigsResourceResult) -> ConfigEntry:
 
 def _alterations(resource: ConfigResource) -> list[IncrementalConfig]:
     if not resource.incremental_configs:
-        raise ValueError(f"{resource}: incremental_configs holds nothing to alter")
+        raise ValueError(f"{resource}: incremental_configs is empty")
     return [_alteration(resource, entry) for entry in resource.incremental_configs]
 
 

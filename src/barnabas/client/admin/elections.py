@@ -1,4 +1,4 @@
-"""Leaders: elect the preferred ones, or ones that are not in sync where no other is left."""
+"""Leader elections: preferred, or unclean where no replica in sync is left."""
 
 from collections.abc import Coroutine
 from typing import Any
@@ -29,11 +29,13 @@ def elect_leaders(
     one already.
     """
     if not isinstance(election_type, ElectionType):
-        raise TypeError(f"{election_type!r} is no ElectionType")
+        raise TypeError(f"{election_type!r} is not an ElectionType")
     topics = None
     if partitions is not None:
         require_partitions("partitions", partitions, filled=False)
-        by_topic = group_by_topic((partition.topic, partition.partition) for partition in partitions)
+        by_topic = group_by_topic(
+            (partition.topic, partition.partition) for partition in partitions
+        )
         topics = [
             TopicPartitions(topic=topic, partitions=indexes) for topic, indexes in by_topic.items()
         ]

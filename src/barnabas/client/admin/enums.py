@@ -1,6 +1,6 @@
-"""The kinds of things that admin calls name, with the numbers that `confluent_kafka` gives them.
+"""Enums of the admin API, with the numbers of `confluent_kafka`.
 
-Where the protocol knows more kinds than that library, they are here as well.
+They also have the members that the protocol has and that library does not.
 """
 
 from enum import Enum
@@ -10,7 +10,7 @@ E = TypeVar("E", bound=Enum)
 
 
 def as_enum(value: object, kind: type[E]) -> E:
-    """A member of `kind`: itself, or by its name in any case, or by its number."""
+    """Returns the member of `kind` for a member, a name in any case, or a number."""
     if isinstance(value, kind):
         return value
     if isinstance(value, str):
@@ -18,10 +18,10 @@ def as_enum(value: object, kind: type[E]) -> E:
             return kind[value.upper()]
         except KeyError:
             names = ", ".join(kind.__members__)
-            raise ValueError(f"{value!r} is no {kind.__name__}: it is one of {names}") from None
+            raise ValueError(f"{value!r} is not a {kind.__name__}: use one of {names}") from None
     if isinstance(value, int):
         return kind(value)
-    raise TypeError(f"{value!r} is no {kind.__name__}")
+    raise TypeError(f"{value!r} is not a {kind.__name__}")
 
 
 class _Ordered(Enum):
@@ -35,7 +35,7 @@ class _Ordered(Enum):
 
 
 class ResourceType(_Ordered):
-    """What a setting or an access rule belongs to."""
+    """The resources of configs and ACLs."""
 
     UNKNOWN = 0
     ANY = 1
@@ -51,7 +51,7 @@ class ResourceType(_Ordered):
 
 
 class ResourcePatternType(_Ordered):
-    """How the name in an access rule is meant."""
+    """How an ACL matches the names of resources."""
 
     UNKNOWN = 0
     ANY = 1
@@ -61,7 +61,7 @@ class ResourcePatternType(_Ordered):
 
 
 class AclOperation(_Ordered):
-    """What may be done to a resource."""
+    """Operations on a resource."""
 
     UNKNOWN = 0
     ANY = 1
@@ -89,7 +89,7 @@ class AclPermissionType(_Ordered):
 
 
 class ConfigSource(Enum):
-    """Where the value of a setting comes from."""
+    """The source of a config's value."""
 
     UNKNOWN_CONFIG = 0
     DYNAMIC_TOPIC_CONFIG = 1
@@ -103,7 +103,7 @@ class ConfigSource(Enum):
 
 
 class AlterConfigOpType(Enum):
-    """What is done to one setting; appending and subtracting are for lists."""
+    """A change of one config; APPEND and SUBTRACT are for lists."""
 
     SET = 0
     DELETE = 1

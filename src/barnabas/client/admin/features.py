@@ -1,4 +1,4 @@
-"""Features: which levels brokers know, which one the cluster is at, raising and lowering it."""
+"""Features: describe supported and finalized levels, and update the finalized ones."""
 
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from barnabas.wire.messages.update_features import FeatureUpdateKey, UpdateFeatu
 
 
 class UpgradeType(Enum):
-    """Whether a level may only rise, or fall where nothing is lost, or fall in any case."""
+    """Whether a level may rise, fall without losing metadata, or fall in any case."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -24,7 +24,7 @@ class UpgradeType(Enum):
 
 @dataclass(slots=True, frozen=True)
 class FeatureUpdate:
-    """The level that a feature shall have; 0 is without it."""
+    """The level to finalize for a feature; 0 disables it."""
 
     max_version_level: int
     upgrade_type: UpgradeType = UpgradeType.UPGRADE
@@ -38,7 +38,7 @@ class VersionRange:
 
 @dataclass(slots=True, frozen=True)
 class FeatureMetadata:
-    """Levels by names: those the cluster is at, since which epoch, and those brokers know."""
+    """Levels by feature: finalized ones with their epoch, and those that brokers support."""
 
     finalized_features: dict[str, VersionRange]
     finalized_features_epoch: int | None

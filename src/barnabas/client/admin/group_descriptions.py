@@ -1,4 +1,4 @@
-"""Groups as they are listed and described, and how they are read from the two describing APIs."""
+"""Listings and descriptions of consumer groups, and their conversion from both describe APIs."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -25,7 +25,7 @@ WIRE_NAMES: dict[Enum, str] = {
     ConsumerGroupType.CONSUMER: "consumer",
     ConsumerGroupType.CLASSIC: "classic",
 }
-"""States and types as brokers spell them."""
+"""States and types as the protocol spells them."""
 
 _STATES = {WIRE_NAMES[state]: state for state in ConsumerGroupState}
 _TYPES = {WIRE_NAMES[kind]: kind for kind in ConsumerGroupType}
@@ -34,7 +34,7 @@ _VERSION = Struct(">h")
 
 @dataclass(slots=True, eq=False)
 class ConsumerGroupListing:
-    """A group in a list; one that is simple only commits offsets, and has no members."""
+    """A group in a listing; a simple group only commits offsets, and has no members."""
 
     group_id: str
     is_simple_consumer_group: bool
@@ -50,7 +50,7 @@ class ConsumerGroupListing:
 
 @dataclass(slots=True, eq=False)
 class ListConsumerGroupsResult:
-    """The groups that were told of, and the failures of brokers that did not tell theirs."""
+    """The groups that brokers listed, and the errors of brokers that did not list theirs."""
 
     valid: list[ConsumerGroupListing] = field(default_factory=list)
     errors: list[KafkaException] = field(default_factory=list)
@@ -68,9 +68,9 @@ class MemberAssignment:
 
 @dataclass(slots=True, eq=False)
 class MemberDescription:
-    """A member, what it has, and in the newer protocol what it is to have.
+    """A member with its assignment, and in the consumer protocol its target assignment.
 
-    There it has an epoch, and `upgraded` says whether it speaks that protocol itself.
+    In that protocol it has an epoch, and `upgraded` says whether the member uses it itself.
     """
 
     member_id: str
@@ -85,7 +85,7 @@ class MemberDescription:
 
 @dataclass(slots=True, eq=False)
 class ConsumerGroupDescription:
-    """A group and its members; epochs are those of the newer protocol, None in the older."""
+    """A group and its members; epochs are None in the classic protocol."""
 
     group_id: str
     is_simple_consumer_group: bool
@@ -116,7 +116,7 @@ def parse_type(name: str) -> ConsumerGroupType:
 def describe_consumer_group(
     group: consumer_group_describe.DescribedGroup, coordinator: Node
 ) -> ConsumerGroupDescription | KafkaError:
-    """One that speaks the newer protocol."""
+    """Returns the description of a group of the consumer protocol (KIP-848)."""
     if group.error_code:
         return broker_error(group.error_code, group.error_message)
     members = [
@@ -149,7 +149,7 @@ def describe_consumer_group(
 def describe_classic_group(
     group: describe_groups.DescribedGroup, coordinator: Node
 ) -> ConsumerGroupDescription | KafkaError:
-    """One that speaks the older protocol, or none at all."""
+    """Returns the description of a group of the classic protocol, or of a simple group."""
     state = parse_state(group.group_state)
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         state = ConsumerGroupState.DEAD
@@ -188,7 +188,7 @@ def _assignment(assignment: consumer_group_describe.Assignment) -> MemberAssignm
 
 
 def _classic_assignment(data: bytes) -> MemberAssignment:
-    """What the group's leader has written for a member; nothing before that, or if unreadable."""
+    """Returns the assignment that the group's leader wrote; an empty one if it is unreadable."""
     if len(data) < _VERSION.size:
         return MemberAssignment([])
     (version,) = _VERSION.unpack_from(data)

@@ -1,4 +1,4 @@
-"""Groups in the words of `list_groups`, which is older than consumer groups' own calls."""
+"""Groups of any type: `list_groups`, which is deprecated, and listings without members."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -18,7 +18,7 @@ from barnabas.wire.messages.list_groups import ListGroupsRequest
 
 @dataclass(slots=True, eq=False)
 class GroupMember:
-    """A member; what it said and was given are bytes that its protocol explains."""
+    """A member; the format of its metadata and assignment depends on the protocol type."""
 
     id: str | None = None
     client_id: str | None = None
@@ -29,7 +29,7 @@ class GroupMember:
 
 @dataclass(slots=True, eq=False, repr=False)
 class GroupMetadata:
-    """A group of any protocol type, and the broker that coordinates it."""
+    """A group of any protocol type, and the broker that is its coordinator."""
 
     broker: BrokerMetadata | None = None
     id: str | None = None
@@ -48,7 +48,7 @@ class GroupMetadata:
 
 @dataclass(slots=True, frozen=True)
 class GroupListing:
-    """A group in a list, in the broker's words: "Classic", "Consumer", "Share" and the like."""
+    """A group in a listing, with the broker's names: "Classic", "Consumer", "Share" and others."""
 
     group_id: str
     type: str

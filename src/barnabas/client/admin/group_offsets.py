@@ -1,4 +1,4 @@
-"""Offsets that groups have committed: list, alter, delete."""
+"""Committed offsets of groups: list, alter, delete."""
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
@@ -36,7 +36,7 @@ from barnabas.wire.messages.offset_fetch import (
 from barnabas.wire.schema import Message
 
 _LAST_VERSION_WITH_NAMES = 9
-"""Later versions of OffsetFetch and OffsetCommit know topics by their ids alone (KIP-848)."""
+"""Later versions of OffsetFetch and OffsetCommit have topic ids instead of names (KIP-848)."""
 
 _COORDINATOR_ERRORS = frozenset(
     {
@@ -45,7 +45,7 @@ _COORDINATOR_ERRORS = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
-"""Errors that partitions bear although they are the whole answer's."""
+"""Errors of the coordinator, which every partition of a response repeats."""
 
 GroupResults = Results[str, ConsumerGroupTopicPartitions]
 
@@ -65,7 +65,7 @@ def list_consumer_group_offsets(
     groups = _checked(list_consumer_group_offsets_request)
     for group in groups.values():
         if any(partition.offset != OFFSET_INVALID for partition in group.topic_partitions or ()):
-            raise ValueError("offsets are to be listed: none may be given")
+            raise ValueError("partitions whose offsets are listed must not have an offset")
     deadline = admin.deadline(request_timeout)
     return _list_consumer_group_offsets(admin, groups, require_stable, deadline)
 
@@ -83,7 +83,9 @@ async def _list_consumer_group_offsets(
             groups=[_fetch_request(groups[group_id]) for group_id in batch],
             require_stable=require_stable,
         )
-        response = await admin.send(request, node, deadline=deadline, max_version=_LAST_VERSION_WITH_NAMES)
+        response = await admin.send(
+            request, node, deadline=deadline, max_version=_LAST_VERSION_WITH_NAMES
+        )
         return {group.group_id: _committed_offsets(group) for group in response.groups}
 
     return await _route(admin, groups, exchange, deadline)
@@ -104,7 +106,9 @@ def alter_consumer_group_offsets(
         if any(partition.offset < 0 for partition in group.topic_partitions or ()):
             raise ValueError("an offset to commit must not be negative")
     deadline = admin.deadline(request_timeout)
-    return _send_by_group(admin, groups, _commit_request, deadline, max_version=_LAST_VERSION_WITH_NAMES)
+    return _send_by_group(
+        admin, groups, _commit_request, deadline, max_version=_LAST_VERSION_WITH_NAMES
+    )
 
 
 def delete_consumer_group_offsets(
@@ -128,7 +132,7 @@ async def _send_by_group(
     deadline: Deadline,
     max_version: int | None = None,
 ) -> GroupResults:
-    """Requests that are about one group each."""
+    """Sends the requests of an API that is about one group."""
 
     async def change(node: int | None, group_id: str) -> ConsumerGroupTopicPartitions | KafkaError:
         response = await admin.send(
@@ -156,13 +160,13 @@ async def _route(
 def _checked(
     request: list[ConsumerGroupTopicPartitions], *, partitions_needed: bool = False
 ) -> dict[str, ConsumerGroupTopicPartitions]:
-    """Groups by their ids, if all is as it should be."""
+    """Returns groups by id. Raises TypeError or ValueError if a group is invalid."""
     require_list("request", request, ConsumerGroupTopicPartitions)
     for group in request:
         if not isinstance(group.group_id, str):
-            raise TypeError(f"{group.group_id!r} is no id of a group")
+            raise TypeError(f"the group id {group.group_id!r} is not a string")
         if not group.group_id:
-            raise ValueError("the id of a group must not be empty")
+            raise ValueError("a group id must not be empty")
         partitions = group.topic_partitions
         if partitions is None and not partitions_needed:
             continue
@@ -180,7 +184,9 @@ def _fetch_request(group: ConsumerGroupTopicPartitions) -> OffsetFetchRequestGro
     return OffsetFetchRequestGroup(group_id=group.group_id, topics=topics)
 
 
-def _committed_offsets(group: OffsetFetchResponseGroup) -> ConsumerGroupTopicPartitions | KafkaError:
+def _committed_offsets(
+    group: OffsetFetchResponseGroup,
+) -> ConsumerGroupTopicPartitions | KafkaError:
     if group.error_code:
         return broker_error(group.error_code)
     offsets: list[TopicPartition] = []
@@ -207,7 +213,10 @@ def _committed_offset(topic: str, response: OffsetFetchResponsePartitions) -> To
 
 
 def _commit_request(group: ConsumerGroupTopicPartitions) -> Message:
-    offsets = {(partition.topic, partition.partition): partition for partition in group.topic_partitions or ()}
+    offsets = {
+        (partition.topic, partition.partition): partition
+        for partition in group.topic_partitions or ()
+    }
     return OffsetCommitRequest(
         group_id=group.group_id,
         topics=[
@@ -246,7 +255,7 @@ def _delete_request(group: ConsumerGroupTopicPartitions) -> Message:
 def _with_errors(
     group: ConsumerGroupTopicPartitions, response: Any
 ) -> ConsumerGroupTopicPartitions | KafkaError:
-    """The partitions as they were given, each with what became of it."""
+    """Returns the requested partitions with their errors."""
     if code := getattr(response, "error_code", 0):
         return broker_error(code)
     codes = {
@@ -259,13 +268,21 @@ def _with_errors(
     changed: list[TopicPartition] = []
     for requested in sorted(group.topic_partitions or ()):
         partition = TopicPartition(
-            requested.topic, requested.partition, requested.offset, requested.metadata, requested.leader_epoch
+            requested.topic,
+            requested.partition,
+            requested.offset,
+            requested.metadata,
+            requested.leader_epoch,
         )
-        if code := codes.get((requested.topic, requested.partition), ErrorCode.UNKNOWN_SERVER_ERROR):
+        if code := codes.get(
+            (requested.topic, requested.partition), ErrorCode.UNKNOWN_SERVER_ERROR
+        ):
             partition.error = broker_error(code)
         changed.append(partition)
     return ConsumerGroupTopicPartitions(group.group_id, changed)
 
 
 def _topics(group: ConsumerGroupTopicPartitions) -> dict[str, list[int]]:
-    return group_by_topic((partition.topic, partition.partition) for partition in group.topic_partitions or ())
+    return group_by_topic(
+        (partition.topic, partition.partition) for partition in group.topic_partitions or ()
+    )

@@ -29,7 +29,7 @@ from barnabas.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from barnabas.wire.messages.list_groups import ListedGroup, ListGroupsRequest
 
 _CONSUMER_PROTOCOL_TYPES = ("consumer", "")
-"""The protocol types of consumer groups; those that only commit offsets have none."""
+"""The protocol types of consumer groups; a simple group has none."""
 
 
 def list_consumer_groups(
@@ -116,7 +116,9 @@ async def _describe_consumer_groups(
     ) -> Mapping[str, ConsumerGroupDescription | KafkaError]:
         assert node is not None, "groups have coordinators"
         coordinator = nodes.get(node) or Node(node, "", -1)
-        described = await _describe_new_protocol_groups(admin, coordinator, batch, with_operations, deadline)
+        described = await _describe_new_protocol_groups(
+            admin, coordinator, batch, with_operations, deadline
+        )
         others = [group_id for group_id in batch if group_id not in described]
         if others:
             request = DescribeGroupsRequest(
@@ -139,7 +141,7 @@ async def _describe_new_protocol_groups(
     with_operations: bool,
     deadline: Deadline,
 ) -> dict[str, ConsumerGroupDescription | KafkaError]:
-    """Those that speak the newer protocol (KIP-848); of others the coordinator knows none."""
+    """Returns the groups of the consumer protocol (KIP-848), without those of the classic one."""
     request = ConsumerGroupDescribeRequest(
         group_ids=group_ids, include_authorized_operations=with_operations
     )

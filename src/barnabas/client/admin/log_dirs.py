@@ -1,4 +1,4 @@
-"""Log directories: what lies in them, and moving replicas between those of a broker."""
+"""Log directories: describe them, and move replicas between those of a broker."""
 
 from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from barnabas.wire.messages.describe_log_dirs import (
 
 @dataclass(slots=True, frozen=True)
 class TopicPartitionReplica:
-    """The copy of a partition that a broker has."""
+    """The replica of a partition on a broker."""
 
     topic: str
     partition: int
@@ -34,7 +34,7 @@ class TopicPartitionReplica:
 
 @dataclass(slots=True, frozen=True)
 class ReplicaInfo:
-    """A copy in a directory: its size, how far it is behind, and whether it is only moving in."""
+    """A replica in a directory: its size, its lag, and whether it is moving in (a future log)."""
 
     size: int
     offset_lag: int
@@ -43,7 +43,7 @@ class ReplicaInfo:
 
 @dataclass(slots=True, frozen=True)
 class LogDirDescription:
-    """A directory; -1 for bytes that the broker does not tell."""
+    """A log directory; bytes are -1 if the broker does not report them."""
 
     error: KafkaError | None
     replica_infos: dict[TopicPartition, ReplicaInfo]
@@ -54,7 +54,7 @@ class LogDirDescription:
 
 @dataclass(slots=True, frozen=True)
 class ReplicaLogDirInfo:
-    """Where a replica is, and where it is moving to; None and -1 for nowhere."""
+    """The current and future log directory of a replica; None and -1 if there is none."""
 
     current_replica_log_dir: str | None = None
     current_replica_offset_lag: int = -1
@@ -104,12 +104,18 @@ async def _describe_replica_log_dirs(
     topics = {
         broker: [
             DescribableLogDirTopic(topic=topic, partitions=indexes)
-            for topic, indexes in group_by_topic((r.topic, r.partition) for r in replicas_of_broker).items()
+            for topic, indexes in group_by_topic(
+                (r.topic, r.partition) for r in replicas_of_broker
+            ).items()
         ]
         for broker, replicas_of_broker in _by_broker(replicas).items()
     }
     described = await _describe_log_dirs(admin, topics, topics, deadline)
-    replica_dirs = {broker: _replica_log_dirs(described[broker]) for broker in described if broker not in described.errors}
+    replica_dirs = {
+        broker: _replica_log_dirs(described[broker])
+        for broker in described
+        if broker not in described.errors
+    }
     return Results(
         {
             replica: described.errors.get(replica.broker_id)
@@ -195,7 +201,7 @@ def _description(directory: DescribeLogDirsResult) -> LogDirDescription:
 
 
 def _replica_log_dirs(directories: LogDirs) -> dict[TopicPartition, ReplicaLogDirInfo]:
-    """Where each replica of a broker is; a directory that has failed has none."""
+    """Returns the directories of a broker's replicas; an offline directory has no replicas."""
     current: dict[TopicPartition, tuple[str, int]] = {}
     future: dict[TopicPartition, tuple[str, int]] = {}
     for path, directory in directories.items():

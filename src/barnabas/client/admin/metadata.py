@@ -1,7 +1,4 @@
-"""What the cluster consists of, in the words of `list_topics`: brokers, topics, partitions.
-
-Consumers and producers answer `list_topics` with the same values (`cluster_metadata`).
-"""
+"""Metadata of brokers, topics and partitions, as `list_topics` of all clients returns it."""
 
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
@@ -66,9 +63,9 @@ class BrokerMetadata:
 
 @dataclass(slots=True, eq=False, repr=False)
 class ClusterMetadata:
-    """`orig_broker_id` and `orig_broker_name` say which broker has told it.
+    """The metadata of a cluster; `orig_broker_id` and `orig_broker_name` are of its sender.
 
-    One that was asked by an address of `bootstrap.servers` may not be known by its id.
+    The id is -1 for a bootstrap server that is not among the brokers.
     """
 
     cluster_id: str | None = None
@@ -119,7 +116,7 @@ async def _cluster_id(admin: AdminRequests, deadline: Deadline) -> str | None:
 def cluster_metadata(
     response: MetadataResponse, node_id: int = -1, address: str | None = None
 ) -> ClusterMetadata:
-    """An answer to Metadata as users of `list_topics` know it, and whose answer it is."""
+    """Returns the value of `list_topics` for a response, with the broker that sent it."""
     brokers = {
         broker.node_id: BrokerMetadata(broker.node_id, broker.host, broker.port, broker.rack)
         for broker in response.brokers
@@ -152,5 +149,5 @@ def _topic(topic: MetadataResponseTopic) -> TopicMetadata:
 
 
 def deadline_after(timeout: float) -> Deadline:
-    """Calls that are older than admin requests wait for ever unless told otherwise."""
+    """Returns the deadline of a call with `timeout`, which waits without limit by default."""
     return Deadline.after(_FOR_EVER_MS if timeout < 0 else timeout * 1000)

@@ -1,4 +1,4 @@
-"""Values that several admin calls share, and that `confluent_kafka` has at its top level."""
+"""Values that several admin calls share, most of them at the top level of `confluent_kafka`."""
 
 import base64
 from collections.abc import Iterable
@@ -8,14 +8,14 @@ from barnabas.client.admin.enums import AclOperation, as_enum
 from barnabas.client.values import TopicPartition
 
 _NO_OPERATIONS = -(2**31)
-"""What brokers say where nobody asked who may do what."""
+"""The authorized operations in a response to a request that did not include them."""
 
 _64_BITS = 2**64 - 1
 
 
 @dataclass(slots=True, frozen=True)
 class Node:
-    """A broker or a controller, and where it listens."""
+    """A broker or a controller, and its address."""
 
     id: int
     host: str
@@ -39,11 +39,11 @@ class TopicCollection:
 
 @dataclass(slots=True, eq=False)
 class TopicPartitionInfo:
-    """A partition, who leads it and who has copies.
+    """A partition with its leader and replicas.
 
-    `elr` and `last_known_elr` are the replicas that may lead although they are not in sync
-    (KIP-966), None where a broker does not tell; `offline` those whose directory has failed or
-    whose broker is away.
+    `elr` and `last_known_elr` are the eligible leader replicas outside of the ISR (KIP-966), None
+    if the broker does not report them; `offline` has the replicas whose log directory or broker
+    is offline.
     """
 
     id: int
@@ -57,7 +57,7 @@ class TopicPartitionInfo:
 
 @dataclass(slots=True, eq=False)
 class ConsumerGroupTopicPartitions:
-    """A group and partitions of it, with offsets where they matter; None for all there are."""
+    """A group with partitions, which may have offsets; None stands for all partitions."""
 
     group_id: str
     topic_partitions: list[TopicPartition] | None = None
@@ -104,12 +104,12 @@ class Uuid:
 def as_operations(
     operations: Iterable[AclOperation | str | int] | None,
 ) -> list[AclOperation] | None:
-    """Operations by their numbers or names, as those who build descriptions of their own do."""
+    """Returns operations for members, names or numbers; None if there are none."""
     return [as_enum(operation, AclOperation) for operation in operations or ()] or None
 
 
 def operations_from_bits(bits: int) -> list[AclOperation] | None:
-    """Which operations the asker may do; None if that was not asked."""
+    """Returns the authorized operations in a bit field; None if they were not requested."""
     if bits == _NO_OPERATIONS:
         return None
     return [operation for operation in AclOperation if bits >> operation.value & 1] or None

@@ -1,4 +1,4 @@
-"""Offsets of partitions: their first and last, and the first from a time on."""
+"""Offsets of partitions: the earliest, the latest, and the first at or after a timestamp."""
 
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
@@ -25,52 +25,52 @@ _EARLIEST_LOCAL, _LATEST_TIERED, _EARLIEST_PENDING_UPLOAD = -4, -5, -6
 
 @dataclass(slots=True, frozen=True, order=True)
 class OffsetSpec:
-    """Which offset of a partition is meant: by a time in milliseconds, or by one of the names."""
+    """The offset to list: that of a timestamp in milliseconds, or one of the named offsets."""
 
     _value: int
 
     def __post_init__(self) -> None:
         if self._value < _EARLIEST_PENDING_UPLOAD:
-            raise ValueError(f"{self._value} is no time, nor does it stand for an offset")
+            raise ValueError(f"{self._value} is neither a timestamp nor a named offset")
 
     @classmethod
     def earliest(cls) -> "OffsetSpec":
-        """The first that there is."""
+        """The log start offset."""
         return cls(_EARLIEST)
 
     @classmethod
     def latest(cls) -> "OffsetSpec":
-        """The one that the next record will have."""
+        """The offset of the next record."""
         return cls(_LATEST)
 
     @classmethod
     def max_timestamp(cls) -> "OffsetSpec":
-        """That of the record with the greatest timestamp."""
+        """The offset of the record with the largest timestamp."""
         return cls(_MAX_TIMESTAMP)
 
     @classmethod
     def earliest_local(cls) -> "OffsetSpec":
-        """The first on the leader's own disk."""
+        """The first offset in the leader's local log."""
         return cls(_EARLIEST_LOCAL)
 
     @classmethod
     def latest_tiered(cls) -> "OffsetSpec":
-        """The last in remote storage."""
+        """The last offset in remote storage."""
         return cls(_LATEST_TIERED)
 
     @classmethod
     def earliest_pending_upload(cls) -> "OffsetSpec":
-        """The first that is not yet in remote storage."""
+        """The first offset that is not yet in remote storage."""
         return cls(_EARLIEST_PENDING_UPLOAD)
 
     @classmethod
     def for_timestamp(cls, timestamp: int) -> "OffsetSpec":
-        """The first whose record is not older than this, in milliseconds."""
+        """The first offset whose record has this timestamp, in milliseconds, or a later one."""
         return cls(timestamp)
 
 
 class ListOffsetsResultInfo:
-    """An offset, and the timestamp and leader epoch of its record; -1 where there is none."""
+    """An offset with the timestamp and leader epoch of its record; -1 if there is no record."""
 
     __slots__ = ("leader_epoch", "offset", "timestamp")
 
@@ -100,7 +100,7 @@ def list_offsets(
     """
     _require_specs(topic_partition_offsets)
     if not isinstance(isolation_level, IsolationLevel):
-        raise TypeError(f"{isolation_level!r} is no IsolationLevel")
+        raise TypeError(f"{isolation_level!r} is not an IsolationLevel")
     deadline = admin.deadline(request_timeout)
     return _list_offsets(admin, topic_partition_offsets, isolation_level, deadline)
 
@@ -141,7 +141,9 @@ async def _list_offsets(
         }
 
     outcomes = await admin.route_to_leaders(times, exchange, deadline)
-    return Results({partition: outcomes[partition.topic, partition.partition] for partition in specs})
+    return Results(
+        {partition: outcomes[partition.topic, partition.partition] for partition in specs}
+    )
 
 
 def _require_specs(specs: object) -> None:
@@ -149,13 +151,13 @@ def _require_specs(specs: object) -> None:
         raise TypeError(f"expected a dict of TopicPartition and OffsetSpec, not {specs!r}")
     for partition, spec in specs.items():
         if not isinstance(partition, TopicPartition):
-            raise TypeError(f"{partition!r} is no TopicPartition")
+            raise TypeError(f"{partition!r} is not a TopicPartition")
         if not isinstance(partition.topic, str):
-            raise TypeError(f"{partition.topic!r} is no name of a topic")
+            raise TypeError(f"the topic name {partition.topic!r} is not a string")
         if not partition.topic or partition.partition < 0:
-            raise ValueError(f"{partition!r} names no partition")
+            raise ValueError(f"{partition!r} needs a topic and a partition that is not negative")
         if not isinstance(spec, OffsetSpec):
-            raise TypeError(f"{spec!r} is no OffsetSpec")
+            raise TypeError(f"{spec!r} is not an OffsetSpec")
 
 
 def _result(partition: ListOffsetsPartitionResponse) -> ListOffsetsResultInfo | KafkaError:

@@ -1,4 +1,4 @@
-"""More partitions for topics that exist."""
+"""Partitions: add them to existing topics."""
 
 import functools
 from collections.abc import Coroutine, Mapping
@@ -18,7 +18,7 @@ from barnabas.wire.messages.create_partitions import (
 
 @functools.total_ordering
 class NewPartitions:
-    """How many partitions a topic shall have in all, and perhaps where the new ones go."""
+    """The total number of partitions for a topic, and optionally replicas of the new ones."""
 
     __slots__ = ("new_total_count", "replica_assignment", "topic")
 

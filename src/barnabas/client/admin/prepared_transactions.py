@@ -1,4 +1,4 @@
-"""Prepared transactions: ended by somebody else than the producer that has written them."""
+"""Prepared transactions: completed by another client than the producer that wrote them."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
@@ -24,7 +24,7 @@ _ENDED_ERRORS = frozenset(
         ErrorCode.INVALID_PRODUCER_ID_MAPPING,
     }
 )
-"""The id has another epoch or producer by now, or is forgotten: the transaction has ended."""
+"""The id has another epoch or producer by now, or has expired: the transaction has ended."""
 
 _COMMITTED = (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
 _ABORTED = (TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT)
@@ -72,7 +72,10 @@ async def _complete(
             committed=committed,
         )
         response = await admin.send(request, node, deadline=deadline, max_version=max_version)
-        is_over = response.error_code in _ENDED_ERRORS or response.error_code == ErrorCode.INVALID_TXN_STATE
+        is_over = (
+            response.error_code in _ENDED_ERRORS
+            or response.error_code == ErrorCode.INVALID_TXN_STATE
+        )
         if is_over and not committed:
             return None  # there is nothing left to abort
         if response.error_code in _ENDED_ERRORS:
@@ -91,7 +94,7 @@ async def _fence(
         return await _complete(admin, transactions, False, deadline)  # brings another epoch
 
     async def fence(node: int | None, transaction: PreparedTransaction) -> KafkaError | None:
-        # In the name of its producer: so transaction is left aborted, and not as used again.
+        # With the id and epoch of its producer, so that the id is left aborted, not used again.
         request = InitProducerIdRequest(
             transactional_id=transaction.transactional_id,
             transaction_timeout_ms=admin.settings.request_timeout_ms,
@@ -108,24 +111,29 @@ async def _fence(
 async def _find_outcome(
     admin: AdminRequests, node: int | None, transaction: PreparedTransaction, deadline: Deadline
 ) -> KafkaError | None:
-    """Of one that was to be committed and whose id has moved on: None if it was."""
+    """Returns None if a transaction whose id has another epoch by now was committed."""
     request = DescribeTransactionsRequest(transactional_ids=[transaction.transactional_id])
     (described,) = (await admin.send(request, node, deadline=deadline)).transaction_states
     if described.error_code not in (ErrorCode.NONE, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND):
         return broker_error(described.error_code)
     state = TransactionState(described.transaction_state)
-    epochs = described.producer_epoch - transaction.epoch if described.producer_id == transaction.producer_id else None
+    epochs = (
+        described.producer_epoch - transaction.epoch
+        if described.producer_id == transaction.producer_id
+        else None
+    )
     if epochs == 1 and state in _COMMITTED:
         return None
-    if epochs in (1, 2) and state in _ABORTED:  # in the new flow, who fences ends transaction as well
+    # With transaction version 2 a client that fences the producer adds an epoch of its own.
+    if epochs in (1, 2) and state in _ABORTED:
         return _aborted(transaction)
     if state is TransactionState.ONGOING:
-        # Its abort may be under way, and come to nothing where a coordinator fails.
+        # Its abort may be in progress, and may still fail with the coordinator.
         return broker_error(ErrorCode.CONCURRENT_TRANSACTIONS)
     return KafkaError(
         ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
-        f"nobody can tell whether {_name_of(transaction)} was committed: its id was used again, or not "
-        f"for longer than the brokers' transactional.id.expiration.ms",
+        f"it is unknown whether {_name_of(transaction)} was committed: its id was used again, or "
+        f"has expired after the brokers' transactional.id.expiration.ms",
     )
 
 
@@ -157,4 +165,5 @@ def _aborted(transaction: PreparedTransaction) -> KafkaError:
 
 
 def _name_of(transaction: PreparedTransaction) -> str:
-    return f"{transaction.transactional_id} (producer {transaction.producer_id}, epoch {transaction.epoch})"
+    producer = f"producer {transaction.producer_id}, epoch {transaction.epoch}"
+    return f"{transaction.transactional_id} ({producer})"

@@ -1,4 +1,4 @@
-"""Producers that have written to partitions not long ago, idempotent or in transactions."""
+"""Producers: the idempotent and transactional producers with state in a partition."""
 
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from barnabas.wire.messages.describe_producers import (
 
 @dataclass(slots=True, frozen=True)
 class ProducerState:
-    """A producer as a partition remembers it; None where no transaction is open."""
+    """The state of a producer in a partition; transaction fields are None if none is open."""
 
     producer_id: int
     producer_epoch: int
@@ -45,7 +45,10 @@ def describe_producers(
 
 
 async def _describe_producers(
-    admin: AdminRequests, topic_partitions: list[TopicPartition], broker_id: int | None, deadline: Deadline
+    admin: AdminRequests,
+    topic_partitions: list[TopicPartition],
+    broker_id: int | None,
+    deadline: Deadline,
 ) -> Results[TopicPartition, list[ProducerState]]:
     async def exchange(
         node: int | None, partitions: list[TopicPartitionTuple]
@@ -58,18 +61,23 @@ async def _describe_producers(
         )
         response = await admin.send(request, node, deadline=deadline)
         return {
-            (topic.name, each.partition_index): _described(each)
+            (topic.name, partition.partition_index): _described(partition)
             for topic in response.topics
-            for each in topic.partitions
+            for partition in topic.partitions
         }
 
-    partitions = [(each.topic, each.partition) for each in topic_partitions]
+    partitions = [(partition.topic, partition.partition) for partition in topic_partitions]
     if broker_id is None:
         outcomes = await admin.route_to_leaders(partitions, exchange, deadline)
     else:
         asked = dict.fromkeys(partitions, broker_id)
         outcomes = await admin.route_to_brokers(asked, exchange, deadline)
-    return Results({each: outcomes[each.topic, each.partition] for each in topic_partitions})
+    return Results(
+        {
+            partition: outcomes[partition.topic, partition.partition]
+            for partition in topic_partitions
+        }
+    )
 
 
 def _described(partition: PartitionResponse) -> list[ProducerState] | KafkaError:

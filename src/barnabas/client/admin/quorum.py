@@ -1,4 +1,4 @@
-"""The quorum of the metadata log: who leads it, who votes, adding and removing voters."""
+"""The quorum of the metadata log: describe it, add and remove voters."""
 
 from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _METADATA_TOPIC = "__cluster_metadata"
 
 @dataclass(slots=True, frozen=True)
 class RaftVoterEndpoint:
-    """Where a voter listens."""
+    """A listener of a voter."""
 
     listener: str
     host: str
@@ -32,7 +32,7 @@ class RaftVoterEndpoint:
 
 @dataclass(slots=True, frozen=True)
 class ReplicaState:
-    """How far a replica of the metadata log is; times are milliseconds, None if not known."""
+    """The progress of a metadata log replica; timestamps in milliseconds, None if unknown."""
 
     replica_id: int
     replica_directory_id: Uuid
@@ -43,7 +43,7 @@ class ReplicaState:
 
 @dataclass(slots=True, frozen=True)
 class MetadataQuorum:
-    """Leader, voters and observers; `nodes` has the endpoints of voters by their ids."""
+    """Leader, voters and observers; `nodes` has the endpoints of voters by id."""
 
     leader_id: int
     leader_epoch: int
@@ -74,7 +74,8 @@ async def _describe_quorum(admin: AdminRequests, deadline: Deadline) -> Metadata
         [_state(observer) for observer in described.observers],
         {
             node.node_id: [
-                RaftVoterEndpoint(listener.name, listener.host, listener.port) for listener in node.listeners
+                RaftVoterEndpoint(listener.name, listener.host, listener.port)
+                for listener in node.listeners
             ]
             for node in response.nodes
         },
@@ -99,7 +100,8 @@ def add_raft_voter(
         voter_id=voter_id,
         voter_directory_id=bytes(voter_directory_id),
         listeners=[
-            Listener(name=endpoint.listener, host=endpoint.host, port=endpoint.port) for endpoint in endpoints
+            Listener(name=endpoint.listener, host=endpoint.host, port=endpoint.port)
+            for endpoint in endpoints
         ],
     )
     return _send(admin, request, deadline)

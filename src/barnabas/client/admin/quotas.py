@@ -23,11 +23,11 @@ from barnabas.wire.messages.describe_client_quotas import (
 _EXACT, _DEFAULT, _ANY = 0, 1, 2
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
-"""The types of entities."""
+"""The entity types."""
 
 
 class ClientQuotaEntity:
-    """Whose quota it is: names by types; the name None is the default of that type."""
+    """The entity of a quota: names by entity type; None is the default entity of a type."""
 
     __slots__ = ("_key", "entries")
 
@@ -47,7 +47,7 @@ class ClientQuotaEntity:
 
 @dataclass(slots=True, frozen=True)
 class ClientQuotaFilterComponent:
-    """Entities of a type: one by name, the default one, or all."""
+    """Matches entities of a type: one by name, the default one, or all."""
 
     entity_type: str
     match_type: int
@@ -68,7 +68,7 @@ class ClientQuotaFilterComponent:
 
 @dataclass(slots=True, frozen=True)
 class ClientQuotaFilter:
-    """Entities that match every component; if `strict`, only those without any other type."""
+    """Matches entities by every component; if `strict`, only entities without other types."""
 
     components: tuple[ClientQuotaFilterComponent, ...] = ()
     strict: bool = False
@@ -88,7 +88,7 @@ class ClientQuotaFilter:
 
 @dataclass(slots=True, frozen=True)
 class ClientQuotaAlteration:
-    """New values of an entity's quotas by their names; None takes one away."""
+    """New values of an entity's quotas by name; None removes a quota."""
 
     entity: ClientQuotaEntity
     ops: dict[str, float | None]
@@ -102,11 +102,13 @@ def describe_client_quotas(
 ) -> Coroutine[Any, Any, Quotas]:
     """Returns the quotas of all entities that match the filter, by entity."""
     if not isinstance(quota_filter, ClientQuotaFilter):
-        raise TypeError(f"{quota_filter!r} is no ClientQuotaFilter")
+        raise TypeError(f"{quota_filter!r} is not a ClientQuotaFilter")
     request = DescribeClientQuotasRequest(
         components=[
             ComponentData(
-                entity_type=component.entity_type, match_type=component.match_type, match=component.match
+                entity_type=component.entity_type,
+                match_type=component.match_type,
+                match=component.match,
             )
             for component in quota_filter.components
         ],

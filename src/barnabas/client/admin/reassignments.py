@@ -1,4 +1,4 @@
-"""Reassignments: have partitions move to other brokers, cancel that, see what is under way."""
+"""Reassignments: move partitions to other brokers, cancel moves, list those in progress."""
 
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from barnabas.wire.messages.list_partition_reassignments import (
 
 @dataclass(slots=True, frozen=True)
 class PartitionReassignment:
-    """A move under way: all replicas there are now, those that come and those that go."""
+    """A reassignment in progress: all current replicas, those added and those removed."""
 
     replicas: list[int]
     adding_replicas: list[int]
@@ -59,7 +59,8 @@ async def _alter_reassignments(
     deadline: Deadline,
 ) -> Results[TopicPartition, None]:
     replicas: dict[TopicPartitionTuple, list[int] | None] = {
-        (each.topic, each.partition): target for each, target in reassignments.items()
+        (partition.topic, partition.partition): target
+        for partition, target in reassignments.items()
     }
 
     async def exchange(
@@ -84,13 +85,17 @@ async def _alter_reassignments(
         response = await admin.send(request, node, deadline=deadline)
         raise_on_error(response.error_code, response.error_message)
         return {
-            (topic.name, each.partition_index): error_or_none(each.error_code, each.error_message)
+            (topic.name, partition.partition_index): error_or_none(
+                partition.error_code, partition.error_message
+            )
             for topic in response.responses
-            for each in topic.partitions
+            for partition in topic.partitions
         }
 
     outcomes = await admin.route_to_controller(replicas, exchange, deadline)
-    return Results({each: outcomes[each.topic, each.partition] for each in reassignments})
+    return Results(
+        {partition: outcomes[partition.topic, partition.partition] for partition in reassignments}
+    )
 
 
 def list_partition_reassignments(
@@ -104,7 +109,9 @@ def list_partition_reassignments(
     topics = None
     if partitions is not None:
         require_partitions("partitions", partitions, filled=False)
-        by_topic = group_by_topic((partition.topic, partition.partition) for partition in partitions)
+        by_topic = group_by_topic(
+            (partition.topic, partition.partition) for partition in partitions
+        )
         topics = [
             ListPartitionReassignmentsTopics(name=topic, partition_indexes=indexes)
             for topic, indexes in by_topic.items()

@@ -19,7 +19,7 @@ from barnabas.wire.messages.delete_records import (
 
 @dataclass(slots=True, eq=False)
 class DeletedRecords:
-    """Where a partition begins now."""
+    """The new log start offset of a partition."""
 
     low_watermark: int
 
@@ -45,7 +45,7 @@ async def _delete_records(
     admin: AdminRequests, topic_partitions: list[TopicPartition], wait_ms: int, deadline: Deadline
 ) -> Results[TopicPartition, DeletedRecords]:
     offsets: dict[TopicPartitionTuple, int] = {
-        (each.topic, each.partition): each.offset for each in topic_partitions
+        (partition.topic, partition.partition): partition.offset for partition in topic_partitions
     }
 
     async def exchange(
@@ -66,12 +66,17 @@ async def _delete_records(
         )
         response = await admin.send(request, leader, deadline=deadline)
         return {
-            (topic.name, each.partition_index): broker_error(each.error_code)
-            if each.error_code
-            else DeletedRecords(each.low_watermark)
+            (topic.name, partition.partition_index): broker_error(partition.error_code)
+            if partition.error_code
+            else DeletedRecords(partition.low_watermark)
             for topic in response.topics
-            for each in topic.partitions
+            for partition in topic.partitions
         }
 
     outcomes = await admin.route_to_leaders(offsets, exchange, deadline)
-    return Results({each: outcomes[each.topic, each.partition] for each in topic_partitions})
+    return Results(
+        {
+            partition: outcomes[partition.topic, partition.partition]
+            for partition in topic_partitions
+        }
+    )

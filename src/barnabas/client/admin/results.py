@@ -10,9 +10,10 @@ V = TypeVar("V")
 
 
 class Results(Mapping[K, V], Generic[K, V]):
-    """What became of each item: `results[item]` is its value, or raises its KafkaException.
+    """The outcomes of a call: `results[item]` returns the value of an item or raises its error.
 
-    `errors` has those that failed; `all()` gives every value, or raises the first failure.
+    `errors` has the KafkaError of every item that failed; `all()` returns all values, or raises
+    the first error.
     """
 
     __slots__ = ("_outcomes", "errors")
@@ -43,11 +44,11 @@ class Results(Mapping[K, V], Generic[K, V]):
 
 
 def error_or_none(code: int, message: str | None = None) -> KafkaError | None:
-    """None if it went well."""
+    """Returns the KafkaError of an error code; None for the code NONE."""
     return broker_error(code, message) if code else None
 
 
 def raise_on_error(code: int, message: str | None = None) -> None:
-    """For answers that have one error for all."""
+    """Raises the KafkaException of an error code, unless it is NONE."""
     if code:
         raise KafkaException(broker_error(code, message))

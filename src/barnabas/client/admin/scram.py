@@ -1,4 +1,4 @@
-"""Users that log in with SCRAM: describe, set and delete their credentials."""
+"""SCRAM credentials of users: describe, set, delete."""
 
 import hashlib
 import secrets
@@ -29,7 +29,7 @@ _SALT_BYTES = 32
 
 @dataclass(slots=True, eq=False)
 class ScramCredentialInfo:
-    """The mechanism of a credential, and how often its password was hashed."""
+    """The mechanism of a credential, and the number of its hash iterations."""
 
     mechanism: ScramMechanism
     iterations: int
@@ -42,14 +42,14 @@ class UserScramCredentialsDescription:
 
 
 class UserScramCredentialAlteration:
-    """What is to become of one credential of a user."""
+    """A change of one credential of a user."""
 
     def __init__(self, user: str) -> None:
         self.user = user
 
 
 class UserScramCredentialUpsertion(UserScramCredentialAlteration):
-    """A new password; without a salt it gets a random one."""
+    """Sets a password; without a salt it gets a random one."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class UserScramCredentialUpsertion(UserScramCredentialAlteration):
 
 
 class UserScramCredentialDeletion(UserScramCredentialAlteration):
-    """No password any more by this mechanism."""
+    """Deletes the credential of a mechanism."""
 
     def __init__(self, user: str, mechanism: ScramMechanism) -> None:
         super().__init__(user)
@@ -119,7 +119,7 @@ def alter_user_scram_credentials(
             case UserScramCredentialDeletion():
                 deletions.append(_deletion(alteration))
             case _:
-                raise TypeError(f"{alteration!r} neither sets nor deletes a credential")
+                raise TypeError(f"{alteration!r} is neither an upsertion nor a deletion")
     deadline = admin.deadline(request_timeout)
     return _alter_scram(admin, upsertions, deletions, deadline)
 
@@ -133,8 +133,8 @@ async def _alter_scram(
     async def exchange(node: int | None, users: list[str]) -> Mapping[str, KafkaError | None]:
         left = set(users)
         request = AlterUserScramCredentialsRequest(
-            upsertions=[each for each in upsertions if each.name in left],
-            deletions=[each for each in deletions if each.name in left],
+            upsertions=[change for change in upsertions if change.name in left],
+            deletions=[change for change in deletions if change.name in left],
         )
         response = await admin.send(request, node, deadline=deadline)
         return {
@@ -149,7 +149,7 @@ async def _alter_scram(
 
 def _check(alteration: UserScramCredentialAlteration) -> None:
     if not isinstance(alteration.user, str):
-        raise TypeError(f"{alteration.user!r} is no name of a user")
+        raise TypeError(f"the user name {alteration.user!r} is not a string")
     if not alteration.user:
         raise ValueError("the name of a user must not be empty")
 
@@ -161,7 +161,7 @@ def _upsertion(upsertion: UserScramCredentialUpsertion) -> ScramCredentialUpsert
     if not upsertion.password or salt == b"":
         raise ValueError("passwords and salts must not be empty")
     if not isinstance(info, ScramCredentialInfo):
-        raise TypeError(f"{info!r} is no ScramCredentialInfo")
+        raise TypeError(f"{info!r} is not a ScramCredentialInfo")
     if info.iterations < 1:
         raise ValueError(f"iterations must be positive, not {info.iterations}")
     salt = salt or secrets.token_bytes(_SALT_BYTES)
@@ -182,7 +182,7 @@ def _deletion(deletion: UserScramCredentialDeletion) -> ScramCredentialDeletion:
 
 def _algorithm(mechanism: ScramMechanism) -> str:
     if not isinstance(mechanism, ScramMechanism):
-        raise TypeError(f"{mechanism!r} is no ScramMechanism")
+        raise TypeError(f"{mechanism!r} is not a ScramMechanism")
     if mechanism not in _HASHES:
         raise ValueError(f"{mechanism} has no credentials")
     return _HASHES[mechanism]

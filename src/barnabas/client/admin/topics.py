@@ -43,7 +43,7 @@ _TOPICS_PER_PAGE = 1000
 
 @functools.total_ordering
 class NewTopic:
-    """A topic to create: so many partitions and copies, or exactly these copies."""
+    """A topic to create, with numbers of partitions and replicas, or with given replicas."""
 
     __slots__ = ("config", "num_partitions", "replica_assignment", "replication_factor", "topic")
 
@@ -191,19 +191,23 @@ async def _describe_topics(
         return Results({})
     nodes = await admin.broker_nodes(deadline)
     try:
-        described_topics: Iterable[_DescribedTopic] = await _describe_by_page(admin, sorted(set(names)), deadline)
+        described_topics: Iterable[_DescribedTopic] = await _describe_by_page(
+            admin, sorted(set(names)), deadline
+        )
     except KafkaException as failure:
         if error_in(failure).code() != KafkaError._UNSUPPORTED_FEATURE:
             raise
         described_topics = await _request_metadata(admin, names, with_operations, deadline)
-    described = {topic.name: _described(topic, nodes, with_operations) for topic in described_topics}
+    described = {
+        topic.name: _described(topic, nodes, with_operations) for topic in described_topics
+    }
     return Results({name: described[name] for name in names})
 
 
 async def _describe_by_page(
     admin: AdminRequests, names: list[str], deadline: Deadline
 ) -> "Iterable[DescribeTopicPartitionsResponseTopic]":
-    """Everything, page by page (KIP-966); a topic may go on in the next page."""
+    """Returns topics, requested page by page (KIP-966): a topic may continue in the next page."""
     topics: dict[str | None, DescribeTopicPartitionsResponseTopic] = {}
     first = 0
     cursor: Cursor | None = None
@@ -251,8 +255,8 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
         )
     elif topic.num_partitions not in (-1, len(assignment)):
         raise ValueError(
-            f"{topic.topic}: {topic.num_partitions} partitions cannot be had from a"
-            f" replica_assignment for {len(assignment)}"
+            f"{topic.topic}: num_partitions is {topic.num_partitions}, but the replica_assignment"
+            f" has {len(assignment)} partitions"
         )
     else:
         count = copies = -1
@@ -295,7 +299,7 @@ def _described(
         )
         for partition in topic.partitions
     ]
-    assert topic.name is not None, "topics were asked for by their names"
+    assert topic.name is not None, "topics were requested by name"
     return TopicDescription(
         topic.name,
         Uuid.from_bytes(topic.topic_id),

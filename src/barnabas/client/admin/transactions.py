@@ -1,4 +1,4 @@
-"""Transactions: list, describe, abort ones that hang, fence their producers."""
+"""Transactions: list, describe, abort hanging ones, fence their producers."""
 
 from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _NO_COORDINATOR_EPOCH = -1
 
 
 class TransactionState(Enum):
-    """Where a transaction stands, in the broker's words."""
+    """The state of a transaction, as the protocol spells it."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
@@ -51,7 +51,7 @@ class TransactionListing:
 
 @dataclass(slots=True, frozen=True)
 class TransactionDescription:
-    """A transaction; None for the start of one that is not open."""
+    """A transaction; its start time is None if it is not open."""
 
     coordinator_id: int
     state: TransactionState
@@ -64,7 +64,7 @@ class TransactionDescription:
 
 @dataclass(slots=True, frozen=True)
 class AbortTransactionSpec:
-    """Whose transaction to abort in a partition; `describe_producers` tells all of it."""
+    """The transaction to abort in a partition; `describe_producers` returns all of these."""
 
     topic_partition: TopicPartition
     producer_id: int
@@ -74,7 +74,7 @@ class AbortTransactionSpec:
 
 @dataclass(slots=True, frozen=True)
 class FencedProducer:
-    """What the next producer of a transactional id begins from."""
+    """The producer id and epoch that the next producer of a transactional id starts from."""
 
     producer_id: int
     producer_epoch: int
@@ -141,7 +141,8 @@ async def _describe_transactions(
         request = DescribeTransactionsRequest(transactional_ids=batch)
         response = await admin.send(request, node, deadline=deadline)
         return {
-            transaction.transactional_id: _described(transaction, node) for transaction in response.transaction_states
+            transaction.transactional_id: _described(transaction, node)
+            for transaction in response.transaction_states
         }
 
     return Results(
@@ -160,7 +161,7 @@ def abort_transaction(
     that the spec needs.
     """
     if not isinstance(spec, AbortTransactionSpec):
-        raise TypeError(f"{spec!r} is no AbortTransactionSpec")
+        raise TypeError(f"{spec!r} is not an AbortTransactionSpec")
     return _abort_transaction(admin, spec, admin.deadline(request_timeout))
 
 
@@ -168,7 +169,10 @@ async def _abort_transaction(
     admin: AdminRequests, spec: AbortTransactionSpec, deadline: Deadline
 ) -> None:
     epoch = spec.coordinator_epoch
-    topic_partition: TopicPartitionTuple = spec.topic_partition.topic, spec.topic_partition.partition
+    topic_partition: TopicPartitionTuple = (
+        spec.topic_partition.topic,
+        spec.topic_partition.partition,
+    )
     topic = WritableTxnMarkerTopic(name=topic_partition[0], partition_indexes=[topic_partition[1]])
     marker = WritableTxnMarker(
         producer_id=spec.producer_id,
@@ -238,5 +242,9 @@ def _described(
         transaction.producer_epoch,
         transaction.transaction_timeout_ms,
         started_ms if started_ms >= 0 else None,
-        [TopicPartition(topic.topic, index) for topic in transaction.topics for index in topic.partitions],
+        [
+            TopicPartition(topic.topic, index)
+            for topic in transaction.topics
+            for index in topic.partitions
+        ],
     )

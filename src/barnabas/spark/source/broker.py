@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from time import sleep
 
-from barnabas.client.admin.calls import Results
 from barnabas.client.admin.enums import IsolationLevel
-from barnabas.client.admin.group_offsets import GroupOffsetCalls
+from barnabas.client.admin.group_offsets import alter_consumer_group_offsets
 from barnabas.client.admin.model import ConsumerGroupTopicPartitions
-from barnabas.client.admin.offsets import ListOffsetsResultInfo, OffsetCalls, OffsetSpec
-from barnabas.client.admin.routes import Routes
+from barnabas.client.admin.offsets import ListOffsetsResultInfo, OffsetSpec, list_offsets
+from barnabas.client.admin.requests import AdminRequests
+from barnabas.client.admin.results import Results
 from barnabas.client.cluster import Backoff
 from barnabas.client.consumer.offsets import ATTEMPTS_AT_UNKNOWN
-from barnabas.client.errors import KafkaError, KafkaException, error_in, told_by_broker
+from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in
 from barnabas.client.settings import AdminSettings
 from barnabas.client.values import TopicPartition
 from barnabas.spark.source.connection import Connection, SourceError
@@ -38,8 +38,7 @@ class Broker:
         self._settings = connection.settings
         self._isolation = IsolationLevel(int(self._settings.isolation_level == "read_committed"))
         settings = AdminSettings(default_api_timeout_ms=self._settings.default_api_timeout_ms)
-        self._offsets = OffsetCalls(Routes(self._cluster, settings))
-        self._groups = GroupOffsetCalls(Routes(self._cluster, settings))
+        self._admin = AdminRequests(self._cluster, settings)
         self._news = News(self._cluster, self._settings)
         self._seen: frozenset[Partition] = frozenset()  # of the topics, when last asked
         self._gone: set[str | Partition] = set()  # what was asked for repeatedly, and is not there
@@ -111,7 +110,7 @@ class Broker:
         places = [TopicPartition(*each, offset) for each, offset in offsets.items()]
         request = [ConsumerGroupTopicPartitions(group_id, places)]
         try:
-            groups = await self._groups.alter_consumer_group_offsets(request)
+            groups = await alter_consumer_group_offsets(self._admin, request)
             committed = groups[group_id].topic_partitions or []
         except KafkaException as failure:
             log.warning(
@@ -153,7 +152,7 @@ class Broker:
             return {}
         asked = {TopicPartition(*each): OffsetSpec(when) for each, when in wanted.items()}
         results: Results[TopicPartition, ListOffsetsResultInfo] = self._connection.run(
-            self._offsets.list_offsets(asked, isolation_level=self._isolation)
+            list_offsets(self._admin, asked, isolation_level=self._isolation)
         )
         found = {}
         for each in results:
@@ -174,6 +173,6 @@ def _partitions(topics: Iterable[MetadataResponseTopic]) -> frozenset[Partition]
     found: set[Partition] = set()
     for topic in topics:
         if topic.error_code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
-            raise SourceError(f"{topic.name}: {told_by_broker(topic.error_code).str()}")
+            raise SourceError(f"{topic.name}: {broker_error(topic.error_code).str()}")
         found.update(Partition(topic.name or "", each.partition_index) for each in topic.partitions)
     return frozenset(found)
