@@ -13,8 +13,8 @@ from tests.server.harness import Server
 
 from barnabas.net import SocketPeers
 from barnabas.net.peer import SocketPeer
-from barnabas.net.sasl import Exchange
-from barnabas.server.call import Call
+from barnabas.net.sasl import SaslExchange
+from barnabas.server.request_context import RequestContext
 from barnabas.server.handlers import Handler
 from barnabas.wire.apis import ApiKey, api
 from barnabas.wire.messages.api_versions import (
@@ -37,7 +37,7 @@ _LENGTH_AND_ID = Struct(">ii")
 def telling(*keys: ApiKey) -> Handler:
     """A handler of ApiVersions that tells of these APIs."""
 
-    async def handle(_: ApiVersionsRequest, __: Call) -> ApiVersionsResponse:
+    async def handle(_: ApiVersionsRequest, __: RequestContext) -> ApiVersionsResponse:
         return versions_of(*keys)
 
     return handle
@@ -123,7 +123,7 @@ class Stranger:
         return received
 
 
-def scram_broker(digest: str, password: str, iterations: int = 4096) -> Exchange:
+def scram_broker(digest: str, password: str, iterations: int = 4096) -> SaslExchange:
     """The other side, which yields what the broker answers: for tests of whole connections."""
     first = (yield b"").decode().removeprefix("n,,")
     nonce = first.partition("r=")[2] + "broker"

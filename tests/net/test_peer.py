@@ -20,7 +20,7 @@ from tests.server.harness import LIST, PRODUCE, Gate, a_produce, name_the_client
 
 from barnabas.net import SocketPeers
 from barnabas.net import peer as peer_module
-from barnabas.server.call import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.testing.ports import free_port
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.messages.fetch import (
@@ -119,7 +119,7 @@ async def test_an_api_that_the_peer_does_not_serve_is_told_and_the_connection_st
 
 @on_a_loop
 async def test_large_answers_arrive_whole_again_and_again() -> None:
-    async def fetch(request: FetchRequest, _: Call) -> FetchResponse:
+    async def fetch(request: FetchRequest, _: RequestContext) -> FetchResponse:
         size = request.max_bytes
         records = bytes([size % 251]) * size
         partition = PartitionData(partition_index=0, records=records, aborted_transactions=None)

@@ -8,16 +8,16 @@ from tests.net.harness import scram_broker
 
 from barnabas.net.sasl import (
     AuthenticationFailed,
-    Exchange,
-    Sasl,
-    Token,
+    SaslExchange,
+    SaslClient,
+    BearerToken,
     oauthbearer,
     plain,
     scram,
 )
 
 
-def finish(exchange: Exchange, word: bytes) -> None:
+def finish(exchange: SaslExchange, word: bytes) -> None:
     """Say the last word; the exchange must have nothing to add."""
     with pytest.raises(StopIteration):
         exchange.send(word)
@@ -39,7 +39,7 @@ PROOF = (
 VERDICT = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 
-def an_exchange() -> Exchange:
+def an_exchange() -> SaslExchange:
     return scram("sha256", "user", "pencil", NONCE)
 
 
@@ -85,13 +85,13 @@ def test_scram_ends_with_proof_that_the_broker_knows_the_password(verdict: bytes
 
 
 def test_oauthbearer_says_the_token_and_its_extensions() -> None:
-    exchange = oauthbearer(Token("abc", 0, {"logicalCluster": "castle"}))
+    exchange = oauthbearer(BearerToken("abc", 0, {"logicalCluster": "castle"}))
     assert next(exchange) == b"n,,\x01auth=Bearer abc\x01logicalCluster=castle\x01\x01"
     finish(exchange, b"")
 
 
 def test_oauthbearer_that_is_refused_says_why() -> None:
-    exchange = oauthbearer(Token("abc", 0))
+    exchange = oauthbearer(BearerToken("abc", 0))
     next(exchange)
     assert exchange.send(b'{"status":"invalid_token"}') == b"\x01"
     with pytest.raises(AuthenticationFailed, match="invalid_token"):
@@ -106,11 +106,11 @@ def test_a_token_is_fetched_once_and_again_before_it_expires() -> None:
         lifetime_s = 0.0 if len(fetched) == 2 else 1_000
         return f"token-{len(fetched)}", time.time() + lifetime_s
 
-    async def said(sasl: Sasl) -> bytes:
+    async def said(sasl: SaslClient) -> bytes:
         return next(await sasl.exchange())
 
     async def scenario() -> None:
-        sasl = Sasl("OAUTHBEARER", fetch_token=fetch)
+        sasl = SaslClient("OAUTHBEARER", fetch_token=fetch)
         assert (
             await asyncio.gather(said(sasl), said(sasl))
             == [b"n,,\x01auth=Bearer token-1\x01\x01"] * 2
@@ -128,7 +128,7 @@ def test_a_token_may_come_from_a_coroutine_and_bring_extensions() -> None:
         return "t", time.time() + 60, "principal", {"a": "b"}
 
     async def scenario() -> None:
-        exchange = await Sasl("OAUTHBEARER", fetch_token=fetch).exchange()
+        exchange = await SaslClient("OAUTHBEARER", fetch_token=fetch).exchange()
         assert next(exchange) == b"n,,\x01auth=Bearer t\x01a=b\x01\x01"
 
     asyncio.run(scenario())
@@ -139,20 +139,20 @@ def test_whoever_gives_no_token_is_told_of() -> None:
         raise ValueError("the identity provider is away")
 
     with pytest.raises(AuthenticationFailed, match="provider is away"):
-        asyncio.run(Sasl("OAUTHBEARER", fetch_token=fetch).exchange())
+        asyncio.run(SaslClient("OAUTHBEARER", fetch_token=fetch).exchange())
     with pytest.raises(AuthenticationFailed, match="oauth_cb"):
-        asyncio.run(Sasl("OAUTHBEARER").exchange())
+        asyncio.run(SaslClient("OAUTHBEARER").exchange())
 
 
 def test_a_changed_password_counts_from_the_next_connection_on() -> None:
-    sasl = Sasl("PLAIN", "a", "old")
-    sasl.change("a", "new")
+    sasl = SaslClient("PLAIN", "a", "old")
+    sasl.update_credentials("a", "new")
     assert next(asyncio.run(sasl.exchange())) == b"\0a\0new"
 
 
 def test_a_mechanism_that_is_not_spoken_is_told() -> None:
     with pytest.raises(AuthenticationFailed, match=r"GSSAPI.*PLAIN"):
-        asyncio.run(Sasl("GSSAPI").exchange())
+        asyncio.run(SaslClient("GSSAPI").exchange())
 
 
 @pytest.mark.parametrize("digest", ["sha256", "sha512"])

@@ -13,10 +13,10 @@ from tests.simulation.clock import SimulatedLoop
 
 from barnabas.config import BrokerSettings, Resolver
 from barnabas.log import LogDirectory
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import PartitionState
-from barnabas.node.coordination import coordinate
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import PartitionRegistration
+from barnabas.node.coordinators import add_coordinators
 from barnabas.replication import Partition, Partitions
 from barnabas.server.api import (
     add_partitions_to_txn,
@@ -29,17 +29,18 @@ from barnabas.server.api import (
     txn_offset_commit,
     write_txn_markers,
 )
-from barnabas.server.broker import Broker
-from barnabas.server.call import Call
-from barnabas.server.errors import error_response, failure_of
+from barnabas.server.broker_node import BrokerNode
+from barnabas.server.errors import error_of
+from barnabas.server.fetching.session_cache import FetchSessionCache
+from barnabas.server.network.suspended_handler import SuspendedHandler
 from barnabas.server.purgatory import Purgatory
-from barnabas.server.sessions import FetchSessions
-from barnabas.server.suspended import Suspended
+from barnabas.server.request_context import RequestContext
 from barnabas.server.timer import Timer
 from barnabas.wire.apis import ApiKey, api
+from barnabas.wire.error_response import error_response
 from barnabas.wire.messages import metadata_records as records
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsResponse
-from barnabas.wire.peer import Answered
+from barnabas.wire.peer import ResponseCallback
 from barnabas.wire.schema import Message
 
 PORT = 9092
@@ -65,8 +66,8 @@ class Cluster:
         self.loop = SimulatedLoop()
         asyncio.set_event_loop(self.loop)
         self.network = Network(self)
-        self.image = Image()
-        self.behind: dict[int, list[Delta]] = {}
+        self.image = MetadataImage()
+        self.behind: dict[int, list[MetadataDelta]] = {}
         self.next_producer_id = 1_000
         self.members: dict[int, Member] = {}
         self._change(
@@ -79,7 +80,7 @@ class Cluster:
 
     def close(self) -> None:
         for member in self.members.values():
-            member.elections.end()
+            member.elections.stop()
             member.partitions.close(clean=False)
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
         asyncio.set_event_loop(None)
@@ -141,9 +142,9 @@ class Cluster:
         for delta in self.behind.pop(broker_id):
             self.members[broker_id].follow(delta, self.image)
 
-    def _change(self, *changes: Message) -> Delta:
+    def _change(self, *changes: Message) -> MetadataDelta:
         self.image = self.image.copy()
-        delta = Delta()
+        delta = MetadataDelta()
         for record in changes:
             self.image.apply(record, delta)
         return delta
@@ -158,28 +159,28 @@ class Cluster:
                         self._fetch(topic.name, index, state, follower)
         self.loop.call_later(FETCH_INTERVAL_S, self._replicate)
 
-    def _fetch(self, topic: str, index: int, state: PartitionState, follower: int) -> None:
+    def _fetch(self, topic: str, index: int, state: PartitionRegistration, follower: int) -> None:
         if not self.network.reaches(follower, state.leader):
             return
         theirs = self.members[state.leader].partition(topic, index)
         ours = self.members[follower].partition(topic, index)
         if not theirs.is_leader or ours.is_leader:
             return
-        if ours.log.end_offset > theirs.log.end_offset:
-            ours.truncate_to(theirs.log.end_offset)
+        if ours.log.log_end_offset > theirs.log.log_end_offset:
+            ours.truncate_to(theirs.log.log_end_offset)
         fetched = theirs.fetch_as_follower(
             follower,
             follower,
-            ours.log.end_offset,
+            ours.log.log_end_offset,
             1 << 20,
-            start_offset=ours.log.start_offset,
+            log_start_offset=ours.log.log_start_offset,
             now_ms=self.loop.now_ms,
         )
         if fetched.records is not None:
             ours.replicate(
                 memoryview(bytearray(fetched.records.read())),
                 leader_high_watermark=fetched.high_watermark,
-                leader_start_offset=fetched.start_offset,
+                leader_start_offset=fetched.log_start_offset,
                 now_ms=self.loop.now_ms,
             )
 
@@ -222,13 +223,13 @@ class Member:
             [LogDirectory.open(folder)],
             resolver,
             cluster.image,
-            waiting=purgatory,
+            purgatory=purgatory,
             background=_Foreground(),
-            ask_controller=lambda _: loop.create_future(),  # who is in sync changes at will only
+            send_to_controller=lambda _: loop.create_future(),  # who is in sync changes at will only
             clock=lambda: loop.now_ms,
         )
         controller: Any = cluster
-        self.broker = Broker(
+        self.broker = BrokerNode(
             node_id=broker_id,
             cluster_id="cluster",
             settings=static,
@@ -238,20 +239,20 @@ class Member:
             controller=controller,
             timer=timer,
             purgatory=purgatory,
-            fetch_sessions=FetchSessions(10),
+            fetch_sessions=FetchSessionCache(10),
             clock=lambda: loop.now_ms,
         )
-        self.elections = coordinate(self.broker, cluster.network.of(broker_id))
+        self.elections = add_coordinators(self.broker, cluster.network.of(broker_id))
 
-    def follow(self, delta: Delta, image: Image) -> None:
+    def follow(self, delta: MetadataDelta, image: MetadataImage) -> None:
         self.broker.image = image
         self.broker.resolver.configs = image.configs
         self.broker.resolver.changed(delta.configs_changed)
         self.partitions.apply(delta, image)
-        self.elections.follow(delta, image)
+        self.elections.on_metadata_change(delta, image)
 
     def partition(self, topic: str, index: int = 0) -> Partition:
-        return self.partitions.by_name(topic, index)
+        return self.partitions.get_by_name(topic, index)
 
     def begin(self, request: Message, version: int, answered: Callable[[Any], None]) -> None:
         """Handle a request as the pipeline does, at the next turn of the loop."""
@@ -263,11 +264,11 @@ class Member:
         key = ApiKey(type(request).API_KEY)
         frame = memoryview(bytearray(request.write(version)))
         received, _ = type(request).read(frame, version)
-        call = Call(version, 1, "test", connection, self.broker, loop.now_ms, 0)
+        call = RequestContext(version, 1, "test", connection, self.broker, loop.now_ms, 0)
 
         def ended(response: Any, failure: BaseException | None) -> None:
             if failure is not None:
-                code, message = failure_of(failure, key.name, call)
+                code, message = error_of(failure, key.name, call)
                 response = error_response(received, version, code, message)
             content = response.write(version)
             answered(api(key).response.read_exactly(memoryview(bytes(content)), version, 0))
@@ -280,7 +281,7 @@ class Member:
         except Exception as failure:
             ended(None, failure)
         else:
-            Suspended(coroutine, awaited, ended, loop)
+            SuspendedHandler(coroutine, awaited, ended, loop)
 
     def ask(self, request: Message, version: int, for_ms: int = 60_000) -> Any:
         """The answer, for which time may pass."""
@@ -319,7 +320,7 @@ class Network:
             arrive()
 
     def send(
-        self, sender: int, to: int, request: Message, timeout_ms: int, answered: Answered
+        self, sender: int, to: int, request: Message, timeout_ms: int, answered: ResponseCallback
     ) -> None:
         self.sent.append((sender, to, request))
         loop = self._cluster.loop
@@ -364,7 +365,7 @@ class _Peer:
         self._sender = sender
         self._to = to
 
-    def send(self, request: Message, timeout_ms: int, answered: Answered) -> None:
+    def send(self, request: Message, timeout_ms: int, answered: ResponseCallback) -> None:
         self._network.send(self._sender, self._to, request, timeout_ms, answered)
 
     def close(self) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 from barnabas.config import BrokerSettings
 from barnabas.metadata.features import SUPPORTED
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 from barnabas.node import Node
 from barnabas.node.cluster_metadata import Subscriber
 from barnabas.node.format import format_storage
-from barnabas.node.surroundings import Surroundings
+from barnabas.node.environment import Environment
 from barnabas.raft import Quorum
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
@@ -32,7 +32,7 @@ class Life:
         self.node = node
 
     @property
-    def image(self) -> Image:
+    def image(self) -> MetadataImage:
         return self.node.metadata.image
 
     @property
@@ -110,11 +110,11 @@ class Home:
     def folder(self) -> Path:
         return self.path / "__cluster_metadata-0"
 
-    def run(self, life: Callable[[Life], Awaitable[Any]], *, clean: bool = True) -> Image:
+    def run(self, life: Callable[[Life], Awaitable[Any]], *, clean: bool = True) -> MetadataImage:
         """Start the node, let `life` happen, stop it; what it knew at the end."""
 
-        async def whole_life() -> Image:
-            node = await Node.start(self.settings, Surroundings(clock=lambda: self.now_ms))
+        async def whole_life() -> MetadataImage:
+            node = await Node.start(self.settings, Environment(clock=lambda: self.now_ms))
             try:
                 await life(Life(node))
             finally:
@@ -132,5 +132,5 @@ async def nothing(life: Life) -> None:
     """A life in which nobody asks for anything."""
 
 
-def names(image: Image) -> set[str]:
+def names(image: MetadataImage) -> set[str]:
     return {topic.name for topic in image.topics}

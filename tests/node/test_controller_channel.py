@@ -12,8 +12,8 @@ from tests.simulation.clock import SimulatedLoop
 
 from barnabas.node.controller_channel import ControllerChannel
 from barnabas.raft import QuorumLeader
-from barnabas.server.call import Call
-from barnabas.server.envelopes import read_client_host, read_principal, write_answer
+from barnabas.server.request_context import RequestContext
+from barnabas.server.envelopes import read_client_host, read_principal, encode_response
 from barnabas.wire.apis import api
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.headers import read_request_header
@@ -93,10 +93,10 @@ def on_simulated_time(scenario: Callable[[World], Coroutine[Any, Any, None]]) ->
         loop.close()
 
 
-def a_call(version: int = 7) -> Call:
+def a_call(version: int = 7) -> RequestContext:
     connection: Any = SimpleNamespace(host="10.0.0.9", principal="User:alice", listener="PLAINTEXT")
     nothing: Any = None
-    return Call(version, 77, "abc", connection, nothing, 0, 0)
+    return RequestContext(version, 77, "abc", connection, nothing, 0, 0)
 
 
 def an_answer(**fields: Any) -> Callable[[Message], Message]:
@@ -111,7 +111,7 @@ def opening(answer: Callable[[Message], Message]) -> Callable[[Message], Message
         request = api(header.api_key).request.read_exactly(
             envelope.request_data, header.api_version, body
         )
-        return EnvelopeResponse(response_data=write_answer(answer(request), header))
+        return EnvelopeResponse(response_data=encode_response(answer(request), header))
 
     return handle
 

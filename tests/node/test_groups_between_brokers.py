@@ -65,7 +65,7 @@ class House(Cluster):
         return offset
 
     def end(self, broker_id: int) -> int:
-        return self.members[broker_id].partition(OFFSETS).log.end_offset
+        return self.members[broker_id].partition(OFFSETS).log.log_end_offset
 
 
 @pytest.fixture

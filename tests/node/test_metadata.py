@@ -10,9 +10,9 @@ from tests.metadata.conftest import KAFKA_DIRECTORY
 from tests.node.home import Home, Life, names, nothing
 
 from barnabas.log import Flush
-from barnabas.metadata.delta import Delta
+from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.frames import encode_record
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 from barnabas.node import NodeError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -92,7 +92,7 @@ def test_an_answer_comes_after_it_is_durable_applied_and_published(home: Home) -
 def test_a_follower_is_told_what_changed(home: Home) -> None:
     async def happens(life: Life) -> None:
         await life.join()
-        told: list[Delta] = []
+        told: list[MetadataDelta] = []
         life.subscribe(lambda delta, image: told.append(delta))
         await life.create("orders", partitions=2)
         (change,) = told
@@ -140,9 +140,9 @@ def test_a_disk_that_refuses_ends_the_node(home: Home, monkeypatch: pytest.Monke
 def test_one_follower_that_fails_does_not_stop_the_others(home: Home) -> None:
     async def happens(life: Life) -> None:
         await life.join()
-        seen: list[Delta] = []
+        seen: list[MetadataDelta] = []
 
-        def fail(delta: Delta, image: Image) -> None:
+        def fail(delta: MetadataDelta, image: MetadataImage) -> None:
             raise RuntimeError("a mistake")
 
         life.subscribe(fail)

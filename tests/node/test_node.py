@@ -10,8 +10,8 @@ from barnabas.config import BrokerSettings
 from barnabas.log import LogDirectory
 from barnabas.metadata.frames import encode_record
 from barnabas.node import Node, NodeError
-from barnabas.node.alone import single_node_properties
-from barnabas.node.format import Beginning, format_new_directories, format_storage
+from barnabas.node.single_node import single_node_properties
+from barnabas.node.format import QuorumBootstrap, format_new_directories, format_storage
 from barnabas.raft import CommittedBatch
 from barnabas.server.api import HANDLERS
 from barnabas.wire.apis import ApiKey, api
@@ -112,7 +112,7 @@ async def test_a_broker_that_finds_no_controller_says_so_and_lets_go(tmp_path: P
             "initial.broker.registration.timeout.ms": "0",
         }
     )
-    format_storage(settings, cluster_id="castle", quorum=Beginning.SETTING)
+    format_storage(settings, cluster_id="castle", quorum=QuorumBootstrap.FROM_SETTINGS)
     with pytest.raises(NodeError, match="a majority of them running"):
         await Node.start(settings)
     LogDirectory.open(settings.log_dirs[0]).close()
@@ -134,10 +134,10 @@ async def test_a_process_whose_place_another_has_taken_stops(settings: BrokerSet
     topic = TopicRecord(name="orders", topic_id=b"orders".ljust(16))
     led = PartitionRecord(topic_id=topic.topic_id, partition_id=0, replicas=[1], isr=[1], leader=1)
     frames = [encode_record(each, each.VERSIONS.max) for each in (other, topic, led)]
-    node.metadata.take([CommittedBatch(known.epoch + 1_000, 1, 0, frames)])
+    node.metadata.apply([CommittedBatch(known.epoch + 1_000, 1, 0, frames)])
     with pytest.raises(NodeError, match="Another process has taken the place of broker 1"):
         await node.run_until(asyncio.Event())
-    assert node.broker.partitions.live() == []
+    assert node.broker.partitions.opened() == []
     node._abandon()
 
 

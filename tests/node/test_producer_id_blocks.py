@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.server.harness import a_broker, on_a_loop
 
-from barnabas.node.producer_id_blocks import ControllerBlocks
+from barnabas.node.producer_id_blocks import ProducerIdBlockAllocator
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
@@ -27,10 +27,10 @@ class Allocator:
         return self._answer
 
 
-def blocks_of(allocator: Any) -> ControllerBlocks:
+def blocks_of(allocator: Any) -> ProducerIdBlockAllocator:
     broker = a_broker()
     broker.controller = allocator
-    return ControllerBlocks(broker)
+    return ProducerIdBlockAllocator(broker)
 
 
 @on_a_loop

@@ -6,9 +6,9 @@ import pytest
 
 from barnabas.config import BrokerSettings
 from barnabas.log import LogDirectory
-from barnabas.node.alone import single_node_properties
+from barnabas.node.single_node import single_node_properties
 from barnabas.node.errors import NodeError
-from barnabas.node.storage import Storage
+from barnabas.node.storage import NodeStorage
 
 
 def settings_of(*directories: Path) -> BrokerSettings:
@@ -26,23 +26,23 @@ def directories(tmp_path: Path) -> list[Path]:
 
 
 def test_all_directories_are_opened_and_the_first_has_the_metadata(directories: list[Path]) -> None:
-    storage = Storage(settings_of(*directories))
+    storage = NodeStorage(settings_of(*directories))
     assert [each.path for each in storage.directories] == [str(each) for each in directories]
     assert storage.metadata is storage.directories[0]
-    assert storage.lost_paths == []
+    assert storage.failed_paths == []
     storage.abandon()
 
 
 def test_the_epoch_of_a_stop_counts_if_all_were_stopped_in_it(directories: list[Path]) -> None:
-    first = Storage(settings_of(*directories))
+    first = NodeStorage(settings_of(*directories))
     assert first.previous_broker_epoch == -1
     for directory in first.directories:
         directory.close(clean=True, broker_epoch=7)
-    second = Storage(settings_of(*directories))
+    second = NodeStorage(settings_of(*directories))
     assert second.previous_broker_epoch == 7
     second.directories[0].close(clean=True, broker_epoch=8)
     second.directories[1].close(clean=False)
-    third = Storage(settings_of(*directories))
+    third = NodeStorage(settings_of(*directories))
     assert third.previous_broker_epoch == -1
     third.abandon()
 
@@ -52,15 +52,15 @@ def test_a_directory_in_use_stops_the_node_and_the_others_are_let_go(
 ) -> None:
     other = LogDirectory.open(directories[1])
     with pytest.raises(NodeError, match=r"another broker uses .*two: stop it, or choose another"):
-        Storage(settings_of(*directories))
+        NodeStorage(settings_of(*directories))
     other.close(clean=False)
-    Storage(settings_of(*directories)).abandon()
+    NodeStorage(settings_of(*directories)).abandon()
 
 
 def test_an_unreadable_directory_is_lost_alone(directories: list[Path]) -> None:
     (directories[1] / ".lock").mkdir()
-    storage = Storage(settings_of(*directories))
-    assert storage.lost_paths == [str(directories[1])]
+    storage = NodeStorage(settings_of(*directories))
+    assert storage.failed_paths == [str(directories[1])]
     assert [each.path for each in storage.directories] == [str(directories[0])]
     storage.abandon()
 
@@ -68,7 +68,7 @@ def test_an_unreadable_directory_is_lost_alone(directories: list[Path]) -> None:
 def test_without_the_metadata_log_there_is_no_node(directories: list[Path]) -> None:
     (directories[0] / ".lock").mkdir()
     with pytest.raises(NodeError, match=r"The metadata log in .*one cannot be read"):
-        Storage(settings_of(*directories))
+        NodeStorage(settings_of(*directories))
 
 
 @pytest.mark.parametrize(
@@ -84,4 +84,4 @@ def test_a_directory_that_does_not_belong_here_is_refused(
 ) -> None:
     LogDirectory.format(directories[1], cluster_id, node_id, directory_id)
     with pytest.raises(NodeError, match=told):
-        Storage(settings_of(*directories))
+        NodeStorage(settings_of(*directories))

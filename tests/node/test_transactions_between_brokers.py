@@ -247,7 +247,7 @@ def test_a_marker_follows_its_partition_to_another_leader_at_once(house: House) 
     house.run(100)
     assert house.state() == "CompleteCommit"
     assert house.members[3].partition("kept").last_stable_offset == 2
-    assert partition.log.end_offset == 1
+    assert partition.log.log_end_offset == 1
 
 
 def test_a_leader_that_has_not_heard_of_it_yet_is_asked_until_it_has(house: House) -> None:
@@ -321,7 +321,7 @@ def test_a_coordinator_cut_off_decides_nothing(house: House) -> None:
     house.run(40_000)
     assert (house.state(), house.stable(0)) == ("CompleteAbort", 2)
     fetched = house.members[2].partition("orders").fetch(0, 1 << 20, isolation=1)
-    assert fetched.aborted == [(producer.producer_id, 0)]
+    assert fetched.aborted_transactions == [(producer.producer_id, 0)]
 
 
 def test_who_leads_again_loads_what_others_wrote_meanwhile(house: House) -> None:

@@ -1,4 +1,4 @@
-"""Connections to other nodes: `SocketPeers` are `barnabas.wire.peer.Peers` over TCP."""
+"""Connections to other nodes: connect, TLS, SASL, frames. `SocketPeers` are `Peers` over TCP."""
 
 from barnabas.net.peers import SocketPeers
 

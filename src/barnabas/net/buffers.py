@@ -1,9 +1,10 @@
-"""Memory that requests are received into.
+"""Memory that requests and responses are received into.
 
 All of it is mapped, because the kernel copies several times faster to the start of a page than
-to where a large bytearray begins. One shared buffer serves every connection of a loop: what is
-whole in it is handled before anyone else receives. Bytes that have to wait for more move to a
-buffer of their own from a bounded pool; it grows with what arrives, never with what is claimed.
+to the start of a large bytearray. One shared buffer serves every connection of a loop: whole
+frames in it are handled before another connection receives. The bytes of an incomplete frame move
+to a buffer of their own from a bounded pool. It grows with the bytes that arrive, never with the
+length that a frame claims.
 """
 
 import mmap
@@ -16,25 +17,25 @@ FIRST_STEP_BYTES = 1 << 20
 
 _HUGE_PAGE_BYTES = 2 << 20
 
-_MOST_LENT = 64
-"""Buffers that are watched for their return; others are left to whoever holds them."""
+_MAX_PENDING_RELEASES = 64
+"""Released buffers that are reused once no view of them is left; others go to the system."""
 
-LARGEST_KEPT_BYTES = 4 << 20
-"""A buffer beyond this goes back to the system at once: the next large frame may be far away."""
+MAX_RETAINED_BUFFER_BYTES = 4 << 20
+"""A larger buffer goes back to the system at once: large frames may be rare."""
 
 
-class Buffers:
+class BufferPool:
     """The shared buffer and the pool.
 
-    `limit_bytes` bounds what is handed out at one time, `kept_bytes` what is kept for reuse.
+    `limit_bytes` bounds what is in use at one time, `retained_bytes` what is kept for reuse.
     """
 
     __slots__ = (
         "_free",
         "_free_bytes",
-        "_kept_bytes",
-        "_largest_kept_bytes",
-        "_lent",
+        "_max_retained_buffer_bytes",
+        "_pending_releases",
+        "_retained_bytes",
         "limit_bytes",
         "shared",
         "used_bytes",
@@ -43,20 +44,20 @@ class Buffers:
     def __init__(
         self,
         limit_bytes: int,
-        kept_bytes: int = 16 << 20,
-        largest_kept_bytes: int = LARGEST_KEPT_BYTES,
+        retained_bytes: int = 16 << 20,
+        max_retained_buffer_bytes: int = MAX_RETAINED_BUFFER_BYTES,
     ) -> None:
         self.shared = memoryview(_map(SHARED_BYTES))
         self.limit_bytes = limit_bytes
         self.used_bytes = 0
-        self._kept_bytes = kept_bytes
-        self._largest_kept_bytes = largest_kept_bytes
+        self._retained_bytes = retained_bytes
+        self._max_retained_buffer_bytes = max_retained_buffer_bytes
         self._free: dict[int, list[mmap.mmap]] = {}
         self._free_bytes = 0
-        self._lent: list[mmap.mmap] = []  # somebody holds views of them, which no count knows of
+        self._pending_releases: list[mmap.mmap] = []  # released while views of them existed
 
-    def take(self, size_bytes: int) -> "Buffer":
-        """A buffer that holds at least `size_bytes`; BuffersExhausted beyond the limit."""
+    def acquire(self, size_bytes: int) -> "ReceiveBuffer":
+        """Returns a buffer for `size_bytes`. Raises BuffersExhausted beyond the limit."""
         capacity = _size_class(size_bytes)
         if self.used_bytes + capacity > self.limit_bytes:
             raise BuffersExhausted(self.limit_bytes)
@@ -64,11 +65,11 @@ class Buffers:
         free = self._free.get(capacity)
         if free:
             self._free_bytes -= capacity
-            return Buffer(self, free.pop())
-        return Buffer(self, self._returned(capacity) or _map(capacity))
+            return ReceiveBuffer(self, free.pop())
+        return ReceiveBuffer(self, self._returned(capacity) or _map(capacity))
 
     def grow(self, memory: mmap.mmap, size_bytes: int) -> mmap.mmap:
-        """The same bytes with more room; the kernel moves pages where it can."""
+        """Returns the same bytes with more capacity; the kernel moves pages where it can."""
         before, capacity = len(memory), _size_class(size_bytes)
         if self.used_bytes + capacity - before > self.limit_bytes:
             raise BuffersExhausted(self.limit_bytes)
@@ -76,33 +77,36 @@ class Buffers:
         try:
             memory.resize(capacity)
         except BufferError:
-            # A parked request still refers to what this memory held before; it may keep it.
+            # A delayed request still refers to the old memory, and keeps it.
             larger = _map(capacity)
             larger[:before] = memory[:]
             return larger
         _prefer_huge_pages(memory)
         return memory
 
-    def give_back(self, memory: mmap.mmap) -> None:
+    def release(self, memory: mmap.mmap) -> None:
         capacity = len(memory)
         self.used_bytes -= capacity
-        if capacity <= self._largest_kept_bytes and self._free_bytes + capacity <= self._kept_bytes:
+        if (
+            capacity <= self._max_retained_buffer_bytes
+            and self._free_bytes + capacity <= self._retained_bytes
+        ):
             self._free_bytes += capacity
             self._free.setdefault(capacity, []).append(memory)
         # Else the last reference to it unmaps it.
 
-    def lend(self, memory: mmap.mmap) -> None:
-        """Leave it to whoever holds views of it; it may be used again when they are gone."""
+    def release_when_unused(self, memory: mmap.mmap) -> None:
+        """Releases memory that still has views; it is reused once they are gone."""
         self.used_bytes -= len(memory)
-        if len(memory) <= self._largest_kept_bytes:
-            self._lent.append(memory)
-            del self._lent[:-_MOST_LENT]
+        if len(memory) <= self._max_retained_buffer_bytes:
+            self._pending_releases.append(memory)
+            del self._pending_releases[:-_MAX_PENDING_RELEASES]
 
     def _returned(self, capacity: int) -> mmap.mmap | None:
-        """Memory of that size which was lent, and of which nobody holds a view any more."""
-        for place, memory in enumerate(self._lent):
-            if len(memory) == capacity and not _is_held(memory):
-                return self._lent.pop(place)
+        """Returns released memory of that size that has no views any more."""
+        for position, memory in enumerate(self._pending_releases):
+            if len(memory) == capacity and not _has_views(memory):
+                return self._pending_releases.pop(position)
         return None
 
 
@@ -115,58 +119,58 @@ class BuffersExhausted(Exception):  # noqa: N818 - a bound that was reached, not
         )
 
 
-class Buffer:
-    """Bytes of one connection that could not be handled yet: `view[:filled]`."""
+class ReceiveBuffer:
+    """The bytes of an incomplete frame of one connection: `view[:filled]`."""
 
     __slots__ = ("_buffers", "_memory", "filled", "view")
 
-    def __init__(self, buffers: Buffers, memory: mmap.mmap) -> None:
+    def __init__(self, buffers: BufferPool, memory: mmap.mmap) -> None:
         self._buffers = buffers
         self._memory = memory
         self.view = memoryview(memory)
         self.filled = 0
 
-    def put(self, received: memoryview) -> None:
-        """Add bytes that have arrived."""
+    def append(self, received: memoryview) -> None:
+        """Appends received bytes."""
         end = self.filled + len(received)
         if end > len(self.view):
             self._grow(end)
         self.view[self.filled : end] = received
         self.filled = end
 
-    def drop(self, count: int) -> None:
-        """Forget the first bytes and move the rest to the front."""
+    def consume(self, count: int) -> None:
+        """Drops the first bytes and moves the rest to the front."""
         rest = self.filled - count
         self.view[:rest] = self.view[count : self.filled]
         self.filled = rest
 
-    def make_room(self, size_bytes: int) -> None:
-        """Room for `size_bytes` in all, or for the next step on the way there."""
+    def reserve(self, size_bytes: int) -> None:
+        """Grows to `size_bytes`, in steps."""
         capacity = len(self.view)
         target = min(size_bytes, max(FIRST_STEP_BYTES, 2 * capacity))
         if target > capacity:
             self._grow(target)
 
     def release(self) -> None:
-        """Back to the pool. Views of it must be gone: their bytes are about to change."""
+        """Returns the memory to the pool. No views of it may be left: their bytes will change."""
         self.view.release()
-        self._buffers.give_back(self._memory)
+        self._buffers.release(self._memory)
 
-    def let_go(self) -> None:
-        """Back to the pool, now or as soon as nobody holds a view of it any more."""
+    def release_when_unused(self) -> None:
+        """Returns the memory to the pool, now or once no view of it is left."""
         self.view.release()
-        if _is_held(self._memory):
-            self._buffers.lend(self._memory)
+        if _has_views(self._memory):
+            self._buffers.release_when_unused(self._memory)
         else:
-            self._buffers.give_back(self._memory)
+            self._buffers.release(self._memory)
 
     @property
-    def is_held(self) -> bool:
-        """Whether somebody else has a view of these bytes."""
+    def is_referenced(self) -> bool:
+        """Whether there are other views of these bytes."""
         self.view.release()
-        held = _is_held(self._memory)
+        has_views = _has_views(self._memory)
         self.view = memoryview(self._memory)
-        return held
+        return has_views
 
     def _grow(self, size_bytes: int) -> None:
         self.view.release()
@@ -182,14 +186,14 @@ def _map(size_bytes: int) -> mmap.mmap:
 
 
 def _prefer_huge_pages(memory: mmap.mmap) -> None:
-    """To fill new memory then costs an eighth: it is the first touch of each page that is slow."""
+    """Filling new memory then costs an eighth: the first touch of each page is what is slow."""
     if len(memory) >= _HUGE_PAGE_BYTES:
         with suppress(OSError):  # a kernel without them
             memory.madvise(mmap.MADV_HUGEPAGE)
 
 
-def _is_held(memory: mmap.mmap) -> bool:
-    """Whether there are views of it: Python moves no memory that somebody points to."""
+def _has_views(memory: mmap.mmap) -> bool:
+    """Whether there are views of the memory: Python refuses to resize exported memory."""
     try:
         memory.resize(len(memory))
     except BufferError:

@@ -1,9 +1,8 @@
-"""One peer: requests out in order, answers back in the same order, each within its time.
+"""One peer: requests are sent in order, responses arrive in the same order, each has a deadline.
 
-The first request opens the connection. Before it leaves, the peer tells which versions it speaks
-and is told who we are (see `barnabas.net.greeting`); what is asked meanwhile waits. When the
-connection breaks, everybody who waits is told, and the next request opens a new one: whether to
-ask again is for those to say who asked.
+The first request opens the connection and waits for the handshake: API versions, authentication
+(see `barnabas.net.handshake`). When the connection breaks, every request in flight fails, and the
+next one opens a new connection. The peer never retries: that is up to its users.
 """
 
 import asyncio
@@ -14,29 +13,29 @@ import socket
 from collections.abc import Callable
 from math import inf
 
-from barnabas.net.counters import Counters
-from barnabas.net.dial import Dial
-from barnabas.net.formats import Format, Formats
-from barnabas.net.gathered import parts_of
-from barnabas.net.greeting import Greeted, Proof, Talk, authenticate, greet
-from barnabas.net.link import Link, Socket
-from barnabas.net.sasl import AuthenticationFailed, Sasl
-from barnabas.net.terms import Terms
-from barnabas.net.tls import Handshake
-from barnabas.net.unanswered import Asked, Unanswered
+from barnabas.net.api_versions import ApiCodec, NegotiatedVersions
+from barnabas.net.connect_attempt import ConnectAttempt
+from barnabas.net.connection_options import ConnectionOptions
+from barnabas.net.counters import ConnectionCounters
+from barnabas.net.frame_transport import FrameTransport, Socket
+from barnabas.net.gathered_records import frame_buffers
+from barnabas.net.handshake import Handshake, HandshakeResult, SaslSession, authenticate, negotiate
+from barnabas.net.in_flight import InFlightRequest, InFlightRequests
+from barnabas.net.sasl import AuthenticationFailed, SaslClient
+from barnabas.net.tls import TlsHandshake
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ProtocolViolation
-from barnabas.wire.peer import Answered
+from barnabas.wire.peer import ResponseCallback
 from barnabas.wire.schema import Message
 
 log = logging.getLogger(__name__)
 
-MAX_UNANSWERED = 1000
-"""Requests to one peer that may be under way or wait for the connection."""
+MAX_IN_FLIGHT = 1000
+"""Requests to one peer that may be sent or waiting for the connection."""
 
-_LARGEST_ID = 2**31 - 1
-_SESSION_SPENT = (0.85, 0.95)
-"""The part of a session after which we prove again who we are, not all at the same time."""
+_MAX_CORRELATION_ID = 2**31 - 1
+_REAUTHENTICATION_WINDOW = (0.85, 0.95)
+"""The fraction of a session after which to re-authenticate, random to spread the load."""
 
 
 def _ignore(*_: object) -> None:
@@ -46,58 +45,58 @@ def _ignore(*_: object) -> None:
 class SocketPeer:
     """A `barnabas.wire.peer.Peer` over TCP.
 
-    `changed` is called with None when a connection is ready, and with the reason when one broke
-    or could not be made; `closed` when it was closed from here.
+    `on_change` is called with None when a connection is ready, and with the error when it broke
+    or could not be made; `on_close` when it was closed by this side.
     """
 
     __slots__ = (
-        "_changed",
+        "_authenticating",
         "_client_id",
-        "_closed",
         "_counters",
-        "_formats",
-        "_last_id",
-        "_link",
+        "_handshake",
+        "_in_flight",
+        "_last_correlation_id",
+        "_last_used_s",
         "_loop",
+        "_on_change",
+        "_on_close",
         "_opening",
-        "_proving",
-        "_talk",
-        "_terms",
+        "_options",
         "_timer",
         "_timers",
-        "_unanswered",
-        "_used_s",
+        "_transport",
+        "_versions",
         "host",
         "port",
     )
 
     def __init__(
         self,
-        terms: Terms,
+        options: ConnectionOptions,
         host: str,
         port: int,
         client_id: str,
         *,
-        counters: Counters | None = None,
-        changed: Callable[[OSError | None], None] = _ignore,
-        closed: Callable[[], None] = _ignore,
+        counters: ConnectionCounters | None = None,
+        on_change: Callable[[OSError | None], None] = _ignore,
+        on_close: Callable[[], None] = _ignore,
     ) -> None:
         self.host = host
         self.port = port
         self._client_id = client_id.encode()
-        self._terms = terms
-        self._loop = terms.loop
-        self._counters = counters or Counters()
-        self._changed = changed
-        self._closed = closed
-        self._opening: Dial | Handshake | None = None
-        self._link: Link | None = None  # while connected
-        self._proving: asyncio.Task[None] | None = None  # while who we are is being found out
-        self._talk: Talk | None = None  # while greeting, or proving once more who we are
-        self._formats: Formats | None = None  # once the peer has told what it speaks
-        self._unanswered = Unanswered()
-        self._last_id = 0
-        self._used_s = 0.0
+        self._options = options
+        self._loop = options.loop
+        self._counters = counters or ConnectionCounters()
+        self._on_change = on_change
+        self._on_close = on_close
+        self._opening: ConnectAttempt | TlsHandshake | None = None
+        self._transport: FrameTransport | None = None  # while connected
+        self._authenticating: asyncio.Task[None] | None = None  # while credentials are fetched
+        self._handshake: Handshake | None = None  # while it is in progress
+        self._versions: NegotiatedVersions | None = None  # once negotiated
+        self._in_flight = InFlightRequests()
+        self._last_correlation_id = 0
+        self._last_used_s = 0.0
         self._timer: asyncio.TimerHandle | None = None  # of the requests
         self._timers: list[asyncio.TimerHandle] = []  # of the connection
 
@@ -105,193 +104,203 @@ class SocketPeer:
         self,
         request: Message,
         timeout_ms: int,
-        answered: Answered | None,
+        on_response: ResponseCallback | None,
         *,
-        newest_version: int | None = None,
+        max_version: int | None = None,
     ) -> None:
-        """Ask it, in no later version than `newest_version`.
+        """Sends a request, in no later version than `max_version`.
 
-        A Produce request without acknowledgement has no answer: `answered`, if there is one, is
-        then given None when the request has left.
+        A Produce request with acks=0 has no response: `on_response` is then called with None
+        once the request is sent.
         """
         deadline_s = self._loop.time() + timeout_ms / 1000
-        asked = Asked(request, answered, deadline_s, newest_version)
-        if len(self._unanswered) >= MAX_UNANSWERED:
-            failure = OSError(errno.ENOBUFS, f"{MAX_UNANSWERED} requests are unanswered already")
-            self._loop.call_soon(self._tell, asked, self._named(failure))
+        entry = InFlightRequest(request, on_response, deadline_s, max_version)
+        if len(self._in_flight) >= MAX_IN_FLIGHT:
+            failure = OSError(errno.ENOBUFS, f"{MAX_IN_FLIGHT} requests are already in flight")
+            self._loop.call_soon(self._complete, entry, self._with_address(failure))
             return
-        self._watch(deadline_s)
-        if self._formats is not None and self._talk is None:
-            self._transmit(asked, self._formats)
+        self._schedule_deadline_check(deadline_s)
+        if self._versions is not None and self._handshake is None:
+            self._send_request(entry, self._versions)
             return
-        self._unanswered.waiting.append(asked)
+        self._in_flight.waiting.append(entry)
         self.open()
 
     def open(self) -> None:
-        """Connect, if that is not done or under way."""
-        if self._opening is not None or self._link is not None:
+        """Connects, unless connected or connecting."""
+        if self._opening is not None or self._transport is not None:
             return
-        terms = self._terms
-        self._opening = Dial(
-            self._loop, self.host, self.port, terms.prepare, self._connected, self._fail
+        options = self._options
+        self._opening = ConnectAttempt(
+            self._loop,
+            self.host,
+            self.port,
+            options.configure_socket,
+            self._on_connected,
+            self._fail,
         )
-        if terms.connect_timeout_ms is not None:
-            self._after(terms.connect_timeout_ms, self._not_connected_in_time)
+        if options.connect_timeout_ms is not None:
+            self._after(options.connect_timeout_ms, self._on_connect_timeout)
 
     @property
     def is_open(self) -> bool:
-        """Whether a request would leave at once."""
-        return self._formats is not None
+        """Whether a request would be sent at once."""
+        return self._versions is not None
 
     @property
     def is_opening(self) -> bool:
-        return self._formats is None and (self._opening is not None or self._link is not None)
+        return self._versions is None and (self._opening is not None or self._transport is not None)
 
     def version(self, key: int) -> int | None:
-        """In which version an API is spoken, once connected; None if it is not."""
-        return None if self._formats is None else self._formats.version(key)
+        """Returns the negotiated version of an API, or None if not connected or not served."""
+        return None if self._versions is None else self._versions.version(key)
 
     def close(self) -> None:
-        self._closed()
-        self._hang_up(ConnectionAbortedError(errno.ECONNABORTED, "closed by this node"))
+        self._on_close()
+        self._disconnect(ConnectionAbortedError(errno.ECONNABORTED, "closed by this node"))
 
     # Connecting
 
-    def _connected(self, sock: socket.socket) -> None:
-        tls = self._terms.tls
+    def _on_connected(self, sock: socket.socket) -> None:
+        tls = self._options.tls
         if tls is None:
-            self._secured(sock)
+            self._on_secured(sock)
             return
         try:
-            self._opening = Handshake(self._loop, sock, tls, self.host, self._secured, self._fail)
-        except OSError as failure:  # the other side has hung up already
+            self._opening = TlsHandshake(
+                self._loop, sock, tls, self.host, self._on_secured, self._fail
+            )
+        except OSError as failure:  # the peer has already disconnected
             sock.close()
             self._fail(failure)
 
-    def _secured(self, sock: Socket) -> None:
+    def _on_secured(self, sock: Socket) -> None:
         self._opening = None
-        terms = self._terms
-        self._link = Link(
+        options = self._options
+        self._transport = FrameTransport(
             sock,
             self._loop,
-            terms.buffers,
-            terms.largest_answer_bytes,
-            received=self._received,
-            broken=self._broke,
+            options.buffers,
+            options.max_response_bytes,
+            on_frame=self._on_frame,
+            on_error=self._on_transport_error,
         )
         self._counters.connections += 1
         self._counters.connects += 1
-        if terms.sasl is None:
-            self._converse(greet(None))
+        if options.sasl is None:
+            self._start_handshake(negotiate(None))
         else:
-            self._prove(terms.sasl, greet)
+            self._authenticate(options.sasl, negotiate)
 
-    def _prove(self, sasl: Sasl, talk: Callable[[Proof], Talk]) -> None:
-        """Find out who we are (a token may have to be fetched), then tell it."""
+    def _authenticate(
+        self, sasl: SaslClient, handshake: Callable[[SaslSession], Handshake]
+    ) -> None:
+        """Gets the credentials (a token may have to be fetched), then starts the handshake."""
 
-        async def prove() -> None:
+        async def authenticate_peer() -> None:
             try:
-                proof = Proof(sasl.mechanism, await sasl.exchange())
+                sasl_session = SaslSession(sasl.mechanism, await sasl.exchange())
             except AuthenticationFailed as failure:
                 self._fail(failure)
             else:
-                self._converse(talk(proof))
+                self._start_handshake(handshake(sasl_session))
 
-        self._proving = self._loop.create_task(prove())
+        self._authenticating = self._loop.create_task(authenticate_peer())
 
-    def _converse(self, talk: Talk) -> None:
-        self._proving = None
-        self._talk = talk
-        self._say_next(None)
+    def _start_handshake(self, handshake: Handshake) -> None:
+        self._authenticating = None
+        self._handshake = handshake
+        self._step_handshake(None)
 
-    def _say_next(self, heard: object) -> None:
-        if self._talk is None or isinstance(heard, OSError):
-            return  # the connection broke, which others are told too
+    def _step_handshake(self, response: object) -> None:
+        if self._handshake is None or isinstance(response, OSError):
+            return  # the connection broke, and every request in flight fails
         try:
-            request, spoken = self._talk.send(heard)
+            request, codec = self._handshake.send(response)
         except StopIteration as done:
-            self._greeted(done.value)
+            self._on_handshake_done(done.value)
         except OSError as failure:
             self._fail(failure)
         except ProtocolViolation as violation:
             self._fail(ConnectionAbortedError(errno.ECONNABORTED, str(violation)))
         else:
-            self._write(Asked(request, self._say_next, inf), spoken)
+            self._write(InFlightRequest(request, self._step_handshake, inf), codec)
 
-    def _greeted(self, greeted: Greeted) -> None:
-        is_new = self._formats is None
-        self._talk = None
+    def _on_handshake_done(self, result: HandshakeResult) -> None:
+        is_new = self._versions is None
+        self._handshake = None
         self._cancel_timers()
-        formats = self._formats = greeted.formats
-        if self._terms.max_idle_ms:
-            self._used_s = self._loop.time()
-            self._after(self._terms.max_idle_ms, self._look_whether_idle)
-        if greeted.session_lifetime_ms and self._terms.sasl is not None:
-            spent = random.uniform(*_SESSION_SPENT)
-            self._after(greeted.session_lifetime_ms * spent, self._prove_again)
+        versions = self._versions = result.versions
+        if self._options.max_idle_ms:
+            self._last_used_s = self._loop.time()
+            self._after(self._options.max_idle_ms, self._check_idle)
+        if result.session_lifetime_ms and self._options.sasl is not None:
+            spent = random.uniform(*_REAUTHENTICATION_WINDOW)
+            self._after(result.session_lifetime_ms * spent, self._reauthenticate)
         if is_new:
-            self._changed(None)
-        for asked in self._unanswered.take_waiting():
-            self._transmit(asked, formats)
+            self._on_change(None)
+        for request in self._in_flight.take_waiting():
+            self._send_request(request, versions)
 
-    def _prove_again(self) -> None:
-        """What is asked from here on waits, until the peer believes us once more."""
-        sasl, formats = self._terms.sasl, self._formats
+    def _reauthenticate(self) -> None:
+        """Re-authenticates. Requests from here on wait until it is done."""
+        sasl, versions = self._options.sasl, self._versions
         assert sasl is not None
-        assert formats is not None
-        self._prove(sasl, lambda proof: authenticate(formats, proof))
+        assert versions is not None
+        self._authenticate(sasl, lambda sasl_session: authenticate(versions, sasl_session))
 
-    # Asking and being answered
+    # Requests and responses
 
-    def _transmit(self, asked: Asked, formats: Formats) -> None:
+    def _send_request(self, request: InFlightRequest, versions: NegotiatedVersions) -> None:
         try:
-            spoken = formats.of(asked.request.API_KEY, asked.newest_version)
-            self._write(asked, spoken)
-        except OSError as unspoken:
-            self._loop.call_soon(self._tell, asked, self._named(unspoken))
+            codec = versions.codec(request.message.API_KEY, request.max_version)
+            self._write(request, codec)
+        except OSError as error:
+            self._loop.call_soon(self._complete, request, self._with_address(error))
 
-    def _write(self, asked: Asked, spoken: Format) -> None:
-        if self._link is None:
-            return  # somebody who was answered has closed it; nobody waits any more
-        asked.format = spoken
-        asked.correlation_id = self._last_id = self._last_id % _LARGEST_ID + 1
-        frame = spoken.encode(asked.request, asked.correlation_id, self._client_id)
-        self._used_s = asked.sent_s = self._loop.time()
+    def _write(self, request: InFlightRequest, codec: ApiCodec) -> None:
+        if self._transport is None:
+            return  # a callback has closed the connection; no request is left
+        request.codec = codec
+        correlation_id = self._last_correlation_id % _MAX_CORRELATION_ID + 1
+        request.correlation_id = self._last_correlation_id = correlation_id
+        frame = codec.encode(request.message, correlation_id, self._client_id)
+        self._last_used_s = request.sent_s = self._loop.time()
         counters = self._counters
         counters.requests += 1
         counters.bytes_out += frame.size_bytes
         by_api = counters.requests_by_api
-        by_api[spoken.key] = by_api.get(spoken.key, 0) + 1
-        if spoken.key == ApiKey.PRODUCE and not asked.request.acks:  # type: ignore[attr-defined]
-            self._unanswered.leaving.append(asked)
-            self._link.send(parts_of(frame), lambda: self._left(asked))
+        by_api[codec.key] = by_api.get(codec.key, 0) + 1
+        if codec.key == ApiKey.PRODUCE and not request.message.acks:  # type: ignore[attr-defined]
+            self._in_flight.without_response.append(request)
+            self._transport.send(frame_buffers(frame), lambda: self._on_sent(request))
             return
-        counters.unanswered += 1
-        self._unanswered.sent.append(asked)
-        self._link.send(parts_of(frame))
+        counters.in_flight += 1
+        self._in_flight.sent.append(request)
+        self._transport.send(frame_buffers(frame))
 
-    def _left(self, asked: Asked) -> None:
-        leaving = self._unanswered.leaving
-        if leaving and leaving[0] is asked:
-            leaving.popleft()
-            self._tell(asked, None)
+    def _on_sent(self, request: InFlightRequest) -> None:
+        unsent = self._in_flight.without_response
+        if unsent and unsent[0] is request:
+            unsent.popleft()
+            self._complete(request, None)
 
-    def _received(self, frame: memoryview) -> None:
-        sent = self._unanswered.sent
+    def _on_frame(self, frame: memoryview) -> None:
+        sent = self._in_flight.sent
         if not sent:
-            raise ProtocolViolation("it answered what nobody asked")
-        asked = sent[0]
-        response = asked.format.decode(frame, asked.correlation_id)
+            raise ProtocolViolation("the peer sent a response to no request")
+        request = sent[0]
+        response = request.codec.decode(frame, request.correlation_id)
         sent.popleft()
-        self._used_s = self._loop.time()
-        self._count(asked, response, len(frame))
-        self._tell(asked, response)
+        self._last_used_s = self._loop.time()
+        self._count(request, response, len(frame))
+        self._complete(request, response)
 
-    def _count(self, asked: Asked, response: Message, size_bytes: int) -> None:
+    def _count(self, request: InFlightRequest, response: Message, size_bytes: int) -> None:
         counters = self._counters
-        latency_s = self._used_s - asked.sent_s
+        latency_s = self._last_used_s - request.sent_s
         counters.responses += 1
-        counters.unanswered -= 1
+        counters.in_flight -= 1
         counters.bytes_in += size_bytes + 4
         counters.latency_s += latency_s
         counters.latency_max_s = max(counters.latency_max_s, latency_s)
@@ -300,55 +309,55 @@ class SocketPeer:
             counters.throttled += 1
             counters.throttle_ms = throttle_ms
 
-    def _tell(self, asked: Asked, outcome: Message | OSError | None) -> None:
-        if asked.answered is None:
+    def _complete(self, request: InFlightRequest, outcome: Message | OSError | None) -> None:
+        if request.on_response is None:
             return
         try:
-            asked.answered(outcome)
+            request.on_response(outcome)
         except Exception:
-            # Whoever asked is at fault: the connection and the others who use it are not.
-            log.exception("an answer of %s:%d was not handled", self.host, self.port)
+            # The callback is at fault, not the connection or its other users.
+            log.exception("the callback of a response of %s:%d failed", self.host, self.port)
 
-    # Ending
+    # Disconnecting
 
-    def _broke(self, failure: OSError) -> None:
-        if self._formats is None and isinstance(failure, ConnectionResetError):
-            reason = "it hung up on the first request (is security.protocol what it expects?)"
+    def _on_transport_error(self, failure: OSError) -> None:
+        if self._versions is None and isinstance(failure, ConnectionResetError):
+            reason = "disconnected at the first request (is security.protocol right?)"
             failure = ConnectionResetError(errno.ECONNRESET, reason)
         self._fail(failure)
 
     def _fail(self, failure: OSError) -> None:
-        """The connection broke, or cannot be made."""
-        named = self._named(failure)
-        if self._formats is None:
+        """Handles a broken connection, or one that cannot be made."""
+        error = self._with_address(failure)
+        if self._versions is None:
             self._counters.failed_connects += 1
         if isinstance(failure, AuthenticationFailed):
             self._counters.failed_authentications += 1
-        self._changed(named)
-        self._hang_up(failure)
+        self._on_change(error)
+        self._disconnect(failure)
 
-    def _hang_up(self, reason: OSError) -> None:
-        """No answer is to be had any more by this connection."""
+    def _disconnect(self, reason: OSError) -> None:
+        """Closes the connection and fails every request in flight."""
         if self._opening is not None:
             self._opening.cancel()
-        if self._proving is not None:
-            self._proving.cancel()
-        if self._link is not None:
-            self._link.close()
+        if self._authenticating is not None:
+            self._authenticating.cancel()
+        if self._transport is not None:
+            self._transport.close()
             self._counters.connections -= 1
             self._counters.disconnects += 1
         if self._timer is not None:
             self._timer.cancel()
         self._cancel_timers()
-        self._opening = self._link = self._formats = None
-        self._proving = self._talk = self._timer = None
-        self._counters.unanswered -= len(self._unanswered.sent)
-        named = self._named(reason)
-        for asked in self._unanswered.take_all():
-            self._tell(asked, named)
+        self._opening = self._transport = self._versions = None
+        self._authenticating = self._handshake = self._timer = None
+        self._counters.in_flight -= len(self._in_flight.sent)
+        error = self._with_address(reason)
+        for request in self._in_flight.take_all():
+            self._complete(request, error)
 
-    def _named(self, failure: OSError) -> OSError:
-        """The same failure, saying whose it is."""
+    def _with_address(self, failure: OSError) -> OSError:
+        """Returns the same error with the address of the peer."""
         reason = f"{self.host}:{self.port}: {failure.strerror or failure}"
         return type(failure)(failure.errno, reason)
 
@@ -364,40 +373,40 @@ class SocketPeer:
             timer.cancel()
         self._timers.clear()
 
-    def _not_connected_in_time(self) -> None:
-        timeout_ms = self._terms.connect_timeout_ms
+    def _on_connect_timeout(self) -> None:
+        timeout_ms = self._options.connect_timeout_ms
         self._fail(OSError(errno.EHOSTUNREACH, f"no connection within {timeout_ms} ms"))
 
-    def _look_whether_idle(self) -> None:
-        max_idle_ms = self._terms.max_idle_ms
-        idle_ms = (self._loop.time() - self._used_s) * 1000
-        if self._unanswered or idle_ms < max_idle_ms:
-            self._after(max(1, max_idle_ms - idle_ms), self._look_whether_idle)
+    def _check_idle(self) -> None:
+        max_idle_ms = self._options.max_idle_ms
+        idle_ms = (self._loop.time() - self._last_used_s) * 1000
+        if self._in_flight or idle_ms < max_idle_ms:
+            self._after(max(1, max_idle_ms - idle_ms), self._check_idle)
         else:
-            self._hang_up(ConnectionAbortedError(errno.ECONNABORTED, "idle for too long"))
+            self._disconnect(ConnectionAbortedError(errno.ECONNABORTED, "idle for too long"))
 
-    def _watch(self, deadline_s: float) -> None:
-        """Look at the deadlines at that time, if not earlier: one timer serves all requests."""
+    def _schedule_deadline_check(self, deadline_s: float) -> None:
+        """Checks the deadlines at that time, if not earlier. One timer serves all requests."""
         if self._timer is not None:
             if self._timer.when() <= deadline_s:
                 return
             self._timer.cancel()
-        self._timer = self._loop.call_at(deadline_s, self._look_at_deadlines)
+        self._timer = self._loop.call_at(deadline_s, self._check_deadlines)
 
-    def _look_at_deadlines(self) -> None:
+    def _check_deadlines(self) -> None:
         self._timer = None
         now_s = self._loop.time()
-        if self._terms.connect_timeout_ms is not None:
-            # Making the connection has its own time, however little a request has.
-            named = self._named(TimeoutError(errno.ETIMEDOUT, "not connected in time"))
-            for asked in self._unanswered.take_late(now_s):
-                self._tell(asked, named)
-        earliest_s = self._unanswered.earliest_s()
+        if self._options.connect_timeout_ms is not None:
+            # Connecting has its own timeout; the request still fails at its deadline.
+            error = self._with_address(TimeoutError(errno.ETIMEDOUT, "not connected in time"))
+            for request in self._in_flight.take_expired(now_s):
+                self._complete(request, error)
+        earliest_s = self._in_flight.earliest_deadline_s()
         if earliest_s == inf:
             return
         if earliest_s > now_s:
-            self._watch(earliest_s)
+            self._schedule_deadline_check(earliest_s)
         else:
-            # Those behind it wait for the same silent peer.
+            # The requests behind it wait for the same silent peer.
             self._counters.timeouts += 1
-            self._fail(TimeoutError(errno.ETIMEDOUT, "no answer in time"))
+            self._fail(TimeoutError(errno.ETIMEDOUT, "no response in time"))

@@ -1,9 +1,9 @@
-"""All connections that a node opens to others."""
+"""All connections that a node opens to other nodes."""
 
 import asyncio
 
+from barnabas.net.connection_options import MAX_RESPONSE_BYTES, ConnectionOptions, response_buffers
 from barnabas.net.peer import SocketPeer
-from barnabas.net.terms import LARGEST_ANSWER_BYTES, Terms, buffers_for
 
 
 class SocketPeers:
@@ -15,12 +15,12 @@ class SocketPeers:
         self,
         loop: asyncio.AbstractEventLoop,
         client_id: str,
-        largest_answer_bytes: int = LARGEST_ANSWER_BYTES,
+        max_response_bytes: int = MAX_RESPONSE_BYTES,
     ) -> None:
-        self._terms = Terms(
+        self._terms = ConnectionOptions(
             loop=loop,
-            buffers=buffers_for(largest_answer_bytes),
-            largest_answer_bytes=largest_answer_bytes,
+            buffers=response_buffers(max_response_bytes),
+            max_response_bytes=max_response_bytes,
         )
         self._client_id = client_id
         self._peers: dict[tuple[str, int, str], SocketPeer] = {}
@@ -30,15 +30,14 @@ class SocketPeers:
         peer = self._peers.get(key)
         if peer is None:
             name = f"{self._client_id}-{purpose}"
-            peer = SocketPeer(self._terms, host, port, name, closed=lambda: self._forget(key))
+            peer = SocketPeer(self._terms, host, port, name, on_close=lambda: self._forget(key))
             self._peers[key] = peer
         return peer
 
     def close(self) -> None:
-        """Hang up on everybody."""
+        """Closes every connection."""
         for peer in list(self._peers.values()):
             peer.close()
 
     def _forget(self, key: tuple[str, int, str]) -> None:
-        """It was closed, and need not be kept for the next who asks."""
         self._peers.pop(key, None)

@@ -1,7 +1,7 @@
 """SASL on the client's side: PLAIN, SCRAM and OAUTHBEARER.
 
-Each mechanism is a generator that yields what to say and is sent what the broker answers. It
-returns when the broker has proved what it must, and raises AuthenticationFailed if it does not.
+Each mechanism is a generator that yields the client's message and is sent the server's. It returns
+when the exchange is complete, and raises AuthenticationFailed if the server cannot be trusted.
 """
 
 import asyncio
@@ -15,36 +15,36 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-Exchange: TypeAlias = Generator[bytes, bytes, None]
+SaslExchange: TypeAlias = Generator[bytes, bytes, None]
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
-_FEWEST_ITERATIONS = 4096
-_MOST_ITERATIONS = 1_000_000
-"""A broker that asks for more would hold up the loop."""
+_MIN_ITERATIONS = 4096
+_MAX_ITERATIONS = 1_000_000
+"""A server that asks for more would block the loop."""
 
-_RENEWED_BEFORE = 0.8
-"""A token is fetched anew when so much of its life has passed."""
+_RENEWAL_FRACTION = 0.8
+"""A token is renewed after this fraction of its lifetime."""
 
 
 class AuthenticationFailed(OSError):  # noqa: N818 - what happened, as OSError's own are named
-    """The broker does not take us for whom we say we are, or is not the one it claims to be."""
+    """The server rejected the credentials, or could not prove its own identity."""
 
     def __init__(self, _: int | None, reason: str) -> None:
         super().__init__(errno.EACCES, reason)
 
 
 @dataclass(slots=True, frozen=True)
-class Token:
-    """A bearer token, and until when it counts."""
+class BearerToken:
+    """A bearer token and when it expires."""
 
     value: str
     expires_s: float
     extensions: Mapping[str, str] = field(default_factory=dict)
 
 
-class Sasl:
-    """Who we are. Name and password may change; connections made from then on use the new ones."""
+class SaslClient:
+    """The credentials of a client. Updated ones are used by new connections."""
 
     def __init__(
         self,
@@ -56,17 +56,17 @@ class Sasl:
         self.mechanism = mechanism
         self._username = username
         self._password = password
-        self._fetch_token = fetch_token  # may block, or give an awaitable
-        self._token: Token | None = None
+        self._fetch_token = fetch_token  # may block, or return an awaitable
+        self._token: BearerToken | None = None
         self._renew_s = 0.0
-        self._fetching: asyncio.Task[Token] | None = None
+        self._pending_fetch: asyncio.Task[BearerToken] | None = None
 
-    def change(self, username: str, password: str) -> None:
+    def update_credentials(self, username: str, password: str) -> None:
         self._username = username
         self._password = password
 
-    async def exchange(self) -> Exchange:
-        """A conversation that proves who we are; AuthenticationFailed if no token is to be had."""
+    async def exchange(self) -> SaslExchange:
+        """Returns the exchange to use. Raises AuthenticationFailed if there is no token."""
         match self.mechanism:
             case "PLAIN":
                 return plain(self._username, self._password)
@@ -75,82 +75,88 @@ class Sasl:
                 return scram(digest, self._username, self._password)
             case "OAUTHBEARER":
                 return oauthbearer(await self._fresh_token())
-        known = ", ".join(MECHANISMS)
-        raise AuthenticationFailed(None, f"{self.mechanism} is not spoken here; there are {known}")
+        supported = ", ".join(MECHANISMS)
+        raise AuthenticationFailed(
+            None, f"sasl.mechanism {self.mechanism} is not supported; supported are {supported}"
+        )
 
-    async def _fresh_token(self) -> Token:
+    async def _fresh_token(self) -> BearerToken:
         if self._token is not None and time.time() < self._renew_s:
             return self._token
-        if self._fetching is None:
-            self._fetching = asyncio.ensure_future(self._fetch())
-            self._fetching.add_done_callback(self._fetched)
-        return await asyncio.shield(self._fetching)
+        if self._pending_fetch is None:
+            self._pending_fetch = asyncio.ensure_future(self._fetch())
+            self._pending_fetch.add_done_callback(self._on_fetched)
+        return await asyncio.shield(self._pending_fetch)
 
-    async def _fetch(self) -> Token:
-        """Ask whoever gives tokens, in a thread of its own: it may well ask a server."""
+    async def _fetch(self) -> BearerToken:
+        """Calls oauth_cb in a thread: it may send a request to a server."""
         if self._fetch_token is None:
-            raise AuthenticationFailed(None, "OAUTHBEARER needs an oauth_cb that gives tokens")
+            raise AuthenticationFailed(None, "OAUTHBEARER needs an oauth_cb that returns tokens")
         try:
-            told = await asyncio.to_thread(self._fetch_token)
-            if asyncio.iscoroutine(told):
-                told = await told
-            token, expires_s, *rest = told
+            result = await asyncio.to_thread(self._fetch_token)
+            if asyncio.iscoroutine(result):
+                result = await result
+            token, expires_s, *rest = result
         except Exception as failure:
-            raise AuthenticationFailed(None, f"oauth_cb gave no token: {failure}") from failure
+            raise AuthenticationFailed(None, f"oauth_cb returned no token: {failure}") from failure
         extensions = rest[1] if len(rest) > 1 else {}
-        return Token(token, float(expires_s), extensions or {})
+        return BearerToken(token, float(expires_s), extensions or {})
 
-    def _fetched(self, fetching: "asyncio.Task[Token]") -> None:
-        self._fetching = None
-        if not fetching.cancelled() and fetching.exception() is None:
+    def _on_fetched(self, fetch: "asyncio.Task[BearerToken]") -> None:
+        self._pending_fetch = None
+        if not fetch.cancelled() and fetch.exception() is None:
             now_s = time.time()
-            self._token = fetching.result()
-            self._renew_s = now_s + _RENEWED_BEFORE * (self._token.expires_s - now_s)
+            self._token = fetch.result()
+            self._renew_s = now_s + _RENEWAL_FRACTION * (self._token.expires_s - now_s)
 
 
-def plain(username: str, password: str) -> Exchange:
-    """RFC 4616: name and password in the clear. For TLS, or networks that one trusts."""
+def plain(username: str, password: str) -> SaslExchange:
+    """RFC 4616: username and password as plain text. Use it with TLS."""
     yield b"\0" + username.encode() + b"\0" + password.encode()
 
 
-def oauthbearer(token: Token) -> Exchange:
-    """RFC 7628: a token that somebody else has signed."""
+def oauthbearer(token: BearerToken) -> SaslExchange:
+    """RFC 7628: a signed token."""
     extensions = "".join(f"{key}={value}\x01" for key, value in token.extensions.items())
-    refusal = yield f"n,,\x01auth=Bearer {token.value}\x01{extensions}\x01".encode()
-    if refusal:
-        yield b"\x01"  # the broker waits for this before it says in so many words that it refuses
+    error = yield f"n,,\x01auth=Bearer {token.value}\x01{extensions}\x01".encode()
+    if error:
+        yield b"\x01"  # the server waits for this before it sends the failure
         raise AuthenticationFailed(
-            None, f"the token was refused: {refusal.decode(errors='replace')}"
+            None, f"the token was rejected: {error.decode(errors='replace')}"
         )
 
 
-def scram(digest: str, username: str, password: str, nonce: str | None = None) -> Exchange:
-    """RFC 5802: both ends prove that they know the password, and neither says it."""
+def scram(digest: str, username: str, password: str, nonce: str | None = None) -> SaslExchange:
+    """RFC 5802: both sides prove that they know the password without sending it."""
     nonce = nonce or base64.b64encode(os.urandom(24)).decode()
     name = username.replace("=", "=3D").replace(",", "=2C")
     first = f"n={name},r={nonce}"
     challenge = (yield f"n,,{first}".encode()).decode()
-    told = _attributes(challenge)
-    if not told.get("r", "").startswith(nonce) or told["r"] == nonce:
+    server_first = _attributes(challenge)
+    if not server_first.get("r", "").startswith(nonce) or server_first["r"] == nonce:
         raise AuthenticationFailed(None, "the broker's SCRAM nonce does not continue ours")
-    iterations = int(told.get("i", "0"))
-    if not _FEWEST_ITERATIONS <= iterations <= _MOST_ITERATIONS:
+    iterations = int(server_first.get("i", "0"))
+    if not _MIN_ITERATIONS <= iterations <= _MAX_ITERATIONS:
         raise AuthenticationFailed(None, f"the broker asks for {iterations} SCRAM iterations")
-    salted = hashlib.pbkdf2_hmac(digest, password.encode(), base64.b64decode(told["s"]), iterations)
-    last = f"c={base64.b64encode(b'n,,').decode()},r={told['r']}"
+    salted = hashlib.pbkdf2_hmac(
+        digest, password.encode(), base64.b64decode(server_first["s"]), iterations
+    )
+    last = f"c={base64.b64encode(b'n,,').decode()},r={server_first['r']}"
     signed = ",".join((first, challenge, last)).encode()
     client_key = hmac.digest(salted, b"Client Key", digest)
     stored_key = hashlib.new(digest, client_key).digest()
     signature = hmac.digest(stored_key, signed, digest)
     proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
-    verdict = _attributes((yield f"{last},p={base64.b64encode(proof).decode()}".encode()).decode())
-    if "e" in verdict:
-        raise AuthenticationFailed(None, f"the broker refuses: {verdict['e']}")
+    server_final = _attributes(
+        (yield f"{last},p={base64.b64encode(proof).decode()}".encode()).decode()
+    )
+    if "e" in server_final:
+        raise AuthenticationFailed(None, f"the broker rejected the proof: {server_final['e']}")
     server_key = hmac.digest(salted, b"Server Key", digest)
     expected = hmac.digest(server_key, signed, digest)
-    if not hmac.compare_digest(base64.b64decode(verdict.get("v", "")), expected):
-        raise AuthenticationFailed(None, "the broker does not know the password it checks")
+    if not hmac.compare_digest(base64.b64decode(server_final.get("v", "")), expected):
+        raise AuthenticationFailed(None, "the broker could not prove that it knows the password")
 
 
 def _attributes(message: str) -> dict[str, str]:
-    return {each[0]: each[2:] for each in message.split(",") if each[1:2] == "="}
+    return {item[0]: item[2:] for item in message.split(",") if item[1:2] == "="}

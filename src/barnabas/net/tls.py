@@ -1,4 +1,4 @@
-"""TLS by the standard library, on sockets that never block."""
+"""TLS of the standard library on non-blocking sockets."""
 
 import asyncio
 import errno
@@ -14,15 +14,15 @@ from barnabas.wire.schema import Buffer
 
 
 @dataclass(slots=True, frozen=True)
-class Tls:
-    """What both ends must prove. A host's name is checked if the context says so."""
+class TlsContext:
+    """The SSL context of connections. It decides whether host names are verified."""
 
     context: ssl.SSLContext
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
-class Trust:
-    """Whose certificates count, and our own: each as a file or as PEM text."""
+class TlsSettings:
+    """Trusted certificates, own certificate and key: each as a file or as PEM text."""
 
     ca_file: str | None = None
     ca_pem: str | None = None
@@ -34,11 +34,11 @@ class Trust:
     verify_certificates: bool = True
     verify_host: bool = True
     cipher_suites: str | None = None
-    versions: tuple[str, ...] = ()  # as in ("TLSv1.3",); none: those that the library takes
-    revoked_file: str | None = None  # certificates that no longer count
+    versions: tuple[str, ...] = ()  # such as ("TLSv1.3",); empty: the library's defaults
+    revocation_list_file: str | None = None
 
     def context(self) -> ssl.SSLContext:
-        """A client's context; OSError or ssl.SSLError if a file is missing or makes no sense."""
+        """Returns a client's context. Raises OSError or ssl.SSLError if a file cannot be used."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = self.verify_host and self.verify_certificates
         context.verify_mode = ssl.CERT_REQUIRED if self.verify_certificates else ssl.CERT_NONE
@@ -46,8 +46,8 @@ class Trust:
             self._load_authorities(context)
         else:
             context.load_default_certs()
-        if self.revoked_file:
-            context.load_verify_locations(self.revoked_file)
+        if self.revocation_list_file:
+            context.load_verify_locations(self.revocation_list_file)
             context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
         if self.cipher_suites:
             context.set_ciphers(self.cipher_suites)
@@ -67,52 +67,55 @@ class Trust:
         )
 
     def _load_own(self, context: ssl.SSLContext) -> None:
-        """OpenSSL reads our certificate and key from files alone: texts are lent one."""
-        import tempfile  # takes long to load, and few connections need it
+        """OpenSSL reads certificate and key from files only: PEM texts go to temporary files."""
+        import tempfile  # slow to import, and few connections need it
 
         with tempfile.TemporaryDirectory() as directory:
             certificate = _as_file(
                 directory, "certificate", self.certificate_file, self.certificate_pem
             )
             key = _as_file(directory, "key", self.key_file, self.key_pem)
-            assert certificate is not None, "asked for only with a certificate"
-            # Without a password OpenSSL would ask for one on the terminal.
+            assert certificate is not None, "called only with a certificate"
+            # Without a password OpenSSL would prompt on the terminal.
             context.load_cert_chain(certificate, key, self.key_password or "")
 
 
 def _as_file(directory: str, name: str, path: str | None, pem: str | None) -> str | None:
     if pem is None:
         return path
-    lent = Path(directory, name)
-    with os.fdopen(os.open(lent, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+    target = Path(directory, name)
+    with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
         file.write(pem)
-    return str(lent)
+    return str(target)
 
 
-class Handshake:
-    """Agrees on keys over a connected socket. Calls `done` or `failed` once, in a later turn."""
+class TlsHandshake:
+    """A TLS handshake on a connected socket.
 
-    __slots__ = ("_done", "_failed", "_loop", "_socket")
+    Calls `on_done` or `on_failed` once, in a later turn of the loop.
+    """
+
+    __slots__ = ("_loop", "_on_done", "_on_failed", "_socket")
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         sock: socket.socket,
-        tls: Tls,
+        tls: TlsContext,
         host: str,
-        done: "Callable[[TlsSocket], None]",
-        failed: Callable[[OSError], None],
+        on_done: "Callable[[TlsSocket], None]",
+        on_failed: Callable[[OSError], None],
     ) -> None:
         self._loop = loop
-        self._done = done
-        self._failed = failed
+        self._on_done = on_done
+        self._on_failed = on_failed
         self._socket = tls.context.wrap_socket(
             sock, do_handshake_on_connect=False, server_hostname=host
         )
         loop.call_soon(self._step)
 
     def cancel(self) -> None:
-        """Nobody wants the connection any more."""
+        """Abandons the handshake."""
         self._stop_waiting()
         self._socket.close()
 
@@ -128,9 +131,9 @@ class Handshake:
             self._loop.add_writer(self._socket, self._step)
         except OSError as failure:
             self._socket.close()
-            self._failed(_explained(failure))
+            self._on_failed(_explain(failure))
         else:
-            self._done(TlsSocket(self._socket))
+            self._on_done(TlsSocket(self._socket))
 
     def _stop_waiting(self) -> None:
         if self._socket.fileno() >= 0:
@@ -139,7 +142,7 @@ class Handshake:
 
 
 class TlsSocket:
-    """An encrypted socket that a `Link` can use as it uses a plain one."""
+    """An encrypted socket that a `FrameTransport` can use like a plain one."""
 
     __slots__ = ("_socket",)
 
@@ -150,7 +153,7 @@ class TlsSocket:
         return self._socket.fileno()
 
     def sendmsg(self, parts: Sequence[Buffer]) -> int:
-        """Send what the socket takes; BlockingIOError if that is nothing."""
+        """Sends what the socket takes. Raises BlockingIOError if that is nothing."""
         sent = 0
         try:
             for part in parts:
@@ -165,7 +168,7 @@ class TlsSocket:
         return sent
 
     def recv_into(self, view: memoryview) -> int:
-        """Fill a view as far as possible: a record of TLS brings no more than 16 KiB."""
+        """Fills a view as far as possible: one TLS record has at most 16 KiB."""
         received = 0
         try:
             while received < len(view):
@@ -179,7 +182,7 @@ class TlsSocket:
         return received
 
     def pending(self) -> int:
-        """Bytes that have been decrypted already, of which the loop knows nothing."""
+        """Bytes that are already decrypted, for which the loop gets no event."""
         return self._socket.pending()
 
     def close(self) -> None:
@@ -187,12 +190,15 @@ class TlsSocket:
             self._socket.close()
 
 
-def _explained(failure: OSError) -> OSError:
-    """OpenSSL's reasons, as an operator would put them."""
+def _explain(failure: OSError) -> OSError:
+    """Returns OpenSSL's error in an operator's words."""
     if isinstance(failure, ssl.SSLCertVerificationError):
-        return ssl.SSLError(errno.EPROTO, f"its certificate is not valid: {failure.verify_message}")
+        return ssl.SSLError(errno.EPROTO, f"the certificate is not valid: {failure.verify_message}")
     if isinstance(failure, ConnectionError | ssl.SSLEOFError):
-        return ssl.SSLError(errno.EPROTO, "hung up on a TLS handshake: does it expect plain text?")
+        return ssl.SSLError(
+            errno.EPROTO,
+            "disconnected during the TLS handshake: does it expect plain text?",
+        )
     if isinstance(failure, ssl.SSLError):
         reason = (failure.reason or str(failure)).replace("_", " ").lower()
         return ssl.SSLError(errno.EPROTO, f"TLS handshake failed: {reason}")

@@ -1,4 +1,4 @@
-"""Builds a running process out of the rooms, by its roles."""
+"""Builds a running process out of the other packages, by its `process.roles`."""
 
 from barnabas.node.errors import NodeError
 from barnabas.node.node import Node

@@ -1,7 +1,7 @@
-"""What the cluster knows, on every node of it: the image of all that is committed.
+"""The committed metadata of the cluster, as an image on every node.
 
-The quorum hands over committed batches in their order, or a snapshot in place of all that came
-before; whoever subscribes is told of each change once it has happened.
+The quorum passes committed batches in order, or a snapshot that replaces everything before it.
+Subscribers are called with the delta after each change.
 """
 
 import asyncio
@@ -9,65 +9,65 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from barnabas.metadata import features
-from barnabas.metadata.delta import Delta
+from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.frames import decode_record
-from barnabas.metadata.image import Image
-from barnabas.metadata.loader import Loader
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.loader import MetadataLoader
 from barnabas.node.errors import NodeError
 from barnabas.raft import CommittedBatch
 from barnabas.wire.errors import ProtocolViolation
 
-Condition = Callable[[Image], bool]
-Subscriber = Callable[[Delta, Image], None]
+Condition = Callable[[MetadataImage], bool]
+Subscriber = Callable[[MetadataDelta, MetadataImage], None]
 
 log = logging.getLogger(__name__)
 
 
 class ClusterMetadata:
-    """The committed image and those who are told of its changes."""
+    """The committed image and the subscribers to its changes."""
 
     def __init__(self) -> None:
-        self._loader = Loader(Image())
+        self._loader = MetadataLoader(MetadataImage())
         self._subscribers: list[Subscriber] = []
         self._awaited: list[tuple[Condition, asyncio.Future[None]]] = []
 
     @property
-    def image(self) -> Image:
+    def image(self) -> MetadataImage:
         return self._loader.image
 
     @property
     def in_transaction(self) -> bool:
-        """Whether what a controller began to write has no end yet (KIP-868)."""
+        """Whether a metadata transaction (KIP-868) is open."""
         return self._loader.in_transaction
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Tell `subscriber` of every change from now on."""
+        """Calls `subscriber` at every change from now on."""
         self._subscribers.append(subscriber)
 
-    def until(self, condition: Condition) -> "asyncio.Future[None]":
-        """Done once the image is as `condition` wants it."""
+    def wait_for(self, condition: Condition) -> "asyncio.Future[None]":
+        """Returns a future that is done once `condition` holds for the image."""
         awaited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._awaited.append((condition, awaited))
-        self._tell_who_waits()
+        self._complete_waiters()
         return awaited
 
-    def take(self, batches: Sequence[CommittedBatch]) -> None:
-        """What was committed next."""
-        delta = Delta()
+    def apply(self, batches: Sequence[CommittedBatch]) -> None:
+        """Applies the batches that were committed next."""
+        delta = MetadataDelta()
         for batch in batches:
             self._load(self._loader, batch, delta)
         self._publish(delta)
 
-    def replace(self, batches: Iterable[CommittedBatch]) -> None:
-        """A snapshot: all there is to know, in place of what was known."""
+    def load_snapshot(self, batches: Iterable[CommittedBatch]) -> None:
+        """Replaces the image by that of a snapshot."""
         before = self.image
-        loader = Loader(Image())
+        loader = MetadataLoader(MetadataImage())
         for batch in batches:
-            self._load(loader, batch, Delta())
+            self._load(loader, batch, MetadataDelta())
         self._loader = loader
-        self._publish(Delta.between(before, loader.image))
+        self._publish(MetadataDelta.between(before, loader.image))
 
-    def _load(self, loader: Loader, batch: CommittedBatch, delta: Delta) -> None:
+    def _load(self, loader: MetadataLoader, batch: CommittedBatch, delta: MetadataDelta) -> None:
         try:
             records = [decode_record(frame) for frame in batch.frames]
         except ProtocolViolation as violation:
@@ -79,33 +79,35 @@ class ClusterMetadata:
         if delta.features_changed or batch.is_snapshot:
             _require_known_features(loader.image)
 
-    def _publish(self, delta: Delta) -> None:
+    def _publish(self, delta: MetadataDelta) -> None:
         if delta:
             for subscriber in self._subscribers:
                 try:
                     subscriber(delta, self.image)
                 except Exception:
-                    # What is committed is a fact: one who cannot follow does not stop the others.
-                    log.exception("a subscriber failed on the metadata at %d", self.image.offset)
-        self._tell_who_waits()
+                    # The record is committed: a subscriber that fails must not stop the others.
+                    log.exception(
+                        "a subscriber failed on the metadata at offset %d", self.image.offset
+                    )
+        self._complete_waiters()
 
-    def _tell_who_waits(self) -> None:
-        still = []
+    def _complete_waiters(self) -> None:
+        remaining = []
         for condition, awaited in self._awaited:
             if awaited.done():
-                continue  # given up
+                continue  # cancelled
             if condition(self.image):
                 awaited.set_result(None)
             else:
-                still.append((condition, awaited))
-        self._awaited = still
+                remaining.append((condition, awaited))
+        self._awaited = remaining
 
 
-def _require_known_features(image: Image) -> None:
+def _require_known_features(image: MetadataImage) -> None:
     for name, level in image.features.items():
         supported = features.SUPPORTED.get(name)
         if supported is None or level not in supported:
             raise NodeError(
-                f"The cluster has finalised {name} at {level}, which this version does not "
-                "support: start a newer one."
+                f"The cluster has finalized feature {name} at level {level}, which this version "
+                "does not support: start a newer version."
             )

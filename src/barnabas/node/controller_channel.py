@@ -1,7 +1,7 @@
-"""The active controller, wherever it is: in this process, or at the leader of the quorum.
+"""Requests to the active controller, in this process or at the leader of the quorum.
 
-Whoever asks need not know. While there is none, or the one that was asked is lost, the question
-waits and is asked again, of whoever leads by then, until its time is over.
+While there is no active controller, or its connection breaks, a request waits and is sent again
+to the node that leads by then, until the request times out.
 """
 
 import asyncio
@@ -11,23 +11,23 @@ from abc import ABC, abstractmethod
 from typing import Any, Final
 
 from barnabas.raft import Quorum, QuorumLeader
-from barnabas.server.call import Call
 from barnabas.server.controller_api import HANDLERS
 from barnabas.server.controller_node import ControllerNode
-from barnabas.server.envelopes import open_answer, seal
-from barnabas.server.errors import error_response, is_from_a_standby
+from barnabas.server.envelopes import unwrap_response, wrap_request
+from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey, api
-from barnabas.wire.errors import ErrorCode, ProtocolViolation
+from barnabas.wire.error_response import error_response, is_not_controller
+from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from barnabas.wire.messages.envelope import EnvelopeResponse
 from barnabas.wire.peer import Peers
 from barnabas.wire.schema import Message
 
 REQUEST_TIMEOUT_MS: Final = 30_000
-"""How long a question may wait that has no time of its own."""
+"""The timeout of a request that does not bring its own."""
 
 RETRY_S: Final = 0.05
-LOOK_S: Final = 0.1
-"""How often a question under way looks whether another node leads by now."""
+LEADER_CHECK_S: Final = 0.1
+"""How often a request in flight checks whether another node leads by now."""
 
 _LIFECYCLE = frozenset({ApiKey.BROKER_REGISTRATION, ApiKey.BROKER_HEARTBEAT})
 _SLOW = frozenset({ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER})
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class ControllerChannel:
-    """What `Broker.controller` is. `local` is this node's own controller, if it has one."""
+    """Sends requests to the active controller. `local` is this node's own controller, if any."""
 
     def __init__(
         self, node_id: int, quorum: Quorum, local: ControllerNode | None, peers: Peers
@@ -47,100 +47,106 @@ class ControllerChannel:
         self._peers = peers
 
     async def handle(self, request: Message, *, timeout_ms: int = 0) -> Any:
-        """The answer to what this node asks; a failure has the shape of the API's answers."""
-        return await self._ask(_Own(request, timeout_ms), timeout_ms or REQUEST_TIMEOUT_MS)
+        """Returns the response to a request of this node; errors have the API's response type."""
+        timeout_ms = timeout_ms or REQUEST_TIMEOUT_MS
+        return await self._send_until_handled(_BrokerRequest(request, timeout_ms), timeout_ms)
 
-    async def forward(self, request: Message, call: Call) -> Any:
-        """The answer to what a client asks, by `call`."""
+    async def forward(self, request: Message, call: RequestContext) -> Any:
+        """Returns the response to a client's request."""
         timeout_ms = max(getattr(request, "timeout_ms", 0), REQUEST_TIMEOUT_MS)
-        return await self._ask(_Clients(request, call), timeout_ms)
+        return await self._send_until_handled(_ForwardedRequest(request, call), timeout_ms)
 
-    async def _ask(self, question: "_Question", timeout_ms: int) -> Message:
+    async def _send_until_handled(self, request: "_ControllerRequest", timeout_ms: int) -> Message:
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + timeout_ms / 1000
         while True:
-            left_s = deadline_s - loop.time()
-            answer = await self._try(question, left_s)
-            if answer is not None and not is_from_a_standby(answer):
-                return answer
+            remaining_s = deadline_s - loop.time()
+            response = await self._try(request, remaining_s)
+            if response is not None and not is_not_controller(response):
+                return response
             if loop.time() + RETRY_S >= deadline_s:
-                return question.refusal(
-                    ErrorCode.REQUEST_TIMED_OUT, "No active controller answered in time."
+                return request.error(
+                    ErrorCode.REQUEST_TIMED_OUT, "No active controller responded in time."
                 )
             await asyncio.sleep(RETRY_S)
 
-    async def _try(self, question: "_Question", left_s: float) -> Message | None:
-        """Ask once; None if nobody answered, who might later."""
+    async def _try(self, request: "_ControllerRequest", remaining_s: float) -> Message | None:
+        """Sends the request once. Returns None if it should be sent again."""
         local = self._local
         if local is not None and local.controller.is_active:
-            return await question.ask_here(local)
+            try:
+                return await request.handle_locally(local)
+            except KafkaError as error:
+                if error.code is ErrorCode.NOT_CONTROLLER:
+                    return None
+                return request.error(error.code, error.message)
         leader = self.quorum.leader
         if leader is None or leader.node_id == self._node_id:
             return None
-        outcome = await self._send(question, leader, left_s)
+        outcome = await self._send(request, leader, remaining_s)
         if not isinstance(outcome, OSError):
-            return question.understand(outcome)
-        log.debug("the controller did not answer: %s", outcome)
+            return request.parse(outcome)
+        log.debug("the controller did not response: %s", outcome)
         if outcome.errno == errno.EPROTONOSUPPORT:
-            return question.refusal(ErrorCode.UNSUPPORTED_VERSION, str(outcome))
+            return request.error(ErrorCode.UNSUPPORTED_VERSION, str(outcome))
         return None
 
     def _send(
-        self, question: "_Question", leader: QuorumLeader, left_s: float
+        self, request: "_ControllerRequest", leader: QuorumLeader, remaining_s: float
     ) -> "asyncio.Future[Message | OSError]":
-        """The response, or why there is none; also that another node leads by now."""
+        """Returns a future of the response, or of the error. A new leader ends the wait too."""
         loop = asyncio.get_running_loop()
-        told: asyncio.Future[Message | OSError] = loop.create_future()
+        future: asyncio.Future[Message | OSError] = loop.create_future()
 
-        def answered(outcome: Message | OSError) -> None:
-            if not told.done():
-                told.set_result(outcome)
+        def on_response(outcome: Message | OSError) -> None:
+            if not future.done():
+                future.set_result(outcome)
 
-        def look() -> None:
-            now = self.quorum.leader
-            if told.done():
+        def check_leader() -> None:
+            current = self.quorum.leader
+            if future.done():
                 return
-            if now is not None and now.epoch > leader.epoch:
-                answered(ConnectionResetError(errno.ECONNRESET, "another node leads by now"))
+            if current is not None and current.epoch > leader.epoch:
+                on_response(ConnectionResetError(errno.ECONNRESET, "another node leads by now"))
             else:
-                loop.call_later(LOOK_S, look)
+                loop.call_later(LEADER_CHECK_S, check_leader)
 
-        peer = self._peers.at(leader.host, leader.port, question.purpose)
-        peer.send(question.message, max(1, int(left_s * 1000)), answered)
-        loop.call_later(LOOK_S, look)
-        return told
+        peer = self._peers.at(leader.host, leader.port, request.purpose)
+        peer.send(request.message, max(1, int(remaining_s * 1000)), on_response)
+        loop.call_later(LEADER_CHECK_S, check_leader)
+        return future
 
 
-class _Question(ABC):
-    """What is asked, and how its answers are to be understood."""
+class _ControllerRequest(ABC):
+    """A request, how it is sent to a controller and how the response is read."""
 
     def __init__(self, request: Message, version: int, purpose: str) -> None:
         self._request = request
         self._version = version
         self.purpose = purpose
-        """The connection it goes by: what is slow must not hold up the rest."""
+        """Names the connection to use: slow requests must not delay the others."""
 
     @property
     @abstractmethod
     def message(self) -> Message:
-        """What goes to another node."""
+        """The message that is sent to another node."""
 
     @abstractmethod
-    async def ask_here(self, local: ControllerNode) -> Message:
-        """Ask the controller in this process."""
+    async def handle_locally(self, local: ControllerNode) -> Message:
+        """Has the controller in this process handle the request."""
 
     @abstractmethod
-    def understand(self, response: Any) -> Message | None:
-        """The answer in another node's response; None if it is not the active controller."""
+    def parse(self, response: Any) -> Message | None:
+        """Returns the response in a node's message, or None if it is not the active controller."""
 
-    def refusal(self, code: ErrorCode, message: str) -> Message:
-        refusal = error_response(self._request, self._version, code, message)
-        assert refusal is not None, "only a producer may want no answer"
-        return refusal
+    def error(self, code: ErrorCode, message: str) -> Message:
+        response = error_response(self._request, self._version, code, message)
+        assert response is not None, "only Produce with acks=0 has no response"
+        return response
 
 
-class _Own(_Question):
-    """What this node asks by itself."""
+class _BrokerRequest(_ControllerRequest):
+    """A request of this node itself."""
 
     def __init__(self, request: Message, timeout_ms: int) -> None:
         purpose = "lifecycle" if request.API_KEY in _LIFECYCLE else "controller"
@@ -151,43 +157,48 @@ class _Own(_Question):
     def message(self) -> Message:
         return self._request
 
-    async def ask_here(self, local: ControllerNode) -> Message:
-        answer: Message = await local.controller.handle(self._request, timeout_ms=self._timeout_ms)
-        return answer
+    async def handle_locally(self, local: ControllerNode) -> Message:
+        response: Message = await local.controller.handle(
+            self._request, timeout_ms=self._timeout_ms
+        )
+        return response
 
-    def understand(self, response: Message) -> Message:
+    def parse(self, response: Message) -> Message:
         return response
 
 
-class _Clients(_Question):
-    """What a client asks, which travels in an envelope."""
+class _ForwardedRequest(_ControllerRequest):
+    """A client's request, which is forwarded in an Envelope."""
 
-    def __init__(self, request: Message, call: Call) -> None:
+    def __init__(self, request: Message, call: RequestContext) -> None:
         purpose = "forwarding-voters" if request.API_KEY in _SLOW else "forwarding"
         super().__init__(request, call.api_version, purpose)
         self._call = call
 
     @property
     def message(self) -> Message:
-        return seal(self._request, self._call)
+        return wrap_request(self._request, self._call)
 
-    async def ask_here(self, local: ControllerNode) -> Message:
+    async def handle_locally(self, local: ControllerNode) -> Message:
         handle = HANDLERS[ApiKey(self._request.API_KEY)]
-        answer: Message = await handle(self._request, self._call.asked_of(local))
-        return answer
+        response: Message = await handle(self._request, self._call.for_controller(local))
+        return response
 
-    def understand(self, response: EnvelopeResponse) -> Message | None:
+    def parse(self, response: EnvelopeResponse) -> Message | None:
         code = ErrorCode.of(response.error_code)
         if code is ErrorCode.NOT_CONTROLLER:
             return None
         key = self._request.API_KEY
         if code is not ErrorCode.NONE or response.response_data is None:
-            log.error("the controller refused to take %s: %s", api(key).name, code.name)
-            return self.refusal(
-                ErrorCode.UNKNOWN_SERVER_ERROR, f"The controller refused the envelope: {code.name}."
+            log.error("the controller rejected the envelope of %s: %s", api(key).name, code.name)
+            return self.error(
+                ErrorCode.UNKNOWN_SERVER_ERROR,
+                f"The controller rejected the envelope: {code.name}.",
             )
         try:
-            return open_answer(response.response_data, key, self._call)
+            return unwrap_response(response.response_data, key, self._call)
         except ProtocolViolation as violation:
-            log.error("the controller's answer to %s cannot be read: %s", api(key).name, violation)
-            return self.refusal(ErrorCode.UNKNOWN_SERVER_ERROR, "The answer cannot be read.")
+            log.error("the response to %s cannot be parsed: %s", api(key).name, violation)
+            return self.error(
+                ErrorCode.UNKNOWN_SERVER_ERROR, "The controller's response cannot be parsed."
+            )

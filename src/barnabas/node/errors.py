@@ -1,4 +1,4 @@
-"""Why a node cannot start or go on, in words for its operator."""
+"""Why a node cannot start or continue, in words for its operator."""
 
 import asyncio
 
@@ -7,14 +7,14 @@ class NodeError(Exception):
     """The message says what is wrong and what to do; no traceback is needed."""
 
 
-class Fatal:
-    """Something after which the node must stop; the first reason counts."""
+class FatalErrors:
+    """Errors after which the node must stop. The first one reported is the reason."""
 
     def __init__(self) -> None:
         self.reason = ""
         self._happened = asyncio.Event()
 
-    def declare(self, reason: str) -> None:
+    def report(self, reason: str) -> None:
         self.reason = self.reason or reason
         self._happened.set()
 

@@ -1,4 +1,4 @@
-"""Preparing log directories for a node's first start, and looking at what they are."""
+"""Formats the log directories of a node, and inspects them."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,8 @@ from pathlib import Path
 
 from barnabas.config import BrokerSettings, Listener
 from barnabas.config.addresses import parse_voter
-from barnabas.log import LogDirectory, MetaProperties, NotFormatted, meta_properties
+from barnabas.log import LogDirectory, MetaProperties, NotFormatted
+from barnabas.log.directory import meta_properties
 from barnabas.metadata.features import (
     KRAFT_VERSION,
     LATEST_METADATA_LEVEL,
@@ -25,16 +26,16 @@ from barnabas.raft import Endpoint, Voter, Voters, format_metadata
 from barnabas.wire.messages.metadata_records import FeatureLevelRecord
 from barnabas.wire.uuid import from_text, random_uuid, to_text
 
-_MAY_BE_THERE = {"lost+found", "bootstrap.checkpoint", "__cluster_metadata-0"}
+_IGNORED_FILES = {"lost+found", "bootstrap.checkpoint", "__cluster_metadata-0"}
 
 
 class FormatError(NodeError):
-    """The directories cannot be formatted as asked."""
+    """The directories cannot be formatted as requested."""
 
 
 @dataclass(slots=True, frozen=True)
-class Formatted:
-    """What a format did; no directories if all were formatted before."""
+class FormatResult:
+    """The directories that were formatted; none if all were formatted before."""
 
     directories: list[str]
     release: str
@@ -42,32 +43,32 @@ class Formatted:
 
 
 @dataclass(slots=True, frozen=True)
-class Inspected:
-    """What the log directories of a node say of themselves."""
+class StorageInfo:
+    """The contents of meta.properties in the log directories of a node."""
 
     directories: list[str] = field(default_factory=list)
     metadata: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
 
-class Beginning(Enum):
-    """How a node that is formatted finds its quorum, unless it is given the first voters."""
+class QuorumBootstrap(Enum):
+    """How a formatted node finds its quorum, unless the initial voters are given."""
 
-    ALONE = auto()  # it is the only voter, for now
-    JOINING = auto()  # the quorum is there, or others begin it
-    SETTING = auto()  # as controller.quorum.voters says; a broker asks the bootstrap servers
+    STANDALONE = auto()  # it is the only voter at first
+    JOIN = auto()  # the quorum exists, or other nodes start it
+    FROM_SETTINGS = auto()  # from controller.quorum.voters; a broker uses the bootstrap servers
 
 
 def format_storage(
     settings: BrokerSettings,
     *,
     cluster_id: str,
-    quorum: Beginning | Voters = Beginning.ALONE,
+    quorum: QuorumBootstrap | Voters = QuorumBootstrap.STANDALONE,
     release: str | None = None,
     features: Mapping[str, int] | None = None,
     ignore_formatted: bool = False,
-) -> Formatted:
-    """Write `meta.properties` and what the metadata log begins with."""
+) -> FormatResult:
+    """Writes `meta.properties` and the first records of the metadata log."""
     levels = _levels(release, features or {})
     _check_quorum(settings, quorum)
     unformatted = _unformatted(settings, cluster_id, ignore_formatted)
@@ -76,19 +77,19 @@ def format_storage(
         try:
             Path(directory).mkdir(parents=True, exist_ok=True)
             if directory == settings.metadata_log_dir:
-                voters = _first_voters(settings, quorum, directory_id)
+                voters = _initial_voters(settings, quorum, directory_id)
                 own = voters.get(settings.node_id) if voters is not None else None
                 directory_id = own.directory_id if own is not None else directory_id
                 format_metadata(directory, _bootstrap(levels), voters, time.time_ns() // 1_000_000)
-            # Last, for this is what says that the directory is formatted.
+            # Last, because meta.properties marks the directory as formatted.
             LogDirectory.format(directory, cluster_id, settings.node_id, directory_id)
         except OSError as error:
             raise FormatError(f"{directory} cannot be formatted: {error.strerror}.") from error
-    return Formatted(unformatted, release_name(levels[METADATA_VERSION]))
+    return FormatResult(unformatted, release_name(levels[METADATA_VERSION]))
 
 
-def parse_first_voters(text: str, listener: str) -> Voters:
-    """`id@host:port:directory-id`, separated by commas, as the voters a quorum begins with."""
+def parse_initial_voters(text: str, listener: str) -> Voters:
+    """Parses `id@host:port:directory-id`, separated by commas, as the initial voters."""
     voters: dict[int, Voter] = {}
     for entry in filter(None, map(str.strip, text.split(","))):
         address, _, directory = entry.rpartition(":")
@@ -101,17 +102,19 @@ def parse_first_voters(text: str, listener: str) -> Voters:
                 "directory ids."
             ) from None
         if node_id in voters:
-            raise FormatError(f"Node {node_id} is named twice among the first voters.")
+            raise FormatError(f"Node {node_id} is named twice among the initial voters.")
         voters[node_id] = Voter(node_id, directory_id, (Endpoint(listener, host, port),))
     if not voters:
-        raise FormatError("No first voters are named: id@host:port:directory-id, and commas.")
+        raise FormatError(
+            "There are no initial voters: give id@host:port:directory-id, separated by commas."
+        )
     return Voters(voters.values())
 
 
 def format_new_directories(settings: BrokerSettings) -> None:
-    """Format what is empty, as a new node or as further directories of the one that is there."""
+    """Formats empty directories, for a new node or as further directories of an existing one."""
     directories = _directories(settings)
-    formatted = [each for each in directories if _is_formatted(each)]
+    formatted = [directory for directory in directories if _is_formatted(directory)]
     if len(formatted) == len(directories):
         return
     for directory in directories:
@@ -126,7 +129,7 @@ def format_new_directories(settings: BrokerSettings) -> None:
             f"{formatted[0]} is a node's, but {settings.metadata_log_dir} has no metadata log: "
             "name the directory that has it first in log.dirs."
         )
-    quorum = Beginning.SETTING if settings.voters else Beginning.ALONE
+    quorum = QuorumBootstrap.FROM_SETTINGS if settings.voters else QuorumBootstrap.STANDALONE
     format_storage(settings, cluster_id=cluster_id, quorum=quorum, ignore_formatted=True)
 
 
@@ -142,23 +145,23 @@ def own_voter(node_id: int, listeners: Sequence[Listener], directory_id: bytes) 
     )
 
 
-def inspect_storage(settings: BrokerSettings) -> Inspected:
-    """What `storage info` shows."""
-    found = Inspected()
+def inspect_storage(settings: BrokerSettings) -> StorageInfo:
+    """Returns what `storage info` shows."""
+    info = StorageInfo()
     owners: set[str] = set()
     for directory in _directories(settings):
         if not Path(directory).is_dir():
-            why = "is not a directory" if Path(directory).exists() else "does not exist"
-            found.problems.append(f"{directory} {why}")
+            reason = "is not a directory" if Path(directory).exists() else "does not exist"
+            info.problems.append(f"{directory} {reason}")
             continue
-        found.directories.append(directory)
+        info.directories.append(directory)
         try:
             meta = _read_meta(directory)
         except FormatError as error:
-            found.problems.append(str(error))
+            info.problems.append(str(error))
             continue
         owners.add(f"node {meta.node_id} of cluster {meta.cluster_id}")
-        found.metadata.update(
+        info.metadata.update(
             {
                 "cluster.id": meta.cluster_id,
                 "directory.id": to_text(meta.directory_id),
@@ -167,12 +170,12 @@ def inspect_storage(settings: BrokerSettings) -> Inspected:
             }
         )
     if len(owners) > 1:
-        found.problems.append(f"The directories belong to {' and '.join(sorted(owners))}")
-    return found
+        info.problems.append(f"The directories belong to {' and '.join(sorted(owners))}")
+    return info
 
 
 def _directories(settings: BrokerSettings) -> list[str]:
-    """The directories with partitions, and that of the metadata log where it stands apart."""
+    """Returns log.dirs, and metadata.log.dir if it is another directory."""
     return list(dict.fromkeys((*settings.log_dirs, settings.metadata_log_dir)))
 
 
@@ -190,22 +193,22 @@ def _read_meta(directory: str) -> MetaProperties:
 
 
 def _require_empty(directory: str) -> None:
-    """Nobody else's files get a broker among them; a format that was cut short may go on."""
+    """Raises FormatError if there are other files; an interrupted format may continue."""
     try:
         names = {entry.name for entry in Path(directory).iterdir()}
     except FileNotFoundError:
         return
     except OSError as error:
         raise FormatError(f"{directory} cannot be used: {error.strerror}.") from None
-    if any(not name.startswith(".") for name in names - _MAY_BE_THERE):
+    if any(not name.startswith(".") for name in names - _IGNORED_FILES):
         raise FormatError(
             f"{directory} has files in it, but no {meta_properties.FILE_NAME}: choose an empty "
-            "directory, or make this one a node's with `barnabas storage format`."
+            "directory, or format this one with `barnabas storage format`."
         )
 
 
 def _levels(release: str | None, features: Mapping[str, int]) -> dict[str, int]:
-    """The level of every feature: the release's, unless asked for otherwise."""
+    """Returns the level of every feature: the release's, unless one is given."""
     try:
         levels = default_levels(metadata_level(release) if release else LATEST_METADATA_LEVEL)
     except ValueError as error:
@@ -223,9 +226,9 @@ def _levels(release: str | None, features: Mapping[str, int]) -> dict[str, int]:
 
 
 def _bootstrap(levels: Mapping[str, int]) -> list[bytes]:
-    """The records a new cluster begins with: metadata.version, then the others by name.
+    """Returns the first records of a cluster: metadata.version, then the others by name.
 
-    The kraft version is the quorum's own and is kept in its control records.
+    kraft.version is not among them: it is in the quorum's control records.
     """
     names = sorted(name for name, level in levels.items() if level and name != KRAFT_VERSION)
     names.sort(key=METADATA_VERSION.__ne__)
@@ -236,7 +239,7 @@ def _bootstrap(levels: Mapping[str, int]) -> list[bytes]:
 
 
 def _unformatted(settings: BrokerSettings, cluster_id: str, ignore_formatted: bool) -> list[str]:
-    """The directories to format; those that are formatted must belong to the same cluster."""
+    """Returns the directories to format; formatted ones must belong to the same cluster."""
     unformatted = []
     for directory in _directories(settings):
         if not _is_formatted(directory):
@@ -256,8 +259,8 @@ def _unformatted(settings: BrokerSettings, cluster_id: str, ignore_formatted: bo
     return unformatted
 
 
-def _check_quorum(settings: BrokerSettings, quorum: Beginning | Voters) -> None:
-    if quorum is Beginning.SETTING:
+def _check_quorum(settings: BrokerSettings, quorum: QuorumBootstrap | Voters) -> None:
+    if quorum is QuorumBootstrap.FROM_SETTINGS:
         if settings.is_controller and not settings.voters:
             raise FormatError(
                 "controller.quorum.voters is not set on this controller: format it with "
@@ -266,26 +269,26 @@ def _check_quorum(settings: BrokerSettings, quorum: Beginning | Voters) -> None:
         return
     if settings.voters:
         raise FormatError(
-            "controller.quorum.voters is set: take it out of the settings, or format without "
+            "controller.quorum.voters is set: remove it from the settings, or format without "
             "--standalone, --initial-controllers and --no-initial-controllers."
         )
-    if quorum is Beginning.ALONE and not settings.is_controller:
-        raise FormatError("A node begins a quorum alone only if controller is in process.roles.")
+    if quorum is QuorumBootstrap.STANDALONE and not settings.is_controller:
+        raise FormatError("A standalone quorum needs controller in process.roles.")
     is_named = isinstance(quorum, Voters) and quorum.get(settings.node_id) is not None
     if isinstance(quorum, Voters) and is_named != settings.is_controller:
         raise FormatError(
             f"Node {settings.node_id} is {'not ' if not settings.is_controller else ''}a "
-            f"controller by process.roles; the first voters are {quorum.ids()}."
+            f"controller by process.roles; the initial voters are {quorum.ids()}."
         )
 
 
-def _first_voters(
-    settings: BrokerSettings, quorum: Beginning | Voters, directory_id: bytes
+def _initial_voters(
+    settings: BrokerSettings, quorum: QuorumBootstrap | Voters, directory_id: bytes
 ) -> Voters | None:
     match quorum:
         case Voters():
             return quorum
-        case Beginning.ALONE:
+        case QuorumBootstrap.STANDALONE:
             return Voters(
                 [own_voter(settings.node_id, settings.controller_listeners, directory_id)]
             )

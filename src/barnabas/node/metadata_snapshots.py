@@ -1,4 +1,4 @@
-"""Snapshots of the committed image: when they are due, and how the loop goes on meanwhile."""
+"""Snapshots of the committed image: when one is due, and how it is written beside other work."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,50 +6,50 @@ from typing import Final
 
 from barnabas.config import BrokerSettings
 from barnabas.metadata.frames import encode_record, record_version
-from barnabas.metadata.image import Image
-from barnabas.node.background import Threads
+from barnabas.metadata.image import MetadataImage
+from barnabas.node.disk_threads import DiskThreads
 from barnabas.raft import Quorum
 
-_RECORDS_A_TURN: Final = 200
-"""What is encoded before others on the loop get their turn: well under a millisecond's work."""
+_RECORDS_PER_SLICE: Final = 200
+"""Records encoded before the loop runs other work: well under a millisecond."""
 
 
 class MetadataSnapshots:
-    """Every node writes its own, so that none needs the whole log at its next start."""
+    """Every node writes its own snapshots, so that no start reads the whole metadata log."""
 
     def __init__(
         self,
         settings: BrokerSettings,
         quorum: Quorum,
-        image: Callable[[], Image],
+        image: Callable[[], MetadataImage],
         *,
-        threads: Threads,
+        threads: DiskThreads,
         clock: Callable[[], int],
-        failed: Callable[[OSError], None],
+        on_failed: Callable[[OSError], None],
     ) -> None:
         self._bytes_between: int = settings["metadata.log.max.record.bytes.between.snapshots"]
         self._interval_ms: int = settings["metadata.log.max.snapshot.interval.ms"]
         self._quorum = quorum
         self._image = image
-        self._failed = failed
+        self._failed = on_failed
         self._threads = threads
         self._last_ms = clock()
         self._writing: asyncio.Task[None] | None = None
 
     def maintain(self, now_ms: int) -> None:
-        """Begin one if it is due."""
+        """Starts a snapshot if one is due."""
         is_writing = self._writing is not None and not self._writing.done()
         if not is_writing and self._is_due(now_ms):
             self._last_ms = now_ms
             self._writing = asyncio.create_task(self._write(now_ms))
 
     async def close(self) -> None:
-        """Wait for the one that is under way."""
+        """Waits for the snapshot that is being written, if any."""
         if self._writing is not None:
             await asyncio.wait([self._writing])
 
     def _is_due(self, now_ms: int) -> bool:
-        """Whether enough was written since the last, or anything and long enough ago."""
+        """Whether the log has grown enough since the last snapshot, or at all and long ago."""
         bytes_since = self._quorum.bytes_since_snapshot
         waited = 0 < self._interval_ms <= now_ms - self._last_ms
         return bytes_since >= self._bytes_between or (bytes_since > 0 and waited)
@@ -61,8 +61,11 @@ class MetadataSnapshots:
             self._failed(error)
 
 
-async def write_snapshot(quorum: Quorum, image: Image, threads: Threads, now_ms: int) -> None:
-    """Write `image`, which nobody else changes, and clean away what it makes superfluous."""
+async def write_snapshot(
+    quorum: Quorum, image: MetadataImage, threads: DiskThreads, now_ms: int
+) -> None:
+    """Writes `image`, a private copy, and deletes the segments and snapshots it replaces."""
+
     end_offset, epoch = image.offset + 1, image.epoch
     newest = quorum.newest_snapshot
     if newest is not None and newest.end_offset >= end_offset:
@@ -73,7 +76,7 @@ async def write_snapshot(quorum: Quorum, image: Image, threads: Threads, now_ms:
         frames = []
         for record in image.records():
             frames.append(encode_record(record, record_version(record, level)))
-            if len(frames) == _RECORDS_A_TURN:
+            if len(frames) == _RECORDS_PER_SLICE:
                 writer.append(frames)
                 frames = []
                 await asyncio.sleep(0)

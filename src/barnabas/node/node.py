@@ -1,8 +1,8 @@
 """One process of a cluster: a controller, a broker, or both on one event loop.
 
-It is started in the order in which the parts need each other (directories, the controller's
-listener, the metadata log, recovery of the logs, the clients' listeners, a place in the cluster)
-and stopped in reverse.
+It starts its parts in the order in which they need each other (log directories, controller
+listener, metadata log, log recovery, client listeners, broker registration) and stops them in
+reverse.
 """
 
 import asyncio
@@ -11,61 +11,61 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from barnabas.config import BrokerSettings, Listener, Resolver, SecurityProtocol
-from barnabas.controller import Controller
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
-from barnabas.node.broker_side import BrokerSide
-from barnabas.node.chores import Chores
+from barnabas.controller import QuorumController
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.node.broker_role import BrokerRole
 from barnabas.node.cluster_metadata import ClusterMetadata
 from barnabas.node.controller_channel import ControllerChannel
-from barnabas.node.controller_side import ControllerSide
-from barnabas.node.errors import Fatal, NodeError
-from barnabas.node.leader_watch import LeaderWatch
+from barnabas.node.controller_role import ControllerRole
+from barnabas.node.environment import Environment
+from barnabas.node.errors import FatalErrors, NodeError
+from barnabas.node.gauges import QuorumGauges
+from barnabas.node.leader_monitor import QuorumLeaderMonitor
 from barnabas.node.metadata_snapshots import MetadataSnapshots
+from barnabas.node.periodic_tasks import PeriodicTasks
 from barnabas.node.quorum import open_quorum
-from barnabas.node.quorum_gauges import QuorumGauges
-from barnabas.node.storage import Storage
-from barnabas.node.surroundings import Surroundings
+from barnabas.node.storage import NodeStorage
 from barnabas.raft import CommittedBatch, QuorumError, read_bootstrap
-from barnabas.replication import rules_of
-from barnabas.server.broker import Broker
-from barnabas.server.http import HttpEndpoint
-from barnabas.server.metrics import Metrics
+from barnabas.replication import resolve_topic_config
+from barnabas.server.broker_node import BrokerNode
+from barnabas.server.metrics.http_endpoint import HttpEndpoint
+from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.records._loops import COMPILED
 
 log = logging.getLogger(__name__)
 
-_GUARDS = (
+_REJECTED_SETTINGS = (
     "authorizer.class.name",
     "create.topic.policy.class.name",
     "alter.config.policy.class.name",
 )
-"""What forbids something: not to heed it is worse than not to start."""
+"""Settings that restrict access. To ignore them is worse than not to start."""
 
 
 class Node:
     """A running process. Build it with `Node.start`."""
 
     def __init__(
-        self, settings: BrokerSettings, storage: Storage, surroundings: Surroundings
+        self, settings: BrokerSettings, storage: NodeStorage, environment: Environment
     ) -> None:
         loop = asyncio.get_running_loop()
-        self._surroundings = surroundings
+        self._environment = environment
         self.settings = settings
         self._storage = storage
-        self._fatal = Fatal()
-        self._threads = surroundings.threads(loop)
-        self._peers = surroundings.peers(loop, f"node-{settings.node_id}")
+        self._fatal = FatalErrors()
+        self._threads = environment.threads(loop)
+        self._peers = environment.peers(loop, f"node-{settings.node_id}")
         self.metadata = ClusterMetadata()
         self._resolver = Resolver(settings, self.metadata.image.configs)
-        self._metrics = Metrics()
+        self._metrics = MetricsRegistry()
         self._metrics_endpoint = HttpEndpoint(self._metrics)
         self.metrics_address: str | None = None
-        self._incarnation_id = surroundings.random_uuid()
-        self._controller_side = self._build_controller() if settings.is_controller else None
+        self._incarnation_id = environment.random_uuid()
+        self._controller_role = self._build_controller() if settings.is_controller else None
         self._controller_listeners = (
-            self._controller_side.listen() if self._controller_side is not None else []
+            self._controller_role.listen() if self._controller_role is not None else []
         )
         self.quorum = open_quorum(
             settings,
@@ -73,13 +73,13 @@ class Node:
             self._controller_listeners,
             peers=self._peers,
             background=self._threads,
-            surroundings=surroundings,
+            environment=environment,
         )
         self._metrics.register(QuorumGauges(self.quorum))
         self._channel = ControllerChannel(
             settings.node_id,
             self.quorum,
-            self._controller_side.take_part(self.quorum) if self._controller_side else None,
+            self._controller_role.open(self.quorum) if self._controller_role else None,
             self._peers,
         )
         self.snapshots = MetadataSnapshots(
@@ -87,27 +87,27 @@ class Node:
             self.quorum,
             lambda: self.metadata.image,
             threads=self._threads,
-            clock=surroundings.clock,
-            failed=self.failed,
+            clock=environment.clock,
+            on_failed=self.failed,
         )
-        self._broker_side: BrokerSide | None = None
-        self.metadata.subscribe(self._follow)
-        self._chores = Chores(self._fatal, surroundings.clock)
+        self._broker_role: BrokerRole | None = None
+        self.metadata.subscribe(self._on_metadata_change)
+        self._tasks = PeriodicTasks(self._fatal, environment.clock)
 
     @classmethod
     async def start(
-        cls, settings: BrokerSettings, surroundings: Surroundings | None = None
+        cls, settings: BrokerSettings, environment: Environment | None = None
     ) -> "Node":
-        """Take part in the cluster; NodeError says why that cannot be."""
+        """Starts the node and joins the cluster. Raises NodeError with the reason if it cannot."""
         _require_supported(settings)
         for warning in settings.warnings:
             log.warning("%s", warning)
         if not COMPILED:
-            log.warning("the loops over records are not compiled: install a C compiler, reinstall")
-        surroundings = surroundings or Surroundings()
-        storage = Storage(settings, surroundings.files())
+            log.warning("the record loops are not compiled: install a C compiler, then reinstall")
+        environment = environment or Environment()
+        storage = NodeStorage(settings, environment.files())
         try:
-            node = cls(settings, storage, surroundings)
+            node = cls(settings, storage, environment)
             node.quorum.start(node)
         except (NodeError, OSError, KafkaError, QuorumError) as error:
             storage.abandon()
@@ -127,28 +127,28 @@ class Node:
         return self._storage.meta.cluster_id
 
     @property
-    def controller(self) -> Controller:
-        assert self._controller_side is not None, "this node is a broker only"
-        return self._controller_side.controller
+    def controller(self) -> QuorumController:
+        assert self._controller_role is not None, "this node is a broker only"
+        return self._controller_role.controller
 
     @property
-    def broker(self) -> Broker:
-        assert self._broker_side is not None, "this node is a controller only"
-        return self._broker_side.broker
+    def broker(self) -> BrokerNode:
+        assert self._broker_role is not None, "this node is a controller only"
+        return self._broker_role.broker
 
     @property
     def listeners(self) -> list[Listener]:
-        """Where clients, or for a controller other nodes, connect."""
-        return self._broker_side.listeners if self._broker_side else self._controller_listeners
+        """The listeners of the broker, or of the controller if this node is no broker."""
+        return self._broker_role.listeners if self._broker_role else self._controller_listeners
 
     @property
     def address(self) -> str:
-        """Where clients connect."""
+        """The host and port where clients connect."""
         return str(self.listeners[0]).partition("://")[2]
 
     async def run_until(self, stop: asyncio.Event) -> None:
-        """Serve until told to stop, or until something happens after which that is impossible."""
-        waiting = [asyncio.create_task(each) for each in (stop.wait(), self._fatal.wait())]
+        """Serves until `stop` is set. Raises NodeError after a fatal error."""
+        waiting = [asyncio.create_task(event.wait()) for event in (stop, self._fatal)]
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         for task in waiting:
             task.cancel()
@@ -156,29 +156,29 @@ class Node:
             raise NodeError(self._fatal.reason)
 
     async def stop(self) -> None:
-        """Hand over, answer what is under way, bring all to disk, leave the clean stop's mark."""
-        log.info("stopping: handing over, then answering what is under way")
-        self._chores.stop()
-        if self._broker_side is not None:
-            await self._broker_side.leave()
+        """Shuts down cleanly: moves leadership, finishes requests, flushes and closes the logs."""
+        log.info("shutting down: moving leadership to other brokers, then finishing requests")
+        self._tasks.stop()
+        if self._broker_role is not None:
+            await self._broker_role.shut_down()
         await self._metrics_endpoint.close()
         await self.snapshots.close()
         await self.quorum.stop()
-        if self._controller_side is not None:
-            await self._controller_side.close()
+        if self._controller_role is not None:
+            await self._controller_role.close()
         self._peers.close()
         await self._threads.close()
-        if self._broker_side is None:
+        if self._broker_role is None:
             is_clean = self._storage.close()
         else:
-            is_clean = self._broker_side.close()
-            is_clean = self._storage.close(but_for=self._storage.directories) and is_clean
-        log.info("stopped cleanly" if is_clean else "stopped; the next start will recover")
+            is_clean = self._broker_role.close()
+            is_clean = self._storage.close(except_for=self._storage.directories) and is_clean
+        log.info("shut down cleanly" if is_clean else "shut down; the next start will recover logs")
 
     # Starting
 
-    def _build_controller(self) -> ControllerSide:
-        return ControllerSide(
+    def _build_controller(self) -> ControllerRole:
+        return ControllerRole(
             self.settings,
             self.metadata,
             self._resolver,
@@ -186,24 +186,26 @@ class Node:
             bootstrap=read_bootstrap(self._storage.metadata.path),
             incarnation_id=self._incarnation_id,
             metrics=self._metrics,
-            surroundings=self._surroundings,
+            environment=self._environment,
         )
 
     async def _open(self) -> None:
         self._require_no_failure()
-        if self._controller_side is not None:
-            self._controller_side.register(self._channel, self._controller_listeners)
-            self._chores.often(self._controller_side.maintain)
-        self._chores.now_and_then(self.snapshots.maintain)
-        self._chores.now_and_then(LeaderWatch(self.quorum, self.cluster_id, self._fatal).look)
+        if self._controller_role is not None:
+            self._controller_role.register(self._channel, self._controller_listeners)
+            self._tasks.every_100_ms(self._controller_role.maintain)
+        self._tasks.every_500_ms(self.snapshots.maintain)
+        self._tasks.every_500_ms(
+            QuorumLeaderMonitor(self.quorum, self.cluster_id, self._fatal).check
+        )
         if self.settings.is_broker:
             await self._join_brokers()
         await self._open_metrics()
-        if self._broker_side is not None:
-            self._broker_side.serve()
-            self._chores.keep_house(self._broker_side.partitions)
+        if self._broker_role is not None:
+            self._broker_role.serve()
+            self._tasks.maintain_partitions(self._broker_role.partitions)
         log.info(
-            "node %d of cluster %s serves %s",
+            "node %d of cluster %s listens on %s",
             self.settings.node_id,
             self.cluster_id,
             ", ".join(map(str, self.listeners)),
@@ -211,9 +213,9 @@ class Node:
 
     async def _join_brokers(self) -> None:
         await self._storage.recover(
-            self._threads, lambda topic: rules_of(topic, self._resolver).log
+            self._threads, lambda topic: resolve_topic_config(topic, self._resolver).log
         )
-        side = self._broker_side = BrokerSide(
+        role = self._broker_role = BrokerRole(
             self.settings,
             self._storage,
             self.metadata,
@@ -222,10 +224,10 @@ class Node:
             self._peers,
             self._threads,
             self._metrics,
-            self._surroundings,
+            self._environment,
         )
-        side.listen()
-        joining = asyncio.create_task(side.join(self._incarnation_id))
+        role.listen()
+        joining = asyncio.create_task(role.join(self._incarnation_id))
         failing = asyncio.create_task(self._fatal.wait())
         await asyncio.wait([joining, failing], return_when=asyncio.FIRST_COMPLETED)
         failing.cancel()
@@ -240,8 +242,8 @@ class Node:
             self.metrics_address = f"{host}:{bound_port}"
 
     def _abandon(self) -> None:
-        """Let go of all that was begun, for the start has failed."""
-        self._chores.stop()
+        """Releases everything after a failed start."""
+        self._tasks.stop()
         self.quorum.abandon()
         self._peers.close()
         self._storage.abandon()
@@ -250,74 +252,74 @@ class Node:
         if self._fatal.reason:
             raise NodeError(self._fatal.reason)
 
-    # What the quorum tells (barnabas.raft.QuorumListener)
+    # Events of the quorum (barnabas.raft.QuorumListener)
 
     def committed(self, batches: Sequence[CommittedBatch]) -> None:
         try:
-            self.metadata.take(batches)
+            self.metadata.apply(batches)
         except NodeError as error:
-            self._fatal.declare(str(error))
+            self._fatal.report(str(error))
             return
-        if self._controller_side is not None:
-            self._controller_side.published(batches[-1].last_offset)
+        if self._controller_role is not None:
+            self._controller_role.on_published(batches[-1].last_offset)
 
     def reset(self, batches: Iterable[CommittedBatch]) -> None:
         try:
-            self.metadata.replace(batches)
+            self.metadata.load_snapshot(batches)
         except NodeError as error:
-            self._fatal.declare(str(error))
+            self._fatal.report(str(error))
 
     def leads(self, epoch: int) -> None:
-        if self._controller_side is not None:
-            self._controller_side.leads(epoch)
+        if self._controller_role is not None:
+            self._controller_role.on_leader_elected(epoch)
 
     def resigned(self, epoch: int) -> None:
-        if self._controller_side is not None:
-            self._controller_side.resigned()
+        if self._controller_role is not None:
+            self._controller_role.on_resigned()
 
     def leader_changed(self, leader_id: int | None, epoch: int) -> None:
-        # The controller speaks for itself, once it is active.
+        # The local controller logs this itself, once it is active.
         if leader_id not in (None, self.settings.node_id):
             log.info("node %d is the active controller, in epoch %d", leader_id, epoch)
 
     def failed(self, error: OSError) -> None:
-        self._fatal.declare(
+        self._fatal.report(
             f"The metadata log cannot be written ({error}). Free or replace the disk, then "
             "restart this node."
         )
 
-    def _follow(self, delta: Delta, image: Image) -> None:
-        """The metadata changed: settings first, for all others obey them."""
+    def _on_metadata_change(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Applies new metadata: settings first, because the rest reads them."""
         self._resolver.configs = image.configs
         if delta.configs_changed:
             self._resolver.changed(delta.configs_changed)
-        if self._broker_side is not None:
+        if self._broker_role is not None:
             try:
-                self._broker_side.follow(delta, image)
+                self._broker_role.on_metadata_change(delta, image)
             except NodeError as error:
-                self._fatal.declare(str(error))
-        if self._controller_side is not None:
-            self._controller_side.follow(delta, image)
+                self._fatal.report(str(error))
+        if self._controller_role is not None:
+            self._controller_role.on_metadata_change(delta, image)
 
 
 def _require_supported(settings: BrokerSettings) -> None:
-    """What this version cannot run is refused at once, with the reason."""
+    """Raises NodeError for settings that this version cannot serve."""
     for listener in settings.listeners:
         if listener.security_protocol is not SecurityProtocol.PLAINTEXT:
             raise NodeError(
-                f"Listener {listener} wants {listener.security_protocol.name}; this version "
-                "serves PLAINTEXT only: change listener.security.protocol.map."
+                f"Listener {listener} uses {listener.security_protocol.name}; this version "
+                "supports PLAINTEXT only: change listener.security.protocol.map."
             )
-    for guard in _GUARDS:
-        if settings[guard]:
+    for name in _REJECTED_SETTINGS:
+        if settings[name]:
             raise NodeError(
-                f"{guard} is {settings[guard]}; this version guards nothing, and would let "
-                "everybody do everything: take the setting out if that is what you want."
+                f"{name} is {settings[name]}; this version has no authorization or policies "
+                "and would allow everything: remove the setting if that is what you want."
             )
 
 
 def _reason(error: Exception) -> str:
-    """The words of an error, and what to do about the one that is met most often."""
+    """Returns the message of an error, with advice for a port in use."""
     match error:
         case OSError(errno=errno.EADDRINUSE):
             return f"{error.strerror}; stop what listens there, or choose another port."

@@ -1,9 +1,9 @@
-"""Blocks of producer ids, which the controller gives to each broker."""
+"""Blocks of producer ids, which the controller allocates to each broker."""
 
 import asyncio
 
-from barnabas.coordinator.answer import Answer
-from barnabas.server.broker import Broker
+from barnabas.coordinator.pending_response import PendingResponse
+from barnabas.server.broker_node import BrokerNode
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
@@ -11,25 +11,25 @@ from barnabas.wire.messages.allocate_producer_ids import (
 )
 
 TIMEOUT_MS = 5_000
-"""Producers that wait are then told to ask again, before they lose their patience."""
+"""Producers that wait then get a retriable error, before their own request times out."""
 
 
-class ControllerBlocks:
-    """Asks the controller for them."""
+class ProducerIdBlockAllocator:
+    """Requests blocks from the controller."""
 
-    __slots__ = ("_asking", "_broker")
+    __slots__ = ("_broker", "_request")
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: BrokerNode) -> None:
         self._broker = broker
-        self._asking: asyncio.Task[range] | None = None
+        self._request: asyncio.Task[range] | None = None
 
-    def allocate(self) -> Answer[range]:
-        answer: Answer[range] = Answer()
-        self._asking = asyncio.ensure_future(self._ask())
-        self._asking.add_done_callback(lambda done: answer.settle(done.result))
-        return answer
+    def allocate(self) -> PendingResponse[range]:
+        pending: PendingResponse[range] = PendingResponse()
+        self._request = asyncio.ensure_future(self._allocate())
+        self._request.add_done_callback(lambda done: pending.complete_with(done.result))
+        return pending
 
-    async def _ask(self) -> range:
+    async def _allocate(self) -> range:
         broker = self._broker
         registered = broker.image.brokers.get(broker.node_id)
         block: AllocateProducerIdsResponse = await broker.controller.handle(
@@ -39,6 +39,6 @@ class ControllerBlocks:
             timeout_ms=TIMEOUT_MS,
         )
         if block.error_code != ErrorCode.NONE:
-            raise KafkaError(ErrorCode.of(block.error_code), "No producer ids were given.")
+            raise KafkaError(ErrorCode.of(block.error_code), "The controller allocated no ids.")
         start = block.producer_id_start
         return range(start, start + block.producer_id_len)

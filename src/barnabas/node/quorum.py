@@ -1,13 +1,13 @@
-"""This node's part in the metadata quorum, as its settings and its directory say."""
+"""Opens this node's replica of the metadata log, by its settings."""
 
 from collections.abc import Sequence
 
 from barnabas.config import BrokerSettings, Listener
 from barnabas.config.addresses import parse_endpoint
 from barnabas.log import LogDirectory
-from barnabas.node.background import Threads
+from barnabas.node.disk_threads import DiskThreads
+from barnabas.node.environment import Environment
 from barnabas.node.format import own_voter
-from barnabas.node.surroundings import Surroundings
 from barnabas.raft import Endpoint, Quorum, QuorumConfig, Voter, Voters
 from barnabas.wire.peer import Peers
 from barnabas.wire.uuid import ZERO
@@ -19,34 +19,34 @@ def open_quorum(
     listeners: Sequence[Listener],
     *,
     peers: Peers,
-    background: Threads,
-    surroundings: Surroundings,
+    background: DiskThreads,
+    environment: Environment,
 ) -> Quorum:
-    """`listeners` are the controller's, none for a node that only observes."""
+    """Opens the quorum. `listeners` are the controller's; an observer has none."""
     return Quorum.open(
         directory,
         own_voter(settings.node_id, listeners, directory.directory_id),
         static_voters=_static_voters(settings),
         bootstrap=[
-            parse_endpoint(each) for each in settings["controller.quorum.bootstrap.servers"]
+            parse_endpoint(server) for server in settings["controller.quorum.bootstrap.servers"]
         ],
         config=_config(settings),
         is_controller=settings.is_controller,
         peers=peers,
         background=background,
-        clock=surroundings.clock,
-        random=surroundings.random,
+        clock=environment.clock,
+        random=environment.random,
     )
 
 
 def _static_voters(settings: BrokerSettings) -> Voters | None:
-    """Those of controller.quorum.voters, whose directories nobody knows."""
+    """Returns the voters of controller.quorum.voters, which have no directory ids."""
     if not settings.voters:
         return None
     name = settings["controller.listener.names"][0]
     return Voters(
-        Voter(each.node_id, ZERO, (Endpoint(name, each.endpoint.host, each.endpoint.port),))
-        for each in settings.voters
+        Voter(voter.node_id, ZERO, (Endpoint(name, voter.endpoint.host, voter.endpoint.port),))
+        for voter in settings.voters
     )
 
 

@@ -1,4 +1,4 @@
-"""The log directories of a node: opened, checked against each other, recovered if need be."""
+"""The log directories of a node: opened, checked against each other, recovered if needed."""
 
 import logging
 import time
@@ -17,7 +17,7 @@ from barnabas.log import (
     NotFormatted,
     OpenFiles,
 )
-from barnabas.node.background import Threads
+from barnabas.node.disk_threads import DiskThreads
 from barnabas.node.errors import NodeError
 
 PROGRESS_INTERVAL_S = 5.0
@@ -25,15 +25,14 @@ PROGRESS_INTERVAL_S = 5.0
 log = logging.getLogger(__name__)
 
 
-class Storage:
+class NodeStorage:
     """Every directory that could be opened, and the paths of those that could not.
 
-    `directories` hold partitions. `metadata` is one of them, or stands apart if
-    metadata.log.dir says so.
+    `directories` hold partitions. `metadata` is one of them, unless metadata.log.dir is set.
     """
 
     def __init__(self, settings: BrokerSettings, files: OpenFiles | None = None) -> None:
-        self.lost_paths: list[str] = []
+        self.failed_paths: list[str] = []
         self._opened: dict[str, LogDirectory] = {}
         self._log_dirs = [str(Path(path).absolute()) for path in settings.log_dirs]
         metadata_path = str(Path(settings.metadata_log_dir).absolute())
@@ -59,7 +58,7 @@ class Storage:
 
     @property
     def previous_broker_epoch(self) -> int:
-        """The epoch in which all directories were stopped cleanly; -1 if any was not."""
+        """The broker epoch of the last clean shutdown; -1 if any directory was not closed."""
         epochs = {directory.previous_broker_epoch for directory in self.directories}
         return epochs.pop() if len(epochs) == 1 else -1
 
@@ -73,8 +72,8 @@ class Storage:
                 raise NodeError(
                     f"{error.__cause__.strerror}: stop it, or choose another directory."
                 ) from None
-            log.error("%s; going on without it", error)
-            self.lost_paths.append(path)
+            log.error("%s; continuing without it", error)
+            self.failed_paths.append(path)
 
     def _check_owner(self, settings: BrokerSettings) -> None:
         seen_ids: dict[bytes, str] = {}
@@ -94,32 +93,36 @@ class Storage:
             if other != directory.path:
                 raise NodeError(f"{directory.path} and {other} are copies with one directory.id.")
 
-    async def recover(self, threads: Threads, config_of: Callable[[str], LogConfig]) -> None:
-        """After an unclean stop, check what was not known to be on disk, one thread a directory."""
+    async def recover(self, threads: DiskThreads, config_of: Callable[[str], LogConfig]) -> None:
+        """Recovers the logs of every directory that was not shut down cleanly, in a thread."""
         for directory in self._opened.values():
-            doubtful = directory.unrecovered()
-            if not doubtful:
+            unrecovered = directory.unrecovered()
+            if not unrecovered:
                 continue
-            log.info("%s was not stopped cleanly; checking %d logs", directory.path, len(doubtful))
+            log.info(
+                "%s was not shut down cleanly; recovering %d logs",
+                directory.path,
+                len(unrecovered),
+            )
             began = time.monotonic()
             await threads.call(partial(directory.recover_all, config_of, _Progress(directory.path)))
             log.info("%s recovered in %.2f s", directory.path, time.monotonic() - began)
 
-    def close(self, *, but_for: Collection[LogDirectory] = ()) -> bool:
-        """Stop directories cleanly, but for those that others have; False if one refused."""
+    def close(self, *, except_for: Collection[LogDirectory] = ()) -> bool:
+        """Closes the directories not in `except_for`. Returns False if one failed."""
         is_clean = True
         for directory in self._opened.values():
-            if directory in but_for:
+            if directory in except_for:
                 continue
             try:
                 directory.close()
             except LogDirFailure as failure:
-                log.error("Not stopped cleanly: %s", failure)
+                log.error("not shut down cleanly: %s", failure)
                 is_clean = False
         return is_clean
 
     def abandon(self) -> None:
-        """Let go of everything; what had been stopped cleanly need not be checked next time."""
+        """Releases everything. Directories that were clean at the start stay clean."""
         for directory in self._opened.values():
             with suppress(OSError):
                 epoch = directory.previous_broker_epoch
@@ -127,18 +130,18 @@ class Storage:
 
 
 class _Progress:
-    """A line every few seconds of a long recovery."""
+    """Logs the progress of a long recovery every few seconds."""
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._told_s = time.monotonic()
+        self._logged_s = time.monotonic()
 
     def __call__(self, name: str, scanned_bytes: int, total_bytes: int) -> None:
         now_s = time.monotonic()
-        if now_s - self._told_s >= PROGRESS_INTERVAL_S:
-            self._told_s = now_s
+        if now_s - self._logged_s >= PROGRESS_INTERVAL_S:
+            self._logged_s = now_s
             log.info(
-                "%s: checked %d of %d MB of %s",
+                "%s: recovered %d of %d MB of %s",
                 self._path,
                 scanned_bytes >> 20,
                 total_bytes >> 20,

@@ -12,14 +12,14 @@ from tests.server.harness import on_a_loop
 from barnabas.config import BrokerSettings, Resolver
 from barnabas.log import Log
 from barnabas.metadata.frames import encode_record
-from barnabas.node.alone import single_node_properties
-from barnabas.node.broker_side import BrokerSide
+from barnabas.node.single_node import single_node_properties
+from barnabas.node.broker_role import BrokerRole
 from barnabas.node.cluster_metadata import ClusterMetadata
 from barnabas.node.format import format_new_directories
-from barnabas.node.storage import Storage
-from barnabas.node.surroundings import Surroundings
+from barnabas.node.storage import NodeStorage
+from barnabas.node.environment import Environment
 from barnabas.raft import CommittedBatch
-from barnabas.server.metrics import Metrics
+from barnabas.server.metrics.registry import MetricsRegistry
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatResponse
 from barnabas.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
@@ -52,7 +52,7 @@ async def test_who_led_long_ago_is_not_believed_by_one_that_comes_back(
 ) -> None:
     """It led once, and has followed others since. To lead again, if only until more of the
     metadata comes, would make it forget where their epochs began."""
-    storage = Storage(settings)
+    storage = NodeStorage(settings)
     topic_id = id_of(topic)
     log = storage.directories[0].create_log(topic, 0, topic_id)
     for epoch in (0, 3, 7):
@@ -66,10 +66,10 @@ async def test_who_led_long_ago_is_not_believed_by_one_that_comes_back(
     led_here = PartitionChangeRecord(topic_id=topic_id, partition_id=0, leader=1)
     led_there = PartitionChangeRecord(topic_id=topic_id, partition_id=0, leader=2)
     made = topic_records(topic, replicas=(1, 2))
-    metadata.take([committed(2, [*made, *[led_here] * changes])])
+    metadata.apply([committed(2, [*made, *[led_here] * changes])])
     for _ in range(5):
         await asyncio.sleep(0)  # a coordinator would load what it leads
-    metadata.take([committed(10, [led_there] * 7)])
+    metadata.apply([committed(10, [led_there] * 7)])
 
     assert side.partitions.get(topic_id, 0).log.epochs.starts == epochs
     storage.abandon()
@@ -88,29 +88,29 @@ class LetsIn:
 async def test_clients_wait_until_the_metadata_here_says_that_the_broker_was_let_in(
     settings: BrokerSettings,
 ) -> None:
-    storage, metadata = Storage(settings), ClusterMetadata()
+    storage, metadata = NodeStorage(settings), ClusterMetadata()
     side = a_side(settings, storage, metadata, LetsIn())
     joining = asyncio.create_task(side.join(b"i" * 16))
     registered = RegisterBrokerRecord(broker_id=1, incarnation_id=b"i" * 16, broker_epoch=5)
-    metadata.take([committed(5, [registered])])
+    metadata.apply([committed(5, [registered])])
     for _ in range(10):
         await asyncio.sleep(0)
     assert not joining.done()
     change = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=5, fenced=-1)
-    metadata.take([committed(6, [change])])
+    metadata.apply([committed(6, [change])])
     await joining
-    await side.leave()
+    await side.shut_down()
     storage.abandon()
 
 
 def a_side(
     settings: BrokerSettings,
-    storage: Storage,
+    storage: NodeStorage,
     metadata: ClusterMetadata,
     controller: Any = None,
-) -> BrokerSide:
+) -> BrokerRole:
     nobody: Any = None
-    side = BrokerSide(
+    side = BrokerRole(
         settings,
         storage,
         metadata,
@@ -118,10 +118,10 @@ def a_side(
         controller,
         nobody,
         nobody,
-        Metrics(),
-        Surroundings(),
+        MetricsRegistry(),
+        Environment(),
     )
-    metadata.subscribe(side.follow)
+    metadata.subscribe(side.on_metadata_change)
     return side
 
 

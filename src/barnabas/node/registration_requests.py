@@ -1,4 +1,4 @@
-"""How a node makes itself known to the controller."""
+"""The requests by which a node registers with the controller."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -12,7 +12,7 @@ from barnabas.wire.messages.controller_registration import ControllerRegistratio
 T = TypeVar("T")
 
 
-def broker_request(
+def broker_registration_request(
     settings: BrokerSettings,
     listeners: Iterable[Listener],
     *,
@@ -33,7 +33,7 @@ def broker_request(
     )
 
 
-def controller_request(
+def controller_registration_request(
     settings: BrokerSettings, listeners: Iterable[Listener], incarnation_id: bytes
 ) -> ControllerRegistrationRequest:
     return ControllerRegistrationRequest(
@@ -47,12 +47,12 @@ def controller_request(
 def _listeners(listener: Callable[..., T], listeners: Iterable[Listener]) -> list[T]:
     return [
         listener(
-            name=each.name,
-            host=each.host,
-            port=each.port,
-            security_protocol=each.security_protocol.value,
+            name=item.name,
+            host=item.host,
+            port=item.port,
+            security_protocol=item.security_protocol.value,
         )
-        for each in listeners
+        for item in listeners
     ]
 
 

@@ -10,9 +10,9 @@ import pytest
 from tests.logged import logged
 from tests.server.harness import on_a_loop
 
-from barnabas.metadata.delta import Delta
+from barnabas.metadata.delta import MetadataDelta
 from barnabas.node.errors import NodeError
-from barnabas.node.presence import Presence
+from barnabas.node.broker_lifecycle import BrokerLifecycle
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from barnabas.wire.messages.broker_heartbeat import (
@@ -55,7 +55,7 @@ def a_presence(
     cordoned: Sequence[bytes] = (),
     known_cordoned: tuple[bytes, ...] | None = None,
     **unreported: bytes,
-) -> Presence:
+) -> BrokerLifecycle:
     settings: Any = Settings(patience_ms, interval_ms)
     partitions: Any = SimpleNamespace(
         disks=SimpleNamespace(
@@ -69,7 +69,7 @@ def a_presence(
     )
     image = an_image(*broker_ids)
     image.brokers[1].cordoned_log_dirs = known_cordoned
-    return Presence(settings, controller, lambda: image, partitions)
+    return BrokerLifecycle(settings, controller, lambda: image, partitions)
 
 
 def an_image(*broker_ids: int, leaving: int | None = None) -> Any:
@@ -137,7 +137,7 @@ async def test_who_was_just_restarted_asks_again_without_alarm(
 async def test_a_broker_asks_until_it_is_let_in() -> None:
     controller = FakeController(BrokerHeartbeatResponse(is_fenced=True))
     presence = a_presence(controller)
-    await presence.begin()
+    await presence.wait_until_unfenced()
     assert len(controller.asked) == 2
 
 
@@ -145,7 +145,7 @@ async def test_a_broker_asks_until_it_is_let_in() -> None:
 async def test_heartbeats_name_failed_directories_and_how_far_the_broker_has_read() -> None:
     controller = FakeController()
     presence = a_presence(controller)
-    await presence.begin()
+    await presence.wait_until_unfenced()
     beat = controller.asked[0]
     assert isinstance(beat, BrokerHeartbeatRequest)
     assert (beat.current_metadata_offset, beat.offline_log_dirs) == (42, [b"B" * 16])
@@ -165,7 +165,7 @@ async def test_heartbeats_name_cordoned_directories_until_the_controller_knows_t
 ) -> None:
     controller = FakeController()
     presence = a_presence(controller, cordoned=cordoned, known_cordoned=known)
-    await presence.begin()
+    await presence.wait_until_unfenced()
     assert controller.asked[0].cordoned_log_dirs == told
 
 
@@ -173,21 +173,21 @@ async def test_heartbeats_name_cordoned_directories_until_the_controller_knows_t
 async def test_a_broker_leaves_when_the_controller_lets_it_go() -> None:
     still_leading = BrokerHeartbeatResponse(is_fenced=False)
     controller = FakeController(still_leading, BrokerHeartbeatResponse(should_shut_down=True))
-    await a_presence(controller).leave()
+    await a_presence(controller).controlled_shutdown()
     assert [beat.want_shut_down for beat in controller.asked] == [True, True]
 
 
 @on_a_loop
 async def test_a_broker_alone_has_nothing_to_hand_over() -> None:
     controller = FakeController()
-    await a_presence(controller, broker_ids=[1]).leave()
+    await a_presence(controller, broker_ids=[1]).controlled_shutdown()
     assert not controller.asked
 
 
 @on_a_loop
 async def test_a_broker_leaves_without_a_controller_too() -> None:
     controller = FakeController(BrokerHeartbeatResponse(error_code=ErrorCode.NOT_CONTROLLER))
-    await a_presence(controller).leave()
+    await a_presence(controller).controlled_shutdown()
     assert len(controller.asked) == 1
 
 
@@ -195,8 +195,8 @@ async def test_a_broker_leaves_without_a_controller_too() -> None:
 async def test_a_broker_that_leaves_need_not_wait_for_the_others_next_heartbeat() -> None:
     controller = FakeController()
     presence = a_presence(controller, interval_ms=60_000)
-    await presence.begin()
-    presence.follow(Delta(brokers_changed={2}), an_image(leaving=2))
+    await presence.wait_until_unfenced()
+    presence.on_metadata_change(MetadataDelta(brokers_changed={2}), an_image(leaving=2))
     while len(controller.asked) < 2:
         await asyncio.sleep(0)
 
@@ -205,7 +205,7 @@ async def test_a_broker_that_leaves_need_not_wait_for_the_others_next_heartbeat(
 async def test_the_controller_hears_where_partitions_were_put() -> None:
     controller = FakeController()
     presence = a_presence(controller, t=b"A" * 16)
-    await presence.begin()
+    await presence.wait_until_unfenced()
     told = await controller.until_asked(AssignReplicasToDirsRequest)
     (directory,) = told.directories
     assert (directory.id, directory.topics[0].topic_id) == (b"A" * 16, b"t" * 16)

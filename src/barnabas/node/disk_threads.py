@@ -10,8 +10,8 @@ T = TypeVar("T")
 THREADS = 4
 
 
-class Threads:
-    """Runs work off the loop and tells of its end on the loop."""
+class DiskThreads:
+    """Runs blocking work in threads and reports its end on the loop."""
 
     __slots__ = ("_executor", "_loop", "_pending")
 
@@ -20,23 +20,25 @@ class Threads:
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="disk")
         self._pending: set[asyncio.Future[object]] = set()
 
-    def run(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
-        """Do `work` in a thread, then call `done` on the loop, with what was raised if anything."""
+    def run(
+        self, work: Callable[[], object], on_done: Callable[[BaseException | None], None]
+    ) -> None:
+        """Runs `work` in a thread, then calls `on_done` on the loop with the exception, if any."""
         future = self._loop.run_in_executor(self._executor, work)
         self._pending.add(future)
 
         def ended(future: asyncio.Future[object]) -> None:
             self._pending.discard(future)
-            done(future.exception())
+            on_done(future.exception())
 
         future.add_done_callback(ended)
 
     async def call(self, work: Callable[[], T]) -> T:
-        """Do `work` in a thread and wait for what it returns."""
+        """Runs `work` in a thread and returns its result."""
         return await self._loop.run_in_executor(self._executor, work)
 
     async def close(self) -> None:
-        """Wait for what is under way."""
+        """Waits for running work to end."""
         while self._pending:
             await asyncio.wait(self._pending)
         self._executor.shutdown()

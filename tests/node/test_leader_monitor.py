@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.logged import lines
 
-from barnabas.node.errors import Fatal
-from barnabas.node.leader_watch import AGAIN_MS, PATIENCE_MS, LeaderWatch
-from barnabas.raft.contacts import Contacts
-from barnabas.raft.exchange import Address
+from barnabas.node.errors import FatalErrors
+from barnabas.node.leader_monitor import AGAIN_MS, PATIENCE_MS, QuorumLeaderMonitor
+from barnabas.raft.peer_failures import Contacts
+from barnabas.raft.addresses import Address
 from barnabas.wire.errors import ErrorCode
 
 HERE, THERE = Address("here", 1), Address("there", 2)
@@ -19,18 +19,18 @@ HERE, THERE = Address("here", 1), Address("there", 2)
 class Watched:
     def __init__(self, *voters: int) -> None:
         self.contacts = Contacts()
-        self.fatal = Fatal()
+        self.fatal = FatalErrors()
         self.quorum = SimpleNamespace(
             hears_leader=False,
             contacts=self.contacts,
             voters=SimpleNamespace(ids=lambda: list(voters)),
         )
         quorum: Any = self.quorum
-        self._watch = LeaderWatch(quorum, "castle", self.fatal)
+        self._watch = QuorumLeaderMonitor(quorum, "castle", self.fatal)
 
     def at(self, *times_ms: int) -> None:
         for now_ms in times_ms:
-            self._watch.look(now_ms)
+            self._watch.check(now_ms)
 
     def strangers(self, *addresses: Address) -> None:
         refusal = SimpleNamespace(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
@@ -97,7 +97,7 @@ def test_a_node_that_was_led_goes_on_among_strangers() -> None:
 
 
 def test_a_failure_is_told_once_as_long_as_it_lasts(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", logger="barnabas.raft.contacts")
+    caplog.set_level("INFO", logger="barnabas.raft.peer_failures")
     contacts = Contacts()
     refused = OSError(111, "here:1: Connection refused")
     contacts.failed(HERE, refused)

@@ -1,4 +1,4 @@
-"""In which version each API is spoken with one peer: the newest that both sides know."""
+"""The version of each API that is used with one peer: the newest that both sides support."""
 
 import errno
 from struct import Struct
@@ -18,8 +18,8 @@ _ID_AND_ERROR = Struct(">ih")
 _NO_TAGS = b"\0"
 
 
-class Format:
-    """One version of one API, on the asking side."""
+class ApiCodec:
+    """Encodes requests and decodes responses of one version of one API."""
 
     __slots__ = ("_flexible", "_read", "_write", "key", "version")
 
@@ -31,7 +31,7 @@ class Format:
         self._read = api(key).response.reader(version)
 
     def encode(self, request: Message, correlation_id: int, client_id: bytes) -> Outgoing:
-        """The request's frame; OSError if it says what this version has no place for."""
+        """Returns the request's frame. Raises OSError if this version cannot carry a field."""
         out = Outgoing(
             _HEAD.pack(0, self.key, self.version, correlation_id, len(client_id)) + client_id
         )
@@ -39,26 +39,27 @@ class Format:
             out += _NO_TAGS
         try:
             self._write(request, out)
-        except KafkaError as misfit:
-            raise OSError(errno.EPROTONOSUPPORT, misfit.message) from misfit
+        except KafkaError as error:
+            raise OSError(errno.EPROTONOSUPPORT, error.message) from error
         _SIZE.pack_into(out, 0, out.size_bytes - 4)
         return out
 
     def decode(self, frame: memoryview, correlation_id: int) -> Message:
-        """The response in a frame; ProtocolViolation if it is none, or that to another request."""
+        """Returns the response in a frame. Raises ProtocolViolation if it is not the expected."""
         header, body = read_response_header(frame, self.key, self.version)
         if header.correlation_id != correlation_id:
             raise ProtocolViolation(
-                f"request {correlation_id} was answered with the id {header.correlation_id}"
+                f"the response to request {correlation_id} has the correlation id "
+                f"{header.correlation_id}"
             )
         response, end = self._read(frame, body)
         if end != len(frame):
-            raise ProtocolViolation(f"{len(frame) - end} bytes follow an answer")
+            raise ProtocolViolation(f"{len(frame) - end} bytes follow the response")
         return response
 
 
-class _ApiVersionsFormat(Format):
-    """A peer that is older than the version asked for says so in version 0 (KIP-511)."""
+class _ApiVersionsCodec(ApiCodec):
+    """A peer that does not support the version responds in version 0 (KIP-511)."""
 
     __slots__ = ()
 
@@ -70,48 +71,49 @@ class _ApiVersionsFormat(Format):
         return super().decode(frame, correlation_id)
 
 
-OLDEST_API_VERSIONS = Format(ApiKey.API_VERSIONS, 0)
-API_VERSIONS: Format = _ApiVersionsFormat(ApiKey.API_VERSIONS, 3)
-"""How to ask what a peer speaks: every node that knows KRaft knows this version."""
+OLDEST_API_VERSIONS = ApiCodec(ApiKey.API_VERSIONS, 0)
+API_VERSIONS: ApiCodec = _ApiVersionsCodec(ApiKey.API_VERSIONS, 3)
+"""The ApiVersions version to start with: every node that supports KRaft supports it."""
 
 
-class Formats:
-    """What a peer has told of itself."""
+class NegotiatedVersions:
+    """The versions that a peer supports, from its ApiVersions response."""
 
-    __slots__ = ("_formats", "_told")
+    __slots__ = ("_codecs", "_supported")
 
-    def __init__(self, told: ApiVersionsResponse) -> None:
-        self._told: dict[int, ApiVersion] = {each.api_key: each for each in told.api_keys}
-        self._formats: dict[tuple[int, int | None], Format] = {}
+    def __init__(self, response: ApiVersionsResponse) -> None:
+        self._supported: dict[int, ApiVersion] = {api.api_key: api for api in response.api_keys}
+        self._codecs: dict[tuple[int, int | None], ApiCodec] = {}
 
-    def of(self, key: int, newest: int | None = None) -> Format:
-        """How to ask for an API, in no later version than `newest` if that is given.
+    def codec(self, key: int, max_version: int | None = None) -> ApiCodec:
+        """Returns the codec of an API, in no later version than `max_version`.
 
-        OSError if the peer does not serve it in any version known.
+        Raises OSError if the two sides have no version in common.
         """
-        known = self._formats.get((key, newest))
-        if known is None:
-            known = self._formats[key, newest] = Format(key, self._newest(key, newest))
-        return known
+        codec = self._codecs.get((key, max_version))
+        if codec is None:
+            codec = ApiCodec(key, self._negotiate(key, max_version))
+            self._codecs[key, max_version] = codec
+        return codec
 
     def version(self, key: int) -> int | None:
-        """The version that an API is spoken in; None if it is not."""
+        """Returns the version in use for an API, or None if the peer does not serve it."""
         try:
-            return self._newest(key)
+            return self._negotiate(key)
         except OSError:
             return None
 
-    def _newest(self, key: int, cap: int | None = None) -> int:
-        ours, theirs = api(key).stable_versions, self._told.get(key)
+    def _negotiate(self, key: int, max_version: int | None = None) -> int:
+        ours, theirs = api(key).stable_versions, self._supported.get(key)
         if theirs is None:
             raise OSError(errno.EPROTONOSUPPORT, f"it does not serve {api(key).name}")
         newest = min(ours.max, theirs.max_version)
-        if cap is not None:
-            newest = min(newest, cap)
+        if max_version is not None:
+            newest = min(newest, max_version)
         if newest < max(ours.min, theirs.min_version):
             raise OSError(
                 errno.EPROTONOSUPPORT,
                 f"it serves {api(key).name} {theirs.min_version}-{theirs.max_version}, "
-                f"this node speaks {ours if cap is None else f'{ours.min}-{cap}'}",
+                f"this node supports {ours.min}-{ours.max if max_version is None else max_version}",
             )
         return newest

@@ -1,4 +1,4 @@
-"""Opens a connection without ever holding up the loop."""
+"""Opens a connection without blocking the loop."""
 
 import asyncio
 import errno
@@ -9,56 +9,64 @@ from collections.abc import Callable
 from typing import Any
 
 _Address = tuple[Any, ...]
-"""As getaddrinfo tells them: family, type, protocol, canonical name, socket address."""
+"""As getaddrinfo returns them: family, type, protocol, canonical name, socket address."""
 
 
-class Dial:
-    """One attempt: finds the addresses of a name and tries them in turn until one accepts.
+class ConnectAttempt:
+    """Resolves a name and tries its addresses in turn until one accepts.
 
     `prepare` sets a socket's options. Calls `connected` or `failed` once, in a later turn of the
     loop than it was made in.
     """
 
-    __slots__ = ("_addresses", "_connected", "_failed", "_is_over", "_loop", "_prepare", "_socket")
+    __slots__ = (
+        "_addresses",
+        "_configure_socket",
+        "_is_over",
+        "_loop",
+        "_on_connected",
+        "_on_failed",
+        "_socket",
+    )
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         host: str,
         port: int,
-        prepare: Callable[[socket.socket], None],
-        connected: Callable[[socket.socket], None],
-        failed: Callable[[OSError], None],
+        configure_socket: Callable[[socket.socket], None],
+        on_connected: Callable[[socket.socket], None],
+        on_failed: Callable[[OSError], None],
     ) -> None:
         self._loop = loop
-        self._prepare = prepare
-        self._connected = connected
-        self._failed = failed
+        self._configure_socket = configure_socket
+        self._on_connected = on_connected
+        self._on_failed = on_failed
         self._addresses: deque[_Address] = deque()
-        self._socket: socket.socket | None = None  # that waits to be accepted
+        self._socket: socket.socket | None = None  # while it is connecting
         self._is_over = False
         try:
             self._addresses.extend(_addresses(host, port, socket.AI_NUMERICHOST))
         except socket.gaierror:
-            # A name: it may take a server far away to tell whose.
-            finding = loop.run_in_executor(None, _addresses, host, port)
-            finding.add_done_callback(self._found)
+            # A name: resolving it may block.
+            lookup = loop.run_in_executor(None, _addresses, host, port)
+            lookup.add_done_callback(self._on_resolved)
         else:
             loop.call_soon(self._try_next)
 
     def cancel(self) -> None:
-        """Nobody wants the connection any more."""
+        """Abandons the attempt."""
         self._is_over = True
-        self._hang_up()
+        self._close_socket()
 
-    def _found(self, finding: "asyncio.Future[list[_Address]]") -> None:
-        failure = finding.exception()
+    def _on_resolved(self, lookup: "asyncio.Future[list[_Address]]") -> None:
+        failure = lookup.exception()
         if self._is_over:
             return
         if isinstance(failure, OSError):
             self._end(failure)
         else:
-            self._addresses.extend(finding.result())
+            self._addresses.extend(lookup.result())
             self._try_next()
 
     def _try_next(self) -> None:
@@ -67,7 +75,7 @@ class Dial:
         family, kind, protocol, _, address = self._addresses.popleft()
         try:
             sock = self._socket = socket.socket(family, kind, protocol)
-            self._prepare(sock)
+            self._configure_socket(sock)
             sock.connect(address)
         except BlockingIOError:
             self._loop.add_writer(sock, self._on_writable, sock)
@@ -87,19 +95,19 @@ class Dial:
     def _on_accepted(self, sock: socket.socket) -> None:
         try:
             is_itself = sock.getsockname() == sock.getpeername()
-        except OSError as failure:  # the other side has hung up already
+        except OSError as failure:  # the peer has already disconnected
             self._refused(failure)
             return
         if is_itself:
-            # Nobody listens, and the kernel chose that very port for our own end.
-            self._refused(ConnectionRefusedError(errno.ECONNREFUSED, "met only itself"))
+            # No one listens, and the kernel chose that port for this end: a self-connection.
+            self._refused(ConnectionRefusedError(errno.ECONNREFUSED, "connected to itself"))
             return
         self._socket = None
         self._is_over = True
-        self._connected(sock)
+        self._on_connected(sock)
 
     def _refused(self, failure: OSError) -> None:
-        self._hang_up()
+        self._close_socket()
         if self._addresses:
             self._try_next()
         else:
@@ -107,9 +115,9 @@ class Dial:
 
     def _end(self, failure: OSError) -> None:
         self._is_over = True
-        self._failed(failure)
+        self._on_failed(failure)
 
-    def _hang_up(self) -> None:
+    def _close_socket(self) -> None:
         if self._socket is not None:
             self._loop.remove_writer(self._socket)
             self._socket.close()

@@ -1,7 +1,7 @@
 """Records that lie in several buffers leave in the right order, uncopied."""
 
-from barnabas.net.formats import Format
-from barnabas.net.gathered import Gathered, parts_of
+from barnabas.net.api_versions import ApiCodec
+from barnabas.net.gathered_records import GatheredRecords, frame_buffers
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
@@ -16,18 +16,18 @@ def a_request(*records: object) -> ProduceRequest:
 
 
 def encoded(request: ProduceRequest, version: int = 9) -> list[bytes | bytearray | memoryview]:
-    return parts_of(Format(ApiKey.PRODUCE, version).encode(request, 1, b"c"))
+    return frame_buffers(ApiCodec(ApiKey.PRODUCE, version).encode(request, 1, b"c"))
 
 
 def test_gathered_buffers_make_the_same_frame_as_joined_ones() -> None:
     for version in (3, 9):
         joined = encoded(a_request(b"ab", b"cdef", b""), version)
         gathered = encoded(
-            a_request(Gathered([b"a", b"b"]), Gathered([b"cd", b"e", b"f"]), b""), version
+            a_request(GatheredRecords([b"a", b"b"]), GatheredRecords([b"cd", b"e", b"f"]), b""), version
         )
         assert b"".join(gathered) == b"".join(joined)
 
 
 def test_gathered_buffers_are_not_copied() -> None:
     batch = bytearray(b"x" * 100_000)
-    assert any(part is batch for part in encoded(a_request(Gathered([batch]))))
+    assert any(part is batch for part in encoded(a_request(GatheredRecords([batch]))))

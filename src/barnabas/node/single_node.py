@@ -1,10 +1,10 @@
-"""The settings of a node that needs nobody else."""
+"""The settings of a single-node cluster."""
 
 from pathlib import Path
 
 
 def single_node_properties(host: str, port: int, directory: Path) -> dict[str, str]:
-    """server.properties of a node that is alone: its own controller, one copy of everything."""
+    """Returns the properties of a node that is broker and only controller, with one replica."""
     controller_port = port + 1 if port else 0
     return {
         "process.roles": "broker,controller",

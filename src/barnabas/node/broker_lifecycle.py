@@ -1,4 +1,7 @@
-"""The broker's life in the eyes of the controller: registered, heard from, let go."""
+"""The registration of a broker with the controller: registered, unfenced by heartbeats, released.
+
+Kafka calls this the broker lifecycle.
+"""
 
 import asyncio
 import logging
@@ -8,9 +11,9 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from barnabas.config import BrokerSettings
-from barnabas.metadata.delta import Delta
+from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.features import CORDONED_DIRECTORIES_FROM
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 from barnabas.node.errors import NodeError
 from barnabas.replication import Partitions
 from barnabas.wire.errors import ErrorCode
@@ -27,23 +30,23 @@ from barnabas.wire.messages.broker_heartbeat import (
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
 from barnabas.wire.schema import Message
 
-ASK_TIMEOUT_MS = 4_500
-"""How long the controller may take to answer; a session is twice as long by default."""
+REQUEST_TIMEOUT_MS = 4_500
+"""How long the controller may take to respond; a session is twice as long by default."""
 
 RETRY_S = 0.05
 RETRY_MAX_S = 0.4
-GOODBYE_TIMEOUT_MS = 1_500
-GOODBYE_INTERVAL_S = 0.02
-LEAVE_TIMEOUT_S = 10.0
+SHUTDOWN_HEARTBEAT_TIMEOUT_MS = 1_500
+SHUTDOWN_HEARTBEAT_INTERVAL_S = 0.02
+CONTROLLED_SHUTDOWN_TIMEOUT_S = 10.0
 
-_REFUSALS = frozenset(
+_FATAL_ERRORS = frozenset(
     (
         ErrorCode.INCONSISTENT_CLUSTER_ID,
         ErrorCode.INVALID_REGISTRATION,
         ErrorCode.UNSUPPORTED_VERSION,
     )
 )
-"""What will not change by asking again."""
+"""Errors that do not go away by retrying."""
 
 log = logging.getLogger(__name__)
 
@@ -54,14 +57,14 @@ class Controller(Protocol):
     async def handle(self, request: Message, *, timeout_ms: int = 0) -> Any: ...
 
 
-class Presence:
-    """Keeps one registration alive, from the first request to the last goodbye."""
+class BrokerLifecycle:
+    """Keeps one registration alive, from the first request to the controlled shutdown."""
 
     def __init__(
         self,
         settings: BrokerSettings,
         controller: Controller,
-        image: Callable[[], Image],
+        image: Callable[[], MetadataImage],
         partitions: Partitions,
     ) -> None:
         self._broker_id = settings.node_id
@@ -70,114 +73,119 @@ class Presence:
         self._partitions = partitions
         self._interval_ms: int = settings["broker.heartbeat.interval.ms"]
         self._registration_timeout_ms: int = settings["initial.broker.registration.timeout.ms"]
-        self._beating: asyncio.Task[None] | None = None
-        self._hurried = asyncio.Event()
+        self._heartbeats: asyncio.Task[None] | None = None
+        self._heartbeat_now = asyncio.Event()
         self.epoch = -1
 
     async def register(self, request: BrokerRegistrationRequest) -> None:
-        """Get an epoch; the broker is fenced until a heartbeat shows that it knows of it."""
+        """Gets a broker epoch. The broker is fenced until a heartbeat shows that it has it."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + self._registration_timeout_ms / 1000
-        told, wait_s = ErrorCode.NONE, RETRY_S
+        deadline_s = loop.time() + self._registration_timeout_ms / 1000
+        logged, wait_s = ErrorCode.NONE, RETRY_S
         while True:
-            response = await self._controller.handle(request, timeout_ms=ASK_TIMEOUT_MS)
+            response = await self._controller.handle(request, timeout_ms=REQUEST_TIMEOUT_MS)
             code = ErrorCode.of(response.error_code)
             if code is ErrorCode.NONE:
                 self.epoch = response.broker_epoch
                 return
-            if code in _REFUSALS or loop.time() >= until:
-                raise NodeError(_refusal(self._broker_id, code))
-            if code is not told:
-                self._tell_of_wait(code)
-                told = code
+            if code in _FATAL_ERRORS or loop.time() >= deadline_s:
+                raise NodeError(_explain(self._broker_id, code))
+            if code is not logged:
+                self._log_retry(code)
+                logged = code
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, RETRY_MAX_S)
 
-    def _tell_of_wait(self, code: ErrorCode) -> None:
+    def _log_retry(self, code: ErrorCode) -> None:
         if code is ErrorCode.DUPLICATE_BROKER_REGISTRATION:
             # Most likely the process before this one: Kafka's controllers wait for its session
             # to end, even if it was stopped cleanly.
             log.info(
-                "broker %d is registered already, by an earlier process or by one that still runs:"
-                " trying again",
+                "broker %d is already registered, by an earlier process or by one that still runs:"
+                " retrying",
                 self._broker_id,
             )
         else:
-            log.warning("%s Trying again.", _refusal(self._broker_id, code))
+            log.warning("%s Retrying.", _explain(self._broker_id, code))
 
-    async def begin(self) -> None:
-        """Ask until the broker is let in, and from then on say regularly that it lives."""
+    async def wait_until_unfenced(self) -> None:
+        """Sends heartbeats until the broker is unfenced, then at regular intervals."""
         while True:
-            response = await self._beat()
+            response = await self._send_heartbeat()
             if response.error_code == ErrorCode.STALE_BROKER_EPOCH:
-                raise NodeError(_refusal(self._broker_id, ErrorCode.STALE_BROKER_EPOCH))
+                raise NodeError(_explain(self._broker_id, ErrorCode.STALE_BROKER_EPOCH))
             if response.error_code == ErrorCode.NONE and not response.is_fenced:
                 break
             await asyncio.sleep(RETRY_S)
-        self._beating = asyncio.create_task(self._keep_beating())
+        self._heartbeats = asyncio.create_task(self._send_heartbeats())
 
-    def require_place(self, image: Image) -> None:
-        """NodeError if another process is registered as this broker by now.
+    def require_current_epoch(self, image: MetadataImage) -> None:
+        """Raises NodeError if another process is registered as this broker by now.
 
-        Then this one was silent for so long that its session ended, and what the metadata says
-        of the broker is meant for the other: two must not lead in one epoch.
+        Then the session of this process has expired, and the metadata of this broker is meant
+        for the other process: two processes must not lead in one epoch.
         """
         broker = image.brokers.get(self._broker_id)
         if broker is not None and 0 <= self.epoch < broker.epoch:
-            raise NodeError(_refusal(self._broker_id, ErrorCode.STALE_BROKER_EPOCH))
+            raise NodeError(_explain(self._broker_id, ErrorCode.STALE_BROKER_EPOCH))
 
-    def follow(self, delta: Delta, image: Image) -> None:
-        """A broker that leaves waits until all others have said that they know of it: hurry."""
+    def on_metadata_change(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Sends a heartbeat at once when another broker shuts down.
+
+        That broker waits until the heartbeats of all others show that they have seen it.
+        """
         for broker_id in delta.brokers_changed:
             broker = image.brokers.get(broker_id)
             if broker is not None and broker.in_controlled_shutdown:
-                self._hurried.set()
+                self._heartbeat_now.set()
 
-    async def leave(self) -> None:
-        """Hand over what this broker leads, and wait until the others know; not for ever."""
-        await self._stop_beating()
-        if not self._has_company():
+    async def controlled_shutdown(self) -> None:
+        """Moves leadership to other brokers and waits, for a limited time, until they have it."""
+        await self._stop_heartbeats()
+        if not self._has_other_brokers():
             return
         loop = asyncio.get_running_loop()
-        until = loop.time() + LEAVE_TIMEOUT_S
-        while loop.time() < until:
-            response = await self._beat(want_shut_down=True, timeout_ms=GOODBYE_TIMEOUT_MS)
+        deadline_s = loop.time() + CONTROLLED_SHUTDOWN_TIMEOUT_S
+        while loop.time() < deadline_s:
+            response = await self._send_heartbeat(
+                want_shut_down=True, timeout_ms=SHUTDOWN_HEARTBEAT_TIMEOUT_MS
+            )
             if response.error_code != ErrorCode.NONE:
                 code = ErrorCode.of(response.error_code)
-                log.info("leaving without handing over: the controller said %s", code.name)
+                log.info("controlled shutdown failed: the controller responded %s", code.name)
                 return
             if response.should_shut_down:
                 return
-            await asyncio.sleep(GOODBYE_INTERVAL_S)
+            await asyncio.sleep(SHUTDOWN_HEARTBEAT_INTERVAL_S)
 
-    def _has_company(self) -> bool:
-        """Whether there is another broker to hand over to."""
+    def _has_other_brokers(self) -> bool:
+        """Whether there is another active broker to move leadership to."""
         brokers = self._image().brokers.values()
-        return any(each.active and each.broker_id != self._broker_id for each in brokers)
+        return any(broker.active and broker.broker_id != self._broker_id for broker in brokers)
 
-    async def _stop_beating(self) -> None:
-        if self._beating is not None:
-            self._beating.cancel()
-            await asyncio.gather(self._beating, return_exceptions=True)
+    async def _stop_heartbeats(self) -> None:
+        if self._heartbeats is not None:
+            self._heartbeats.cancel()
+            await asyncio.gather(self._heartbeats, return_exceptions=True)
 
-    async def _keep_beating(self) -> None:
+    async def _send_heartbeats(self) -> None:
         loop = asyncio.get_running_loop()
-        told = ErrorCode.NONE
+        logged = ErrorCode.NONE
         while True:
             next_s = loop.time() + self._interval_ms / 1000
-            response = await self._beat()
+            response = await self._send_heartbeat()
             code = ErrorCode.of(response.error_code)
-            if code is not told and code is not ErrorCode.NONE:
-                log.warning("the controller refused a heartbeat: %s", code.name)
-            told = code
+            if code is not logged and code is not ErrorCode.NONE:
+                log.warning("the controller rejected a heartbeat: %s", code.name)
+            logged = code
             await self._report_directories()
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(next_s):
-                    await self._hurried.wait()
-            self._hurried.clear()
+                    await self._heartbeat_now.wait()
+            self._heartbeat_now.clear()
 
-    async def _beat(
-        self, *, want_shut_down: bool = False, timeout_ms: int = ASK_TIMEOUT_MS
+    async def _send_heartbeat(
+        self, *, want_shut_down: bool = False, timeout_ms: int = REQUEST_TIMEOUT_MS
     ) -> BrokerHeartbeatResponse:
         response = await self._controller.handle(
             BrokerHeartbeatRequest(
@@ -187,7 +195,7 @@ class Presence:
                 want_shut_down=want_shut_down,
                 offline_log_dirs=[
                     directory.directory_id
-                    for directory in self._partitions.disks.directories
+                    for directory in self._partitions.log_dirs.directories
                     if directory.failed
                 ],
                 cordoned_log_dirs=self._cordoned_directories(),
@@ -198,17 +206,17 @@ class Presence:
         return response
 
     def _cordoned_directories(self) -> list[bytes] | None:
-        """None where there are none and the controller knows it: it would write that down."""
-        image, cordoned = self._image(), self._partitions.disks.cordoned_ids
+        """Returns None if there are none and the controller has none: it would record a change."""
+        image, cordoned = self._image(), self._partitions.log_dirs.cordoned_ids
         if image.metadata_level < CORDONED_DIRECTORIES_FROM:
             return None
         broker = image.brokers.get(self._broker_id)
-        is_news = cordoned or (broker is not None and broker.cordoned_log_dirs)
-        return cordoned if is_news else None
+        is_needed = cordoned or (broker is not None and broker.cordoned_log_dirs)
+        return cordoned if is_needed else None
 
     async def _report_directories(self) -> None:
-        """Tell the controller where partitions were put that it left the choice of."""
-        unreported = dict(self._partitions.unreported)
+        """Reports the log directories of replicas that the controller left unassigned."""
+        unreported = dict(self._partitions.unassigned_dirs)
         if not unreported:
             return
         by_directory: dict[bytes, dict[bytes, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -234,11 +242,11 @@ class Presence:
                     for directory_id, topics in by_directory.items()
                 ],
             ),
-            timeout_ms=ASK_TIMEOUT_MS,
+            timeout_ms=REQUEST_TIMEOUT_MS,
         )
 
 
-def _refusal(broker_id: int, code: ErrorCode) -> str:
+def _explain(broker_id: int, code: ErrorCode) -> str:
     match code:
         case ErrorCode.INCONSISTENT_CLUSTER_ID:
             return (
@@ -252,9 +260,9 @@ def _refusal(broker_id: int, code: ErrorCode) -> str:
             )
         case ErrorCode.REQUEST_TIMED_OUT | ErrorCode.NOT_CONTROLLER:
             return (
-                f"No controller has registered broker {broker_id} so far: are a majority of them "
-                "running, and do controller.quorum.bootstrap.servers lead to them?"
+                f"No controller has registered broker {broker_id} so far: are a majority of the "
+                "controllers running, and does controller.quorum.bootstrap.servers name them?"
             )
         case ErrorCode.STALE_BROKER_EPOCH:
-            return f"Another process has taken the place of broker {broker_id}: stop one of them."
+            return f"Another process is registered as broker {broker_id}: stop one of them."
     return f"The controller did not register broker {broker_id}: {code.name}."

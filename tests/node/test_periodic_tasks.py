@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.server.harness import on_a_loop, turns
 
-from barnabas.node import chores as module
-from barnabas.node.chores import Chores
-from barnabas.node.errors import Fatal
+from barnabas.node import periodic_tasks as module
+from barnabas.node.periodic_tasks import PeriodicTasks
+from barnabas.node.errors import FatalErrors
 
 
 class Work:
@@ -24,15 +24,15 @@ class Work:
         return 0
 
 
-def chores(fatal: Fatal) -> Chores:
-    return Chores(fatal, lambda: 1000)
+def chores(fatal: FatalErrors) -> PeriodicTasks:
+    return PeriodicTasks(fatal, lambda: 1000)
 
 
 @on_a_loop
 async def test_house_is_kept_again_after_the_pause_it_asks_for_until_the_stop() -> None:
     work: Any = Work()
-    done = chores(Fatal())
-    done.keep_house(work)
+    done = chores(FatalErrors())
+    done.maintain_partitions(work)
     assert work.kept_at == [1000]
     while len(work.kept_at) < 3:
         await asyncio.sleep(0)
@@ -44,9 +44,9 @@ async def test_house_is_kept_again_after_the_pause_it_asks_for_until_the_stop() 
 
 @on_a_loop
 async def test_a_node_without_a_working_directory_must_stop() -> None:
-    fatal = Fatal()
+    fatal = FatalErrors()
     work: Any = Work(disks_work=False)
-    chores(fatal).keep_house(work)
+    chores(fatal).maintain_partitions(work)
     await fatal.wait()
     assert "Every log directory has failed" in fatal.reason
     await turns()
@@ -57,8 +57,8 @@ async def test_a_node_without_a_working_directory_must_stop() -> None:
 async def test_what_is_done_often_is_done_until_the_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "OFTEN_S", 0)
     done_at: list[int] = []
-    done = chores(Fatal())
-    done.often(done_at.append)
+    done = chores(FatalErrors())
+    done.every_100_ms(done_at.append)
     assert done_at == [1000]
     while len(done_at) < 3:
         await asyncio.sleep(0)

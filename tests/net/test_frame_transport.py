@@ -8,24 +8,24 @@ from contextlib import contextmanager
 import pytest
 from tests.server.harness import on_a_loop
 
-from barnabas.net.buffers import Buffers
-from barnabas.net.link import Link
+from barnabas.net.buffers import BufferPool
+from barnabas.net.frame_transport import FrameTransport
 
 
 @contextmanager
 def a_link(
     received: list[memoryview], broken: list[OSError]
-) -> Iterator[tuple[Link, socket.socket]]:
+) -> Iterator[tuple[FrameTransport, socket.socket]]:
     ours, theirs = socket.socketpair()
     for sock in (ours, theirs):
         sock.setblocking(False)
-    link = Link(
+    link = FrameTransport(
         ours,
         asyncio.get_running_loop(),
-        Buffers(1 << 30),
+        BufferPool(1 << 30),
         1 << 30,
-        received=received.append,
-        broken=broken.append,
+        on_frame=received.append,
+        on_error=broken.append,
     )
     with theirs:
         yield link, theirs

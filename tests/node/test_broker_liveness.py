@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 import pytest
 from tests.server.harness import on_a_loop
 
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import BrokerState, Endpoint
-from barnabas.node.vigil import Vigil
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import BrokerRegistration, ListenerEndpoint
+from barnabas.node.broker_liveness import BrokerLivenessMonitor
 
 
 class Listening:
@@ -42,23 +42,23 @@ class Listening:
 
 
 @asynccontextmanager
-async def a_vigil() -> AsyncIterator[tuple[Vigil, "asyncio.Queue[int]"]]:
+async def a_vigil() -> AsyncIterator[tuple[BrokerLivenessMonitor, "asyncio.Queue[int]"]]:
     died: asyncio.Queue[int] = asyncio.Queue()
-    vigil = Vigil(1, lambda broker_id, _: died.put_nowait(broker_id))
+    vigil = BrokerLivenessMonitor(1, lambda broker_id, _: died.put_nowait(broker_id))
     yield vigil, died
-    vigil.end()
+    vigil.stop()
 
 
 def image_with(
     port: int, *, host: str = "127.0.0.1", fenced: bool = False, epoch: int = 5
-) -> Image:
-    image = Image()
-    endpoint = Endpoint("PLAINTEXT", host, port, 0)
-    image.brokers[2] = BrokerState(2, epoch, b"", (endpoint,), {}, None, fenced, False, ())
+) -> MetadataImage:
+    image = MetadataImage()
+    endpoint = ListenerEndpoint("PLAINTEXT", host, port, 0)
+    image.brokers[2] = BrokerRegistration(2, epoch, b"", (endpoint,), {}, None, fenced, False, ())
     return image
 
 
-CHANGED = Delta(brokers_changed={2})
+CHANGED = MetadataDelta(brokers_changed={2})
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
@@ -67,11 +67,11 @@ async def test_a_broker_that_hangs_up_and_refuses_connections_has_died(host: str
     broker = Listening()
     await broker.start()
     async with a_vigil() as (vigil, died):
-        vigil.follow(CHANGED, image_with(broker.port, host=host))
+        vigil.on_metadata_change(CHANGED, image_with(broker.port, host=host))
         await broker.came.wait()
         broker.die()
         assert await died.get() == 2
-        assert vigil.dead == {2: 5}
+        assert vigil.dead_broker_epochs == {2: 5}
 
 
 @on_a_loop
@@ -79,12 +79,12 @@ async def test_a_broker_that_comes_back_is_not_dead() -> None:
     broker = Listening()
     await broker.start()
     async with a_vigil() as (vigil, died):
-        vigil.follow(CHANGED, image_with(broker.port))
+        vigil.on_metadata_change(CHANGED, image_with(broker.port))
         await broker.came.wait()
         broker.die()
         await died.get()
-        vigil.follow(CHANGED, image_with(broker.port, fenced=True, epoch=9))
-        assert not vigil.dead
+        vigil.on_metadata_change(CHANGED, image_with(broker.port, fenced=True, epoch=9))
+        assert not vigil.dead_broker_epochs
 
 
 @on_a_loop
@@ -92,7 +92,7 @@ async def test_a_broker_that_only_hangs_up_lives() -> None:
     broker = Listening()
     await broker.start()
     async with a_vigil() as (vigil, died):
-        vigil.follow(CHANGED, image_with(broker.port))
+        vigil.on_metadata_change(CHANGED, image_with(broker.port))
         await broker.came.wait()
         broker.came.clear()
         broker.hang_up()
@@ -107,7 +107,7 @@ async def test_an_address_that_was_never_reached_says_nothing() -> None:
     await nobody.start()
     nobody.die()
     async with a_vigil() as (vigil, died):
-        vigil.follow(CHANGED, image_with(nobody.port))
+        vigil.on_metadata_change(CHANGED, image_with(nobody.port))
         for _ in range(20):
             await asyncio.sleep(0)
         assert died.empty()

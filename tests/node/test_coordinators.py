@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from tests.replication.world import NODE_ID, World
 
-from barnabas.coordinator.answer import Answer
-from barnabas.coordinator.groups.client import Client
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
-from barnabas.node.coordination import coordinate
+from barnabas.coordinator.pending_response import PendingResponse
+from barnabas.coordinator.groups.context import GroupClient
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.node.coordinators import add_coordinators
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -23,7 +23,7 @@ from barnabas.wire.messages.offset_commit import (
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 
 GROUPS = "__consumer_offsets"
-CLIENT = Client("c", "/there", 8)
+CLIENT = GroupClient("c", "/there", 8)
 
 
 class House(World):
@@ -32,19 +32,19 @@ class House(World):
     def start(self, lost_paths: object = ()) -> None:
         super().start()
         nobody: Any = None  # there is no other broker to ask
-        self.elections = coordinate(self.broker, nobody)
-        self.elections.begin(self.image)
+        self.elections = add_coordinators(self.broker, nobody)
+        self.elections.start(self.image)
 
-    def metadata_without_broker(self, *changes: object) -> Delta:
+    def metadata_without_broker(self, *changes: object) -> MetadataDelta:
         delta = super().metadata_without_broker(*changes)  # type: ignore[arg-type]
         self._delta = delta
         return delta
 
     def metadata(self, *changes: object) -> None:
         super().metadata(*changes)  # type: ignore[arg-type]
-        self.elections.follow(self._delta, self.image)
+        self.elections.on_metadata_change(self._delta, self.image)
 
-    def commit(self, group: str, offset: int) -> Answer[OffsetCommitResponse]:
+    def commit(self, group: str, offset: int) -> PendingResponse[OffsetCommitResponse]:
         partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
         request = OffsetCommitRequest(
             group_id=group,
@@ -76,7 +76,7 @@ def house(tmp_path: Path) -> Iterator[House]:
     loop.close()
 
 
-def code_of(answer: Answer[OffsetCommitResponse]) -> int:
+def code_of(answer: PendingResponse[OffsetCommitResponse]) -> int:
     """The error of the request, or of its only partition."""
     if isinstance(answer.error, KafkaError):
         return answer.error.code
@@ -150,8 +150,8 @@ def test_scrapes_count_what_is_there(house: House) -> None:
 
 
 def test_an_image_without_the_topics_elects_nobody(house: House) -> None:
-    house.elections.begin(Image())
-    assert house.broker.groups.runtime.active() == []
+    house.elections.start(MetadataImage())
+    assert house.broker.groups.runtime.active_shards() == []
 
 
 def _let_futures_tell() -> None:

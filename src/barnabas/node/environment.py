@@ -1,4 +1,4 @@
-"""What a node meets outside of itself. A simulation gives it another world."""
+"""The environment of a node: time, randomness, files, threads, network. Simulations replace it."""
 
 import asyncio
 import socket
@@ -9,35 +9,35 @@ from random import Random
 
 from barnabas.log import OpenFiles
 from barnabas.net import SocketPeers
-from barnabas.node.background import Threads
-from barnabas.server.broker import wall_clock_ms
-from barnabas.server.network import Network
+from barnabas.node.disk_threads import DiskThreads
+from barnabas.server.broker_node import wall_clock_ms
+from barnabas.server.network.socket_server import SocketServer
 from barnabas.wire.uuid import random_uuid
 
 CONNECT_TIMEOUT_S = 5.0
 
 
 async def hold_connection(host: str, port: int) -> None:
-    """Connect, and return when the connection breaks; OSError if there is none to be had."""
+    """Connects, and returns when the connection breaks. Raises OSError if it cannot connect."""
     async with asyncio.timeout(CONNECT_TIMEOUT_S):
         reader, writer = await _connect(host, port)
     try:
         with suppress(OSError):
-            await reader.read()  # a node says nothing unless it is asked: this is its end
+            await reader.read()  # a node sends nothing without a request: this is the end
     finally:
         writer.close()
 
 
 @dataclass(slots=True, frozen=True)
-class Surroundings:
-    """Time, chance, disks and their threads, and the network in both directions."""
+class Environment:
+    """Clock, randomness, files, disk threads, and the network in both directions."""
 
     clock: Callable[[], int] = wall_clock_ms
     random: Random = field(default_factory=Random)
     files: Callable[[], OpenFiles] = OpenFiles
-    threads: Callable[[asyncio.AbstractEventLoop], Threads] = Threads
+    threads: Callable[[asyncio.AbstractEventLoop], DiskThreads] = DiskThreads
     peers: Callable[[asyncio.AbstractEventLoop, str], SocketPeers] = SocketPeers
-    network: Callable[..., Network] = Network
+    network: Callable[..., SocketServer] = SocketServer
     hold_connection: Callable[[str, int], Awaitable[None]] = hold_connection
 
     def random_uuid(self) -> bytes:
@@ -45,7 +45,7 @@ class Surroundings:
 
 
 async def _connect(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """By the first of a name's addresses that accepts; refused only if all of them refuse."""
+    """Connects to the first address that accepts; refused only if all addresses refuse."""
     failures: list[OSError] = []
     loop = asyncio.get_running_loop()
     for *_, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
@@ -53,5 +53,4 @@ async def _connect(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.
             return await asyncio.open_connection(str(address[0]), port)
         except OSError as failure:
             failures.append(failure)
-    others = [each for each in failures if not isinstance(each, ConnectionRefusedError)]
-    raise (others or failures)[0]
+    raise next((f for f in failures if not isinstance(f, ConnectionRefusedError)), failures[0])
