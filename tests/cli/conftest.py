@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.client.patience import TIMES_S
 
-from barnabas.cli.main import barnabas as main
+from barnabas.cli.root_command import barnabas as main
 from barnabas.node.single_node import single_node_properties
 
 Barnabas = Callable[..., Result]
@@ -35,9 +35,9 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> Hurried:
     """Calls what has to find out that nobody is there; it may find out later than at once."""
 
     def call(command: Callable[[], Any]) -> Any:
-        for patience_s in TIMES_S:
+        for connect_timeout_s in TIMES_S:
             for name in PATIENCE:
-                monkeypatch.setattr(name, patience_s)
+                monkeypatch.setattr(name, connect_timeout_s)
             result = command()
             if "Connection refused" in getattr(result, "output", str(result)):
                 break

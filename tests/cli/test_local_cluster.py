@@ -15,7 +15,7 @@ from tests.cli.conftest import Barnabas, Hurried
 from tests.cli.local import Up
 from tests.conformance.brokers import wait_until
 
-from barnabas.cli.errors import Status
+from barnabas.cli.errors import ExitStatus
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ def test_describing_nobody_is_an_error_in_one_line(
     barnabas: Barnabas, hurried: Hurried, command: str
 ) -> None:
     said = hurried(lambda: barnabas(command, "describe", "-b", "127.0.0.1:1"))
-    assert said.exit_code == Status.UNREACHABLE
+    assert said.exit_code == ExitStatus.UNREACHABLE
     assert said.output.startswith("Error: ")
     assert "127.0.0.1:1: Connection refused" in said.output
     assert said.output.count("\n") == 1

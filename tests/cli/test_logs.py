@@ -5,7 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
-from barnabas.cli.logs import LINES_A_SECOND, LONGEST_LINE, Moderation, OneLine
+from barnabas.cli.logs import (
+    MAX_LINE_LENGTH,
+    MAX_LINES_PER_SECOND,
+    RateLimitFilter,
+    SingleLineFormatter,
+)
 
 Say = Callable[..., list[str]]
 
@@ -13,7 +18,7 @@ Say = Callable[..., list[str]]
 @pytest.fixture
 def say() -> Say:
     """Logs a message at some second; the lines that come of it."""
-    moderation, form = Moderation(), OneLine("%(levelname)s %(message)s")
+    moderation, form = RateLimitFilter(), SingleLineFormatter("%(levelname)s %(message)s")
 
     def say(message: str, *names: str, second: int = 0, line: int = 1) -> list[str]:
         record = logging.LogRecord("barnabas", logging.INFO, "x.py", line, message, names, None)
@@ -31,13 +36,13 @@ def test_a_name_with_control_characters_stays_in_its_line(say: Say) -> None:
 
 def test_a_long_name_is_cut(say: Say) -> None:
     (line,) = say("group %s: rebalances", "g" * 30_000)
-    assert len(line) < LONGEST_LINE + 50
+    assert len(line) < MAX_LINE_LENGTH + 50
     assert line.endswith("g... (30023 characters)")
 
 
 def test_a_statement_writes_so_many_lines_a_second_and_says_when_it_stops(say: Say) -> None:
     lines = [line for _ in range(100) for line in say("again")]
-    assert lines[:-1] == ["INFO again"] * (LINES_A_SECOND - 1)
+    assert lines[:-1] == ["INFO again"] * (MAX_LINES_PER_SECOND - 1)
     assert lines[-1] == "INFO again (more of these are left out for a second)"
     assert say("another", line=2) == ["INFO another"]
     assert say("again", second=1) == ["INFO again"]
@@ -49,7 +54,7 @@ def test_tracebacks_keep_their_lines() -> None:
     except ValueError as error:
         fault = (type(error), error, error.__traceback__)
     record = logging.LogRecord("barnabas", logging.ERROR, "x.py", 1, "failed", (), fault)
-    assert OneLine("%(message)s").format(record).splitlines()[:2] == [
+    assert SingleLineFormatter("%(message)s").format(record).splitlines()[:2] == [
         "failed",
         "Traceback (most recent call last):",
     ]

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from tests.cli.conftest import Hurried
 from tests.cli.kafka.conftest import produce
 
-from barnabas.cli.errors import Status
-from barnabas.cli.main import barnabas
+from barnabas.cli.errors import ExitStatus
+from barnabas.cli.root_command import barnabas
 from barnabas.testing import Broker
 
 NOBODY = "127.0.0.1:1"
@@ -55,7 +55,7 @@ def test_keys_headers_and_nothing(call: Any) -> None:
 
 def test_a_line_without_its_separator_is_refused(call: Any) -> None:
     refused = call("produce", "keyed", "-k", ":", stdin=b"no key\n")
-    assert refused.exit_code == Status.REFUSED
+    assert refused.exit_code == ExitStatus.FAILED
     assert "line number 1" in refused.stderr
 
 
@@ -86,13 +86,13 @@ def test_a_group_goes_on_where_it_was(call: Any) -> None:
 
 def test_what_cannot_be_is_told_in_a_line(call: Any) -> None:
     nowhere = call("consume", "nowhere", "-e")
-    assert nowhere.exit_code == Status.REFUSED
+    assert nowhere.exit_code == ExitStatus.FAILED
     assert nowhere.stderr.startswith("Error: There is no topic nowhere;")
     assert "no partition 9" in call("consume", "numbers", "-p", "9").stderr
     assert "%x" in call("consume", "numbers", "-f", "%x").stderr
-    assert call("consume", "numbers", "-o", "soon").exit_code == Status.USAGE
-    assert call("consume", "numbers", "-g", "g", "-p", "0").exit_code == Status.USAGE
-    assert call("produce", "numbers", "-H", "novalue", stdin=b"").exit_code == Status.USAGE
+    assert call("consume", "numbers", "-o", "soon").exit_code == ExitStatus.USAGE
+    assert call("consume", "numbers", "-g", "g", "-p", "0").exit_code == ExitStatus.USAGE
+    assert call("produce", "numbers", "-H", "novalue", stdin=b"").exit_code == ExitStatus.USAGE
     assert "linger.msec" in call("produce", "numbers", "-X", "linger.msec=1", stdin=b"").stderr
 
 
@@ -101,7 +101,7 @@ def test_nobody_there_has_a_status_of_its_own(
     call: Any, command: tuple[str, ...], hurried: Hurried
 ) -> None:
     ended = hurried(lambda: call(*command, "numbers", at=NOBODY, stdin=b""))
-    assert ended.exit_code == Status.UNREACHABLE
+    assert ended.exit_code == ExitStatus.UNREACHABLE
     assert NOBODY in ended.stderr
 
 
@@ -113,12 +113,12 @@ def test_speeds_are_told(call: Any) -> None:
     waited = json.loads(call("perf", "latency", "fast", "-n", "5", "--json").stdout)
     assert waited[0]["p50_ms"] > 0
     late = call("perf", "consume", "fast", "-n", "506", "--timeout", "0.1")
-    assert late.exit_code == Status.REFUSED
+    assert late.exit_code == ExitStatus.FAILED
     assert late.stdout.split()[0] == "RECORDS"
 
 
 def test_a_bar_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from barnabas.cli.display import progress
+    from barnabas.cli.display import progress_bar
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
@@ -126,6 +126,6 @@ def test_a_bar_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> 
 
     for stream, is_drawn in (Terminal(), True), (io.StringIO(), False):
         monkeypatch.setattr(sys, "stderr", stream)
-        with progress("counting", 10) as advance:
+        with progress_bar("counting", 10) as advance:
             advance(10)
         assert ("counting" in stream.getvalue()) == is_drawn

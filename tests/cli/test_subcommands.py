@@ -9,8 +9,8 @@ import pytest
 from tests.cli.conftest import Barnabas, Hurried
 from tests.cli.kafka.conftest import commit, produce
 
-from barnabas.cli.errors import Status
-from barnabas.cli.main import COMMANDS
+from barnabas.cli.errors import ExitStatus
+from barnabas.cli.root_command import SUBCOMMANDS
 from barnabas.testing import Broker
 
 
@@ -43,7 +43,7 @@ def told(asked: Barnabas) -> Any:
     return call
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_a_subcommand_helps(barnabas: Barnabas, name: str) -> None:
     result = barnabas(name, "--help")
     assert result.exit_code == 0
@@ -83,7 +83,7 @@ def test_groups_are_described_reset_and_deleted(asked: Barnabas, told: Any) -> N
     assert told("groups", "delete", "readers") == {"deleted": ["readers"]}
     gone = asked("groups", "describe", "readers")
     assert (gone.exit_code, gone.output) == (
-        Status.REFUSED,
+        ExitStatus.FAILED,
         "Error: there is no group readers: see barnabas groups list\n",
     )
 
@@ -123,16 +123,20 @@ def test_rows_are_aligned_without_a_terminal(asked: Barnabas) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "told"),
     [
-        (("topics", "create", "orders"), Status.REFUSED, "Topic 'orders' already exists."),
-        (("topics", "describe", "nope"), Status.REFUSED, "Error: "),
-        (("topics", "create", "x", "-c", "a"), Status.USAGE, "'a' is not KEY=VALUE"),
-        (("groups", "reset", "readers"), Status.USAGE, "say where to, with one of --to-earliest"),
-        (("records", "delete", "orders"), Status.USAGE, "is not TOPIC:PARTITION:OFFSET"),
-        (("records", "delete", "orders:0:99"), Status.REFUSED, "orders-0: "),
+        (("topics", "create", "orders"), ExitStatus.FAILED, "Topic 'orders' already exists."),
+        (("topics", "describe", "nope"), ExitStatus.FAILED, "Error: "),
+        (("topics", "create", "x", "-c", "a"), ExitStatus.USAGE, "'a' is not KEY=VALUE"),
+        (
+            ("groups", "reset", "readers"),
+            ExitStatus.USAGE,
+            "say where to, with one of --to-earliest",
+        ),
+        (("records", "delete", "orders"), ExitStatus.USAGE, "is not TOPIC:PARTITION:OFFSET"),
+        (("records", "delete", "orders:0:99"), ExitStatus.FAILED, "orders-0: "),
     ],
 )
 def test_a_failure_has_a_line_and_a_status(
-    asked: Barnabas, arguments: tuple[str, ...], status: Status, told: str
+    asked: Barnabas, arguments: tuple[str, ...], status: ExitStatus, told: str
 ) -> None:
     result = asked(*arguments)
     assert result.exit_code == status
@@ -142,7 +146,7 @@ def test_a_failure_has_a_line_and_a_status(
 
 def test_nobody_answering_is_a_status_of_its_own(barnabas: Barnabas, hurried: Hurried) -> None:
     result = hurried(lambda: barnabas("topics", "list", "-b", "127.0.0.1:1"))
-    assert result.exit_code == Status.UNREACHABLE
+    assert result.exit_code == ExitStatus.UNREACHABLE
     assert "127.0.0.1:1: Connection refused" in result.output
 
 
@@ -153,12 +157,12 @@ def test_a_topic_that_is_not_there_is_named_with_the_nearest(
     asked: Barnabas, arguments: tuple[str, ...]
 ) -> None:
     result = asked(*arguments, "ordres")
-    assert result.exit_code == Status.REFUSED
+    assert result.exit_code == ExitStatus.FAILED
     assert result.output == "Error: there is no topic ordres: did you mean orders?\n"
     assert "nope: see barnabas topics list" in asked(*arguments, "nope").output
 
 
 def test_a_command_that_is_not_there_is_told_with_the_nearest(barnabas: Barnabas) -> None:
     result = barnabas("topic", "list")
-    assert result.exit_code == Status.USAGE
+    assert result.exit_code == ExitStatus.USAGE
     assert "No such command 'topic'. Did you mean 'topics'?" in result.output

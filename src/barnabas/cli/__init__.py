@@ -7,6 +7,6 @@ are the subcommands. Nothing is imported here: Kafka's commands need no click.
 
 def main() -> None:
     """`barnabas`."""
-    from barnabas.cli.main import barnabas
+    from barnabas.cli.root_command import barnabas
 
     barnabas()

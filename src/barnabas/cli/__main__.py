@@ -1,4 +1,4 @@
-"""`python -m barnabas.cli` is `barnabas`."""
+"""`python -m barnabas.cli` runs `barnabas`."""
 
 from barnabas.cli import main
 

@@ -7,17 +7,17 @@ from typing import Any
 import click
 
 from barnabas.cli.display import Display
-from barnabas.cli.operations.errors import Refused
-from barnabas.cli.operations.settings import given
-from barnabas.cli.options import PATIENCE_S, bootstrap_server, command_config
-from barnabas.cli.signals import until_stopped
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.settings import client_settings
+from barnabas.cli.options import CONNECT_TIMEOUT_S, bootstrap_server_option, command_config_option
+from barnabas.cli.signals import exit_on_signal
 
 
-def streams(command: Callable[..., None]) -> Callable[..., None]:
+def client_command(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the `settings` of its clients and a `display`; Ctrl-C ends it cleanly."""
 
-    @bootstrap_server
-    @command_config
+    @bootstrap_server_option
+    @command_config_option
     @click.option(
         "-X", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting of the client."
     )
@@ -31,23 +31,23 @@ def streams(command: Callable[..., None]) -> Callable[..., None]:
         **options: Any,
     ) -> None:
         defaults = {"bootstrap.servers": servers, "client.id": "barnabas-cli"}
-        settings = given(command_config, pairs, defaults)
-        with until_stopped():
+        settings = client_settings(command_config, pairs, defaults)
+        with exit_on_signal():
             command(settings=settings, display=Display(as_json), **options)
 
     return streaming
 
 
-def reach(client: Any, topic: str | None = None) -> Collection[int]:
+def require_topic(client: Any, topic: str | None = None) -> Collection[int]:
     """The partitions of the topic; fails soon where nobody answers, or where there is no such."""
     from barnabas.client.errors import KafkaError, KafkaException
 
-    known = client.list_topics(topic, timeout=PATIENCE_S)
+    known = client.list_topics(topic, timeout=CONNECT_TIMEOUT_S)
     if topic is None:
         return ()
     error = known.topics[topic].error
     if error == KafkaError.UNKNOWN_TOPIC_OR_PART:
-        raise Refused(f"There is no topic {topic}; `barnabas topics create {topic}` makes it.")
+        raise CommandError(f"There is no topic {topic}; `barnabas topics create {topic}` makes it.")
     if error is not None:
         raise KafkaException(error)
     partitions: Collection[int] = known.topics[topic].partitions

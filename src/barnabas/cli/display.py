@@ -14,23 +14,23 @@ class Display:
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
 
-    def table(self, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    def print_table(self, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         if self.as_json:
             keys = [each.lower().replace(" ", "_") for each in head]
-            self.json([dict(zip(keys, row, strict=True)) for row in rows])
+            self.print_json([dict(zip(keys, row, strict=True)) for row in rows])
         elif sys.stdout.isatty():
             _draw(head, rows)
         else:
             _align(head, rows)
 
-    def say(self, line: str, **fields: object) -> None:
+    def print_result(self, line: str, **fields: object) -> None:
         """One thing: a sentence, or its fields."""
         if self.as_json:
-            self.json(fields)
+            self.print_json(fields)
         else:
             click.echo(line)
 
-    def json(self, value: object) -> None:
+    def print_json(self, value: object) -> None:
         click.echo(json.dumps(value, default=str))
 
 
@@ -61,7 +61,7 @@ Advance = Callable[[int], None]
 
 
 @contextmanager
-def progress(of: str, total: int) -> Iterator[Advance]:
+def progress_bar(of: str, total: int) -> Iterator[Advance]:
     """A bar on the terminal while it takes long; nothing where there is none."""
     if not sys.stderr.isatty():
         yield lambda done: None

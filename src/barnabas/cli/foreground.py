@@ -11,7 +11,7 @@ import click
 from barnabas.cli.local_cluster import LocalCluster, LocalNode
 from barnabas.cli.logs import log_to_stderr
 from barnabas.cli.registry_process import RegistryProcess
-from barnabas.cli.signals import told_to_stop
+from barnabas.cli.signals import stop_event
 from barnabas.config import BrokerSettings
 from barnabas.node import Node, NodeError
 
@@ -41,7 +41,7 @@ async def _serve(
     registry: RegistryProcess | None,
     stop_with_stdin: bool,
 ) -> None:
-    stop = told_to_stop(_abort, with_stdin=stop_with_stdin)
+    stop = stop_event(_abort, with_stdin=stop_with_stdin)
     starting = asyncio.create_task(Node.start(settings))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -70,13 +70,13 @@ async def _watch_over(
     nodes: Sequence[LocalNode], greeting: str, registry: RegistryProcess | None
 ) -> None:
     cluster = LocalCluster(nodes)
-    stop = told_to_stop(cluster.abort)
+    stop = stop_event(cluster.abort)
     await cluster.start()
     stopping = asyncio.create_task(stop.wait())
     try:
-        ready = asyncio.create_task(cluster.ready())
-        while cluster.running and not stop.is_set():
-            ended = asyncio.create_task(cluster.next_end())
+        ready = asyncio.create_task(cluster.wait_until_ready())
+        while cluster.is_running and not stop.is_set():
+            ended = asyncio.create_task(cluster.wait_for_exit())
             waiting = [ended, stopping] if ready.done() else [ended, stopping, ready]
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             if ready in waiting and ready.done():

@@ -27,7 +27,7 @@ from barnabas.wire.uuid import random_uuid, to_text
 CONTROLLERS = 3
 """How many of the nodes vote: these three survive the loss of one."""
 
-OWN_SETTINGS = ("node.id", "process.roles", "listeners", "advertised.listeners", "log.dirs")
+NODE_SETTINGS = ("node.id", "process.roles", "listeners", "advertised.listeners", "log.dirs")
 """What no two nodes can have in common."""
 
 STOP_TIMEOUT_S = 45.0
@@ -45,7 +45,7 @@ class LocalNode:
         return str(self.settings.advertised_listeners[0]).partition("://")[2]
 
 
-def lay_out(
+def prepare_nodes(
     directory: Path,
     host: str,
     port: int,
@@ -64,7 +64,7 @@ def lay_out(
         raise NodeError(
             f"{directory} has files in it that are no cluster's: choose an empty directory."
         )
-    for key in OWN_SETTINGS:
+    for key in NODE_SETTINGS:
         if key in overrides:
             raise NodeError(f"{key} cannot be --set for several nodes: each has its own.")
     return _new_nodes(directory, host, port, brokers, metrics_port, overrides)
@@ -219,7 +219,7 @@ class LocalCluster:
             assert process.stderr is not None
             self._echoing.append(asyncio.create_task(_echo(node.node_id, process.stderr)))
 
-    async def ready(self) -> None:
+    async def wait_until_ready(self) -> None:
         """Wait until every broker serves clients, and knows all the others."""
         for node in self._nodes:
             await self._serves(node)
@@ -230,11 +230,11 @@ class LocalCluster:
                 await asyncio.sleep(POLL_S)
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether there is a node left to watch over."""
         return bool(self._watched)
 
-    async def next_end(self) -> LocalNode:
+    async def wait_for_exit(self) -> LocalNode:
         """Wait until another of them has ended by itself."""
         waiting = {
             asyncio.create_task(self._processes[node.node_id].wait()): node

@@ -3,10 +3,10 @@
 import logging
 import sys
 
-LINES_A_SECOND = 20
+MAX_LINES_PER_SECOND = 20
 """How many one statement may write: a client that does all it can would fill the disk."""
 
-LONGEST_LINE = 2_000
+MAX_LINE_LENGTH = 2_000
 """In characters. A client may have a name of thirty thousand, and a group many such members."""
 
 _FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
@@ -14,24 +14,24 @@ _FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 def log_to_stderr() -> None:
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(OneLine(_FORMAT))
-    handler.addFilter(Moderation())
+    handler.setFormatter(SingleLineFormatter(_FORMAT))
+    handler.addFilter(RateLimitFilter())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
-class OneLine(logging.Formatter):
+class SingleLineFormatter(logging.Formatter):
     """Nobody can write a line of their own, or more than a screenful; tracebacks stay whole."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         line = super().formatMessage(record)
-        if len(line) > LONGEST_LINE:
-            line = f"{line[:LONGEST_LINE]}... ({len(line)} characters)"
+        if len(line) > MAX_LINE_LENGTH:
+            line = f"{line[:MAX_LINE_LENGTH]}... ({len(line)} characters)"
         if not line.isprintable():
             line = "".join(map(_visible, line))
         return line + getattr(record, "remark", "")
 
 
-class Moderation(logging.Filter):
+class RateLimitFilter(logging.Filter):
     """Lets each statement write so many lines in a second. The last of them says so."""
 
     def __init__(self) -> None:
@@ -43,9 +43,9 @@ class Moderation(logging.Filter):
         last, count = self._seconds.get(statement, (second, 0))
         count = count + 1 if last == second else 1
         self._seconds[statement] = (second, count)
-        if count == LINES_A_SECOND:
+        if count == MAX_LINES_PER_SECOND:
             record.remark = " (more of these are left out for a second)"
-        return count <= LINES_A_SECOND
+        return count <= MAX_LINES_PER_SECOND
 
 
 def _visible(character: str) -> str:

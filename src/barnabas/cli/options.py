@@ -12,14 +12,14 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.settings import parse_pairs, read_properties
 
-PATIENCE_S = 3.0
+CONNECT_TIMEOUT_S = 3.0
 """How long a person waits for somebody to answer."""
 
 
-def bootstrap_server(command: Callable[..., None]) -> Callable[..., None]:
+def bootstrap_server_option(command: Callable[..., None]) -> Callable[..., None]:
     """Tell a command `servers`."""
     option = click.option(
         "--bootstrap-server",
@@ -34,7 +34,7 @@ def bootstrap_server(command: Callable[..., None]) -> Callable[..., None]:
     return option(command)
 
 
-def command_config(command: Callable[..., None]) -> Callable[..., None]:
+def command_config_option(command: Callable[..., None]) -> Callable[..., None]:
     """Tell a command the file that `command_config` names."""
     option = click.option(
         "--command-config",
@@ -45,10 +45,10 @@ def command_config(command: Callable[..., None]) -> Callable[..., None]:
     return option(command)
 
 
-def asks(command: Callable[..., None]) -> Callable[..., None]:
+def admin_command(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command a `connection` and a `display`."""
 
-    @bootstrap_server
+    @bootstrap_server_option
     @click.option(
         "--bootstrap-controller",
         "-C",
@@ -56,7 +56,7 @@ def asks(command: Callable[..., None]) -> Callable[..., None]:
         metavar="HOST:PORT,...",
         help="Controllers to ask instead, at their own listeners.",
     )
-    @command_config
+    @command_config_option
     @click.option("--json", "as_json", is_flag=True, help="For programs: print JSON.")
     @functools.wraps(command)
     def asking(
@@ -70,28 +70,30 @@ def asks(command: Callable[..., None]) -> Callable[..., None]:
             servers=None if controllers else servers,
             controllers=controllers,
             settings=read_properties(command_config) if command_config else {},
-            patience_s=PATIENCE_S,
+            connect_timeout_s=CONNECT_TIMEOUT_S,
         )
         command(connection=connection, display=Display(as_json), **given)
 
     return asking
 
 
-def pairs(given: Sequence[str]) -> Mapping[str, str]:
+def parse_pair_options(given: Sequence[str]) -> Mapping[str, str]:
     """What options such as `--config key=value` say."""
-    from barnabas.cli.operations.errors import Refused
+    from barnabas.cli.operations.errors import CommandError
     from barnabas.cli.operations.settings import parse_pairs
 
     try:
         return parse_pairs(tuple(given))
-    except Refused as error:
+    except CommandError as error:
         raise click.BadParameter(str(error)) from None
 
 
 Command = Callable[..., None]
 
 
-def listens(port: int, *, highest: int = 65535, whose: str) -> Callable[[Command], Command]:
+def listener_options(
+    port: int, *, highest: int = 65535, whose: str
+) -> Callable[[Command], Command]:
     """Tell a command `host` and `port`; `whose` is who connects there."""
 
     def with_options(command: Command) -> Command:
@@ -112,7 +114,7 @@ def listens(port: int, *, highest: int = 65535, whose: str) -> Callable[[Command
     return with_options
 
 
-def override(command: Callable[..., None]) -> Callable[..., None]:
+def override_option(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command `--set key=value`, any number of times, as `overrides`."""
     return click.option(
         "--set",
@@ -129,5 +131,5 @@ def _parse(
 ) -> dict[str, str]:
     try:
         return parse_pairs(pairs)
-    except Refused as error:
+    except CommandError as error:
         raise click.BadParameter(str(error)) from None

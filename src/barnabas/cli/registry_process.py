@@ -24,15 +24,15 @@ _LONGEST_PAUSE_S = 60
 
 
 @dataclass(slots=True, frozen=True)
-class Beside:
+class RegistryPlan:
     """Whether there is to be a registry, and where; `remark` is what the banner says of it."""
 
-    remark: str
+    banner_line: str
     host: str = ""
     port: int | None = None
 
     @classmethod
-    def on(cls, host: str, port: int) -> Self:
+    def for_port(cls, host: str, port: int) -> Self:
         """At a port, or (0) at any that is free."""
         if not all(map(_is_installed, _NEEDED)):
             return cls("Schema registry: not installed (pip install 'barnabas[registry]')")
@@ -49,15 +49,15 @@ class Beside:
 class RegistryProcess:
     """Started once there are brokers; does nothing if there is to be none."""
 
-    def __init__(self, beside: Beside) -> None:
-        self._beside = beside
+    def __init__(self, registry_plan: RegistryPlan) -> None:
+        self._plan = registry_plan
         self._process: asyncio.subprocess.Process | None = None
         self._watching: asyncio.Task[None] | None = None
 
     async def start(self, bootstrap_servers: str) -> None:
-        if self._beside.port is None:
+        if self._plan.port is None:
             return
-        where = ("--host", self._beside.host, "--port", str(self._beside.port))
+        where = ("--host", self._plan.host, "--port", str(self._plan.port))
         arguments = ("registry", "--bootstrap-server", bootstrap_servers, *where)
         self._process = await _started(arguments)
         self._watching = asyncio.create_task(self._watch(self._process, arguments))
@@ -78,14 +78,14 @@ class RegistryProcess:
 
     async def _watch(self, process: asyncio.subprocess.Process, arguments: Sequence[str]) -> None:
         """Start it again if it is killed. If it gives up it has told why, and would again."""
-        pause_s, began_s = _SHORTEST_PAUSE_S, time.monotonic()
+        pause_s, started_s = _SHORTEST_PAUSE_S, time.monotonic()
         while (status := await _lived(process)) < 0:
-            if time.monotonic() - began_s > _LONGEST_PAUSE_S:  # it was well until then
+            if time.monotonic() - started_s > _LONGEST_PAUSE_S:  # it was well until then
                 pause_s = _SHORTEST_PAUSE_S
             killed = signal.Signals(-status).name
             _tell(f"killed by {killed}; it is started again in {pause_s} s")
             await asyncio.sleep(pause_s)
-            pause_s, began_s = min(2 * pause_s, _LONGEST_PAUSE_S), time.monotonic()
+            pause_s, started_s = min(2 * pause_s, _LONGEST_PAUSE_S), time.monotonic()
             self._process = process = await _started(arguments)
         _tell(f"ended with status {status}. Start it with: barnabas {' '.join(arguments)}")
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 
-def told_to_stop(abort: Callable[[], None], *, with_stdin: bool = False) -> asyncio.Event:
+def stop_event(abort: Callable[[], None], *, with_stdin: bool = False) -> asyncio.Event:
     """Set by the first SIGTERM or Ctrl-C; the second one calls `abort`.
 
     The end of standard input stops it too, if asked: for who is run by another process, which
@@ -42,7 +42,7 @@ class Terminated(KeyboardInterrupt):
 
 
 @contextmanager
-def until_stopped() -> Iterator[None]:
+def exit_on_signal() -> Iterator[None]:
     """What is inside is interrupted by Ctrl-C, SIGTERM, or the end of whoever reads the output.
 
     It closes what it opened, and then the command ends.
@@ -65,7 +65,7 @@ def until_stopped() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def end_with_the_reader() -> None:
+def raise_if_output_closed() -> None:
     """Raise BrokenPipeError where nobody reads the output any more.
 
     Writing would raise it as well; but who waits for records on a quiet topic writes nothing.

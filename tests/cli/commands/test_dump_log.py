@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Barnabas
 
-from barnabas.cli.errors import Status
+from barnabas.cli.errors import ExitStatus
 from barnabas.metadata.frames import encode_record
 from barnabas.wire.messages.metadata_records import TopicRecord
 from barnabas.wire.records.build import Record, build_batch
@@ -56,5 +56,5 @@ def test_the_folders_name_tells_how_records_are_read(barnabas: Barnabas, tmp_pat
 def test_what_is_no_segment_is_told(barnabas: Barnabas, tmp_path: Path) -> None:
     file = tmp_path / "notes.log"
     file.write_text("x")
-    assert barnabas("dump-log", file).exit_code == Status.REFUSED
-    assert barnabas("dump-log", tmp_path / "nothing").exit_code == Status.USAGE
+    assert barnabas("dump-log", file).exit_code == ExitStatus.FAILED
+    assert barnabas("dump-log", tmp_path / "nothing").exit_code == ExitStatus.USAGE

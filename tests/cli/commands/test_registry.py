@@ -84,13 +84,13 @@ def test_a_registry_does_not_outlive_an_up_that_is_killed(tmp_path: Path) -> Non
 
 
 def test_up_goes_on_without_a_registry_if_its_port_is_taken() -> None:
-    from barnabas.cli.registry_process import Beside
+    from barnabas.cli.registry_process import RegistryPlan
 
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        beside = Beside.on("127.0.0.1", port)
-    assert beside.port is None
-    assert f"port {port} cannot be had" in beside.remark
+        registry_plan = RegistryPlan.on("127.0.0.1", port)
+    assert registry_plan.port is None
+    assert f"port {port} cannot be had" in registry_plan.remark
 
 
 class Up:

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.kafka.conftest import Command
 from tests.conformance.brokers import free_port, wait_until
 
-from barnabas.cli.kafka.server_stop import RunningNode, running_nodes
+from barnabas.cli.kafka.server_stop import NodeProcess, find_node_processes
 from barnabas.node.single_node import single_node_properties
 
 KAFKA = (sys.executable, "-m", "barnabas.cli.kafka")
@@ -24,8 +24,8 @@ def properties(tmp_path: Path) -> Path:
     return file
 
 
-def node_of(file: Path) -> RunningNode | None:
-    return next((each for each in running_nodes() if str(file) in each.arguments), None)
+def node_of(file: Path) -> NodeProcess | None:
+    return next((each for each in find_node_processes() if str(file) in each.arguments), None)
 
 
 def test_a_node_is_formatted_left_running_and_stopped(
@@ -33,7 +33,7 @@ def test_a_node_is_formatted_left_running_and_stopped(
 ) -> None:
     cluster_id = run("kafka-storage", "random-uuid").out.strip()
     formatted = run("kafka-storage", "format", "-t", cluster_id, "-c", properties, "--standalone")
-    assert formatted.out.startswith("Formatting dynamic metadata voter directory ")
+    assert formatted.out.startswith("FormatOptions dynamic metadata voter directory ")
     assert run("kafka-storage", "info", "-c", properties).status == 0
     monkeypatch.setenv("LOG_DIR", str(tmp_path / "logs"))
     overrides = ("--override", "node.id=1", "--override", "num.partitions=7")

@@ -5,55 +5,58 @@ import struct
 import pytest
 
 from barnabas import Message
-from barnabas.cli.operations.lines import Line, Printing, Reading, deserializer
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.lines import InputRecord, LineFormatter, LineReader, deserializer
 
 
-def read(line: str, **properties: str) -> Line:
+def read(line: str, **properties: str) -> InputRecord:
     named = {name.replace("_", "."): value for name, value in properties.items()}
-    (record,) = Reading.of(named).records([line.encode() + b"\n"])
+    (record,) = LineReader.from_properties(named).records([line.encode() + b"\n"])
     return record
 
 
 def test_a_line_is_a_value() -> None:
-    assert read("hello\tworld") == Line(None, b"hello\tworld", [])
+    assert read("hello\tworld") == InputRecord(None, b"hello\tworld", [])
 
 
 def test_a_key_stands_before_the_separator() -> None:
-    assert read("k\tv", parse_key="true") == Line(b"k", b"v", [])
-    assert read("k:v:w", parse_key="true", key_separator=":") == Line(b"k", b"v:w", [])
+    assert read("k\tv", parse_key="true") == InputRecord(b"k", b"v", [])
+    assert read("k:v:w", parse_key="true", key_separator=":") == InputRecord(b"k", b"v:w", [])
 
 
 def test_headers_stand_before_the_key() -> None:
     record = read("a:1,b:2\tk\tv", parse_key="true", parse_headers="true")
-    assert record == Line(b"k", b"v", [("a", b"1"), ("b", b"2")])
+    assert record == InputRecord(b"k", b"v", [("a", b"1"), ("b", b"2")])
 
 
 def test_the_marker_stands_for_nothing() -> None:
     record = read("N\tN\tN", parse_key="true", parse_headers="true", null_marker="N")
-    assert record == Line(None, None, [])
+    assert record == InputRecord(None, None, [])
     assert read("a:N\tv", parse_headers="true", null_marker="N").headers == [("a", None)]
 
 
 def test_a_line_without_its_separator_is_told_with_its_number() -> None:
-    with pytest.raises(Refused, match="No key separator found on line number 2: 'c'"):
-        list(Reading(parse_key=True).records([b"a\tb\n", b"c\n"]))
-    assert list(Reading(parse_key=True, ignore_error=True).records([b"c\n"])) == [
-        Line(None, b"c", [])
+    with pytest.raises(CommandError, match="No key separator found on line number 2: 'c'"):
+        list(LineReader(parse_key=True).records([b"a\tb\n", b"c\n"]))
+    assert list(LineReader(parse_key=True, ignore_error=True).records([b"c\n"])) == [
+        InputRecord(None, b"c", [])
     ]
 
 
 def test_bytes_that_are_no_text_stay_as_they_are() -> None:
-    (record,) = Reading(parse_key=True).records([b"\xff\t\x00\xfe\n"])
-    assert record == Line(b"\xff", b"\x00\xfe", [])
-    assert Printing(key=True).line(Message(topic="t", key=b"\xff", value=b"\x00\xfe")) == (
+    (record,) = LineReader(parse_key=True).records([b"\xff\t\x00\xfe\n"])
+    assert record == InputRecord(b"\xff", b"\x00\xfe", [])
+    assert LineFormatter(key=True).line(Message(topic="t", key=b"\xff", value=b"\x00\xfe")) == (
         b"\xff\t\x00\xfe\n"
     )
 
 
 def test_unknown_properties_are_passed_over() -> None:
-    assert Reading.of({"parse.keys": "true"}) == Reading()
-    assert Printing.of({"print.keys": "true", "schema.registry.url": "x"}) == Printing()
+    assert LineReader.from_properties({"parse.keys": "true"}) == LineReader()
+    assert (
+        LineFormatter.from_properties({"print.keys": "true", "schema.registry.url": "x"})
+        == LineFormatter()
+    )
 
 
 def message() -> Message:
@@ -69,18 +72,18 @@ def message() -> Message:
 
 
 def test_a_record_is_its_value() -> None:
-    assert Printing().line(message()) == b"v\n"
+    assert LineFormatter().line(message()) == b"v\n"
 
 
 def test_everything_is_printed_in_kafkas_order() -> None:
     parts = ("timestamp", "partition", "offset", "epoch", "headers", "key", "value")
-    printing = Printing.of({f"print.{part}": "true" for part in parts})
+    printing = LineFormatter.from_properties({f"print.{part}": "true" for part in parts})
     expected = b"CreateTime:1000\tPartition:3\tOffset:7\tEpoch:NOT_PRESENT\th:x,n:null\tk\tv\n"
     assert printing.line(message()) == expected
 
 
 def test_separators_and_nothing_can_be_chosen() -> None:
-    printing = Printing.of(
+    printing = LineFormatter.from_properties(
         {"print.key": "true", "key.separator": "|", "line.separator": ";", "null.literal": "-"}
     )
     assert printing.line(Message(topic="t", key=None, value=b"v")) == b"-|v;"
@@ -101,5 +104,5 @@ def test_values_are_read_as_javas_classes_do(name: str, content: bytes, shown: s
 
 
 def test_what_is_no_such_number_is_refused() -> None:
-    with pytest.raises(Refused, match="3 bytes"):
+    with pytest.raises(CommandError, match="3 bytes"):
         deserializer("LongDeserializer")(b"abc")

@@ -9,11 +9,11 @@ import click
 from barnabas.cli.commands.quorum import NO_CONTROLLER
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.options import asks
+from barnabas.cli.options import admin_command
 
 if TYPE_CHECKING:
-    from barnabas.cli.operations.cluster import Overview
-    from barnabas.cli.operations.topics import Partition
+    from barnabas.cli.operations.cluster import ClusterOverview
+    from barnabas.cli.operations.topics import PartitionDetails
 
 SHOWN = 20
 """How many partitions in trouble are listed; the rest are counted."""
@@ -25,21 +25,21 @@ def command() -> None:
 
 
 @command.command("describe")
-@asks
+@admin_command
 @click.pass_context
 def describe(context: click.Context, connection: Connection, display: Display) -> None:
     """Show the brokers, who is in charge, and what is under-replicated.
 
     Ends with status 1 where there is no active controller, or a partition without a leader.
     """
-    from barnabas.cli.operations.cluster import look_over
+    from barnabas.cli.operations.cluster import describe_cluster
 
-    overview = connection.ask(look_over)
+    overview = connection.run(describe_cluster)
     if not display.as_json:
         click.echo(f"Cluster: {overview.cluster_id}")
         if overview.quorum is not None:
-            voters = sorted(each.replica_id for each in overview.quorum.told.voters)
-            leader = overview.quorum.told.leader_id
+            voters = sorted(each.replica_id for each in overview.quorum.metadata.voters)
+            leader = overview.quorum.metadata.leader_id
             click.echo(f"Controller: {leader} of {', '.join(map(str, voters))}")
         else:
             click.echo(f"Controller: {NO_CONTROLLER}")
@@ -47,16 +47,16 @@ def describe(context: click.Context, connection: Connection, display: Display) -
     _show_brokers(display, overview)
     if not display.as_json:
         _show_troubles(display, overview.partitions)
-    if overview.quorum is None or any(each.is_leaderless for each in overview.partitions):
+    if overview.quorum is None or any(each.is_offline for each in overview.partitions):
         context.exit(1)
 
 
-def _show_brokers(display: Display, overview: "Overview") -> None:
+def _show_brokers(display: Display, overview: "ClusterOverview") -> None:
     states = [each.state for each in overview.partitions]
     led = Counter(each.leader.id for each in states if each.leader is not None)
     held = Counter(replica.id for each in states for replica in each.replicas)
     in_sync = Counter(replica.id for each in states for replica in each.isr)
-    display.table(
+    display.print_table(
         ["BROKER", "ADDRESS", "RACK", "STATE", "LEADS", "HOLDS", "IN SYNC"],
         [
             (
@@ -73,24 +73,31 @@ def _show_brokers(display: Display, overview: "Overview") -> None:
     )
 
 
-def _show_troubles(display: Display, partitions: "Sequence[Partition]") -> None:
-    from barnabas.cli.operations.cluster import BELOW, LEADERLESS, TROUBLES, trouble_of
+def _show_troubles(display: Display, partitions: "Sequence[PartitionDetails]") -> None:
+    from barnabas.cli.operations.cluster import (
+        OFFLINE,
+        PARTITION_PROBLEMS,
+        UNDER_MIN_ISR,
+        problem_of,
+    )
 
-    troubled = [each for kind in TROUBLES for each in partitions if trouble_of(each) == kind]
-    counts = Counter(map(trouble_of, troubled))
+    troubled = [
+        each for kind in PARTITION_PROBLEMS for each in partitions if problem_of(each) == kind
+    ]
+    counts = Counter(map(problem_of, troubled))
     elsewhere = sum(
         each.state.leader is not None and each.state.leader.id != each.state.replicas[0].id
         for each in partitions
     )
-    short = sum(counts.values()) - counts[LEADERLESS]
+    short = sum(counts.values()) - counts[OFFLINE]
     click.echo(
-        f"Partitions: {len(partitions)}   without a leader: {counts[LEADERLESS]}   "
-        f"under-replicated: {short}   {BELOW}: {counts[BELOW]}   "
+        f"Partitions: {len(partitions)}   without a leader: {counts[OFFLINE]}   "
+        f"under-replicated: {short}   {UNDER_MIN_ISR}: {counts[UNDER_MIN_ISR]}   "
         f"not led by the preferred replica: {elsewhere}"
     )
     if not troubled:
         return
-    display.table(
+    display.print_table(
         ["PARTITION", "LEADER", "REPLICAS", "IN SYNC", "TROUBLE"],
         [
             (
@@ -98,7 +105,7 @@ def _show_troubles(display: Display, partitions: "Sequence[Partition]") -> None:
                 "none" if each.state.leader is None else each.state.leader.id,
                 ",".join(str(replica.id) for replica in each.state.replicas),
                 ",".join(str(replica.id) for replica in each.state.isr) or "none",
-                trouble_of(each),
+                problem_of(each),
             )
             for each in troubled[:SHOWN]
         ],

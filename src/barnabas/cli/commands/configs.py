@@ -4,7 +4,7 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.options import asks
+from barnabas.cli.options import admin_command
 
 KINDS = ("topics", "brokers", "broker-loggers", "groups", "client-metrics")
 _kind = click.argument("kind", type=click.Choice(KINDS))
@@ -20,7 +20,7 @@ def command() -> None:
 @click.argument("name", required=False)
 @click.option("--all", "everything", is_flag=True, help="Those as well that come from elsewhere.")
 @click.option("--default", "of_all_brokers", is_flag=True, help="Those of all brokers together.")
-@asks
+@admin_command
 def describe(
     connection: Connection,
     display: Display,
@@ -30,61 +30,66 @@ def describe(
     of_all_brokers: bool,
 ) -> None:
     """Show the settings of one of a KIND, or of all."""
-    from barnabas.cli.operations.configs import Kind, names_of, settings_of, source_of
+    from barnabas.cli.operations.configs import (
+        EntityType,
+        config_source,
+        describe_configs,
+        entity_names,
+    )
     from barnabas.cli.operations.topics import require_topics
     from barnabas.client.admin import AioAdminClient
 
-    async def ask(admin: AioAdminClient) -> list[tuple[object, ...]]:
-        chosen = Kind(kind)
-        if name and chosen is Kind.TOPICS:
+    async def collect(admin: AioAdminClient) -> list[tuple[object, ...]]:
+        chosen = EntityType(kind)
+        if name and chosen is EntityType.TOPICS:
             await require_topics(admin, [name])
-        wanted = [""] if of_all_brokers else [name] if name else await names_of(admin, chosen)
+        wanted = [""] if of_all_brokers else [name] if name else await entity_names(admin, chosen)
         return [
             (
                 each or "(all)",
                 entry.name,
                 "(secret)" if entry.is_sensitive else entry.value,
-                source_of(entry).name.lower().replace("_", " "),
+                config_source(entry).name.lower().replace("_", " "),
             )
             for each in wanted
-            for entry in await settings_of(admin, chosen, each, everything=everything)
+            for entry in await describe_configs(admin, chosen, each, everything=everything)
         ]
 
-    display.table(["NAME", "SETTING", "VALUE", "FROM"], connection.ask(ask))
+    display.print_table(["NAME", "SETTING", "VALUE", "FROM"], connection.run(collect))
 
 
 @command.command("set")
 @_kind
 @click.argument("name")
 @click.argument("settings", nargs=-1, required=True, metavar="KEY=VALUE...")
-@asks
+@admin_command
 def set_(
     connection: Connection, display: Display, kind: str, name: str, settings: tuple[str, ...]
 ) -> None:
     """Set settings of NAME; `all` for all brokers together."""
-    from barnabas.cli.operations.configs import Kind, alter
-    from barnabas.cli.options import pairs
+    from barnabas.cli.operations.configs import EntityType, alter_configs
+    from barnabas.cli.options import parse_pair_options
 
-    changes = pairs(settings)
-    chosen, resource = Kind(kind), _resource(kind, name)
-    connection.ask(lambda admin: alter(admin, chosen, resource, changes))
-    display.say(f"{name}: {', '.join(changes)} set.", name=name, set=changes)
+    changes = parse_pair_options(settings)
+    chosen, resource = EntityType(kind), _resource(kind, name)
+    connection.run(lambda admin: alter_configs(admin, chosen, resource, changes))
+    display.print_result(f"{name}: {', '.join(changes)} set.", name=name, set=changes)
 
 
 @command.command("unset")
 @_kind
 @click.argument("name")
 @click.argument("keys", nargs=-1, required=True)
-@asks
+@admin_command
 def unset(
     connection: Connection, display: Display, kind: str, name: str, keys: tuple[str, ...]
 ) -> None:
     """Forget settings of NAME: what comes from elsewhere counts again."""
-    from barnabas.cli.operations.configs import Kind, alter
+    from barnabas.cli.operations.configs import EntityType, alter_configs
 
-    chosen, resource = Kind(kind), _resource(kind, name)
-    connection.ask(lambda admin: alter(admin, chosen, resource, {}, keys))
-    display.say(f"{name}: {', '.join(keys)} unset.", name=name, unset=keys)
+    chosen, resource = EntityType(kind), _resource(kind, name)
+    connection.run(lambda admin: alter_configs(admin, chosen, resource, {}, keys))
+    display.print_result(f"{name}: {', '.join(keys)} unset.", name=name, unset=keys)
 
 
 def _resource(kind: str, name: str) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from barnabas.cli.clients import reach, streams
+from barnabas.cli.clients import client_command, require_topic
 from barnabas.cli.display import Display
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.formatters import DEFAULT_FORMAT
 
 _ENDS = ("earliest", "latest")
@@ -48,7 +48,7 @@ def _check_offset(
     help="%k key, %v value, %o offset, %p partition, %t topic, %T time in ms, %h headers,"
     " %K and %S sizes.",
 )
-@streams
+@client_command
 def command(
     settings: dict[str, Any],
     display: Display,
@@ -70,7 +70,7 @@ def command(
       barnabas consume orders -e -o -5 -f '%p/%o %k=%v\\n'
     """
     from barnabas import Consumer
-    from barnabas.cli.operations.console_clients import Late, Until, consume
+    from barnabas.cli.operations.console_clients import ConsumeTimeout, StopCondition, consume
     from barnabas.cli.operations.formatters import format_as_json, format_string_formatter
 
     formatter = format_as_json if display.as_json else format_string_formatter(layout)
@@ -87,16 +87,16 @@ def command(
     }
     consumer = Consumer(own | settings)
     try:
-        partitions = reach(consumer, topic)
+        partitions = require_topic(consumer, topic)
         if group:
             consumer.subscribe([topic])
         else:
             _assign(consumer, topic, _one_or_all(topic, partitions, partition), offset or "latest")
-        until = Until(count, None if timeout is None else int(timeout * 1000), stops_at_end)
+        until = StopCondition(count, None if timeout is None else int(timeout * 1000), stops_at_end)
         for messages in consume(consumer, until):
             sys.stdout.buffer.writelines(map(formatter, messages))
             sys.stdout.buffer.flush()
-    except Late:
+    except ConsumeTimeout:
         pass
     finally:
         consumer.close()
@@ -104,7 +104,7 @@ def command(
 
 def _one_or_all(topic: str, partitions: Collection[int], one: int | None) -> Collection[int]:
     if one is not None and one not in partitions:
-        raise Refused(f"{topic} has no partition {one}; it has {len(partitions)}.")
+        raise CommandError(f"{topic} has no partition {one}; it has {len(partitions)}.")
     return partitions if one is None else [one]
 
 

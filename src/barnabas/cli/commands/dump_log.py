@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.display import Display
-from barnabas.cli.operations.errors import Refused
-from barnabas.cli.signals import until_stopped
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.signals import exit_on_signal
 
 if TYPE_CHECKING:
     from barnabas.cli.operations.dump.decoders import Decoder
@@ -49,19 +49,21 @@ def command(
       barnabas dump-log data/orders-0 -r
       barnabas dump-log data/__cluster_metadata-0 -r --json
     """
-    from barnabas.cli.operations.dump import Dump, dump
+    from barnabas.cli.operations.dump import DumpOptions, dump_files
 
     paths = [path for file in files for path in _files(file)]
     decode = _decoder(paths, topic) if records or topic else None
-    with until_stopped():
+    with exit_on_signal():
         try:
             if as_json:
                 _print_rows(paths, decode, max_bytes)
                 return
-            for line in dump(paths, Dump(decode, only_verify=verify, max_bytes=max_bytes)):
+            for line in dump_files(
+                paths, DumpOptions(decode, only_verify=verify, max_bytes=max_bytes)
+            ):
                 click.echo(line)
         except ValueError as error:
-            raise Refused(f"that is no file of a partition: {error}") from None
+            raise CommandError(f"that is no file of a partition: {error}") from None
 
 
 def _print_rows(paths: Sequence[Path], decode: "Decoder | None", max_bytes: int) -> None:
@@ -71,7 +73,7 @@ def _print_rows(paths: Sequence[Path], decode: "Decoder | None", max_bytes: int)
     for path in paths:
         if path.suffix in _RECORDS:
             for row in batch_rows(path, decode, max_bytes):
-                display.json(row)
+                display.print_json(row)
 
 
 def _files(file: Path) -> list[Path]:
@@ -82,8 +84,8 @@ def _files(file: Path) -> list[Path]:
 
 
 def _decoder(paths: Sequence[Path], topic: str | None) -> "Decoder":
-    from barnabas.cli.operations.dump.decoders import OF_TOPICS, plain, text
+    from barnabas.cli.operations.dump.decoders import TOPIC_DECODERS, decode_text, key_value_decoder
 
     if topic is None and paths:
         topic = paths[0].absolute().parent.name.rpartition("-")[0]
-    return OF_TOPICS.get(topic or "", plain(text, text))
+    return TOPIC_DECODERS.get(topic or "", key_value_decoder(decode_text, decode_text))

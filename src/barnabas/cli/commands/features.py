@@ -4,8 +4,8 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.operations.errors import Refused
-from barnabas.cli.options import asks
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.options import admin_command
 
 
 @click.group("features")
@@ -14,22 +14,22 @@ def command() -> None:
 
 
 @command.command("describe")
-@asks
+@admin_command
 def describe(connection: Connection, display: Display) -> None:
     """Show the levels that the cluster is at, and those that brokers know."""
-    from barnabas.cli.operations.features import describe_features, shown_level
+    from barnabas.cli.operations.features import describe_features, format_level
 
-    told = connection.ask(describe_features)
+    told = connection.run(describe_features)
     rows = [
         (
             each.name,
-            shown_level(each.name, each.level),
-            shown_level(each.name, each.least),
-            shown_level(each.name, each.most),
+            format_level(each.name, each.level),
+            format_level(each.name, each.min_level),
+            format_level(each.name, each.max_level),
         )
         for each in told.features
     ]
-    display.table(["FEATURE", "LEVEL", "LEAST", "MOST"], rows)
+    display.print_table(["FEATURE", "LEVEL", "LEAST", "MOST"], rows)
 
 
 @command.command("set")
@@ -37,7 +37,7 @@ def describe(connection: Connection, display: Display) -> None:
 @click.option("--down", is_flag=True, help="Lower them, where nothing is lost.")
 @click.option("--unsafe", is_flag=True, help="Lower them even if metadata is lost.")
 @click.option("--dry-run", is_flag=True, help="Only see whether it could be.")
-@asks
+@admin_command
 def set_(
     connection: Connection,
     display: Display,
@@ -53,8 +53,8 @@ def set_(
     kind = UpgradeType.SAFE_DOWNGRADE if down else UpgradeType.UPGRADE
     kind = UpgradeType.UNSAFE_DOWNGRADE if unsafe else kind
     wanted = parse_levels(levels)
-    outcomes = connection.ask(lambda admin: update_features(admin, wanted, kind, dry_run=dry_run))
+    outcomes = connection.run(lambda admin: update_features(admin, wanted, kind, dry_run=dry_run))
     if failed := {name: why.str() for name, why in outcomes.items() if why is not None}:
-        raise Refused("; ".join(f"{name}: {why}" for name, why in failed.items()))
+        raise CommandError("; ".join(f"{name}: {why}" for name, why in failed.items()))
     done = "could be" if dry_run else "are"
-    display.say(f"{', '.join(levels)} {done} set.", levels=wanted, dry_run=dry_run)
+    display.print_result(f"{', '.join(levels)} {done} set.", levels=wanted, dry_run=dry_run)

@@ -7,11 +7,11 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.operations.errors import Refused
-from barnabas.cli.options import asks
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.options import admin_command
 
 if TYPE_CHECKING:
-    from barnabas.cli.operations.offset_resets import Plan, Reset
+    from barnabas.cli.operations.offset_resets import ResetPlan, ResetStrategy
     from barnabas.client.admin import AioAdminClient
     from barnabas.client.admin.group_descriptions import ConsumerGroupDescription
     from barnabas.client.values import TopicPartitionTuple
@@ -23,7 +23,7 @@ def command() -> None:
 
 
 @command.command("list")
-@asks
+@admin_command
 def list_(connection: Connection, display: Display) -> None:
     """List the consumer groups."""
     from barnabas.cli.operations.groups import STATE_NAMES, TYPE_NAMES, list_groups
@@ -34,49 +34,54 @@ def list_(connection: Connection, display: Display) -> None:
             TYPE_NAMES.get(group.type) if group.type else None,
             STATE_NAMES.get(group.state) if group.state else None,
         )
-        for group in connection.ask(list_groups)
+        for group in connection.run(list_groups)
     ]
-    display.table(["GROUP", "TYPE", "STATE"], rows)
+    display.print_table(["GROUP", "TYPE", "STATE"], rows)
 
 
 @command.command("describe")
 @click.argument("names", nargs=-1)
-@asks
+@admin_command
 def describe(connection: Connection, display: Display, names: tuple[str, ...]) -> None:
     """Show how far groups have come, all if none is named."""
-    from barnabas.cli.operations.groups import Progress, describe_groups, group_ids, progress_of
+    from barnabas.cli.operations.groups import (
+        GroupOffset,
+        describe_groups,
+        group_offsets,
+        list_group_ids,
+    )
 
-    async def ask(admin: "AioAdminClient") -> list[Progress]:
-        described = await describe_groups(admin, names or await group_ids(admin))
+    async def collect(admin: "AioAdminClient") -> list[GroupOffset]:
+        described = await describe_groups(admin, names or await list_group_ids(admin))
         _require(described)
-        return [each for group in described.values() for each in await progress_of(admin, group)]
+        return [each for group in described.values() for each in await group_offsets(admin, group)]
 
     rows = [
         (
             each.group,
             each.topic,
             each.partition,
-            each.committed,
-            each.end,
+            each.committed_offset,
+            each.log_end_offset,
             each.lag,
             each.member.client_id if each.member else None,
             each.member.host if each.member else None,
         )
-        for each in connection.ask(ask)
+        for each in connection.run(collect)
     ]
     head = ["GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "CLIENT", "HOST"]
-    display.table(head, rows)
+    display.print_table(head, rows)
 
 
 @command.command("members")
 @click.argument("names", nargs=-1)
-@asks
+@admin_command
 def members(connection: Connection, display: Display, names: tuple[str, ...]) -> None:
     """Show the members of groups and what each has."""
-    from barnabas.cli.operations.groups import describe_groups, group_ids
+    from barnabas.cli.operations.groups import describe_groups, list_group_ids
 
-    async def ask(admin: "AioAdminClient") -> list[tuple[object, ...]]:
-        described = await describe_groups(admin, names or await group_ids(admin))
+    async def collect(admin: "AioAdminClient") -> list[tuple[object, ...]]:
+        described = await describe_groups(admin, names or await list_group_ids(admin))
         _require(described)
         return [
             (
@@ -94,7 +99,7 @@ def members(connection: Connection, display: Display, names: tuple[str, ...]) ->
         ]
 
     head = ["GROUP", "MEMBER", "CLIENT", "HOST", "PARTITIONS"]
-    display.table(head, connection.ask(ask))
+    display.print_table(head, connection.run(collect))
 
 
 @command.command("reset")
@@ -107,7 +112,7 @@ def members(connection: Connection, display: Display, names: tuple[str, ...]) ->
 @click.option("--to-time", metavar="YYYY-MM-DDThh:mm:ss")
 @click.option("--back", metavar="PnDTnHnMnS", help="To what came so long ago.")
 @click.option("--dry-run", is_flag=True, help="Only show where it would go on.")
-@asks
+@admin_command
 def reset(
     connection: Connection,
     display: Display,
@@ -117,46 +122,46 @@ def reset(
     **ways: object,
 ) -> None:
     """Move the offsets of a group that has no members; in all its topics if none is named."""
-    from barnabas.cli.operations.groups import committed_offsets, describe_groups, named_partitions
-    from barnabas.cli.operations.offset_resets import apply
+    from barnabas.cli.operations.groups import committed_offsets, describe_groups, parse_partitions
+    from barnabas.cli.operations.offset_resets import apply_plan
     from barnabas.client.admin.enums import ConsumerGroupState
 
     way = _way(ways)
 
-    async def ask(admin: "AioAdminClient") -> "Plan":
+    async def collect(admin: "AioAdminClient") -> "ResetPlan":
         group = (await describe_groups(admin, [name]))[name]
         if group.state not in (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD):
-            raise Refused(f"{name} has members: stop them first, then reset its offsets")
+            raise CommandError(f"{name} has members: stop them first, then reset its offsets")
         partitions = (
-            await named_partitions(admin, topics)
+            await parse_partitions(admin, topics)
             if topics
             else sorted(await committed_offsets(admin, name))
         )
         plan = await way(admin, name, partitions)
         if not dry_run:
-            await apply(admin, name, plan)
+            await apply_plan(admin, name, plan)
         return plan
 
-    plan = connection.ask(ask)
+    plan = connection.run(collect)
     rows = [(name, topic, index, offset) for (topic, index), offset in plan.items()]
-    display.table(["GROUP", "TOPIC", "PARTITION", "NEW OFFSET"], rows)
+    display.print_table(["GROUP", "TOPIC", "PARTITION", "NEW OFFSET"], rows)
 
 
 @command.command("delete")
 @click.argument("names", nargs=-1, required=True)
-@asks
+@admin_command
 def delete(connection: Connection, display: Display, names: tuple[str, ...]) -> None:
     """Remove groups that have no members, with their offsets."""
     from barnabas.cli.operations.groups import delete_groups
 
-    outcomes = connection.ask(lambda admin: delete_groups(admin, names))
+    outcomes = connection.run(lambda admin: delete_groups(admin, names))
     failed = {group: error.str() for group, error in outcomes.items() if error is not None}
     if failed:
-        raise Refused("; ".join(f"{group}: {why}" for group, why in failed.items()))
-    display.say(f"{', '.join(names)} deleted.", deleted=names)
+        raise CommandError("; ".join(f"{group}: {why}" for group, why in failed.items()))
+    display.print_result(f"{', '.join(names)} deleted.", deleted=names)
 
 
-def _way(ways: dict[str, object]) -> "Reset":
+def _way(ways: dict[str, object]) -> "ResetStrategy":
     from barnabas.cli.operations import offset_resets as resets
 
     given = {name: value for name, value in ways.items() if value not in (None, False)}
@@ -176,7 +181,7 @@ def _way(ways: dict[str, object]) -> "Reset":
         case "to_time":
             return resets.to_time(resets.parse_datetime(str(value)), _fallen_back)
         case _:
-            return resets.to_time(resets.ago(str(value)), _fallen_back)
+            return resets.to_time(resets.time_before_now(str(value)), _fallen_back)
 
 
 def _fallen_back(partition: "TopicPartitionTuple") -> None:
@@ -188,4 +193,4 @@ def _require(described: "Mapping[str, ConsumerGroupDescription]") -> None:
 
     for name, group in described.items():
         if group.state is ConsumerGroupState.DEAD:
-            raise Refused(f"there is no group {name}: see barnabas groups list")
+            raise CommandError(f"there is no group {name}: see barnabas groups list")

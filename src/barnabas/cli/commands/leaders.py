@@ -4,8 +4,8 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.operations.errors import Refused
-from barnabas.cli.options import asks
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.options import admin_command
 
 
 @click.group("leaders")
@@ -20,24 +20,24 @@ def command() -> None:
     is_flag=True,
     help="Where none in sync is left, any that is there: records may be lost.",
 )
-@asks
+@admin_command
 def elect(
     connection: Connection, display: Display, partitions: tuple[str, ...], unclean: bool
 ) -> None:
     """Have the preferred replicas lead, of all partitions if none is named."""
-    from barnabas.cli.operations.partitions import elect as work
+    from barnabas.cli.operations.partitions import elect_leaders
     from barnabas.client.admin.enums import ElectionType
 
     kind = ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED
     wanted = [_parse(each) for each in partitions] or None
-    outcome = connection.ask(lambda admin: work(admin, kind, wanted))
+    outcome = connection.run(lambda admin: elect_leaders(admin, kind, wanted))
     rows = [(f"{topic}-{index}", "elected") for topic, index in outcome.elected]
     rows += [(f"{topic}-{index}", "not needed") for topic, index in outcome.not_needed]
-    display.table(["PARTITION", "OUTCOME"], rows)
-    if outcome.failures:
-        raise Refused(
+    display.print_table(["PARTITION", "OUTCOME"], rows)
+    if outcome.errors:
+        raise CommandError(
             "; ".join(
-                f"{topic}-{index}: {why.str()}" for (topic, index), why in outcome.failures.items()
+                f"{topic}-{index}: {why.str()}" for (topic, index), why in outcome.errors.items()
             )
         )
 

@@ -4,25 +4,25 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.options import asks
+from barnabas.cli.options import admin_command
 
 
 @click.command("log-dirs")
 @click.option("--broker", "brokers", type=int, multiple=True, help="Of these alone.")
 @click.option("--topic", "topics", multiple=True, help="Of these alone, partition by partition.")
-@asks
+@admin_command
 def command(
     connection: Connection, display: Display, brokers: tuple[int, ...], topics: tuple[str, ...]
 ) -> None:
     """Show the directories of brokers, or with --topic what topics take in them."""
-    from barnabas.cli.operations.cluster import describe_log_dirs, live_brokers
+    from barnabas.cli.operations.cluster import describe_log_dirs, live_broker_ids
     from barnabas.client.admin import AioAdminClient
     from barnabas.client.admin.log_dirs import LogDirDescription
 
-    async def ask(admin: AioAdminClient) -> dict[int, dict[str, LogDirDescription]]:
-        return await describe_log_dirs(admin, brokers or await live_brokers(admin))
+    async def collect(admin: AioAdminClient) -> dict[int, dict[str, LogDirDescription]]:
+        return await describe_log_dirs(admin, brokers or await live_broker_ids(admin))
 
-    told = connection.ask(ask)
+    told = connection.run(collect)
     placed = [(broker, path, each) for broker in told for path, each in told[broker].items()]
     if topics:
         rows = [
@@ -31,9 +31,9 @@ def command(
             for each, replica in sorted(directory.replica_infos.items())
             if each.topic in topics
         ]
-        display.table(["BROKER", "DIRECTORY", "PARTITION", "BYTES", "LAG"], rows)
+        display.print_table(["BROKER", "DIRECTORY", "PARTITION", "BYTES", "LAG"], rows)
         return
-    display.table(
+    display.print_table(
         ["BROKER", "DIRECTORY", "REPLICAS", "BYTES", "FREE BYTES", "STATE"],
         [
             (

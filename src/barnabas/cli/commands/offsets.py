@@ -4,32 +4,32 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.options import asks
+from barnabas.cli.options import admin_command
 
 
 @click.command("offsets")
 @click.argument("topics", nargs=-1)
 @click.option("--at", "timestamp_ms", type=int, help="The first of this time or later, in ms.")
-@asks
+@admin_command
 def command(
     connection: Connection, display: Display, topics: tuple[str, ...], timestamp_ms: int | None
 ) -> None:
     """Show the first and the next offset of partitions, of all topics if none is named."""
-    from barnabas.cli.operations.partitions import offsets_at, partitions_of
+    from barnabas.cli.operations.partitions import list_offsets, list_partitions
     from barnabas.cli.operations.topics import require_topics, topic_names
     from barnabas.client.admin import AioAdminClient
     from barnabas.client.admin.offsets import OffsetSpec
 
-    async def ask(admin: AioAdminClient) -> list[tuple[object, ...]]:
+    async def collect(admin: AioAdminClient) -> list[tuple[object, ...]]:
         await require_topics(admin, topics)
         names = topics or await topic_names(admin, internal=False)
-        partitions = await partitions_of(admin, names)
+        partitions = await list_partitions(admin, names)
         if timestamp_ms is not None:
-            found = await offsets_at(admin, partitions, OffsetSpec.for_timestamp(timestamp_ms))
+            found = await list_offsets(admin, partitions, OffsetSpec.for_timestamp(timestamp_ms))
             return [(*each, found[each] if found[each] >= 0 else None) for each in partitions]
-        first = await offsets_at(admin, partitions, OffsetSpec.earliest())
-        end = await offsets_at(admin, partitions, OffsetSpec.latest())
+        first = await list_offsets(admin, partitions, OffsetSpec.earliest())
+        end = await list_offsets(admin, partitions, OffsetSpec.latest())
         return [(*each, first[each], end[each], end[each] - first[each]) for each in partitions]
 
     head = ["OFFSET"] if timestamp_ms is not None else ["FIRST", "NEXT", "OFFSETS"]
-    display.table(["TOPIC", "PARTITION", *head], connection.ask(ask))
+    display.print_table(["TOPIC", "PARTITION", *head], connection.run(collect))

@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from barnabas.cli.clients import reach, streams
-from barnabas.cli.display import Display, progress
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.clients import client_command, require_topic
+from barnabas.cli.display import Display, progress_bar
+from barnabas.cli.operations.errors import CommandError
 
 _MEBIBYTE = 1 << 20
 _INTERVAL_MS = 100
@@ -24,61 +24,65 @@ def command() -> None:
 @click.option("--count", "-n", default=100_000, show_default=True, type=click.IntRange(1))
 @click.option("--size", "-s", default=100, show_default=True, type=click.IntRange(1), help="Bytes.")
 @click.option("--rate", "-r", default=-1.0, help="Records a second at most.  [default: no limit]")
-@streams
+@client_command
 def produce(
     settings: dict[str, Any], display: Display, topic: str, count: int, size: int, rate: float
 ) -> None:
     """Produce to TOPIC, and tell speed and latencies."""
     from barnabas import Producer
-    from barnabas.cli.operations.console_clients import close
-    from barnabas.cli.operations.produce_perf import Latencies, Load, letters
-    from barnabas.cli.operations.produce_perf import produce as produce_load
+    from barnabas.cli.operations.console_clients import close_producer
+    from barnabas.cli.operations.produce_perf import (
+        LatencyStats,
+        ProduceLoad,
+        measure_produce,
+        random_letters,
+    )
 
-    load = Load(topic, count, rate, reporting_interval_ms=_INTERVAL_MS)
+    load = ProduceLoad(topic, count, rate, reporting_interval_ms=_INTERVAL_MS)
     producer = Producer(settings)
     try:
-        reach(producer)
+        require_topic(producer)
         done = 0
-        with progress(f"produce to {topic}", count) as advance:
+        with progress_bar(f"produce to {topic}", count) as advance:
 
-            def report(window: Latencies) -> None:
+            def report(window: LatencyStats) -> None:
                 nonlocal done
                 done += window.count
                 advance(done)
 
-            made = produce_load(producer, load, letters(size), report)
+            made = measure_produce(producer, load, random_letters(size), report)
     finally:
-        close(producer)
-    records, mebibytes = made.whole.speed()
-    p50, p99 = made.whole.percentiles(0.5, 0.99)
+        close_producer(producer)
+    records, mebibytes = made.total.throughput()
+    p50, p99 = made.total.percentiles(0.5, 0.99)
     _show(
         display,
         {
-            "records": made.whole.count,
-            "seconds": round(made.whole.count / records, 3) if records else 0.0,
+            "records": made.total.count,
+            "seconds": round(made.total.count / records, 3) if records else 0.0,
             "records/s": round(records),
             "MiB/s": round(mebibytes, 2),
-            "avg ms": round(made.whole.average_ms, 2),
+            "avg ms": round(made.total.average_ms, 2),
             "p50 ms": p50,
             "p99 ms": p99,
-            "max ms": round(made.whole.max_ms, 2),
+            "max ms": round(made.total.max_ms, 2),
         },
     )
     if made.errors:
-        raise Refused(f"{len(made.errors)} were not delivered: {made.errors[0].str()}")
+        raise CommandError(f"{len(made.errors)} were not delivered: {made.errors[0].str()}")
 
 
 @command.command("consume")
 @click.argument("topic")
 @click.option("--count", "-n", default=100_000, show_default=True, type=click.IntRange(1))
 @click.option("--timeout", default=5.0, show_default=True, help="Seconds without a record.")
-@streams
+@client_command
 def consume(
     settings: dict[str, Any], display: Display, topic: str, count: int, timeout: float
 ) -> None:
     """Consume TOPIC from its beginning, and tell the speed."""
     from barnabas import Consumer
-    from barnabas.cli.operations.consume_perf import take_in
+    from barnabas.cli.operations.consume_perf import measure_consume
 
     own = {
         "group.id": f"barnabas-perf-{random.randrange(100_000)}",
@@ -87,9 +91,9 @@ def consume(
     }
     consumer = Consumer(own | settings)
     try:
-        reach(consumer, topic)
-        with progress(f"consume {topic}", count) as advance:
-            intake = take_in(
+        require_topic(consumer, topic)
+        with progress_bar(f"consume {topic}", count) as advance:
+            intake = measure_consume(
                 consumer,
                 topic,
                 count,
@@ -104,13 +108,15 @@ def consume(
         {
             "records": intake.records,
             "seconds": round(intake.seconds, 3),
-            "records/s": round(intake.records / intake.fetching_s),
-            "MiB/s": round(intake.size_bytes / _MEBIBYTE / intake.fetching_s, 2),
-            "joining ms": round(intake.joining_ms),
+            "records/s": round(intake.records / intake.fetch_s),
+            "MiB/s": round(intake.size_bytes / _MEBIBYTE / intake.fetch_s, 2),
+            "joining ms": round(intake.rebalance_ms),
         },
     )
-    if intake.is_late:
-        raise Refused(f"{intake.records} of {count} records came; then none for {timeout:g} s.")
+    if intake.has_timed_out:
+        raise CommandError(
+            f"{intake.records} of {count} records came; then none for {timeout:g} s."
+        )
 
 
 @command.command("latency")
@@ -118,19 +124,19 @@ def consume(
 @click.option("--count", "-n", default=1_000, show_default=True, type=click.IntRange(1))
 @click.option("--size", "-s", default=100, show_default=True, type=click.IntRange(1), help="Bytes.")
 @click.option("--acks", type=click.Choice(["1", "all"]), default="all", show_default=True)
-@streams
+@client_command
 def latency(
     settings: dict[str, Any], display: Display, topic: str, count: int, size: int, acks: str
 ) -> None:
     """Send records to TOPIC one by one, and tell how long each takes to come out of it."""
-    from barnabas.cli.operations.latency_perf import Sent, both_ends, measure
+    from barnabas.cli.operations.latency_perf import RecordTemplate, measure_latency, open_clients
 
     with (
-        both_ends(settings | {"acks": acks}, settings, topic, reach) as ends,
-        progress(f"latency of {topic}", count) as advance,
+        open_clients(settings | {"acks": acks}, settings, topic, require_topic) as ends,
+        progress_bar(f"latency of {topic}", count) as advance,
     ):
-        sent = Sent(topic, size)
-        ordered = sorted(measure(ends, sent, count, lambda number, _: advance(number + 1)))
+        sent = RecordTemplate(topic, size)
+        ordered = sorted(measure_latency(ends, sent, count, lambda number, _: advance(number + 1)))
 
     def at(share: float) -> float:
         return round(ordered[int(share * (len(ordered) - 1))] / 1e6, 3)
@@ -149,4 +155,4 @@ def latency(
 
 
 def _show(display: Display, figures: dict[str, float]) -> None:
-    display.table([name.upper() for name in figures], [tuple(figures.values())])
+    display.print_table([name.upper() for name in figures], [tuple(figures.values())])

@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
-from barnabas.cli.clients import reach, streams
+from barnabas.cli.clients import client_command, require_topic
 from barnabas.cli.display import Display
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -21,7 +21,7 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 @click.option("--null", metavar="TEXT", help="A key or value of this is none at all.")
 @click.option("--acks", type=click.Choice(["0", "1", "all"]), help="Who must have a record.")
 @click.option("--compression", "-z", type=click.Choice(CODECS), help="Of whole batches.")
-@streams
+@client_command
 def command(
     settings: dict[str, Any],
     display: Display,
@@ -40,12 +40,12 @@ def command(
       barnabas produce users -k : -H source=file < users.txt
     """
     from barnabas import Producer
-    from barnabas.cli.operations.console_clients import close, send, typed
-    from barnabas.cli.operations.lines import Reading
+    from barnabas.cli.operations.console_clients import close_producer, input_lines, send
+    from barnabas.cli.operations.lines import LineReader
 
     if key_separator == "":
         raise click.BadParameter("it must not be empty", param_hint="--key-separator")
-    reading = Reading(
+    reading = LineReader(
         parse_key=key_separator is not None, key_separator=key_separator or "", null_marker=null
     )
     own = [_header(each) for each in headers]
@@ -53,16 +53,16 @@ def command(
     producer = Producer(settings | {name: value for name, value in chosen.items() if value})
     delivered = _Delivered()
     try:
-        reach(producer)
-        for record in reading.records(typed()):
+        require_topic(producer)
+        for record in reading.records(input_lines()):
             where = -1 if partition is None else partition
             send(producer, topic, record._replace(headers=own), delivered, where)
         producer.flush()
     finally:
-        close(producer)
+        close_producer(producer)
     if delivered.errors:
         first = delivered.errors[0].str()
-        raise Refused(
+        raise CommandError(
             f"{len(delivered.errors)} records were lost, {delivered.records} were not: {first}"
         )
     delivered.tell(display, topic)
@@ -83,7 +83,7 @@ class _Delivered:
 
     def tell(self, display: Display, topic: str) -> None:
         if display.as_json:
-            display.json({"topic": topic, "records": self.records})
+            display.print_json({"topic": topic, "records": self.records})
         else:
             noun = "record" if self.records == 1 else "records"
             click.echo(f"{self.records} {noun} produced to {topic}.", err=True)

@@ -6,11 +6,11 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.operations.errors import Refused
-from barnabas.cli.options import asks
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.options import admin_command
 
 if TYPE_CHECKING:
-    from barnabas.cli.operations.quorum import Quorum
+    from barnabas.cli.operations.quorum import QuorumStatus
     from barnabas.client.admin.quorum import ReplicaState
 
 NO_CONTROLLER = (
@@ -26,49 +26,49 @@ def command() -> None:
 
 
 @command.command("describe")
-@asks
+@admin_command
 def describe(connection: Connection, display: Display) -> None:
     """Show who leads the metadata log, who votes, and who lags."""
     from barnabas.cli.operations.quorum import try_describe_quorum
 
-    quorum = connection.ask(try_describe_quorum)
+    quorum = connection.run(try_describe_quorum)
     if quorum is None:
-        raise Refused(NO_CONTROLLER)
-    told = quorum.told
+        raise CommandError(NO_CONTROLLER)
+    told = quorum.metadata
     if not display.as_json:
-        silent = ", ".join(map(str, quorum.silent)) or "none"
+        unresponsive = ", ".join(map(str, quorum.unresponsive)) or "none"
         click.echo(
             f"Leader: {told.leader_id}   epoch: {told.leader_epoch}   "
             f"high watermark: {told.high_watermark}"
         )
         click.echo(
-            f"Voters: {len(told.voters)}   needed: {len(told.voters) // 2 + 1}   silent: {silent}"
+            f"Voters: {len(told.voters)}   needed: {len(told.voters) // 2 + 1}   silent: {unresponsive}"
         )
     roles = [("voter", each) for each in told.voters]
     roles += [("observer", each) for each in told.observers]
-    display.table(HEAD, [_row(quorum, role, replica) for role, replica in roles])
+    display.print_table(HEAD, [_row(quorum, role, replica) for role, replica in roles])
 
 
-def _row(quorum: "Quorum", role: str, replica: "ReplicaState") -> list[object]:
-    from barnabas.cli.operations.quorum import directory_text
+def _row(quorum: "QuorumStatus", role: str, replica: "ReplicaState") -> list[object]:
+    from barnabas.cli.operations.quorum import format_directory_id
 
-    endpoints = quorum.told.nodes.get(replica.replica_id, [])
+    endpoints = quorum.metadata.nodes.get(replica.replica_id, [])
     return [
         replica.replica_id,
-        "leader" if replica.replica_id == quorum.told.leader_id else role,
+        "leader" if replica.replica_id == quorum.metadata.leader_id else role,
         *_progress(quorum, replica),
-        directory_text(replica),
+        format_directory_id(replica),
         ", ".join(f"{each.host}:{each.port}" for each in endpoints) or None,
     ]
 
 
-def _progress(quorum: "Quorum", replica: "ReplicaState") -> list[object]:
+def _progress(quorum: "QuorumStatus", replica: "ReplicaState") -> list[object]:
     """Its log's end, how much it lacks, when it fetched and when it lacked nothing."""
     if replica.log_end_offset < 0:
         return [None, None, "never", "never"]
     return [
         replica.log_end_offset,
-        quorum.end_offset - replica.log_end_offset,
+        quorum.log_end_offset - replica.log_end_offset,
         _ago(quorum.now_ms, replica.last_fetch_timestamp),
         _ago(quorum.now_ms, replica.last_caught_up_timestamp),
     ]

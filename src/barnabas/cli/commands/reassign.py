@@ -7,11 +7,11 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.operations.errors import Refused
-from barnabas.cli.options import asks
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.options import admin_command
 
 if TYPE_CHECKING:
-    from barnabas.cli.operations.reassignments import Target
+    from barnabas.cli.operations.reassignments import ReassignmentTarget
     from barnabas.client.admin import AioAdminClient
 
 POLL_S = 0.5
@@ -21,32 +21,34 @@ _file = click.argument("file", type=click.Path(exists=True, dir_okay=False, path
 
 @click.group("reassign")
 def command() -> None:
-    """Move partitions to other brokers."""
+    """LogDirMove partitions to other brokers."""
 
 
 @command.command("propose")
 @click.argument("topics", nargs=-1, required=True)
 @click.option("--to", "brokers", type=int, multiple=True, required=True, help="A broker's id.")
-@asks
+@admin_command
 def propose(
     connection: Connection, display: Display, topics: tuple[str, ...], brokers: tuple[int, ...]
 ) -> None:
     """Print, for a file, how topics could be spread over brokers."""
-    from barnabas.cli.operations.reassignments import propose as work
+    from barnabas.cli.operations.reassignments import propose_assignment
 
-    proposed = connection.ask(lambda admin: work(admin, topics, brokers, by_rack=True))
+    proposed = connection.run(
+        lambda admin: propose_assignment(admin, topics, brokers, by_rack=True)
+    )
     partitions = [
         {"topic": topic, "partition": index, "replicas": ids}
         for (topic, index), ids in sorted(proposed.items())
     ]
-    display.json({"version": 1, "partitions": partitions})
+    display.print_json({"version": 1, "partitions": partitions})
 
 
 @command.command("start")
 @_file
 @click.option("--throttle", type=click.IntRange(1), help="Bytes per second that moves may take.")
 @click.option("--wait", is_flag=True, help="Watch until all are done, then lift the throttle.")
-@asks
+@admin_command
 def start(
     connection: Connection, display: Display, file: Path, throttle: int | None, wait: bool
 ) -> None:
@@ -55,23 +57,25 @@ def start(
     from barnabas.cli.operations import throttles
 
     target = work.read_target(file)
-    work.require_possible(target)
+    work.validate_target(target)
 
-    async def ask(admin: "AioAdminClient") -> None:
+    async def collect(admin: "AioAdminClient") -> None:
         await work.require_brokers(admin, target)
-        current = await work.current_of(admin, target.replicas)
-        moves = await work.under_way(admin)
+        current = await work.current_replicas(admin, target.replicas)
+        moves = await work.list_reassignments(admin)
         if throttle is not None:
-            await throttles.throttle(admin, current, target.replicas, moves, throttle)
-        if failures := await work.start(admin, target):
-            raise Refused("; ".join(f"{t}-{p}: {why.str()}" for (t, p), why in failures.items()))
+            await throttles.throttle_replication(admin, current, target.replicas, moves, throttle)
+        if failures := await work.start_reassignment(admin, target):
+            raise CommandError(
+                "; ".join(f"{t}-{p}: {why.str()}" for (t, p), why in failures.items())
+            )
         if wait:
             await _watch(admin, target, quiet=display.as_json)
             await _lift(admin, target)
 
-    connection.ask(ask)
+    connection.run(collect)
     done = "moved" if wait else "began to move"
-    display.say(
+    display.print_result(
         f"{len(target.replicas)} partition(s) {done}.",
         partitions=len(target.replicas),
         done=wait,
@@ -79,10 +83,10 @@ def start(
 
 
 @command.command("list")
-@asks
+@admin_command
 def list_(connection: Connection, display: Display) -> None:
     """List the moves that are not yet done."""
-    from barnabas.cli.operations.reassignments import under_way
+    from barnabas.cli.operations.reassignments import list_reassignments
 
     rows = [
         (
@@ -91,38 +95,40 @@ def list_(connection: Connection, display: Display) -> None:
             ",".join(map(str, move.adding_replicas)),
             ",".join(map(str, move.removing_replicas)),
         )
-        for (topic, index), move in connection.ask(under_way).items()
+        for (topic, index), move in connection.run(list_reassignments).items()
     ]
-    display.table(["PARTITION", "REPLICAS", "COMING", "GOING"], rows)
+    display.print_table(["PARTITION", "REPLICAS", "COMING", "GOING"], rows)
 
 
 @command.command("cancel")
-@asks
+@admin_command
 def cancel(connection: Connection, display: Display) -> None:
     """Cancel all moves that are not yet done."""
     from barnabas.cli.operations import reassignments as work
 
-    async def ask(admin: "AioAdminClient") -> int:
-        moves = await work.under_way(admin)
-        if moves and (failures := await work.cancel(admin, moves)):
-            raise Refused("; ".join(f"{t}-{p}: {why.str()}" for (t, p), why in failures.items()))
+    async def collect(admin: "AioAdminClient") -> int:
+        moves = await work.list_reassignments(admin)
+        if moves and (failures := await work.cancel_reassignments(admin, moves)):
+            raise CommandError(
+                "; ".join(f"{t}-{p}: {why.str()}" for (t, p), why in failures.items())
+            )
         return len(moves)
 
-    count = connection.ask(ask)
-    display.say(f"{count} move(s) cancelled.", cancelled=count)
+    count = connection.run(collect)
+    display.print_result(f"{count} move(s) cancelled.", cancelled=count)
 
 
-async def _watch(admin: "AioAdminClient", target: "Target", *, quiet: bool) -> None:
-    """Until all are done, with a bar where somebody looks on."""
+async def _watch(admin: "AioAdminClient", target: "ReassignmentTarget", *, quiet: bool) -> None:
+    """StopCondition all are done, with a bar where somebody looks on."""
     import asyncio
 
-    from barnabas.cli.operations.reassignments import under_way
+    from barnabas.cli.operations.reassignments import list_reassignments
 
     total = len(target.replicas)
     with click.progressbar(length=total, label="moving", hidden=quiet) as bar:
         done = 0
         while done < total:
-            moves = await under_way(admin)
+            moves = await list_reassignments(admin)
             now = total - sum(each in moves for each in target.replicas)
             bar.update(now - done)
             done = now
@@ -130,8 +136,10 @@ async def _watch(admin: "AioAdminClient", target: "Target", *, quiet: bool) -> N
                 await asyncio.sleep(POLL_S)
 
 
-async def _lift(admin: "AioAdminClient", target: "Target") -> None:
-    from barnabas.cli.operations.throttles import clear_brokers, clear_topics
+async def _lift(admin: "AioAdminClient", target: "ReassignmentTarget") -> None:
+    from barnabas.cli.operations.throttles import clear_broker_throttles, clear_topic_throttles
 
-    await clear_brokers(admin, [node.id for node in (await admin.describe_cluster()).nodes])
-    await clear_topics(admin, target.topics)
+    await clear_broker_throttles(
+        admin, [node.id for node in (await admin.describe_cluster()).nodes]
+    )
+    await clear_topic_throttles(admin, target.topics)

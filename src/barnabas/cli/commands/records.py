@@ -4,8 +4,8 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.operations.errors import Refused
-from barnabas.cli.options import asks
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.options import admin_command
 
 
 @click.group("records")
@@ -15,19 +15,19 @@ def command() -> None:
 
 @command.command("delete")
 @click.argument("targets", nargs=-1, required=True, metavar="TOPIC:PARTITION:OFFSET...")
-@asks
+@admin_command
 def delete(connection: Connection, display: Display, targets: tuple[str, ...]) -> None:
     """Delete what lies before an offset of each partition; the offset `end` deletes all."""
     from barnabas.cli.operations.partitions import delete_records
 
     offsets = dict(map(_parse, targets))
-    deleted, failures = connection.ask(lambda admin: delete_records(admin, offsets))
-    display.table(
+    deleted, failures = connection.run(lambda admin: delete_records(admin, offsets))
+    display.print_table(
         ["TOPIC", "PARTITION", "FIRST"],
         [(*partition, first) for partition, first in deleted.items()],
     )
     if failures:
-        raise Refused(
+        raise CommandError(
             "; ".join(f"{topic}-{index}: {why.str()}" for (topic, index), why in failures.items())
         )
 

@@ -2,12 +2,12 @@
 
 import click
 
-from barnabas.cli.options import bootstrap_server, command_config, listens
+from barnabas.cli.options import bootstrap_server_option, command_config_option, listener_options
 
 
 @click.command("registry")
-@bootstrap_server
-@listens(8081, whose="clients")
+@bootstrap_server_option
+@listener_options(8081, whose="clients")
 @click.option(
     "--advertised-host",
     help="Where other instances reach this one.  [default: the host]",
@@ -36,7 +36,7 @@ from barnabas.cli.options import bootstrap_server, command_config, listens
     show_default=True,
     help="Whether this instance may be the one that writes.",
 )
-@command_config
+@command_config_option
 @click.option(
     "--stop-with-stdin",
     is_flag=True,

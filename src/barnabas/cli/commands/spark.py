@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import click
 
-from barnabas.cli.errors import Status, Told
+from barnabas.cli.errors import CliError, ExitStatus
 
 PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 """Everything after the command is Spark's to understand."""
@@ -85,11 +85,13 @@ def _shell() -> dict[str, str]:
 
 def _written(path: Path, text: str) -> None:
     if path.exists():
-        raise Told(f"{path} is there already: move it away, or add to it by hand.", Status.REFUSED)
+        raise CliError(
+            f"{path} is there already: move it away, or add to it by hand.", ExitStatus.FAILED
+        )
     try:
         path.write_text(text + "\n")
     except OSError as error:
-        raise Told(f"{path} cannot be written: {error.strerror}", Status.REFUSED) from None
+        raise CliError(f"{path} cannot be written: {error.strerror}", ExitStatus.FAILED) from None
     click.echo(f"Written to {path}. Spark reads conf/spark-defaults.conf, or --properties-file.")
 
 
@@ -99,4 +101,4 @@ def _require_all() -> None:
     try:
         require_all()
     except PrerequisiteError as error:
-        raise Told(str(error), Status.REFUSED) from None
+        raise CliError(str(error), ExitStatus.FAILED) from None

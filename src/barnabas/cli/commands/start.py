@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from barnabas.cli.options import override
+from barnabas.cli.options import override_option
 
 
 @click.command("start")
@@ -14,7 +14,7 @@ from barnabas.cli.options import override
     is_flag=True,
     help="Stop when standard input ends: for a process that runs nodes, and may die.",
 )
-@override
+@override_option
 def command(file: Path, stop_with_stdin: bool, overrides: dict[str, str]) -> None:
     """Run a node from a server.properties FILE.
 

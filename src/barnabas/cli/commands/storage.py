@@ -71,13 +71,13 @@ def format_(
     of them.
     """
     from barnabas.cli.operations.features import parse_levels
-    from barnabas.cli.operations.storage import Formatting, format_node
+    from barnabas.cli.operations.storage import FormatOptions, format_node
 
     if standalone + no_initial_controllers + (initial_controllers is not None) > 1:
         raise click.UsageError(
             "choose one of --standalone, --initial-controllers and --no-initial-controllers"
         )
-    formatting = Formatting(
+    formatting = FormatOptions(
         cluster_id=cluster_id,
         ignore_formatted=ignore_formatted,
         release=release_version,
@@ -95,10 +95,10 @@ def format_(
 @click.pass_context
 def info(context: click.Context, file: Path) -> None:
     """Show the log directories and what they belong to."""
-    from barnabas.cli.operations.storage import describe_inspected, inspect_node
+    from barnabas.cli.operations.storage import format_inspection, inspect_node_storage
 
-    inspected = inspect_node(file)
-    click.echo(describe_inspected(inspected))
+    inspected = inspect_node_storage(file)
+    click.echo(format_inspection(inspected))
     if inspected.problems:
         context.exit(1)
 

@@ -4,7 +4,7 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.options import asks, pairs
+from barnabas.cli.options import admin_command, parse_pair_options
 
 
 @click.group("topics")
@@ -15,13 +15,13 @@ def command() -> None:
 @command.command("list")
 @click.argument("pattern", required=False)
 @click.option("--no-internal", is_flag=True, help="Leave out the cluster's own topics.")
-@asks
+@admin_command
 def list_(connection: Connection, display: Display, pattern: str | None, no_internal: bool) -> None:
     """List the topics; with PATTERN those alone that match it as a whole."""
     from barnabas.cli.operations.topics import describe_topics, topic_names
     from barnabas.client.admin import AioAdminClient
 
-    async def ask(admin: AioAdminClient) -> list[tuple[object, ...]]:
+    async def collect(admin: AioAdminClient) -> list[tuple[object, ...]]:
         names = await topic_names(admin, pattern, internal=not no_internal)
         return [
             (
@@ -29,13 +29,13 @@ def list_(connection: Connection, display: Display, pattern: str | None, no_inte
                 len(topic.partitions),
                 topic.partitions[0].replication_factor,
                 sum(each.is_under_replicated for each in topic.partitions),
-                sum(each.is_leaderless for each in topic.partitions),
+                sum(each.is_offline for each in topic.partitions),
             )
             for topic in await describe_topics(admin, names)
         ]
 
-    head = ["TOPIC", "PARTITIONS", "COPIES", "UNDER-REPLICATED", "LEADERLESS"]
-    display.table(head, connection.ask(ask))
+    head = ["TOPIC", "PARTITIONS", "COPIES", "UNDER-REPLICATED", "OFFLINE"]
+    display.print_table(head, connection.run(collect))
 
 
 @command.command("create")
@@ -47,7 +47,7 @@ def list_(connection: Connection, display: Display, pattern: str | None, no_inte
 @click.option("--assign", metavar="ID:ID,...", help="The brokers of each partition, by hand.")
 @click.option("--config", "-c", "configs", metavar="KEY=VALUE", multiple=True, help="A setting.")
 @click.option("--dry-run", is_flag=True, help="Only see whether it could be.")
-@asks
+@admin_command
 def create(
     connection: Connection,
     display: Display,
@@ -59,27 +59,32 @@ def create(
     dry_run: bool,
 ) -> None:
     """Make a topic."""
-    from barnabas.cli.operations.topics import Wanted, create_topic, parse_assignment
+    from barnabas.cli.operations.topics import TopicSpec, create_topic, parse_assignment
 
     assignment = parse_assignment(assign) if assign else ()
-    wanted = Wanted(name, partitions, copies, assignment, pairs(configs))
-    connection.ask(lambda admin: create_topic(admin, wanted, dry_run=dry_run))
+    wanted = TopicSpec(name, partitions, copies, assignment, parse_pair_options(configs))
+    connection.run(lambda admin: create_topic(admin, wanted, dry_run=dry_run))
     done = "could be created" if dry_run else "is created"
-    display.say(f"{name} {done}.", topic=name, created=not dry_run)
+    display.print_result(f"{name} {done}.", topic=name, created=not dry_run)
 
 
 @command.command("describe")
 @click.argument("names", nargs=-1)
 @click.option("--troubled", is_flag=True, help="Only partitions that lack a leader or copies.")
-@asks
+@admin_command
 def describe(
     connection: Connection, display: Display, names: tuple[str, ...], troubled: bool
 ) -> None:
     """Show the partitions of topics, of all if none is named."""
-    from barnabas.cli.operations.topics import Topic, describe_topics, require_topics, topic_names
+    from barnabas.cli.operations.topics import (
+        TopicDetails,
+        describe_topics,
+        require_topics,
+        topic_names,
+    )
     from barnabas.client.admin import AioAdminClient
 
-    async def ask(admin: AioAdminClient) -> list[Topic]:
+    async def collect(admin: AioAdminClient) -> list[TopicDetails]:
         await require_topics(admin, names)
         return await describe_topics(admin, names or await topic_names(admin))
 
@@ -91,17 +96,17 @@ def describe(
             ",".join(str(node.id) for node in each.state.replicas),
             ",".join(str(node.id) for node in each.state.isr),
         )
-        for topic in connection.ask(ask)
+        for topic in connection.run(collect)
         for each in topic.partitions
-        if not troubled or each.is_leaderless or each.is_under_replicated
+        if not troubled or each.is_offline or each.is_under_replicated
     ]
-    display.table(["TOPIC", "PARTITION", "LEADER", "REPLICAS", "IN SYNC"], rows)
+    display.print_table(["TOPIC", "PARTITION", "LEADER", "REPLICAS", "IN SYNC"], rows)
 
 
 @command.command("grow")
 @click.argument("name")
 @click.argument("total", type=click.IntRange(1))
-@asks
+@admin_command
 def grow(connection: Connection, display: Display, name: str, total: int) -> None:
     """Give a topic more partitions, TOTAL in all.
 
@@ -109,19 +114,19 @@ def grow(connection: Connection, display: Display, name: str, total: int) -> Non
     """
     from barnabas.cli.operations.topics import add_partitions
 
-    connection.ask(lambda admin: add_partitions(admin, [name], total))
-    display.say(f"{name} has {total} partitions.", topic=name, partitions=total)
+    connection.run(lambda admin: add_partitions(admin, [name], total))
+    display.print_result(f"{name} has {total} partitions.", topic=name, partitions=total)
 
 
 @command.command("delete")
 @click.argument("names", nargs=-1, required=True)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@asks
+@admin_command
 def delete(connection: Connection, display: Display, names: tuple[str, ...], yes: bool) -> None:
     """Remove topics and all their records."""
     from barnabas.cli.operations.topics import delete_topics
 
     if not yes and not display.as_json:
         click.confirm(f"Delete {', '.join(names)} with all records?", abort=True)
-    connection.ask(lambda admin: delete_topics(admin, names))
-    display.say(f"{', '.join(names)} deleted.", deleted=names)
+    connection.run(lambda admin: delete_topics(admin, names))
+    display.print_result(f"{', '.join(names)} deleted.", deleted=names)

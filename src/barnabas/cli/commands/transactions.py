@@ -4,7 +4,7 @@ import click
 
 from barnabas.cli.display import Display
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.options import asks
+from barnabas.cli.options import admin_command
 
 
 @click.group("transactions")
@@ -13,28 +13,28 @@ def command() -> None:
 
 
 @command.command("list")
-@asks
+@admin_command
 def list_(connection: Connection, display: Display) -> None:
     """List the transactional ids and where each stands."""
     from barnabas.cli.operations.transactions import list_transactions
 
     rows = [
         (each.transactional_id, broker, each.producer_id, each.state.value)
-        for broker, each in connection.ask(list_transactions)
+        for broker, each in connection.run(list_transactions)
     ]
-    display.table(["TRANSACTIONAL ID", "COORDINATOR", "PRODUCER", "STATE"], rows)
+    display.print_table(["TRANSACTIONAL ID", "COORDINATOR", "PRODUCER", "STATE"], rows)
 
 
 @command.command("hanging")
 @click.option("--topic", help="In this topic alone.")
 @click.option("--minutes", default=15, show_default=True, help="Open for longer than this.")
-@asks
+@admin_command
 def hanging(connection: Connection, display: Display, topic: str | None, minutes: int) -> None:
     """Find transactions that are open although no coordinator knows of them."""
-    from barnabas.cli.operations.transactions import find_hanging
+    from barnabas.cli.operations.transactions import find_hanging_transactions
 
-    found = connection.ask(
-        lambda admin: find_hanging(
+    found = connection.run(
+        lambda admin: find_hanging_transactions(
             admin, topic=topic, partition=None, broker_id=None, longer_than_minutes=minutes
         )
     )
@@ -43,26 +43,26 @@ def hanging(connection: Connection, display: Display, topic: str | None, minutes
          each.producer.current_transaction_start_offset, each.minutes)
         for each in found
     ]  # fmt: skip
-    display.table(["TOPIC", "PARTITION", "PRODUCER", "BEGINS AT", "MINUTES"], rows)
+    display.print_table(["TOPIC", "PARTITION", "PRODUCER", "BEGINS AT", "MINUTES"], rows)
 
 
 @command.command("abort")
 @click.argument("topic")
 @click.argument("partition", type=int)
 @click.argument("offset", type=int)
-@asks
+@admin_command
 def abort(
     connection: Connection, display: Display, topic: str, partition: int, offset: int
 ) -> None:
     """Abort the transaction that begins at OFFSET of a partition."""
-    from barnabas.cli.operations.transactions import spec_of
+    from barnabas.cli.operations.transactions import find_transaction
     from barnabas.client.admin import AioAdminClient
 
-    async def ask(admin: AioAdminClient) -> None:
-        await admin.abort_transaction(await spec_of(admin, (topic, partition), offset))
+    async def collect(admin: AioAdminClient) -> None:
+        await admin.abort_transaction(await find_transaction(admin, (topic, partition), offset))
 
-    connection.ask(ask)
-    display.say(
+    connection.run(collect)
+    display.print_result(
         f"The transaction at {offset} of {topic}-{partition} is aborted.",
         topic=topic,
         partition=partition,

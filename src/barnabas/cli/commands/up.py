@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas import __version__
-from barnabas.cli.options import listens, override
+from barnabas.cli.options import listener_options, override_option
 
 if TYPE_CHECKING:
     from barnabas.cli.local_cluster import LocalNode
-    from barnabas.cli.registry_process import Beside
+    from barnabas.cli.registry_process import RegistryPlan
     from barnabas.node import Node
 
 DEFAULT_REGISTRY_PORT = 8081
 
 
 @click.command("up")
-@listens(9092, highest=65534, whose="clients")
+@listener_options(9092, highest=65534, whose="clients")
 @click.option(
     "--dir",
     "directory",
@@ -47,7 +47,7 @@ DEFAULT_REGISTRY_PORT = 8081
     "[default: 8081, or any with --port 0]",
 )
 @click.option("--no-registry", is_flag=True, help="Run no schema registry.")
-@override
+@override_option
 def command(
     port: int,
     host: str,
@@ -59,16 +59,18 @@ def command(
     overrides: dict[str, str],
 ) -> None:
     """Start a broker on this machine, or several, and stop them with Ctrl-C."""
-    from barnabas.cli.registry_process import Beside
+    from barnabas.cli.registry_process import RegistryPlan
 
     host = f"[{host}]" if ":" in host else host
     if registry_port is None:
         registry_port = DEFAULT_REGISTRY_PORT if port else 0
-    beside = None if no_registry else Beside.on(host, registry_port)
+    registry_plan = None if no_registry else RegistryPlan.for_port(host, registry_port)
     if brokers == 1:
-        _run_one(host, port, directory.absolute(), metrics_port, beside, overrides)
+        _run_one(host, port, directory.absolute(), metrics_port, registry_plan, overrides)
     else:
-        _run_several(host, port, directory.absolute(), brokers, metrics_port, beside, overrides)
+        _run_several(
+            host, port, directory.absolute(), brokers, metrics_port, registry_plan, overrides
+        )
 
 
 def _run_one(
@@ -76,7 +78,7 @@ def _run_one(
     port: int,
     directory: Path,
     metrics_port: int | None,
-    beside: "Beside | None",
+    registry_plan: "RegistryPlan | None",
     overrides: dict[str, str],
 ) -> None:
     from barnabas.cli.foreground import run_node
@@ -98,8 +100,8 @@ def _run_one(
     format_new_directories(settings)
     run_node(
         settings,
-        greeting=lambda node: _banner(node, beside),
-        registry=None if beside is None else RegistryProcess(beside),
+        greeting=lambda node: _banner(node, registry_plan),
+        registry=None if registry_plan is None else RegistryProcess(registry_plan),
     )
 
 
@@ -109,22 +111,22 @@ def _run_several(
     directory: Path,
     brokers: int,
     metrics_port: int | None,
-    beside: "Beside | None",
+    registry_plan: "RegistryPlan | None",
     overrides: dict[str, str],
 ) -> None:
     from barnabas.cli.foreground import run_cluster
-    from barnabas.cli.local_cluster import lay_out
+    from barnabas.cli.local_cluster import prepare_nodes
     from barnabas.cli.registry_process import RegistryProcess
 
-    nodes = lay_out(directory, host, port, brokers, metrics_port, overrides)
+    nodes = prepare_nodes(directory, host, port, brokers, metrics_port, overrides)
     run_cluster(
         nodes,
-        greeting=_cluster_banner(nodes, directory, beside),
-        registry=None if beside is None else RegistryProcess(beside),
+        greeting=_cluster_banner(nodes, directory, registry_plan),
+        registry=None if registry_plan is None else RegistryProcess(registry_plan),
     )
 
 
-def _banner(node: "Node", beside: "Beside | None") -> str:
+def _banner(node: "Node", registry_plan: "RegistryPlan | None") -> str:
     """Where it listens, and something to try."""
     lines = [
         f"Barnabas {__version__} serves Kafka clients on {node.address}. Stop it with Ctrl-C.",
@@ -132,12 +134,14 @@ def _banner(node: "Node", beside: "Beside | None") -> str:
     ]
     if node.metrics_address:
         lines.append(f"Metrics: http://{node.metrics_address}/metrics")
-    if beside is not None:
-        lines.append(beside.remark)
+    if registry_plan is not None:
+        lines.append(registry_plan.banner_line)
     return "\n".join(lines + _things_to_try(node.address))
 
 
-def _cluster_banner(nodes: "Sequence[LocalNode]", directory: Path, beside: "Beside | None") -> str:
+def _cluster_banner(
+    nodes: "Sequence[LocalNode]", directory: Path, registry_plan: "RegistryPlan | None"
+) -> str:
     """Where they listen, and something to try."""
     addresses = ",".join(node.address for node in nodes)
     controllers = [str(node.node_id) for node in nodes if node.settings.is_controller]
@@ -150,8 +154,8 @@ def _cluster_banner(nodes: "Sequence[LocalNode]", directory: Path, beside: "Besi
     for node in nodes:
         if address := node.settings["barnabas.metrics.listener"]:
             lines.append(f"Metrics of {node.node_id}: http://{address}/metrics")
-    if beside is not None:
-        lines.append(beside.remark)
+    if registry_plan is not None:
+        lines.append(registry_plan.banner_line)
     lines += [
         "",
         "Who leads, who lags, what is under-replicated:",

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import reasons_to_stderr
-from barnabas.cli.kafka.options import Flat, connect
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.options import FlatParser, connection_from
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -16,14 +16,14 @@ LAST_KEY = 92
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = Flat(
+    options = FlatParser(
         "kafka-broker-api-versions", "This tool helps to retrieve broker version information."
     )
-    options.connection()
-    chosen = options.parse(arguments)
-    options.require(chosen, "bootstrap-server")
-    with reasons_to_stderr():
-        connect(chosen).ask(_print_versions)
+    options.add_connection_options()
+    args = options.parse(arguments)
+    options.require_options(args, "bootstrap-server")
+    with exit_on_error_to_stderr():
+        connection_from(args).run(_print_versions)
     return 0
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.operations import configs as work
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 _SHOWN = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
 
 
-async def describe(admin: "AioAdminClient", entities: Sequence[work.Named]) -> None:
+async def describe_client_configs(
+    admin: "AioAdminClient", entities: Sequence[work.EntityName]
+) -> None:
     for entity, quotas in (await work.describe_quotas(admin, entities)).items():
         named = ", ".join(
             f"{shown} '{name}'" if (name := entity.entries[kind]) else f"the default {shown}"
@@ -25,7 +27,7 @@ async def describe(admin: "AioAdminClient", entities: Sequence[work.Named]) -> N
     if len(entities) > 1 or kind != "users" or name == "":
         return
     for user, described in (await work.describe_credentials(admin, name)).items():
-        names = {mechanism: name for name, mechanism in work.MECHANISMS.items()}
+        names = {mechanism: name for name, mechanism in work.SCRAM_MECHANISMS.items()}
         credentials = ", ".join(
             f"{names[each.mechanism]}=iterations={each.iterations}"
             for each in described.scram_credential_infos
@@ -33,31 +35,31 @@ async def describe(admin: "AioAdminClient", entities: Sequence[work.Named]) -> N
         print(f"SCRAM credential configs for user-principal '{user}' are {credentials}")
 
 
-async def alter(
+async def alter_client_configs(
     admin: "AioAdminClient",
-    entities: Sequence[work.Named],
+    entities: Sequence[work.EntityName],
     added: Mapping[str, str],
     deleted: Collection[str],
 ) -> None:
     kind, name = entities[0]
     names = [*added, *deleted]
-    scram = [each for each in names if each in work.MECHANISMS]
+    scram = [each for each in names if each in work.SCRAM_MECHANISMS]
     if kind == "ips":
         _require(names, work.IP_QUOTAS, "connection quota", kind)
     elif kind == "users" and len(entities) == 1:
-        allowed = (*work.USER_QUOTAS, *work.MECHANISMS)
+        allowed = (*work.USER_QUOTAS, *work.SCRAM_MECHANISMS)
         _require(names, allowed, "quota and SCRAM credential", kind)
     else:
         _require(names, work.USER_QUOTAS, "quota", "clients")
     if not scram:
         return await work.alter_quotas(admin, entities, added, deleted)
     if not name:
-        raise Refused(
+        raise CommandError(
             "The use of --entity-default or --user-defaults is not allowed with User SCRAM "
             "Credentials using --bootstrap-server."
         )
     if len(scram) < len(names):
-        raise Refused(
+        raise CommandError(
             "Cannot alter both quota and SCRAM credential configs simultaneously for 'users' "
             "using --bootstrap-server."
         )
@@ -66,7 +68,7 @@ async def alter(
 
 def _require(names: Sequence[str], allowed: Sequence[str], what: str, kind: str) -> None:
     if unknown := [each for each in names if each not in allowed]:
-        raise Refused(
+        raise CommandError(
             f"Only {what} configs can be added for '{kind}' using --bootstrap-server. Unexpected "
             f"config names: {','.join(unknown)}"
         )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from barnabas.cli.operations.settings import given
+from barnabas.cli.operations.settings import client_settings
 
 if TYPE_CHECKING:
     from barnabas.client.errors import KafkaError
@@ -23,23 +23,23 @@ _SERIALIZERS = frozenset(
 _REACH_S = 5
 
 
-def client_settings(
+def java_client_settings(
     file: Path | str | None, pairs: Iterable[str], defaults: Mapping[str, str]
 ) -> dict[str, Any]:
     """Of a client: the defaults, what the file says, and what the pairs say."""
-    settings = pass_over_unknown(given(file, pairs, defaults))
+    settings = drop_unknown_settings(client_settings(file, pairs, defaults))
     known = {name: value for name, value in settings.items() if name not in _SERIALIZERS}
-    return {**known, "error_cb": tell_once()}
+    return {**known, "error_cb": warn_once()}
 
 
-def reach(client: Any) -> None:
+def require_brokers(client: Any) -> None:
     """Fail within seconds, with the address and the reason, where nobody is: there is nothing to
     measure then.
     """
     client.list_topics(timeout=_REACH_S)
 
 
-def tell_once() -> "Callable[[KafkaError], None]":
+def warn_once() -> "Callable[[KafkaError], None]":
     """Tells each trouble on the way to the brokers, such as `localhost:9092: Connection refused`,
     when it is met for the first time.
     """
@@ -53,30 +53,33 @@ def tell_once() -> "Callable[[KafkaError], None]":
     return tell
 
 
-def tell_renamed(
-    chosen: Namespace, renamed: Mapping[str, str], refuse: Callable[[str], NoReturn], told: str
+def warn_of_deprecated(
+    args: Namespace,
+    renamed: Mapping[str, str],
+    print_usage_and_exit: Callable[[str], NoReturn],
+    told: str,
 ) -> None:
     """Which of the given options have another name by now; one of both names is enough.
 
     `told` is how this command says it, as in "Option --{} has been deprecated".
     """
     for old, new in renamed.items():
-        if not is_told(chosen, old):
+        if not has_value(args, old):
             continue
-        if is_told(chosen, new):
-            refuse(f"Options --{new} and --{old} cannot be specified together.")
+        if has_value(args, new):
+            print_usage_and_exit(f"Options --{new} and --{old} cannot be specified together.")
         print(f"{told.format(old)} and will be removed in a future version. Use --{new} instead.")
 
 
-def is_told(chosen: Namespace, option: str) -> bool:
+def has_value(args: Namespace, option: str) -> bool:
     """Whether an option with a value, such as `producer.config`, was given."""
-    return bool(getattr(chosen, option.replace("-", "_").replace(".", "_")))
+    return bool(getattr(args, option.replace("-", "_").replace(".", "_")))
 
 
 Value = TypeVar("Value")
 
 
-def pass_over_unknown(settings: Mapping[str, Value]) -> dict[str, Value]:
+def drop_unknown_settings(settings: Mapping[str, Value]) -> dict[str, Value]:
     """Those that a client takes; of each of the others a line on standard error."""
     from barnabas.client.settings.parser import declarations, unknown_name
 

@@ -4,24 +4,24 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import reasons_to_stderr
-from barnabas.cli.kafka.options import Verbs, connect
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.options import SubcommandParser, connection_from
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = _options().parse(arguments)
-    work: Callable[[AioAdminClient, Namespace], Awaitable[None]] = chosen.work
-    with reasons_to_stderr():
-        connect(chosen).ask(lambda admin: work(admin, chosen))
+    args = _options().parse(arguments)
+    work: Callable[[AioAdminClient, Namespace], Awaitable[None]] = args.work
+    with exit_on_error_to_stderr():
+        connection_from(args).run(lambda admin: work(admin, args))
     return 0
 
 
-def _options() -> Verbs:
-    options = Verbs("kafka-cluster", "The Kafka cluster tool.")
-    verbs = options.verbs()
+def _options() -> SubcommandParser:
+    options = SubcommandParser("kafka-cluster", "The Kafka cluster tool.")
+    verbs = options.add_subcommands()
     cluster_id = verbs.add_parser("cluster-id", help="Show the id of the cluster.")
     cluster_id.set_defaults(work=_cluster_id)
     unregister = verbs.add_parser("unregister", help="Forget a broker that will not come back.")
@@ -33,14 +33,14 @@ def _options() -> Verbs:
         "--include-fenced-brokers", action="store_true", help="Those as well that may not lead."
     )
     for verb in cluster_id, unregister, endpoints:
-        verb.connection(letters=True)
+        verb.add_connection_options(letters=True)
         verb.add_argument(
             "--config", dest="command_config", metavar="FILE", help="Deprecated: --command-config."
         )
     return options
 
 
-async def _cluster_id(admin: "AioAdminClient", _chosen: Namespace) -> None:
+async def _cluster_id(admin: "AioAdminClient", _args: Namespace) -> None:
     told = await admin.describe_cluster()
     if told.cluster_id:
         print(f"Cluster ID: {told.cluster_id}")
@@ -48,14 +48,14 @@ async def _cluster_id(admin: "AioAdminClient", _chosen: Namespace) -> None:
         print("No cluster ID found. The Kafka version is probably too old.")
 
 
-async def _unregister(admin: "AioAdminClient", chosen: Namespace) -> None:
-    await admin.unregister_broker(chosen.id)
-    print(f"Broker {chosen.id} is no longer registered.")
+async def _unregister(admin: "AioAdminClient", args: Namespace) -> None:
+    await admin.unregister_broker(args.id)
+    print(f"Broker {args.id} is no longer registered.")
 
 
-async def _list_endpoints(admin: "AioAdminClient", chosen: Namespace) -> None:
-    told = await admin.describe_cluster(include_fenced_brokers=chosen.include_fenced_brokers)
-    is_broker = not chosen.bootstrap_controller
+async def _list_endpoints(admin: "AioAdminClient", args: Namespace) -> None:
+    told = await admin.describe_cluster(include_fenced_brokers=args.include_fenced_brokers)
+    is_broker = not args.bootstrap_controller
     nodes = sorted(told.nodes, key=lambda node: node.id)
     rows = [("ID", "HOST", "PORT", "RACK", "STATE", "ENDPOINT_TYPE")]
     for node in nodes:

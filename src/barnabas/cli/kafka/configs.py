@@ -4,9 +4,9 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.cli.kafka.errors import reasons_to_stderr
-from barnabas.cli.kafka.options import Flat, connect
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.options import FlatParser, connection_from
+from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.settings import read_properties
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _SOURCES = (
 """Java's names for where a value comes from, by the protocol's numbers."""
 
 
-class Entity(NamedTuple):
+class ConfigEntity(NamedTuple):
     """Whose settings are meant: the name is None for all of a kind, "" for their defaults."""
 
     kind: str
@@ -58,29 +58,29 @@ class Entity(NamedTuple):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options()
-    chosen = options.parse(arguments)
-    if options.one_of(chosen, "alter", "describe") is None:
-        options.refuse("Command must include exactly one action: --describe, --alter")
-    options.forbid(chosen, "describe", "add-config", "delete-config")
-    with reasons_to_stderr():
-        entities = _entities(chosen)
-        _check(chosen, entities)
-        act = _alter if chosen.alter else _describe
-        connect(chosen).ask(lambda admin: act(admin, chosen, entities))
+    args = options.parse(arguments)
+    if options.only_one_of(args, "alter", "describe") is None:
+        options.print_usage_and_exit("Command must include exactly one action: --describe, --alter")
+    options.forbid_together(args, "describe", "add-config", "delete-config")
+    with exit_on_error_to_stderr():
+        entities = _entities(args)
+        _check(args, entities)
+        act = _alter if args.alter else _describe
+        connection_from(args).run(lambda admin: act(admin, args, entities))
     return 0
 
 
-def _options() -> Flat:
-    options = Flat(
+def _options() -> FlatParser:
+    options = FlatParser(
         "kafka-configs",
         "This tool helps to manipulate and describe entity config for a topic, client, user, "
         "broker, ip, client-metrics or group",
     )
-    options.connection(controllers=True)
-    options.flag("--alter", "Alter the settings of the entity.")
-    options.flag("--describe", "List the settings of the entity.")
-    options.flag("--all", "List all settings, with those that come from elsewhere.")
-    options.value(
+    options.add_connection_options(controllers=True)
+    options.add_flag("--alter", "Alter the settings of the entity.")
+    options.add_flag("--describe", "List the settings of the entity.")
+    options.add_flag("--all", "List all settings, with those that come from elsewhere.")
+    options.add_value(
         "--entity-type", "type", f"What it is: one of {', '.join(ENTITY_TYPES)}.", action="append"
     )
     options.add_argument(
@@ -97,153 +97,159 @@ def _options() -> Flat:
         const="",
         help="The defaults of all users, clients, brokers or ips.",
     )
-    options.value(
+    options.add_value(
         "--add-config", "k1=v1,k2=[v1,v2]", "Settings to add; brackets hold a value together."
     )
-    options.value("--add-config-file", "file", "A properties file of settings to add.")
-    options.value("--delete-config", "k1,k2", "Settings to remove.", action="append")
+    options.add_value("--add-config-file", "file", "A properties file of settings to add.")
+    options.add_value("--delete-config", "k1,k2", "Settings to remove.", action="append")
     for name, kind in NAMED.items():
-        options.value(name, "name", f"One of the {kind}.")
+        options.add_value(name, "name", f"One of the {kind}.")
     for name, kind in DEFAULTS.items():
-        options.flag(name, f"The defaults of all {kind}.")
+        options.add_flag(name, f"The defaults of all {kind}.")
     return options
 
 
-def _entities(chosen: Namespace) -> list[Entity]:
-    kinds, names = list(chosen.entity_type or ()), list(chosen.entity_names or ())
+def _entities(args: Namespace) -> list[ConfigEntity]:
+    kinds, names = list(args.entity_type or ()), list(args.entity_names or ())
     flagged = [
-        Entity(kind, value)
+        ConfigEntity(kind, value)
         for name, kind in NAMED.items()
-        if (value := getattr(chosen, name[2:].replace("-", "_"))) is not None
+        if (value := getattr(args, name[2:].replace("-", "_"))) is not None
     ]
     flagged += [
-        Entity(kind, "")
+        ConfigEntity(kind, "")
         for name, kind in DEFAULTS.items()
-        if getattr(chosen, name[2:].replace("-", "_"))
+        if getattr(args, name[2:].replace("-", "_"))
     ]
     if (kinds or names) and flagged:
-        raise Refused(
+        raise CommandError(
             "--entity-{type,name,default} should not be used in conjunction with specific entity "
             "flags"
         )
     if len(names) > len(kinds):
-        raise Refused("More entity names specified than entity types")
+        raise CommandError("More entity names specified than entity types")
     padded = [*names, *[None] * (len(kinds) - len(names))]
-    return flagged or [Entity(*each) for each in zip(kinds, padded, strict=True)]
+    return flagged or [ConfigEntity(*each) for each in zip(kinds, padded, strict=True)]
 
 
-def _check(chosen: Namespace, entities: Sequence[Entity]) -> None:
+def _check(args: Namespace, entities: Sequence[ConfigEntity]) -> None:
     kinds = [entity.kind for entity in entities]
     if len(set(kinds)) < len(kinds):
         twice = ",".join(kind for kind in set(kinds) if kinds.count(kind) > 1)
-        raise Refused(f"Duplicate entity type(s) specified: {twice}")
+        raise CommandError(f"Duplicate entity type(s) specified: {twice}")
     for kind in kinds:
         if kind not in ENTITY_TYPES:
-            raise Refused(
+            raise CommandError(
                 f"Invalid entity type {kind}, the entity type must be one of "
                 f"{', '.join(ENTITY_TYPES)} with a --bootstrap-server or --bootstrap-controller "
                 "argument"
             )
     if not kinds:
-        raise Refused("At least one entity type must be specified")
+        raise CommandError("At least one entity type must be specified")
     if len(kinds) > 1 and set(kinds) != {"users", "clients"}:
-        raise Refused("Only 'users' and 'clients' entity types may be specified together")
-    if not chosen.bootstrap_server and not chosen.bootstrap_controller:
-        raise Refused(
+        raise CommandError("Only 'users' and 'clients' entity types may be specified together")
+    if not args.bootstrap_server and not args.bootstrap_controller:
+        raise CommandError(
             "One of the required --bootstrap-server or --bootstrap-controller arguments must be "
             "specified"
         )
-    if chosen.bootstrap_server and chosen.bootstrap_controller:
-        raise Refused("Only one of --bootstrap-server or --bootstrap-controller can be specified")
-    if chosen.alter:
-        _check_alter(chosen, entities)
+    if args.bootstrap_server and args.bootstrap_controller:
+        raise CommandError(
+            "Only one of --bootstrap-server or --bootstrap-controller can be specified"
+        )
+    if args.alter:
+        _check_alter(args, entities)
     else:
         _check_describe(entities)
 
 
-def _check_describe(entities: Sequence[Entity]) -> None:
+def _check_describe(entities: Sequence[ConfigEntity]) -> None:
     first = entities[0]
     if first.name == "" and first.kind not in WITH_DEFAULTS:
-        raise Refused(f"--entity-default must not be specified with --describe of {first.kind}")
+        raise CommandError(
+            f"--entity-default must not be specified with --describe of {first.kind}"
+        )
     if first.kind == "broker-loggers" and not first.name:
-        raise Refused(f"An entity name must be specified with --describe of {first.kind}")
+        raise CommandError(f"An entity name must be specified with --describe of {first.kind}")
 
 
-def _check_alter(chosen: Namespace, entities: Sequence[Entity]) -> None:
+def _check_alter(args: Namespace, entities: Sequence[ConfigEntity]) -> None:
     first = entities[0]
     if first.kind in WITH_DEFAULTS:
         if all(entity.name is None for entity in entities):
-            raise Refused(
+            raise CommandError(
                 "An entity-name or default entity must be specified with --alter of users, "
                 "clients, brokers or ips"
             )
         if any(entity.name is None for entity in entities):
-            raise Refused("An entity name must be specified for every entity type")
+            raise CommandError("An entity name must be specified for every entity type")
     elif not first.name:
-        raise Refused(f"An entity name must be specified with --alter of {first.kind}")
-    if chosen.add_config is not None and chosen.add_config_file is not None:
-        raise Refused("Only one of --add-config or --add-config-file must be specified")
-    if not (chosen.add_config or chosen.add_config_file or chosen.delete_config):
-        raise Refused(
+        raise CommandError(f"An entity name must be specified with --alter of {first.kind}")
+    if args.add_config is not None and args.add_config_file is not None:
+        raise CommandError("Only one of --add-config or --add-config-file must be specified")
+    if not (args.add_config or args.add_config_file or args.delete_config):
+        raise CommandError(
             "At least one of --add-config, --add-config-file, or --delete-config must be "
             "specified with --alter"
         )
 
 
-async def _alter(admin: "AioAdminClient", chosen: Namespace, entities: Sequence[Entity]) -> None:
+async def _alter(
+    admin: "AioAdminClient", args: Namespace, entities: Sequence[ConfigEntity]
+) -> None:
     from barnabas.cli.operations import configs
 
     added: dict[str, str] = {}
-    if chosen.add_config_file:
-        added = configs.require_keys(read_properties(chosen.add_config_file))
-    if chosen.add_config:
-        added = configs.parse_added(chosen.add_config)
-    deleted = [
-        key.strip() for given in chosen.delete_config or () for key in given.split(",") if key
-    ]
+    if args.add_config_file:
+        added = configs.require_keys(read_properties(args.add_config_file))
+    if args.add_config:
+        added = configs.parse_added(args.add_config)
+    deleted = [key.strip() for given in args.delete_config or () for key in given.split(",") if key]
     first = entities[0]
     if first.kind in QUOTAS:
         from barnabas.cli.kafka import client_configs
 
-        await client_configs.alter(admin, entities, added, deleted)
+        await client_configs.alter_client_configs(admin, entities, added, deleted)
     else:
-        kind = configs.Kind(first.kind)
-        await configs.alter(admin, kind, first.name or "", added, deleted)
+        kind = configs.EntityType(first.kind)
+        await configs.alter_configs(admin, kind, first.name or "", added, deleted)
     if first.name:
         print(f"Completed updating config for {first.kind[:-1]} {first.name}.")
     else:
         print(f"Completed updating default config for {first.kind} in the cluster.")
 
 
-async def _describe(admin: "AioAdminClient", chosen: Namespace, entities: Sequence[Entity]) -> None:
+async def _describe(
+    admin: "AioAdminClient", args: Namespace, entities: Sequence[ConfigEntity]
+) -> None:
     from barnabas.cli.operations import configs
 
     first = entities[0]
     if first.kind in QUOTAS:
         from barnabas.cli.kafka import client_configs
 
-        return await client_configs.describe(admin, entities)
-    kind = configs.Kind(first.kind)
-    known = await configs.names_of(admin, kind)
+        return await client_configs.describe_client_configs(admin, entities)
+    kind = configs.EntityType(first.kind)
+    known = await configs.entity_names(admin, kind)
     if first.name and first.name not in known:
-        configs.require_name(kind, first.name)
-        print(f"The {kind.one} '{first.name}' doesn't exist and doesn't have dynamic config.")
+        configs.require_broker_id(kind, first.name)
+        print(f"The {kind.singular} '{first.name}' doesn't exist and doesn't have dynamic config.")
         return None
     for name in known if first.name is None else [first.name]:
         if name == configs.ALL_BROKERS:
             print(f"Default configs for {first.kind} in the cluster are:")
         else:
-            print(f"{'All' if chosen.all else 'Dynamic'} configs for {kind.one} {name} are:")
-        for entry in await configs.settings_of(admin, kind, name, everything=chosen.all):
+            print(f"{'All' if args.all else 'Dynamic'} configs for {kind.singular} {name} are:")
+        for entry in await configs.describe_configs(admin, kind, name, everything=args.all):
             print(f"  {_line(entry)}")
     return None
 
 
 def _line(entry: "ConfigEntry") -> str:
-    from barnabas.cli.operations.configs import source_of
+    from barnabas.cli.operations.configs import config_source
 
     synonyms = ", ".join(
-        f"{_SOURCES[source_of(each).value]}:{each.name}={_text(each.value)}"
+        f"{_SOURCES[config_source(each).value]}:{each.name}={_text(each.value)}"
         for each in entry.sources
     )
     sensitive = str(entry.is_sensitive).lower()

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from barnabas.cli.kafka.clients import client_settings, tell_renamed
-from barnabas.cli.kafka.errors import reasons_to_stderr
-from barnabas.cli.kafka.options import Flat
-from barnabas.cli.operations.console_clients import Late, Until, consume
-from barnabas.cli.operations.errors import Refused
-from barnabas.cli.operations.lines import Printing, deserializer
-from barnabas.cli.operations.settings import JAVA_CONSUMER, given
-from barnabas.cli.signals import until_stopped
+from barnabas.cli.kafka.clients import java_client_settings, warn_of_deprecated
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.options import FlatParser
+from barnabas.cli.operations.console_clients import ConsumeTimeout, StopCondition, consume
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.lines import LineFormatter, deserializer
+from barnabas.cli.operations.settings import JAVA_CONSUMER_DEFAULTS, client_settings
+from barnabas.cli.signals import exit_on_signal
 
 if TYPE_CHECKING:
     from barnabas.cli.operations.formatters import InternalTopicFormatter
@@ -30,168 +30,178 @@ _RENAMED = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options()
-    chosen = options.parse(arguments)
-    if (chosen.topic is None) == (chosen.include is None):
-        options.refuse("Exactly one of the following arguments is required: [topic], [include]")
-    options.require(chosen, "bootstrap-server")
-    _check_partition(options, chosen)
-    tell_renamed(chosen, _RENAMED, options.refuse, "Option --{} is deprecated")
-    with reasons_to_stderr(), until_stopped():
-        return _run(chosen)
+    args = options.parse(arguments)
+    if (args.topic is None) == (args.include is None):
+        options.print_usage_and_exit(
+            "Exactly one of the following arguments is required: [topic], [include]"
+        )
+    options.require_options(args, "bootstrap-server")
+    _check_partition(options, args)
+    warn_of_deprecated(args, _RENAMED, options.print_usage_and_exit, "Option --{} is deprecated")
+    with exit_on_error_to_stderr(), exit_on_signal():
+        return _run(args)
 
 
-def _check_partition(options: Flat, chosen: Namespace) -> None:
-    if chosen.partition is not None and chosen.topic is None:
-        options.refuse("The topic is required when partition is specified.")
-    if chosen.offset is not None and chosen.partition is None:
-        options.refuse("The partition is required when offset is specified.")
-    if chosen.from_beginning and chosen.offset is not None:
-        options.refuse("Options from-beginning and offset cannot be specified together.")
-    if chosen.group is not None and chosen.partition is not None:
-        options.refuse("Options group and partition cannot be specified together.")
-    if chosen.offset not in (None, *_ENDS) and not chosen.offset.isdigit():
-        options.refuse(
-            f"The provided offset value '{chosen.offset}' is incorrect. Valid values are"
+def _check_partition(options: FlatParser, args: Namespace) -> None:
+    if args.partition is not None and args.topic is None:
+        options.print_usage_and_exit("The topic is required when partition is specified.")
+    if args.offset is not None and args.partition is None:
+        options.print_usage_and_exit("The partition is required when offset is specified.")
+    if args.from_beginning and args.offset is not None:
+        options.print_usage_and_exit(
+            "Options from-beginning and offset cannot be specified together."
+        )
+    if args.group is not None and args.partition is not None:
+        options.print_usage_and_exit("Options group and partition cannot be specified together.")
+    if args.offset not in (None, *_ENDS) and not args.offset.isdigit():
+        options.print_usage_and_exit(
+            f"The provided offset value '{args.offset}' is incorrect. Valid values are"
             f" 'earliest', 'latest', or a non-negative long."
         )
 
 
-def _run(chosen: Namespace) -> int:
+def _run(args: Namespace) -> int:
     from barnabas import Consumer
 
-    printing = _printing(chosen)
-    consumer = Consumer(_settings(chosen))
+    printing = _printing(args)
+    consumer = Consumer(_settings(args))
     try:
-        _begin(consumer, chosen)
-        _print(consumer, chosen, printing)
+        _begin(consumer, args)
+        _print(consumer, args, printing)
     finally:
         consumer.close()
     return 0
 
 
-def _print(consumer: Any, chosen: Namespace, printing: "Printing | InternalTopicFormatter") -> None:
+def _print(
+    consumer: Any, args: Namespace, printing: "LineFormatter | InternalTopicFormatter"
+) -> None:
     seen = 0
     sys.stdout.flush()
     out = sys.stdout.buffer
     try:
-        for messages in consume(consumer, Until(chosen.max_messages, chosen.timeout_ms)):
+        for messages in consume(consumer, StopCondition(args.max_messages, args.timeout_ms)):
             for message in messages:
-                seen += _is_written(out, message, chosen, printing)
+                seen += _is_written(out, message, args, printing)
             out.flush()
-    except Late:
-        print(f"No record came within {chosen.timeout_ms} ms.", file=sys.stderr)
+    except ConsumeTimeout:
+        print(f"No record came within {args.timeout_ms} ms.", file=sys.stderr)
     finally:
         print(f"Processed a total of {seen} messages", file=sys.stderr)
 
 
 def _is_written(
-    out: BinaryIO, message: Any, chosen: Namespace, printing: "Printing | InternalTopicFormatter"
+    out: BinaryIO, message: Any, args: Namespace, printing: "LineFormatter | InternalTopicFormatter"
 ) -> bool:
     try:
         out.write(printing.line(message))
-    except Refused as unreadable:
-        if not chosen.skip_message_on_error:
+    except CommandError as unreadable:
+        if not args.skip_message_on_error:
             raise
         print(f"Error processing message, skipping this message: {unreadable}", file=sys.stderr)
         return False
     return True
 
 
-def _begin(consumer: Any, chosen: Namespace) -> None:
+def _begin(consumer: Any, args: Namespace) -> None:
     from barnabas import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 
-    if chosen.partition is None:
-        consumer.subscribe([f"^{chosen.include.lstrip('^')}"] if chosen.include else [chosen.topic])
+    if args.partition is None:
+        consumer.subscribe([f"^{args.include.lstrip('^')}"] if args.include else [args.topic])
         return
-    told = chosen.offset or ("earliest" if chosen.from_beginning else "latest")
+    told = args.offset or ("earliest" if args.from_beginning else "latest")
     offset = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}.get(told) or int(told)
-    consumer.assign([TopicPartition(chosen.topic, chosen.partition, offset)])
+    consumer.assign([TopicPartition(args.topic, args.partition, offset)])
 
 
-def _options() -> Flat:
-    options = Flat(
+def _options() -> FlatParser:
+    options = FlatParser(
         "kafka-console-consumer",
         "This tool helps to read data from Kafka topics and outputs it to standard output.",
     )
-    options.value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
-    options.value("--topic", "topic", "The topic to consume from.")
-    options.value("--include", "regex", "Consume from all topics that match.")
-    options.value("--partition", "partition", "The partition to consume from.", type=int)
+    options.add_value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
+    options.add_value("--topic", "topic", "The topic to consume from.")
+    options.add_value("--include", "regex", "Consume from all topics that match.")
+    options.add_value("--partition", "partition", "The partition to consume from.", type=int)
     offset = "Where to begin in it: a number, earliest, or latest (the default)."
-    options.value("--offset", "offset", offset)
-    options.value("--group", "id", "The group to consume in.")
-    options.flag("--from-beginning", "Begin with the earliest record where no offset is committed.")
-    options.value("--max-messages", "count", "How many to print before exiting.", type=int)
-    options.value("--timeout-ms", "ms", "Exit when none has come for so long.", type=int)
-    options.flag("--skip-message-on-error", "Skip what cannot be printed instead of halting.")
-    options.value("--isolation-level", "level", "read_uncommitted (default) or read_committed.")
-    options.value("--command-config", "file", "A file of settings.", type=Path)
-    options.value("--consumer.config", "file", "(DEPRECATED) The same.", dest="consumer_config")
+    options.add_value("--offset", "offset", offset)
+    options.add_value("--group", "id", "The group to consume in.")
+    options.add_flag(
+        "--from-beginning", "Begin with the earliest record where no offset is committed."
+    )
+    options.add_value("--max-messages", "count", "How many to print before exiting.", type=int)
+    options.add_value("--timeout-ms", "ms", "Exit when none has come for so long.", type=int)
+    options.add_flag("--skip-message-on-error", "Skip what cannot be printed instead of halting.")
+    options.add_value("--isolation-level", "level", "read_uncommitted (default) or read_committed.")
+    options.add_value("--command-config", "file", "A file of settings.", type=Path)
+    options.add_value("--consumer.config", "file", "(DEPRECATED) The same.", dest="consumer_config")
     pairs = "A setting over those of the file; may be given many times."
-    options.value("--command-property", "name=value", pairs, action="append", default=[])
+    options.add_value("--command-property", "name=value", pairs, action="append", default=[])
     old = "(DEPRECATED) The same."
-    options.value("--consumer-property", "name=value", old, action="append", default=[])
+    options.add_value("--consumer-property", "name=value", old, action="append", default=[])
     formatter = (
         "How records are printed: print.timestamp, print.key, print.offset, print.epoch,"
         " print.partition, print.headers, print.value, key.separator, line.separator,"
         " headers.separator, null.literal, key.deserializer, value.deserializer,"
         " header.deserializer."
     )
-    options.value("--formatter-property", "name=value", formatter, action="append", default=[])
-    options.value("--property", "name=value", old, action="append", default=[])
-    options.value("--formatter-config", "file", "A file of such properties.", type=Path)
+    options.add_value("--formatter-property", "name=value", formatter, action="append", default=[])
+    options.add_value("--property", "name=value", old, action="append", default=[])
+    options.add_value("--formatter-config", "file", "A file of such properties.", type=Path)
     classes = "DefaultMessageFormatter, NoOpMessageFormatter, or one for the cluster's own topics."
-    options.value("--formatter", "class", classes)
+    options.add_value("--formatter", "class", classes)
     for part in "key", "value":
-        options.value(f"--{part}-deserializer", "class", f"How {part}s are read.")
-    options.flag("--enable-systest-events", "Accepted, and of no effect.")
+        options.add_value(f"--{part}-deserializer", "class", f"How {part}s are read.")
+    options.add_flag("--enable-systest-events", "Accepted, and of no effect.")
     return options
 
 
-def _settings(chosen: Namespace) -> dict[str, Any]:
-    settings = client_settings(
-        chosen.command_config or chosen.consumer_config,
-        [*chosen.consumer_property, *chosen.command_property],
-        {**JAVA_CONSUMER, "client.id": "console-consumer"},
+def _settings(args: Namespace) -> dict[str, Any]:
+    settings = java_client_settings(
+        args.command_config or args.consumer_config,
+        [*args.consumer_property, *args.command_property],
+        {**JAVA_CONSUMER_DEFAULTS, "client.id": "console-consumer"},
     )
-    settings["bootstrap.servers"] = chosen.bootstrap_server
-    if chosen.isolation_level:
-        settings["isolation.level"] = chosen.isolation_level
-    if chosen.from_beginning:
+    settings["bootstrap.servers"] = args.bootstrap_server
+    if args.isolation_level:
+        settings["isolation.level"] = args.isolation_level
+    if args.from_beginning:
         if settings.get("auto.offset.reset", "earliest") not in ("earliest", "smallest"):
-            raise Refused(
+            raise CommandError(
                 "Can't simultaneously specify --from-beginning and 'auto.offset.reset="
                 f"{settings['auto.offset.reset']}', please remove one option"
             )
         settings["auto.offset.reset"] = "earliest"
-    if chosen.group:
-        if settings.get("group.id", chosen.group) != chosen.group:
-            raise Refused(
+    if args.group:
+        if settings.get("group.id", args.group) != args.group:
+            raise CommandError(
                 "The group ids provided in different places (directly using '--group', via"
                 " '--consumer-property', or via '--consumer.config') do not match. Detected group"
-                f" ids: '{chosen.group}', '{settings['group.id']}'"
+                f" ids: '{args.group}', '{settings['group.id']}'"
             )
-        settings["group.id"] = chosen.group
+        settings["group.id"] = args.group
     elif "group.id" not in settings:
         settings["group.id"] = f"console-consumer-{random.randrange(100_000)}"
         settings.setdefault("enable.auto.commit", "false")
     return settings
 
 
-def _printing(chosen: Namespace) -> "Printing | InternalTopicFormatter":
-    formatter = re.split(r"[.$]", chosen.formatter or "DefaultMessageFormatter")[-1]
+def _printing(args: Namespace) -> "LineFormatter | InternalTopicFormatter":
+    formatter = re.split(r"[.$]", args.formatter or "DefaultMessageFormatter")[-1]
     if formatter == "NoOpMessageFormatter":
-        return Printing(value=False, line_separator="")
+        return LineFormatter(value=False, line_separator="")
     if formatter not in ("DefaultMessageFormatter", "LoggingMessageFormatter"):
         from barnabas.cli.operations.formatters import INTERNAL_TOPIC_FORMATTERS
 
         if formatter not in INTERNAL_TOPIC_FORMATTERS:
             known = "DefaultMessageFormatter", "NoOpMessageFormatter", *INTERNAL_TOPIC_FORMATTERS
-            raise Refused(f"There is no formatter {formatter} here; there are {', '.join(known)}.")
+            raise CommandError(
+                f"There is no formatter {formatter} here; there are {', '.join(known)}."
+            )
         return INTERNAL_TOPIC_FORMATTERS[formatter]
-    properties = given(chosen.formatter_config, [*chosen.property, *chosen.formatter_property])
+    properties = client_settings(args.formatter_config, [*args.property, *args.formatter_property])
     for part in "key", "value":
-        if name := getattr(chosen, f"{part}_deserializer"):
+        if name := getattr(args, f"{part}_deserializer"):
             deserializer(name)
             properties[f"{part}.deserializer"] = name
-    return Printing.of(properties)
+    return LineFormatter.from_properties(properties)

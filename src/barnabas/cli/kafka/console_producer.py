@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.kafka.clients import client_settings, tell_renamed
-from barnabas.cli.kafka.errors import reasons_to_stderr
-from barnabas.cli.kafka.options import Flat
-from barnabas.cli.operations.console_clients import close, send, typed
-from barnabas.cli.operations.lines import Reading
-from barnabas.cli.operations.settings import JAVA_PRODUCER, given
-from barnabas.cli.signals import until_stopped
+from barnabas.cli.kafka.clients import java_client_settings, warn_of_deprecated
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.options import FlatParser
+from barnabas.cli.operations.console_clients import close_producer, input_lines, send
+from barnabas.cli.operations.lines import LineReader
+from barnabas.cli.operations.settings import JAVA_PRODUCER_DEFAULTS, client_settings
+from barnabas.cli.signals import exit_on_signal
 
 _SETTINGS = {
     "batch_size": ("batch.size", "16384", "The most bytes of a batch."),
@@ -40,37 +40,37 @@ _RENAMED = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options()
-    chosen = options.parse(_with_codec(sys.argv[1:] if arguments is None else arguments))
-    options.require(chosen, "topic", "bootstrap-server")
-    tell_renamed(chosen, _RENAMED, options.refuse, "Warning: --{} is deprecated")
-    with reasons_to_stderr(), until_stopped():
-        return _run(chosen)
+    args = options.parse(_with_codec(sys.argv[1:] if arguments is None else arguments))
+    options.require_options(args, "topic", "bootstrap-server")
+    warn_of_deprecated(args, _RENAMED, options.print_usage_and_exit, "Warning: --{} is deprecated")
+    with exit_on_error_to_stderr(), exit_on_signal():
+        return _run(args)
 
 
-def _run(chosen: Namespace) -> int:
+def _run(args: Namespace) -> int:
     """1 if a record was lost; Kafka's would end with 0 as if nothing had happened."""
     from barnabas import Producer
 
-    pairs = [*chosen.property, *chosen.reader_property]
-    reading = Reading.of(given(chosen.reader_config, pairs))
-    producer = Producer(_settings(chosen))
+    pairs = [*args.property, *args.reader_property]
+    reading = LineReader.from_properties(client_settings(args.reader_config, pairs))
+    producer = Producer(_settings(args))
     lost = 0
 
     def delivered(error: Any, _message: Any) -> None:
         nonlocal lost
         if error is not None:
             lost += 1
-            told = f"Error when sending message to topic {chosen.topic}: {error.str()}"
+            told = f"Error when sending message to topic {args.topic}: {error.str()}"
             print(told, file=sys.stderr)
 
     try:
-        for record in reading.records(typed()):
-            send(producer, chosen.topic, record, delivered)
-            if chosen.sync:
+        for record in reading.records(input_lines()):
+            send(producer, args.topic, record, delivered)
+            if args.sync:
                 producer.flush()
         producer.flush()
     finally:
-        close(producer)
+        close_producer(producer)
     return 1 if lost else 0
 
 
@@ -84,46 +84,46 @@ def _with_codec(arguments: Sequence[str]) -> list[str]:
     return given_words
 
 
-def _options() -> Flat:
-    options = Flat(
+def _options() -> FlatParser:
+    options = FlatParser(
         "kafka-console-producer",
         "This tool helps to read data from standard input and publish it to Kafka.",
     )
-    options.value("--topic", "topic", "REQUIRED: The topic to produce to.")
-    options.value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
-    options.value("--command-config", "file", "A file of settings.", type=Path)
-    options.value("--producer.config", "file", "(DEPRECATED) The same.", dest="producer_config")
+    options.add_value("--topic", "topic", "REQUIRED: The topic to produce to.")
+    options.add_value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
+    options.add_value("--command-config", "file", "A file of settings.", type=Path)
+    options.add_value("--producer.config", "file", "(DEPRECATED) The same.", dest="producer_config")
     pairs = "A setting over those of the file; may be given many times."
-    options.value("--command-property", "name=value", pairs, action="append", default=[])
+    options.add_value("--command-property", "name=value", pairs, action="append", default=[])
     old = "(DEPRECATED) The same."
-    options.value("--producer-property", "name=value", old, action="append", default=[])
+    options.add_value("--producer-property", "name=value", old, action="append", default=[])
     reader = (
         "How lines are read: parse.key, key.separator, parse.headers, headers.delimiter,"
         " headers.separator, headers.key.separator, null.marker, ignore.error."
     )
-    options.value("--reader-property", "name=value", reader, action="append", default=[])
-    options.value("--property", "name=value", old, action="append", default=[])
-    options.value("--reader-config", "file", "A file of such properties.", type=Path)
-    options.value("--line-reader", "class", "Accepted, and of no effect: lines are records.")
-    options.value("--compression-codec", "codec", "none, gzip (alone), snappy, lz4 or zstd.")
-    options.flag("--sync", "Send one record at a time.")
+    options.add_value("--reader-property", "name=value", reader, action="append", default=[])
+    options.add_value("--property", "name=value", old, action="append", default=[])
+    options.add_value("--reader-config", "file", "A file of such properties.", type=Path)
+    options.add_value("--line-reader", "class", "Accepted, and of no effect: lines are records.")
+    options.add_value("--compression-codec", "codec", "none, gzip (alone), snappy, lz4 or zstd.")
+    options.add_flag("--sync", "Send one record at a time.")
     for name, (setting, _, says) in _SETTINGS.items():
-        options.value(f"--{name.replace('_', '-')}", setting, says)
+        options.add_value(f"--{name.replace('_', '-')}", setting, says)
     return options
 
 
-def _settings(chosen: Namespace) -> dict[str, Any]:
+def _settings(args: Namespace) -> dict[str, Any]:
     """What a file or a pair says stands, unless an option says it too."""
     defaults = {setting: default for setting, default, _ in _SETTINGS.values() if default}
-    settings = client_settings(
-        chosen.command_config or chosen.producer_config,
-        [*chosen.producer_property, *chosen.command_property],
-        {**JAVA_PRODUCER, **defaults, "client.id": "console-producer"},
+    settings = java_client_settings(
+        args.command_config or args.producer_config,
+        [*args.producer_property, *args.command_property],
+        {**JAVA_PRODUCER_DEFAULTS, **defaults, "client.id": "console-producer"},
     )
     for name, (setting, _, _) in _SETTINGS.items():
-        if getattr(chosen, name) is not None:
-            settings[setting] = getattr(chosen, name)
-    settings["bootstrap.servers"] = chosen.bootstrap_server
-    if chosen.compression_codec:
-        settings["compression.type"] = chosen.compression_codec
+        if getattr(args, name) is not None:
+            settings[setting] = getattr(args, name)
+    settings["bootstrap.servers"] = args.bootstrap_server
+    if args.compression_codec:
+        settings["compression.type"] = args.compression_codec
     return settings

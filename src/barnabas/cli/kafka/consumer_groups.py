@@ -5,9 +5,9 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import java_reason
-from barnabas.cli.kafka.options import Flat, connect, is_given
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.kafka.errors import describe_java_error
+from barnabas.cli.kafka.options import FlatParser, connection_from, is_given
+from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -30,17 +30,17 @@ GIVEN_EMPTY = ""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options()
-    chosen = options.parse(arguments)
-    if chosen.validate_regex is not None:
-        return _validate_regex(chosen.validate_regex)
-    _check(options, chosen)
+    args = options.parse(arguments)
+    if args.validate_regex is not None:
+        return _validate_regex(args.validate_regex)
+    _check(options, args)
     try:
-        connect(chosen).ask(lambda admin: _act(admin, chosen))
-    except Refused as error:
-        options.refuse(str(error))
+        connection_from(args).run(lambda admin: _act(admin, args))
+    except CommandError as error:
+        options.print_usage_and_exit(str(error))
     except Exception as error:
         # Kafka's command says so and ends as if all were well.
-        why = java_reason(error)
+        why = describe_java_error(error)
         if why is None:
             raise
         print_error(f"Executing consumer group command failed due to {why}")
@@ -51,30 +51,32 @@ def print_error(message: str) -> None:
     print(f"\nError: {message}")
 
 
-def _options() -> Flat:
-    options = Flat(
+def _options() -> FlatParser:
+    options = FlatParser(
         "kafka-consumer-groups",
         "This tool helps to list all consumer groups, describe a consumer group, delete consumer "
         "group info, or reset consumer group offsets.",
     )
-    options.connection()
-    options.flag("--list", "List all consumer groups.")
-    options.flag("--describe", "Describe groups, and how far they lag.")
-    options.flag("--delete", "Delete groups that have no members.")
-    options.flag("--delete-offsets", "Delete offsets that a group has committed.")
-    options.flag("--reset-offsets", "Move the offsets of a group that has no members.")
-    options.value("--group", "group", "The group; may be given many times.", action="append")
-    options.flag("--all-groups", "All consumer groups.")
-    options.value(
+    options.add_connection_options()
+    options.add_flag("--list", "List all consumer groups.")
+    options.add_flag("--describe", "Describe groups, and how far they lag.")
+    options.add_flag("--delete", "Delete groups that have no members.")
+    options.add_flag("--delete-offsets", "Delete offsets that a group has committed.")
+    options.add_flag("--reset-offsets", "LogDirMove the offsets of a group that has no members.")
+    options.add_value("--group", "group", "The group; may be given many times.", action="append")
+    options.add_flag("--all-groups", "All consumer groups.")
+    options.add_value(
         "--topic",
         "topic[:0,1,2]",
         "The topic, or some of its partitions; may be given many times.",
         action="append",
     )
-    options.flag("--all-topics", "All topics that the group has offsets of.")
-    options.value("--timeout", "ms", "How long to wait. (default: 30000)", type=int, default=30_000)
-    options.flag("--members", "Describe the members.")
-    options.flag("--offsets", "Describe the partitions and their lags. (default)")
+    options.add_flag("--all-topics", "All topics that the group has offsets of.")
+    options.add_value(
+        "--timeout", "ms", "How long to wait. (default: 30000)", type=int, default=30_000
+    )
+    options.add_flag("--members", "Describe the members.")
+    options.add_flag("--offsets", "Describe the partitions and their lags. (default)")
     options.add_argument(
         "--state",
         nargs="?",
@@ -89,103 +91,117 @@ def _options() -> Flat:
         metavar="types",
         help="List the types, or groups of these types alone.",
     )
-    options.flag("--verbose", "Describe more.")
-    options.flag("--dry-run", "Only show what a reset would do. (default)")
-    options.flag("--execute", "Do it.")
-    options.flag("--export", "Print the result as CSV.")
-    options.value("--to-offset", "offset", "Reset to this offset.", type=int)
-    options.value("--from-file", "file", "Reset to what a CSV file says.")
-    options.value("--to-datetime", "YYYY-MM-DDThh:mm:ss.sss", "Reset to what came then.")
-    options.value("--by-duration", "PnDTnHnMnS", "Reset to what came so long ago.")
-    options.flag("--to-earliest", "Reset to the beginning.")
-    options.flag("--to-latest", "Reset to the end.")
-    options.flag("--to-current", "Reset to what is committed.")
-    options.value("--shift-by", "count", "Reset to so many further on, or back.", type=int)
-    options.value("--validate-regex", "regex", "Say whether it is a valid RE2 expression.")
+    options.add_flag("--verbose", "Describe more.")
+    options.add_flag("--dry-run", "Only show what a reset would do. (default)")
+    options.add_flag("--execute", "Do it.")
+    options.add_flag("--export", "Print the result as CSV.")
+    options.add_value("--to-offset", "offset", "ResetStrategy to this offset.", type=int)
+    options.add_value("--from-file", "file", "ResetStrategy to what a CSV file says.")
+    options.add_value(
+        "--to-datetime", "YYYY-MM-DDThh:mm:ss.sss", "ResetStrategy to what came then."
+    )
+    options.add_value("--by-duration", "PnDTnHnMnS", "ResetStrategy to what came so long ago.")
+    options.add_flag("--to-earliest", "ResetStrategy to the beginning.")
+    options.add_flag("--to-latest", "ResetStrategy to the end.")
+    options.add_flag("--to-current", "ResetStrategy to what is committed.")
+    options.add_value(
+        "--shift-by", "count", "ResetStrategy to so many further on, or back.", type=int
+    )
+    options.add_value("--validate-regex", "regex", "Say whether it is a valid RE2 expression.")
     return options
 
 
-def _check(options: Flat, chosen: Namespace) -> None:
-    if options.one_of(chosen, *ACTIONS) is None:
-        options.refuse(
+def _check(options: FlatParser, args: Namespace) -> None:
+    if options.only_one_of(args, *ACTIONS) is None:
+        options.print_usage_and_exit(
             "Command must include exactly one action: --list, --describe, --delete, "
             "--reset-offsets, --delete-offsets"
         )
-    options.require(chosen, "bootstrap-server")
-    _check_groups(options, chosen)
-    if chosen.describe:
+    options.require_options(args, "bootstrap-server")
+    _check_groups(options, args)
+    if args.describe:
         details = ("members", "offsets", "state")
-        if sum(is_given(chosen, each) for each in details) > 1:
-            options.refuse(
+        if sum(is_given(args, each) for each in details) > 1:
+            options.print_usage_and_exit(
                 "Option [describe] takes at most one of these options: [members], [offsets], "
                 "[state]"
             )
-        if chosen.state:
-            options.refuse("Option [describe] does not take a value for [state]")
+        if args.state:
+            options.print_usage_and_exit("Option [describe] does not take a value for [state]")
     for detail in "members", "offsets", "verbose":
-        if is_given(chosen, detail) and not chosen.describe:
-            options.refuse(f"Option(s) [{detail}] are unavailable given other options")
-    if chosen.delete and chosen.topic:
-        options.refuse(
+        if is_given(args, detail) and not args.describe:
+            options.print_usage_and_exit(
+                f"Option(s) [{detail}] are unavailable given other options"
+            )
+    if args.delete and args.topic:
+        options.print_usage_and_exit(
             "The consumer does not support topic-specific offset deletion from a consumer group."
         )
-    if chosen.reset_offsets:
-        _check_reset(options, chosen)
-    options.forbid(chosen, "group", "all-groups", "list")
-    options.forbid(chosen, "topic", "list", "describe")
+    if args.reset_offsets:
+        _check_reset(options, args)
+    options.forbid_together(args, "group", "all-groups", "list")
+    options.forbid_together(args, "topic", "list", "describe")
 
 
-def _check_groups(options: Flat, chosen: Namespace) -> None:
+def _check_groups(options: FlatParser, args: Namespace) -> None:
     for action in "describe", "delete", "reset-offsets":
-        if is_given(chosen, action) and not chosen.group and not chosen.all_groups:
-            options.refuse(f"Option [{action}] takes one of these options: [group], [all-groups]")
-    if chosen.delete_offsets and not (chosen.group and chosen.topic):
-        options.refuse("Option [delete-offsets] takes the following options: [group], [topic]")
+        if is_given(args, action) and not args.group and not args.all_groups:
+            options.print_usage_and_exit(
+                f"Option [{action}] takes one of these options: [group], [all-groups]"
+            )
+    if args.delete_offsets and not (args.group and args.topic):
+        options.print_usage_and_exit(
+            "Option [delete-offsets] takes the following options: [group], [topic]"
+        )
 
 
-def _check_reset(options: Flat, chosen: Namespace) -> None:
-    if chosen.dry_run and chosen.execute:
-        options.refuse("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
-    if not chosen.dry_run and not chosen.execute:
+def _check_reset(options: FlatParser, args: Namespace) -> None:
+    if args.dry_run and args.execute:
+        options.print_usage_and_exit(
+            "Option [reset-offsets] only accepts one of [execute] and [dry-run]"
+        )
+    if not args.dry_run and not args.execute:
         print(
             "WARN: No action will be performed as the --execute option is missing. Say --dry-run "
             "to be understood by later versions as well.",
             file=sys.stderr,
         )
     for way in RESETS:
-        options.forbid(chosen, way, *(each for each in RESETS if each != way))
-    if not any(is_given(chosen, way) for way in RESETS):
+        options.forbid_together(args, way, *(each for each in RESETS if each != way))
+    if not any(is_given(args, way) for way in RESETS):
         ways = ", ".join(f"[{way}]" for way in RESETS)
-        options.refuse(
+        options.print_usage_and_exit(
             f"Option '[reset-offsets]' requires one of the following scenarios: [{ways}]"
         )
-    if not (chosen.all_topics or chosen.topic or chosen.from_file):
-        options.refuse("One of the reset scopes should be defined: --all-topics, --topic.")
+    if not (args.all_topics or args.topic or args.from_file):
+        options.print_usage_and_exit(
+            "One of the reset scopes should be defined: --all-topics, --topic."
+        )
 
 
-async def _act(admin: "AioAdminClient", chosen: Namespace) -> None:
+async def _act(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.kafka import described_groups, reset_groups
-    from barnabas.cli.operations.groups import group_ids
+    from barnabas.cli.operations.groups import list_group_ids
 
-    if chosen.list:
-        return await _list(admin, chosen)
-    groups = await group_ids(admin) if chosen.all_groups else chosen.group
-    if chosen.describe:
-        await described_groups.describe(admin, groups, chosen)
-    elif chosen.reset_offsets:
-        await reset_groups.reset(admin, groups, chosen)
-    elif chosen.delete:
+    if args.list:
+        return await _list(admin, args)
+    groups = await list_group_ids(admin) if args.all_groups else args.group
+    if args.describe:
+        await described_groups.describe(admin, groups, args)
+    elif args.reset_offsets:
+        await reset_groups.reset(admin, groups, args)
+    elif args.delete:
         await _delete(admin, groups)
     else:
-        await _delete_offsets(admin, chosen)
+        await _delete_offsets(admin, args)
     return None
 
 
-async def _list(admin: "AioAdminClient", chosen: Namespace) -> None:
+async def _list(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.operations.groups import STATE_NAMES, TYPE_NAMES, list_groups
 
-    groups = await list_groups(admin, _states(chosen.state), _types(chosen.type))
-    if chosen.state is None and chosen.type is None:
+    groups = await list_groups(admin, _states(args.state), _types(args.type))
+    if args.state is None and args.type is None:
         for group in groups:
             print(group.group_id)
         return
@@ -197,8 +213,8 @@ async def _list(admin: "AioAdminClient", chosen: Namespace) -> None:
         rows.append((group.group_id, kind, state))
     for group_id, kind, state in rows:
         cells = [group_id.ljust(width)]
-        cells += [kind.ljust(20)] if chosen.type is not None else []
-        cells += [state.ljust(20)] if chosen.state is not None else []
+        cells += [kind.ljust(20)] if args.type is not None else []
+        cells += [state.ljust(20)] if args.state is not None else []
         print(" ".join(cells))
 
 
@@ -209,7 +225,7 @@ def _states(text: str | None) -> "set[ConsumerGroupState]":
     names = [each.strip().lower().replace("_", "") for each in (text or "").split(",") if each]
     if any(name not in by_name for name in names):
         valid = ", ".join(STATE_NAMES.values())
-        raise Refused(f"Invalid state list '{text}'. Valid states are: {valid}")
+        raise CommandError(f"Invalid state list '{text}'. Valid states are: {valid}")
     return {by_name[name] for name in names}
 
 
@@ -220,7 +236,7 @@ def _types(text: str | None) -> "set[ConsumerGroupType]":
     names = [each.strip().lower() for each in (text or "").split(",") if each]
     if any(name not in by_name for name in names):
         valid = ", ".join(TYPE_NAMES.values())
-        raise Refused(f"Invalid types list '{text}'. Valid types are: {valid}")
+        raise CommandError(f"Invalid types list '{text}'. Valid types are: {valid}")
     return {by_name[name] for name in names}
 
 
@@ -242,23 +258,23 @@ async def _delete(admin: "AioAdminClient", groups: Sequence[str]) -> None:
         print(f"\nThese consumer groups were deleted successfully: {names}")
 
 
-async def _delete_offsets(admin: "AioAdminClient", chosen: Namespace) -> None:
+async def _delete_offsets(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.kafka.errors import java_message, java_text
     from barnabas.cli.operations.groups import delete_offsets
     from barnabas.client.errors import KafkaError
 
-    (group,) = chosen.group[:1]
-    deleted = await delete_offsets(admin, group, chosen.topic)
-    if deleted.failure is None:
+    (group,) = args.group[:1]
+    deleted = await delete_offsets(admin, group, args.topic)
+    if deleted.error is None:
         print(f"Request succeeded for deleting offsets from group {group}.")
-    elif deleted.failure in (
+    elif deleted.error in (
         KafkaError.GROUP_SUBSCRIBED_TO_TOPIC,
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     ):
         print_error("Encountered some partition-level error, see the follow-up details.")
     else:
-        print_error(java_message(deleted.failure))
+        print_error(java_message(deleted.error))
     width = max([15, *(len(topic) for topic, _ in deleted.partitions)])
     print(f"\n{'TOPIC'.ljust(width)} {'PARTITION':<10} {'STATUS':<15}", end="")
     for (topic, partition), error in sorted(
@@ -272,7 +288,7 @@ async def _delete_offsets(admin: "AioAdminClient", chosen: Namespace) -> None:
 
 def _validate_regex(pattern: str) -> int:
 
-    problem = problem_with(pattern)
+    problem = find_regex_problem(pattern)
     if problem is None:
         print(f"The regular expression `{pattern}` is valid.")
     else:
@@ -280,7 +296,7 @@ def _validate_regex(pattern: str) -> int:
     return 0
 
 
-def problem_with(pattern: str) -> str | None:
+def find_regex_problem(pattern: str) -> str | None:
     """What keeps a broker from using it; None if nothing does."""
     import re2
 

@@ -7,13 +7,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.kafka.clients import client_settings, reach
-from barnabas.cli.kafka.errors import reasons_to_stderr
-from barnabas.cli.kafka.options import Flat
+from barnabas.cli.kafka.clients import java_client_settings, require_brokers
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.options import FlatParser
 from barnabas.cli.kafka.output import print_metrics
-from barnabas.cli.operations.consume_perf import MEBIBYTE, Intake, take_in
-from barnabas.cli.operations.settings import JAVA_CONSUMER
-from barnabas.cli.signals import until_stopped
+from barnabas.cli.operations.consume_perf import MEBIBYTE, ConsumeStats, measure_consume
+from barnabas.cli.operations.settings import JAVA_CONSUMER_DEFAULTS
+from barnabas.cli.signals import exit_on_signal
 
 HEADER = (
     "data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, "
@@ -25,60 +25,60 @@ _RENAMED = {"messages": "num-records", "consumer.config": "command-config"}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options()
-    chosen = options.parse(arguments)
-    options.require(chosen, "bootstrap-server")
+    args = options.parse(arguments)
+    options.require_options(args, "bootstrap-server")
     for one, other in ("messages", "num-records"), ("topic", "include"):
-        if options.one_of(chosen, one, other) is None:
-            options.refuse(
+        if options.only_one_of(args, one, other) is None:
+            options.print_usage_and_exit(
                 f"Exactly one of the following arguments is required: [{one}], [{other}]"
             )
     for old, new in _RENAMED.items():
-        if (value := getattr(chosen, old.replace(".", "_"))) is not None:
+        if (value := getattr(args, old.replace(".", "_"))) is not None:
             print(f"Warning: --{old} is deprecated. Use --{new} instead.")
-            setattr(chosen, new.replace("-", "_"), value)
-    with reasons_to_stderr(), until_stopped():
-        return _run(chosen)
+            setattr(args, new.replace("-", "_"), value)
+    with exit_on_error_to_stderr(), exit_on_signal():
+        return _run(args)
 
 
-def _run(chosen: Namespace) -> int:
+def _run(args: Namespace) -> int:
     from barnabas import Consumer
 
-    def report(intake: Intake, before: Intake) -> None:
-        if chosen.show_detailed_stats:
+    def report(intake: ConsumeStats, before: ConsumeStats) -> None:
+        if args.show_detailed_stats:
             cells = _cells(intake, intake.since(before))
             print(", ".join([_stamp(intake.ended_s), "0", *cells]), flush=True)
 
-    consumer = Consumer(_settings(chosen))
+    consumer = Consumer(_settings(args))
     try:
-        reach(consumer)
-        if not chosen.hide_header:
-            first = "time, threadId" if chosen.show_detailed_stats else "start.time, end.time"
+        require_brokers(consumer)
+        if not args.hide_header:
+            first = "time, threadId" if args.show_detailed_stats else "start.time, end.time"
             print(f"{first}, {HEADER}", flush=True)
-        intake = take_in(
+        intake = measure_consume(
             consumer,
-            f"^{chosen.include.lstrip('^')}" if chosen.include else chosen.topic,
-            chosen.num_records,
-            timeout_ms=chosen.timeout,
-            interval_ms=chosen.reporting_interval,
+            f"^{args.include.lstrip('^')}" if args.include else args.topic,
+            args.num_records,
+            timeout_ms=args.timeout,
+            interval_ms=args.reporting_interval,
             report=report,
         )
-        if intake.is_late:
+        if intake.has_timed_out:
             print(
                 "WARNING: Exiting before consuming the expected number of records: timeout"
-                f" ({chosen.timeout} ms) exceeded. You can use the --timeout option to increase"
+                f" ({args.timeout} ms) exceeded. You can use the --timeout option to increase"
                 " the timeout."
             )
-        if not chosen.show_detailed_stats:
-            stamps = [_stamp(intake.began_s), _stamp(intake.ended_s)]
+        if not args.show_detailed_stats:
+            stamps = [_stamp(intake.started_s), _stamp(intake.ended_s)]
             print(", ".join([*stamps, *_cells(intake, intake)]))
-        if chosen.print_metrics:
+        if args.print_metrics:
             print_metrics(consumer.metrics())
     finally:
         consumer.close()
     return 0
 
 
-def _cells(whole: Intake, part: Intake) -> list[str]:
+def _cells(whole: ConsumeStats, part: ConsumeStats) -> list[str]:
     """How much there is of the whole, and how fast the part was."""
     mebibytes = part.size_bytes / MEBIBYTE
     return [
@@ -86,50 +86,54 @@ def _cells(whole: Intake, part: Intake) -> list[str]:
         f"{mebibytes / part.seconds:.4f}",
         f"{whole.records}",
         f"{part.records / part.seconds:.4f}",
-        f"{part.joining_ms:.0f}",
-        f"{part.fetching_s * 1000:.0f}",
-        f"{mebibytes / part.fetching_s:.4f}",
-        f"{part.records / part.fetching_s:.4f}",
+        f"{part.rebalance_ms:.0f}",
+        f"{part.fetch_s * 1000:.0f}",
+        f"{mebibytes / part.fetch_s:.4f}",
+        f"{part.records / part.fetch_s:.4f}",
     ]
 
 
-def _options() -> Flat:
-    options = Flat("kafka-consumer-perf-test", "This tool is used to verify consumer performance.")
-    options.value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
-    options.value("--topic", "topic", "The topic to consume from.")
-    options.value("--include", "regex", "Consume from all topics that match.")
-    options.value("--num-records", "count", "REQUIRED: How many records to consume.", type=int)
-    options.value("--messages", "count", "(DEPRECATED) The same.", type=int)
+def _options() -> FlatParser:
+    options = FlatParser(
+        "kafka-consumer-perf-test", "This tool is used to verify consumer performance."
+    )
+    options.add_value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
+    options.add_value("--topic", "topic", "The topic to consume from.")
+    options.add_value("--include", "regex", "Consume from all topics that match.")
+    options.add_value("--num-records", "count", "REQUIRED: How many records to consume.", type=int)
+    options.add_value("--messages", "count", "(DEPRECATED) The same.", type=int)
     group = f"perf-consumer-{random.randrange(100_000)}"
-    options.value("--group", "gid", "The group to consume in.", default=group)
-    options.value("--command-config", "file", "A file of settings.", type=Path)
-    options.value("--consumer.config", "file", "(DEPRECATED) The same.", dest="consumer_config")
+    options.add_value("--group", "gid", "The group to consume in.", default=group)
+    options.add_value("--command-config", "file", "A file of settings.", type=Path)
+    options.add_value("--consumer.config", "file", "(DEPRECATED) The same.", dest="consumer_config")
     pairs = "A setting over those of the file; may be given many times."
-    options.value("--command-property", "name=value", pairs, action="append", default=[])
-    options.value("--fetch-size", "bytes", "The most to fetch of a partition.", default="1048576")
-    options.value("--socket-buffer-size", "bytes", "What TCP may buffer.", default="2097152")
-    options.flag("--from-latest", "Start at the end where no offset is committed.")
+    options.add_value("--command-property", "name=value", pairs, action="append", default=[])
+    options.add_value(
+        "--fetch-size", "bytes", "The most to fetch of a partition.", default="1048576"
+    )
+    options.add_value("--socket-buffer-size", "bytes", "What TCP may buffer.", default="2097152")
+    options.add_flag("--from-latest", "Start at the end where no offset is committed.")
     timeout = "The most ms between records before it gives up."
-    options.value("--timeout", "ms", timeout, type=int, default=10_000)
-    options.flag("--show-detailed-stats", "Print a line every reporting interval.")
-    options.value("--reporting-interval", "ms", "Between those lines.", type=int, default=5000)
-    options.flag("--hide-header", "Leave out the header line.")
-    options.flag("--print-metrics", "Print the consumer's metrics at the end.")
-    options.value("--date-format", "format", "Accepted, and of no effect.")
+    options.add_value("--timeout", "ms", timeout, type=int, default=10_000)
+    options.add_flag("--show-detailed-stats", "Print a line every reporting interval.")
+    options.add_value("--reporting-interval", "ms", "Between those lines.", type=int, default=5000)
+    options.add_flag("--hide-header", "Leave out the header line.")
+    options.add_flag("--print-metrics", "Print the consumer's metrics at the end.")
+    options.add_value("--date-format", "format", "Accepted, and of no effect.")
     return options
 
 
-def _settings(chosen: Namespace) -> dict[str, Any]:
-    defaults = {**JAVA_CONSUMER, "client.id": "perf-consumer-client"}
+def _settings(args: Namespace) -> dict[str, Any]:
+    defaults = {**JAVA_CONSUMER_DEFAULTS, "client.id": "perf-consumer-client"}
     own = {
-        "bootstrap.servers": chosen.bootstrap_server,
-        "group.id": chosen.group,
-        "receive.buffer.bytes": chosen.socket_buffer_size,
-        "max.partition.fetch.bytes": chosen.fetch_size,
-        "auto.offset.reset": "latest" if chosen.from_latest else "earliest",
+        "bootstrap.servers": args.bootstrap_server,
+        "group.id": args.group,
+        "receive.buffer.bytes": args.socket_buffer_size,
+        "max.partition.fetch.bytes": args.fetch_size,
+        "auto.offset.reset": "latest" if args.from_latest else "earliest",
         "check.crcs": "false",
     }
-    pairs = client_settings(chosen.command_config, chosen.command_property, defaults)
+    pairs = java_client_settings(args.command_config, args.command_property, defaults)
     return pairs | own
 
 

@@ -4,36 +4,36 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import reasons_to_stderr
-from barnabas.cli.kafka.options import Flat, connect
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.options import FlatParser, connection_from
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = Flat(
+    options = FlatParser(
         "kafka-delete-records",
         "This tool helps to delete records of the given partitions down to the specified offset.",
     )
-    options.connection()
-    options.value(
+    options.add_connection_options()
+    options.add_value(
         "--offset-json-file",
         "file",
         'The offsets: {"version": 1, "partitions": [{"topic": ..., "partition": 0, "offset": 3}]}.',
     )
-    chosen = options.parse(arguments)
-    options.require(chosen, "bootstrap-server", "offset-json-file")
-    with reasons_to_stderr():
-        connect(chosen).ask(lambda admin: _delete(admin, chosen))
+    args = options.parse(arguments)
+    options.require_options(args, "bootstrap-server", "offset-json-file")
+    with exit_on_error_to_stderr():
+        connection_from(args).run(lambda admin: _delete(admin, args))
     return 0
 
 
-async def _delete(admin: "AioAdminClient", chosen: Namespace) -> None:
+async def _delete(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.kafka.errors import java_text
     from barnabas.cli.operations.partitions import delete_records, read_offsets
 
-    offsets = read_offsets(chosen.offset_json_file)
+    offsets = read_offsets(args.offset_json_file)
     print("Executing records delete operation")
     deleted, failures = await delete_records(admin, offsets)
     print("Records delete operation completed:")

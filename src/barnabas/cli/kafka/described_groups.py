@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 MISSING = "-"
 
 
-async def describe(admin: "AioAdminClient", groups: Sequence[str], chosen: Namespace) -> None:
+async def describe(admin: "AioAdminClient", groups: Sequence[str], args: Namespace) -> None:
     from barnabas.cli.kafka.consumer_groups import print_error
     from barnabas.cli.operations.groups import describe_groups
     from barnabas.client.admin.enums import ConsumerGroupState
@@ -26,22 +26,22 @@ async def describe(admin: "AioAdminClient", groups: Sequence[str], chosen: Names
             )
             return
     for group in described.values():
-        if chosen.members:
+        if args.members:
             _remark(group)
-            _print_members(group, verbose=chosen.verbose)
-        elif chosen.state is not None:
+            _print_members(group, verbose=args.verbose)
+        elif args.state is not None:
             _remark(group)
-            _print_state(group, verbose=chosen.verbose)
+            _print_state(group, verbose=args.verbose)
         else:
-            await _print_offsets(admin, group, verbose=chosen.verbose)
+            await _print_offsets(admin, group, verbose=args.verbose)
 
 
 async def _print_offsets(
     admin: "AioAdminClient", group: "ConsumerGroupDescription", *, verbose: bool
 ) -> None:
-    from barnabas.cli.operations.groups import progress_of
+    from barnabas.cli.operations.groups import group_offsets
 
-    progress = await progress_of(admin, group)
+    progress = await group_offsets(admin, group)
     _remark(group)
     if not progress:
         return
@@ -55,8 +55,8 @@ async def _print_offsets(
                 each.topic,
                 str(each.partition),
                 _number(each.leader_epoch),
-                _number(each.committed),
-                _number(each.end),
+                _number(each.committed_offset),
+                _number(each.log_end_offset),
                 _number(each.lag),
                 member.member_id if member else MISSING,
                 member.host if member else MISSING,

@@ -6,12 +6,17 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.kafka.clients import client_settings, reach
-from barnabas.cli.kafka.errors import reasons_to_stderr
-from barnabas.cli.kafka.options import Flat
-from barnabas.cli.operations.latency_perf import TIMEOUT_S, Sent, both_ends, measure
-from barnabas.cli.operations.settings import JAVA_CONSUMER, JAVA_PRODUCER
-from barnabas.cli.signals import until_stopped
+from barnabas.cli.kafka.clients import java_client_settings, require_brokers
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.options import FlatParser
+from barnabas.cli.operations.latency_perf import (
+    TIMEOUT_S,
+    RecordTemplate,
+    measure_latency,
+    open_clients,
+)
+from barnabas.cli.operations.settings import JAVA_CONSUMER_DEFAULTS, JAVA_PRODUCER_DEFAULTS
+from barnabas.cli.signals import exit_on_signal
 
 _REQUIRED = ("bootstrap-server", "topic", "num-records", "producer-acks", "record-size")
 
@@ -21,18 +26,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words and not words[0].startswith("-"):
         words = _named(words)
-    chosen = options.parse(words)
-    options.require(chosen, *_REQUIRED)
-    if chosen.producer_acks not in ("1", "all"):
-        options.refuse(
+    args = options.parse(words)
+    options.require_options(args, *_REQUIRED)
+    if args.producer_acks not in ("1", "all"):
+        options.print_usage_and_exit(
             "Invalid value for --producer-acks. Latency testing requires synchronous"
             " acknowledgement. Please use '1' or 'all'."
         )
     for name in "num_records", "record_size":
-        if getattr(chosen, name) <= 0:
-            options.refuse(f"--{name.replace('_', '-')} must be greater than 0.")
-    with reasons_to_stderr(), until_stopped():
-        return _run(chosen)
+        if getattr(args, name) <= 0:
+            options.print_usage_and_exit(f"--{name.replace('_', '-')} must be greater than 0.")
+    with exit_on_error_to_stderr(), exit_on_signal():
+        return _run(args)
 
 
 def _named(words: list[str]) -> list[str]:
@@ -52,40 +57,44 @@ def _named(words: list[str]) -> list[str]:
     return [part for pair in zip(names, words, strict=False) for part in pair]
 
 
-def _options() -> Flat:
-    options = Flat(
+def _options() -> FlatParser:
+    options = FlatParser(
         "kafka-e2e-latency",
         "This tool measures end to end latency in Kafka by sending messages and timing their"
         " reception.",
     )
-    options.value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
-    options.value("--topic", "topic", "REQUIRED: The topic to use for the test.")
-    options.value("--num-records", "count", "REQUIRED: How many records to send.", type=int)
-    options.value("--producer-acks", "acks", "REQUIRED: 1 or all.")
-    options.value("--record-size", "bytes", "REQUIRED: The size of each value.", type=int)
-    options.value("--record-key-size", "bytes", "The size of each key.", type=int, default=0)
-    options.value("--num-headers", "count", "How many headers.", type=int, default=0)
-    options.value("--record-header-key-size", "bytes", "Of each header.", type=int, default=0)
-    options.value("--record-header-size", "bytes", "Of each header.", type=int, default=0)
-    options.value("--command-config", "file", "A file of settings.", type=Path)
+    options.add_value("--bootstrap-server", "host:port,...", "REQUIRED: The brokers to connect to.")
+    options.add_value("--topic", "topic", "REQUIRED: The topic to use for the test.")
+    options.add_value("--num-records", "count", "REQUIRED: How many records to send.", type=int)
+    options.add_value("--producer-acks", "acks", "REQUIRED: 1 or all.")
+    options.add_value("--record-size", "bytes", "REQUIRED: The size of each value.", type=int)
+    options.add_value("--record-key-size", "bytes", "The size of each key.", type=int, default=0)
+    options.add_value("--num-headers", "count", "How many headers.", type=int, default=0)
+    options.add_value("--record-header-key-size", "bytes", "Of each header.", type=int, default=0)
+    options.add_value("--record-header-size", "bytes", "Of each header.", type=int, default=0)
+    options.add_value("--command-config", "file", "A file of settings.", type=Path)
     return options
 
 
-def _run(chosen: Namespace) -> int:
-    shared = {"bootstrap.servers": chosen.bootstrap_server}
-    file = chosen.command_config
-    _make_topic(client_settings(file, [], {}) | shared, chosen.topic)
-    header = "h" * chosen.record_header_key_size, b"x" * chosen.record_header_size
-    sent = Sent(
-        chosen.topic,
-        chosen.record_size,
-        b"k" * chosen.record_key_size or None,
-        (header,) * chosen.num_headers,
+def _run(args: Namespace) -> int:
+    shared = {"bootstrap.servers": args.bootstrap_server}
+    file = args.command_config
+    _make_topic(java_client_settings(file, [], {}) | shared, args.topic)
+    header = "h" * args.record_header_key_size, b"x" * args.record_header_size
+    sent = RecordTemplate(
+        args.topic,
+        args.record_size,
+        b"k" * args.record_key_size or None,
+        (header,) * args.num_headers,
     )
-    producing = client_settings(file, [], JAVA_PRODUCER) | shared | {"acks": chosen.producer_acks}
-    consuming = client_settings(file, [], JAVA_CONSUMER) | shared
-    with both_ends(producing, consuming, chosen.topic, _partitions) as ends:
-        latencies_ns = measure(ends, sent, chosen.num_records, _print_now_and_then)
+    producing = (
+        java_client_settings(file, [], JAVA_PRODUCER_DEFAULTS)
+        | shared
+        | {"acks": args.producer_acks}
+    )
+    consuming = java_client_settings(file, [], JAVA_CONSUMER_DEFAULTS) | shared
+    with open_clients(producing, consuming, args.topic, _partitions) as ends:
+        latencies_ns = measure_latency(ends, sent, args.num_records, _print_now_and_then)
     average_ms = sum(latencies_ns) / len(latencies_ns) / 1e6
     print(f"Avg latency: {average_ms:.4f} ms")
     ordered = sorted(latencies_ns)
@@ -98,7 +107,7 @@ def _make_topic(settings: dict[str, Any], topic: str) -> None:
     from barnabas.admin import AdminClient, NewTopic
 
     admin = AdminClient(settings)
-    reach(admin)
+    require_brokers(admin)
     if topic not in admin.list_topics(timeout=TIMEOUT_S).topics:
         print(
             f'Topic "{topic}" does not exist. Will create topic with 1 partition(s) and'

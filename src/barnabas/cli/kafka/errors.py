@@ -4,31 +4,31 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from barnabas.cli.operations.errors import client_error, reason
+from barnabas.cli.operations.errors import describe_error, kafka_error_of
 from barnabas.client.errors import KafkaError
 
 
 @contextmanager
-def reasons(tell: Callable[[str], None]) -> Iterator[None]:
+def exit_on_error(tell: Callable[[str], None]) -> Iterator[None]:
     """End with status 1, and tell why, where there is a reason that a person can understand."""
     try:
         yield
     except Exception as error:
-        why = java_reason(error)
+        why = describe_java_error(error)
         if why is None:
             raise
         tell(why)
         sys.exit(1)
 
 
-def reasons_to_stderr() -> AbstractContextManager[None]:
-    return reasons(lambda why: print(why, file=sys.stderr))
+def exit_on_error_to_stderr() -> AbstractContextManager[None]:
+    return exit_on_error(lambda why: print(why, file=sys.stderr))
 
 
-def java_reason(error: Exception) -> str | None:
+def describe_java_error(error: Exception) -> str | None:
     """Why, in Java's words where the broker had none; None for what only we can mend."""
-    if (told := client_error(error)) is None:
-        return reason(error)
+    if (told := kafka_error_of(error)) is None:
+        return describe_error(error)
 
     return java_message(told)
 

@@ -5,9 +5,9 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import reasons_to_stderr
-from barnabas.cli.kafka.options import Verbs, connect
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.options import SubcommandParser, connection_from
+from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = _options().parse(arguments)
-    with reasons_to_stderr():
-        status: int = chosen.act(chosen)
+    args = _options().parse(arguments)
+    with exit_on_error_to_stderr():
+        status: int = args.act(args)
     return status
 
 
-def _options() -> Verbs:
-    options = Verbs("kafka-features", "This tool manages feature flags in Kafka.")
-    options.connection(required=False)
-    verbs = options.verbs()
+def _options() -> SubcommandParser:
+    options = SubcommandParser("kafka-features", "This tool manages feature flags in Kafka.")
+    options.add_connection_options(required=False)
+    verbs = options.add_subcommands()
     describe = verbs.add_parser("describe", help="Describe the features and their levels.")
     describe.add_argument("--node-id", type=int, help="The node to ask. (default: any)")
     describe.set_defaults(act=_asking(_describe))
@@ -52,21 +52,24 @@ def _options() -> Verbs:
 def _asking(
     work: "Callable[[AioAdminClient, Namespace], Awaitable[int]]",
 ) -> "Callable[[Namespace], int]":
-    def act(chosen: Namespace) -> int:
-        if not chosen.bootstrap_server and not chosen.bootstrap_controller:
-            raise Refused("You must specify either --bootstrap-controller or --bootstrap-server.")
-        return connect(chosen).ask(lambda admin: work(admin, chosen))
+    def act(args: Namespace) -> int:
+        if not args.bootstrap_server and not args.bootstrap_controller:
+            raise CommandError(
+                "You must specify either --bootstrap-controller or --bootstrap-server."
+            )
+        return connection_from(args).run(lambda admin: work(admin, args))
 
     return act
 
 
-async def _describe(admin: "AioAdminClient", chosen: Namespace) -> int:
-    from barnabas.cli.operations.features import describe_features, shown_level
+async def _describe(admin: "AioAdminClient", args: Namespace) -> int:
+    from barnabas.cli.operations.features import describe_features, format_level
 
-    told = await describe_features(admin, chosen.node_id)
+    told = await describe_features(admin, args.node_id)
     for feature in told.features:
         least, most, level = (
-            shown_level(feature.name, each) for each in (feature.least, feature.most, feature.level)
+            format_level(feature.name, each)
+            for each in (feature.min_level, feature.max_level, feature.level)
         )
         epoch = "-" if told.epoch is None else told.epoch
         print(
@@ -76,21 +79,21 @@ async def _describe(admin: "AioAdminClient", chosen: Namespace) -> int:
     return 0
 
 
-async def _change(admin: "AioAdminClient", chosen: Namespace) -> int:
+async def _change(admin: "AioAdminClient", args: Namespace) -> int:
     from barnabas.cli.kafka.errors import java_message
     from barnabas.cli.operations.features import update_features
 
-    levels = _levels(chosen)
-    outcomes = await update_features(admin, levels, _kind(chosen), dry_run=chosen.dry_run)
-    participle = chosen.verb.rstrip("e") + "ed"
+    levels = _levels(args)
+    outcomes = await update_features(admin, levels, _kind(args), dry_run=args.dry_run)
+    participle = args.verb.rstrip("e") + "ed"
     for name in sorted(outcomes):
         error = outcomes[name]
-        to = "" if chosen.verb == "disable" else f" to {levels[name]}"
+        to = "" if args.verb == "disable" else f" to {levels[name]}"
         if error is not None:
-            could = "Can not" if chosen.dry_run else "Could not"
-            print(f"{could} {chosen.verb} {name}{to}. {java_message(error)}")
+            could = "Can not" if args.dry_run else "Could not"
+            print(f"{could} {args.verb} {name}{to}. {java_message(error)}")
         else:
-            done = "can be" if chosen.dry_run else "was"
+            done = "can be" if args.dry_run else "was"
             print(f"{name} {done} {participle}{to}.")
     failed = sum(error is not None for error in outcomes.values())
     if failed:
@@ -98,37 +101,39 @@ async def _change(admin: "AioAdminClient", chosen: Namespace) -> int:
     return 1 if failed else 0
 
 
-def _levels(chosen: Namespace) -> Mapping[str, int]:
+def _levels(args: Namespace) -> Mapping[str, int]:
     from barnabas.cli.operations.features import levels_of_release, parse_levels
     from barnabas.metadata.features import METADATA_VERSION
 
-    if chosen.verb == "disable":
-        levels = dict.fromkeys(chosen.feature, 0)
-    elif chosen.release_version:
-        if chosen.feature or chosen.metadata:
-            raise Refused("Can not specify `release-version` with other feature flags.")
-        of_release = levels_of_release(chosen.release_version)
-        is_upgrade = chosen.verb == "upgrade"
+    if args.verb == "disable":
+        levels = dict.fromkeys(args.feature, 0)
+    elif args.release_version:
+        if args.feature or args.metadata:
+            raise CommandError("Can not specify `release-version` with other feature flags.")
+        of_release = levels_of_release(args.release_version)
+        is_upgrade = args.verb == "upgrade"
         levels = {name: level for name, level in of_release.items() if level or not is_upgrade}
     else:
-        levels = parse_levels(chosen.feature)
-        if chosen.metadata:
+        levels = parse_levels(args.feature)
+        if args.metadata:
             print(" `metadata` flag is deprecated and may be removed in a future release.")
-            levels[METADATA_VERSION] = levels_of_release(chosen.metadata)[METADATA_VERSION]
+            levels[METADATA_VERSION] = levels_of_release(args.metadata)[METADATA_VERSION]
     if not levels:
-        raise Refused(f"You must specify at least one feature to {chosen.verb}")
+        raise CommandError(f"You must specify at least one feature to {args.verb}")
     return levels
 
 
-def _kind(chosen: Namespace) -> "UpgradeType":
+def _kind(args: Namespace) -> "UpgradeType":
     from barnabas.client.admin.features import UpgradeType
 
-    if chosen.verb == "upgrade":
+    if args.verb == "upgrade":
         return UpgradeType.UPGRADE
-    return UpgradeType.UNSAFE_DOWNGRADE if chosen.unsafe else UpgradeType.SAFE_DOWNGRADE
+    return UpgradeType.UNSAFE_DOWNGRADE if args.unsafe else UpgradeType.SAFE_DOWNGRADE
 
 
-def add_release_verbs(verbs: "_SubParsersAction[Verbs]", *, letters: bool = False) -> None:
+def add_release_verbs(
+    verbs: "_SubParsersAction[SubcommandParser]", *, letters: bool = False
+) -> None:
     mapping = verbs.add_parser("version-mapping", help="Show the feature levels of a release.")
     mapping.set_defaults(act=_version_mapping)
     mapping.add_argument(
@@ -150,27 +155,31 @@ def add_release_verbs(verbs: "_SubParsersAction[Verbs]", *, letters: bool = Fals
     )
 
 
-def _version_mapping(chosen: Namespace) -> int:
-    from barnabas.cli.operations.features import NEWEST, levels_of_release
+def _version_mapping(args: Namespace) -> int:
+    from barnabas.cli.operations.features import LATEST_RELEASE, levels_of_release
     from barnabas.metadata.features import METADATA_VERSION
 
-    release = chosen.release_version or NEWEST
+    release = args.release_version or LATEST_RELEASE
     for feature, level in levels_of_release(release).items():
         remark = f" ({release})" if feature == METADATA_VERSION else ""
         print(f"{feature}={level}{remark}")
     return 0
 
 
-def _feature_dependencies(chosen: Namespace) -> int:
-    from barnabas.cli.operations.features import dependencies_of, level_text, parse_levels
+def _feature_dependencies(args: Namespace) -> int:
+    from barnabas.cli.operations.features import (
+        dependencies_of,
+        format_level_with_release,
+        parse_levels,
+    )
 
-    for feature, level in parse_levels(chosen.feature).items():
+    for feature, level in parse_levels(args.feature).items():
         needed = dependencies_of(feature, level)
-        named = f"{feature}={level_text(feature, level)}"
+        named = f"{feature}={format_level_with_release(feature, level)}"
         if not needed:
             print(f"{named} has no dependencies.")
             continue
         print(f"{named} requires:")
         for name, least in needed.items():
-            print(f"    {name}={level_text(name, least)}")
+            print(f"    {name}={format_level_with_release(name, least)}")
     return 0

@@ -5,9 +5,9 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import reasons_to_stderr
-from barnabas.cli.kafka.options import Flat, connect, is_given
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.options import FlatParser, connection_from, is_given
+from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -17,31 +17,33 @@ SCOPES = ("topic", "all-topic-partitions", "path-to-json-file")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options()
-    chosen = options.parse(arguments)
-    with reasons_to_stderr():
-        _check(chosen)
-        return connect(chosen).ask(lambda admin: _elect(admin, chosen))
+    args = options.parse(arguments)
+    with exit_on_error_to_stderr():
+        _check(args)
+        return connection_from(args).run(lambda admin: _elect(admin, args))
 
 
-def _options() -> Flat:
-    options = Flat(
+def _options() -> FlatParser:
+    options = FlatParser(
         "kafka-leader-election",
         "This tool attempts to elect a new leader for a set of topic partitions. The type of "
         "elections supported are preferred replicas and unclean replicas.",
     )
-    options.connection()
-    options.value("--admin.config", "file", "The same as --command-config.", dest="command_config")
-    options.value(
+    options.add_connection_options()
+    options.add_value(
+        "--admin.config", "file", "The same as --command-config.", dest="command_config"
+    )
+    options.add_value(
         "--election-type",
         "PREFERRED|UNCLEAN",
         "Who is to lead: the preferred replica, or any that is there.",
         type=str.upper,
         choices=("PREFERRED", "UNCLEAN"),
     )
-    options.value("--topic", "topic", "The topic of the partition.")
-    options.value("--partition", "id", "The partition.", type=int)
-    options.flag("--all-topic-partitions", "All partitions that need it.")
-    options.value(
+    options.add_value("--topic", "topic", "The topic of the partition.")
+    options.add_value("--partition", "id", "The partition.", type=int)
+    options.add_flag("--all-topic-partitions", "All partitions that need it.")
+    options.add_value(
         "--path-to-json-file",
         "file",
         'The partitions: {"partitions": [{"topic": ..., "partition": 1}]}.',
@@ -49,44 +51,46 @@ def _options() -> Flat:
     return options
 
 
-def _check(chosen: Namespace) -> None:
-    missing = [name for name in ("bootstrap-server", "election-type") if not is_given(chosen, name)]
+def _check(args: Namespace) -> None:
+    missing = [name for name in ("bootstrap-server", "election-type") if not is_given(args, name)]
     if missing:
-        raise Refused(f"Missing required option(s): {', '.join(missing)}")
-    scopes = [name for name in SCOPES if is_given(chosen, name)]
+        raise CommandError(f"Missing required option(s): {', '.join(missing)}")
+    scopes = [name for name in SCOPES if is_given(args, name)]
     if len(scopes) != 1:
-        raise Refused(f"One and only one of the following options is required: {', '.join(SCOPES)}")
-    if (chosen.topic is None) != (chosen.partition is None):
-        raise Refused("Missing required option(s): --topic and --partition go together")
+        raise CommandError(
+            f"One and only one of the following options is required: {', '.join(SCOPES)}"
+        )
+    if (args.topic is None) != (args.partition is None):
+        raise CommandError("Missing required option(s): --topic and --partition go together")
 
 
-async def _elect(admin: "AioAdminClient", chosen: Namespace) -> int:
+async def _elect(admin: "AioAdminClient", args: Namespace) -> int:
     from barnabas.cli.kafka.errors import java_text
-    from barnabas.cli.operations.partitions import elect, partitions_in
+    from barnabas.cli.operations.partitions import elect_leaders, read_partitions
     from barnabas.client.admin.enums import ElectionType
 
     partitions = None
-    if chosen.topic is not None:
-        partitions = [(chosen.topic, chosen.partition)]
-    elif chosen.path_to_json_file is not None:
-        listed = partitions_in(chosen.path_to_json_file, "Replica election data")
+    if args.topic is not None:
+        partitions = [(args.topic, args.partition)]
+    elif args.path_to_json_file is not None:
+        listed = read_partitions(args.path_to_json_file, "Replica election data")
         partitions = [(each["topic"], each["partition"]) for each in listed]
-    outcome = await elect(admin, ElectionType[chosen.election_type], partitions)
+    outcome = await elect_leaders(admin, ElectionType[args.election_type], partitions)
     if outcome.elected:
         print(
-            f"Successfully completed leader election ({chosen.election_type}) for partitions "
+            f"Successfully completed leader election ({args.election_type}) for partitions "
             f"{_text(outcome.elected)}"
         )
     if outcome.not_needed:
         print(f"Valid replica already elected for partitions {_text(outcome.not_needed)}")
-    for (topic, index), error in outcome.failures.items():
+    for (topic, index), error in outcome.errors.items():
         print(
-            f"Error completing leader election ({chosen.election_type}) for partition: "
+            f"Error completing leader election ({args.election_type}) for partition: "
             f"{topic}-{index}: {java_text(error)}"
         )
-    if outcome.failures:
-        print(f"{len(outcome.failures)} replica(s) could not be elected", file=sys.stderr)
-    return 1 if outcome.failures else 0
+    if outcome.errors:
+        print(f"{len(outcome.errors)} replica(s) could not be elected", file=sys.stderr)
+    return 1 if outcome.errors else 0
 
 
 def _text(partitions: Sequence[tuple[str, int]]) -> str:

@@ -5,9 +5,9 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.kafka.errors import reasons_to_stderr
-from barnabas.cli.kafka.options import Flat, connect
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.options import FlatParser, connection_from
+from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -15,36 +15,36 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = Flat(
+    options = FlatParser(
         "kafka-log-dirs",
         "This tool helps to query log directory usage on the specified brokers.",
     )
-    options.connection()
-    options.flag("--describe", "Describe the log directories.")
-    options.value("--broker-list", "0,1,2", "The brokers. (default: all)", default="")
-    options.value("--topic-list", "t1,t2", "The topics. (default: all)", default="")
-    chosen = options.parse(arguments)
-    options.require(chosen, "bootstrap-server", "describe")
-    with reasons_to_stderr():
-        connect(chosen).ask(lambda admin: _describe(admin, chosen))
+    options.add_connection_options()
+    options.add_flag("--describe", "Describe the log directories.")
+    options.add_value("--broker-list", "0,1,2", "The brokers. (default: all)", default="")
+    options.add_value("--topic-list", "t1,t2", "The topics. (default: all)", default="")
+    args = options.parse(arguments)
+    options.require_options(args, "bootstrap-server", "describe")
+    with exit_on_error_to_stderr():
+        connection_from(args).run(lambda admin: _describe(admin, args))
     return 0
 
 
-async def _describe(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.operations.cluster import describe_log_dirs, live_brokers
+async def _describe(admin: "AioAdminClient", args: Namespace) -> None:
+    from barnabas.cli.operations.cluster import describe_log_dirs, live_broker_ids
 
-    live = await live_brokers(admin)
+    live = await live_broker_ids(admin)
     try:
-        wanted = [int(each) for each in chosen.broker_list.split(",") if each.strip()]
+        wanted = [int(each) for each in args.broker_list.split(",") if each.strip()]
     except ValueError:
-        raise Refused(f"--broker-list expects numbers, not {chosen.broker_list}") from None
+        raise CommandError(f"--broker-list expects numbers, not {args.broker_list}") from None
     if missing := [each for each in dict.fromkeys(wanted) if each not in live]:
-        raise Refused(
+        raise CommandError(
             "ERROR: The given brokers do not exist from --broker-list: "
             f"{','.join(map(str, missing))}. Current existent brokers: {','.join(map(str, live))}"
         )
     brokers = wanted or live
-    topics = {each.strip() for each in chosen.topic_list.split(",") if each.strip()}
+    topics = {each.strip() for each in args.topic_list.split(",") if each.strip()}
     print("Querying brokers for log directories information")
     described = await describe_log_dirs(admin, brokers)
     print(f"Received log directory information from brokers {','.join(map(str, brokers))}")

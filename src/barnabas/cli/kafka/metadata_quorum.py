@@ -5,14 +5,14 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import reasons_to_stderr
-from barnabas.cli.kafka.options import Verbs, connect
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.options import SubcommandParser, connection_from
 from barnabas.cli.kafka.output import print_tabbed
 from barnabas.cli.operations.connection import Connection
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
-    from barnabas.cli.operations.quorum import Quorum
+    from barnabas.cli.operations.quorum import QuorumStatus
     from barnabas.client.admin import AioAdminClient
     from barnabas.client.admin.quorum import ReplicaState
 
@@ -20,16 +20,18 @@ NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = _options().parse(arguments)
-    with reasons_to_stderr():
-        chosen.act(chosen)
+    args = _options().parse(arguments)
+    with exit_on_error_to_stderr():
+        args.act(args)
     return 0
 
 
-def _options() -> Verbs:
-    options = Verbs("kafka-metadata-quorum", "This tool describes kraft metadata quorum status.")
-    options.connection()
-    verbs = options.verbs()
+def _options() -> SubcommandParser:
+    options = SubcommandParser(
+        "kafka-metadata-quorum", "This tool describes kraft metadata quorum status."
+    )
+    options.add_connection_options()
+    verbs = options.add_subcommands()
     describe = verbs.add_parser("describe", help="Describe the quorum.")
     describe.set_defaults(act=_describe)
     describe.add_argument("--status", action="store_true", help="In short.")
@@ -52,32 +54,32 @@ def _options() -> Verbs:
     return options
 
 
-def _describe(chosen: Namespace) -> None:
-    if chosen.status and chosen.replication:
-        raise Refused(
+def _describe(args: Namespace) -> None:
+    if args.status and args.replication:
+        raise CommandError(
             "Only one of --status or --replication should be specified with describe sub-command"
         )
-    if not chosen.status and not chosen.replication:
-        raise Refused(
+    if not args.status and not args.replication:
+        raise CommandError(
             "One of --status or --replication must be specified with describe sub-command"
         )
-    if chosen.status and chosen.human_readable:
-        raise Refused("The option --human-readable is only supported along with --replication")
-    connect(chosen).ask(lambda admin: _print(admin, chosen))
+    if args.status and args.human_readable:
+        raise CommandError("The option --human-readable is only supported along with --replication")
+    connection_from(args).run(lambda admin: _print(admin, args))
 
 
-async def _print(admin: "AioAdminClient", chosen: Namespace) -> None:
+async def _print(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.operations.quorum import describe_quorum
 
     quorum = await describe_quorum(admin)
-    if chosen.status:
+    if args.status:
         _print_status(quorum)
     else:
-        _print_replication(quorum, human_readable=chosen.human_readable)
+        _print_replication(quorum, human_readable=args.human_readable)
 
 
-def _print_status(quorum: "Quorum") -> None:
-    told, slowest, leader = quorum.told, quorum.slowest, quorum.leader
+def _print_status(quorum: "QuorumStatus") -> None:
+    told, slowest, leader = quorum.metadata, quorum.slowest, quorum.leader
     lag_ms = -1
     if leader is not None and slowest.log_end_offset == leader.log_end_offset:
         lag_ms = 0
@@ -88,7 +90,7 @@ def _print_status(quorum: "Quorum") -> None:
         "LeaderId": told.leader_id,
         "LeaderEpoch": told.leader_epoch,
         "HighWatermark": told.high_watermark,
-        "MaxFollowerLag": quorum.end_offset - slowest.log_end_offset,
+        "MaxFollowerLag": quorum.log_end_offset - slowest.log_end_offset,
         "MaxFollowerLagTimeMs": lag_ms,
         "CurrentVoters": _nodes(quorum, told.voters),
         "CurrentObservers": _nodes(quorum, told.observers),
@@ -97,28 +99,28 @@ def _print_status(quorum: "Quorum") -> None:
         print(f"{name + ':':<24}{value}")
 
 
-def _nodes(quorum: "Quorum", replicas: "Sequence[ReplicaState]") -> str:
-    from barnabas.cli.operations.quorum import directory_text, endpoint_texts
+def _nodes(quorum: "QuorumStatus", replicas: "Sequence[ReplicaState]") -> str:
+    from barnabas.cli.operations.quorum import format_directory_id, format_endpoints
 
     shown = []
     for replica in replicas:
-        directory = directory_text(replica)
+        directory = format_directory_id(replica)
         quoted = "null" if directory is None else f'"{directory}"'
         fields = f'"id": {replica.replica_id}, "directoryId": {quoted}'
-        if endpoints := endpoint_texts(quorum.told.nodes.get(replica.replica_id, [])):
+        if endpoints := format_endpoints(quorum.metadata.nodes.get(replica.replica_id, [])):
             listed = ", ".join(f'"{each}"' for each in endpoints)
             fields += f', "endpoints": [{listed}]'
         shown.append(f"{{{fields}}}")
     return f"[{', '.join(shown)}]"
 
 
-def _print_replication(quorum: "Quorum", *, human_readable: bool) -> None:
-    from barnabas.cli.operations.quorum import directory_text
+def _print_replication(quorum: "QuorumStatus", *, human_readable: bool) -> None:
+    from barnabas.cli.operations.quorum import format_directory_id
 
-    leader_id = quorum.told.leader_id
-    followers = [each for each in quorum.told.voters if each.replica_id != leader_id]
+    leader_id = quorum.metadata.leader_id
+    followers = [each for each in quorum.metadata.voters if each.replica_id != leader_id]
     roles = [("Leader", quorum.leader), *(("Follower", each) for each in followers)]
-    roles += [("Observer", each) for each in quorum.told.observers]
+    roles += [("Observer", each) for each in quorum.metadata.observers]
 
     def moment(timestamp_ms: int | None) -> str:
         if timestamp_ms is None:
@@ -133,9 +135,9 @@ def _print_replication(quorum: "Quorum", *, human_readable: bool) -> None:
         [
             [
                 replica.replica_id,
-                directory_text(replica) or NO_DIRECTORY,
+                format_directory_id(replica) or NO_DIRECTORY,
                 replica.log_end_offset,
-                quorum.end_offset - replica.log_end_offset,
+                quorum.log_end_offset - replica.log_end_offset,
                 moment(replica.last_fetch_timestamp),
                 moment(replica.last_caught_up_timestamp),
                 role,
@@ -146,32 +148,32 @@ def _print_replication(quorum: "Quorum", *, human_readable: bool) -> None:
     )  # fmt: skip
 
 
-def _add(chosen: Namespace) -> None:
-    from barnabas.cli.operations.quorum import add_controller, endpoint_texts, read_controller
+def _add(args: Namespace) -> None:
+    from barnabas.cli.operations.quorum import add_controller, format_endpoints, read_controller
 
-    if chosen.command_config is None:
-        raise Refused(
+    if args.command_config is None:
+        raise CommandError(
             "You must supply the configuration file of the controller you are adding when using "
             "add-controller."
         )
-    controller = read_controller(chosen.command_config)
-    if not chosen.dry_run:
+    controller = read_controller(args.command_config)
+    if not args.dry_run:
         # The file is the controller's: none of its settings are this client's.
-        connection = Connection(chosen.bootstrap_server, chosen.bootstrap_controller)
-        connection.ask(lambda admin: add_controller(admin, controller))
-    done = "DRY RUN of adding" if chosen.dry_run else "Added"
-    endpoints = ", ".join(endpoint_texts(controller.endpoints))
+        connection = Connection(args.bootstrap_server, args.bootstrap_controller)
+        connection.run(lambda admin: add_controller(admin, controller))
+    done = "DRY RUN of adding" if args.dry_run else "Added"
+    endpoints = ", ".join(format_endpoints(controller.endpoints))
     print(
         f"{done} controller {controller.node_id} with directory id {controller.directory_id} and "
         f"endpoints: {endpoints}"
     )
 
 
-def _remove(chosen: Namespace) -> None:
+def _remove(args: Namespace) -> None:
     from barnabas.cli.operations.quorum import remove_controller
 
-    node_id, directory_id = chosen.controller_id, chosen.controller_directory_id
-    if not chosen.dry_run:
-        connect(chosen).ask(lambda admin: remove_controller(admin, node_id, directory_id))
-    done = "DRY RUN of removing " if chosen.dry_run else "Removed "
+    node_id, directory_id = args.controller_id, args.controller_directory_id
+    if not args.dry_run:
+        connection_from(args).run(lambda admin: remove_controller(admin, node_id, directory_id))
+    done = "DRY RUN of removing " if args.dry_run else "Removed "
     print(f"{done} KRaft controller {node_id} with directory id {directory_id}")

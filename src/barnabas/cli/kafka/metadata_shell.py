@@ -6,46 +6,46 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.options import Plain
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.kafka.options import PlainParser
+from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
-    from barnabas.cli.operations.metadata_shell import Shell
+    from barnabas.cli.operations.metadata_shell import MetadataShell
 
 AT_ONCE = ("cat", "find", "ls", "tree")
 """The commands that make sense without a place to start from."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = Plain("kafka-metadata-shell", "The Apache Kafka metadata shell")
+    options = PlainParser("kafka-metadata-shell", "The Apache Kafka metadata shell")
     says = "The metadata snapshot file to read: a .checkpoint or .log of __cluster_metadata."
     options.add_argument("--snapshot", "-s", required=True, type=Path, help=says)
     options.add_argument("command", nargs="*", help="The command to run.")
-    chosen = options.parse(arguments)
-    if chosen.command and chosen.command[0] not in AT_ONCE:
+    args = options.parse(arguments)
+    if args.command and args.command[0] not in AT_ONCE:
         choices = ", ".join(f"'{each}'" for each in AT_ONCE)
-        print(f"invalid choice: '{chosen.command[0]}' (choose from {choices})", file=sys.stderr)
+        print(f"invalid choice: '{args.command[0]}' (choose from {choices})", file=sys.stderr)
         return 1
-    from barnabas.cli.operations.metadata_shell import Shell, read_image
-    from barnabas.cli.operations.metadata_shell.tree import tree
+    from barnabas.cli.operations.metadata_shell import MetadataShell, load_image
+    from barnabas.cli.operations.metadata_shell.tree import image_tree
 
     try:
-        shell = Shell(tree(read_image(chosen.snapshot)))
-    except Refused as error:
+        shell = MetadataShell(image_tree(load_image(args.snapshot)))
+    except CommandError as error:
         print(error, file=sys.stderr)
         return 1
-    if chosen.command:
-        for line in shell.run(chosen.command):
+    if args.command:
+        for line in shell.run(args.command):
             print(line)
         return 0
     return _converse(shell)
 
 
-def _converse(shell: "Shell") -> int:
+def _converse(shell: "MetadataShell") -> int:
     """Line by line, until `exit` or the end of the input."""
     with suppress(ImportError):
         _complete(shell)
-    print("[ Kafka Metadata Shell ]")
+    print("[ Kafka Metadata MetadataShell ]")
     while True:
         try:
             line = input(">> ").strip()
@@ -59,12 +59,12 @@ def _converse(shell: "Shell") -> int:
             print(answer)
 
 
-def _complete(shell: "Shell") -> None:
+def _complete(shell: "MetadataShell") -> None:
     """Let the tab key finish names, where the terminal can."""
     import readline
 
     def finish(begun: str, state: int) -> str | None:
-        names = shell.names(begun)
+        names = shell.complete(begun)
         return names[state] if state < len(names) else None
 
     readline.set_completer(finish)

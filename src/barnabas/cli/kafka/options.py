@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from barnabas import __version__
-from barnabas.cli.kafka.clients import pass_over_unknown
+from barnabas.cli.kafka.clients import drop_unknown_settings
 from barnabas.cli.operations.connection import Connection
 from barnabas.cli.operations.settings import read_properties
 
@@ -34,7 +34,7 @@ _JOPT_SIMPLE = (
 """What is wrong with options, as argparse words it and as Kafka's commands do."""
 
 
-class Flat(ArgumentParser):
+class FlatParser(ArgumentParser):
     """The options of a command without verbs. A long option may have one dash as well as two."""
 
     def __init__(self, name: str, purpose: str) -> None:
@@ -49,33 +49,33 @@ class Flat(ArgumentParser):
         self.add_argument("--help", action="store_true", help="Print usage information.")
         self.add_argument("--version", action="store_true", help="Display Kafka version.")
 
-    def flag(self, name: str, says: str) -> None:
+    def add_flag(self, name: str, says: str) -> None:
         self.add_argument(name, action="store_true", help=says)
 
-    def value(self, name: str, metavar: str, says: str, **more: Any) -> None:
+    def add_value(self, name: str, metavar: str, says: str, **more: Any) -> None:
         self.add_argument(name, metavar=f"<{metavar}>", help=says, **more)
 
-    def connection(self, *, controllers: bool = False) -> None:
+    def add_connection_options(self, *, controllers: bool = False) -> None:
         """Where the cluster is: `connect` reads it."""
-        self.value("--bootstrap-server", "host:port,...", "The brokers to connect to.")
+        self.add_value("--bootstrap-server", "host:port,...", "The brokers to connect to.")
         if controllers:
             says = "The controllers to connect to, in place of brokers."
-            self.value("--bootstrap-controller", "host:port,...", says)
-        self.value("--command-config", "file", "A file of settings for the admin client.")
+            self.add_value("--bootstrap-controller", "host:port,...", says)
+        self.add_value("--command-config", "file", "A file of settings for the admin client.")
 
     def parse(self, arguments: Sequence[str] | None) -> Namespace:
         given = sys.argv[1:] if arguments is None else list(arguments)
         if not given:
-            self.refuse(self.description or "")
-        chosen = self.parse_args([self._with_two_dashes(each) for each in given])
-        if chosen.help:
-            self.refuse(self.description or "")
-        if chosen.version:
+            self.print_usage_and_exit(self.description or "")
+        args = self.parse_args([self._with_two_dashes(each) for each in given])
+        if args.help:
+            self.print_usage_and_exit(self.description or "")
+        if args.version:
             print(VERSION)
             sys.exit(0)
-        return chosen
+        return args
 
-    def refuse(self, message: str) -> NoReturn:
+    def print_usage_and_exit(self, message: str) -> NoReturn:
         """End with status 1 and all the help there is."""
         print(message, file=sys.stderr)
         self.description = None
@@ -85,23 +85,25 @@ class Flat(ArgumentParser):
     def error(self, message: str) -> NoReturn:
         for pattern, words in _JOPT_SIMPLE:
             if match := re.match(pattern, message):
-                self.refuse(words.format(*match.groups()))
-        self.refuse(message)
+                self.print_usage_and_exit(words.format(*match.groups()))
+        self.print_usage_and_exit(message)
 
-    def require(self, chosen: Namespace, *names: str) -> None:
+    def require_options(self, args: Namespace, *names: str) -> None:
         for name in names:
-            if not is_given(chosen, name):
-                self.refuse(f'Missing required argument "[{name}]"')
+            if not is_given(args, name):
+                self.print_usage_and_exit(f'Missing required argument "[{name}]"')
 
-    def forbid(self, chosen: Namespace, used: str, *names: str) -> None:
+    def forbid_together(self, args: Namespace, used: str, *names: str) -> None:
         """None of these together with `used`."""
         for name in names:
-            if is_given(chosen, used) and is_given(chosen, name):
-                self.refuse(f'Option "[{used}]" can\'t be used with option "[{name}]"')
+            if is_given(args, used) and is_given(args, name):
+                self.print_usage_and_exit(
+                    f'Option "[{used}]" can\'t be used with option "[{name}]"'
+                )
 
-    def one_of(self, chosen: Namespace, *names: str) -> str | None:
+    def only_one_of(self, args: Namespace, *names: str) -> str | None:
         """The only one of these that was given; None for none or several."""
-        given = [name for name in names if is_given(chosen, name)]
+        given = [name for name in names if is_given(args, name)]
         return given[0] if len(given) == 1 else None
 
     def _with_two_dashes(self, argument: str) -> str:
@@ -112,13 +114,13 @@ class Flat(ArgumentParser):
         return argument
 
 
-class Verbs(ArgumentParser):
+class SubcommandParser(ArgumentParser):
     """The options of a command with verbs, or of one of its verbs."""
 
     def __init__(self, prog: str, description: str | None = None, **more: Any) -> None:
         super().__init__(prog=prog, description=description, formatter_class=_Help, **more)
 
-    def connection(self, *, required: bool = True, letters: bool = False) -> None:
+    def add_connection_options(self, *, required: bool = True, letters: bool = False) -> None:
         """Where the cluster is: `connect` reads it. With `letters`, -b, -C and -c mean the same."""
         place = self.add_mutually_exclusive_group(required=required)
 
@@ -131,8 +133,8 @@ class Verbs(ArgumentParser):
         value(place, "--bootstrap-controller", "-C", "HOST:PORT,...", says)
         value(self, "--command-config", "-c", "FILE", "A file of settings for the admin client.")
 
-    def verbs(self) -> "_SubParsersAction[Verbs]":
-        return self.add_subparsers(required=True, metavar="VERB", parser_class=Verbs)
+    def add_subcommands(self) -> "_SubParsersAction[SubcommandParser]":
+        return self.add_subparsers(required=True, metavar="VERB", parser_class=SubcommandParser)
 
     def parse(self, arguments: Sequence[str] | None) -> Namespace:
         return self.parse_args(arguments)
@@ -143,25 +145,25 @@ class Verbs(ArgumentParser):
         sys.exit(1)
 
 
-class Plain(Verbs):
+class PlainParser(SubcommandParser):
     """The options of a command in that manner which has no verbs. Its help ends with status 1."""
 
     def exit(self, status: int = 1, message: str | None = None) -> NoReturn:
         super().exit(status, message)
 
 
-def connect(chosen: Namespace) -> Connection:
+def connection_from(args: Namespace) -> Connection:
     """The cluster that the options name."""
-    file = chosen.command_config
+    file = args.command_config
     return Connection(
-        servers=chosen.bootstrap_server,
-        controllers=getattr(chosen, "bootstrap_controller", None),
-        settings=pass_over_unknown(read_properties(file)) if file else {},
+        servers=args.bootstrap_server,
+        controllers=getattr(args, "bootstrap_controller", None),
+        settings=drop_unknown_settings(read_properties(file)) if file else {},
     )
 
 
-def is_given(chosen: Namespace, name: str) -> bool:
-    value = getattr(chosen, name.replace("-", "_"))
+def is_given(args: Namespace, name: str) -> bool:
+    value = getattr(args, name.replace("-", "_"))
     return value is not None and value is not False
 
 

@@ -7,23 +7,28 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.kafka.clients import client_settings, is_told, reach, tell_renamed
-from barnabas.cli.kafka.errors import reasons_to_stderr
-from barnabas.cli.kafka.options import Plain
+from barnabas.cli.kafka.clients import (
+    has_value,
+    java_client_settings,
+    require_brokers,
+    warn_of_deprecated,
+)
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.options import PlainParser
 from barnabas.cli.kafka.output import print_metrics
-from barnabas.cli.operations.console_clients import close
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.console_clients import close_producer
+from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.produce_perf import (
-    Latencies,
-    Load,
-    letters,
-    numbers,
-    picked,
-    produce,
+    LatencyStats,
+    ProduceLoad,
+    increasing_numbers,
+    measure_produce,
+    random_choices,
+    random_letters,
     read_payloads,
 )
-from barnabas.cli.operations.settings import JAVA_PRODUCER
-from barnabas.cli.signals import until_stopped
+from barnabas.cli.operations.settings import JAVA_PRODUCER_DEFAULTS
+from barnabas.cli.signals import exit_on_signal
 
 PURPOSE = (
     "This tool is used to verify the producer performance. To enable transactions, name a"
@@ -45,40 +50,40 @@ _TELL_WHERE = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options()
-    chosen = options.parse(arguments)
-    _check(options, chosen)
-    with reasons_to_stderr(), until_stopped():
-        return _run(options, chosen)
+    args = options.parse(arguments)
+    _check(options, args)
+    with exit_on_error_to_stderr(), exit_on_signal():
+        return _run(options, args)
 
 
-def _check(options: Plain, chosen: Namespace) -> None:
-    if not any(is_told(chosen, each) for each in _TELL_WHERE):
+def _check(options: PlainParser, args: Namespace) -> None:
+    if not any(has_value(args, each) for each in _TELL_WHERE):
         *names, last = (f"--{each}" for each in _TELL_WHERE)
         options.error(f"At least one of {', '.join(names)} or {last} must be specified.")
-    if chosen.record_size is not None and chosen.record_size <= 0:
+    if args.record_size is not None and args.record_size <= 0:
         options.error("--record-size should be greater than zero.")
-    if chosen.transaction_duration_ms is not None and chosen.transaction_duration_ms <= 0:
+    if args.transaction_duration_ms is not None and args.transaction_duration_ms <= 0:
         options.error("--transaction-duration-ms should be greater than zero.")
-    if chosen.warmup_records >= chosen.num_records > 0:
+    if args.warmup_records >= args.num_records > 0:
         options.error(
             "The value for --warmup-records must be strictly fewer than the number of records in"
             " the test, --num-records."
         )
 
 
-def _run(options: Plain, chosen: Namespace) -> int:
+def _run(options: PlainParser, args: Namespace) -> int:
     from barnabas import Producer
 
-    values = _values(chosen)
-    tell_renamed(chosen, _RENAMED, options.error, "Option --{} has been deprecated")
-    settings, transaction_ms = _settings(chosen)
-    load = Load(
-        chosen.topic,
-        chosen.num_records,
-        chosen.throughput,
+    values = _values(args)
+    warn_of_deprecated(args, _RENAMED, options.error, "Option --{} has been deprecated")
+    settings, transaction_ms = _settings(args)
+    load = ProduceLoad(
+        args.topic,
+        args.num_records,
+        args.throughput,
         transaction_ms,
-        chosen.warmup_records,
-        chosen.reporting_interval,
+        args.warmup_records,
+        args.reporting_interval,
     )
     if load.warmup_records:
         print(
@@ -87,32 +92,34 @@ def _run(options: Plain, chosen: Namespace) -> int:
         )
     producer = Producer(settings)
     try:
-        reach(producer)
-        progress = produce(producer, load, values, _print_window)
-        print(_total(progress.whole))
-        if progress.steady is not None:
-            print(_total(progress.steady).replace("records sent", "steady state records sent"))
-        if chosen.print_metrics:
+        require_brokers(producer)
+        progress = measure_produce(producer, load, values, _print_window)
+        print(_total(progress.total))
+        if progress.steady_state is not None:
+            print(
+                _total(progress.steady_state).replace("records sent", "steady state records sent")
+            )
+        if args.print_metrics:
             print_metrics(producer.metrics())
     finally:
-        close(producer)
+        close_producer(producer)
     if progress.errors:
         print(f"{len(progress.errors)} records failed: {progress.errors[0].str()}", file=sys.stderr)
         return 1
     return 0
 
 
-def _values(chosen: Namespace) -> Iterator[bytes]:
-    if chosen.payload_file is not None:
-        print(f"Reading payloads from: {chosen.payload_file.absolute()}")
-        lines = read_payloads(chosen.payload_file, chosen.payload_delimiter)
+def _values(args: Namespace) -> Iterator[bytes]:
+    if args.payload_file is not None:
+        print(f"Reading payloads from: {args.payload_file.absolute()}")
+        lines = read_payloads(args.payload_file, args.payload_delimiter)
         print(f"Number of records read: {len(lines)}")
-        return picked(lines)
-    return numbers() if chosen.payload_monotonic else letters(chosen.record_size)
+        return random_choices(lines)
+    return increasing_numbers() if args.payload_monotonic else random_letters(args.record_size)
 
 
-def _options() -> Plain:
-    options = Plain("kafka-producer-perf-test", PURPOSE)
+def _options() -> PlainParser:
+    options = PlainParser("kafka-producer-perf-test", PURPOSE)
     option = options.add_argument
     option("--bootstrap-server", metavar="HOST:PORT,...", help="The brokers to connect to.")
     option("--topic", required=True, help="Produce records to this topic.")
@@ -153,20 +160,20 @@ def _options() -> Plain:
     return options
 
 
-def _settings(chosen: Namespace) -> tuple[dict[str, Any], int | None]:
+def _settings(args: Namespace) -> tuple[dict[str, Any], int | None]:
     """The producer's settings, and how long its transactions are."""
-    settings = client_settings(
-        chosen.command_config or chosen.producer_config,
-        [*chosen.producer_props, *chosen.command_property],
-        {**JAVA_PRODUCER, "client.id": "perf-producer-client"},
+    settings = java_client_settings(
+        args.command_config or args.producer_config,
+        [*args.producer_props, *args.command_property],
+        {**JAVA_PRODUCER_DEFAULTS, "client.id": "perf-producer-client"},
     )
-    if chosen.bootstrap_server:
-        settings["bootstrap.servers"] = chosen.bootstrap_server
+    if args.bootstrap_server:
+        settings["bootstrap.servers"] = args.bootstrap_server
     if not settings.get("bootstrap.servers"):
-        raise Refused("No bootstrap.servers, neither as an option nor in the settings.")
-    if chosen.transactional_id:
-        settings["transactional.id"] = chosen.transactional_id
-    duration_ms = chosen.transaction_duration_ms
+        raise CommandError("No bootstrap.servers, neither as an option nor in the settings.")
+    if args.transactional_id:
+        settings["transactional.id"] = args.transactional_id
+    duration_ms = args.transaction_duration_ms
     if duration_ms is not None and "transactional.id" not in settings:
         settings["transactional.id"] = f"performance-producer-{uuid.uuid4()}"
     if "transactional.id" in settings:
@@ -174,8 +181,8 @@ def _settings(chosen: Namespace) -> tuple[dict[str, Any], int | None]:
     return settings, None
 
 
-def _print_window(window: Latencies) -> None:
-    records, mebibytes = window.speed()
+def _print_window(window: LatencyStats) -> None:
+    records, mebibytes = window.throughput()
     print(
         f"{window.count} records sent, {records:.1f} records/sec ({mebibytes:.2f} MB/sec),"
         f" {window.average_ms:.1f} ms avg latency, {window.max_ms:.1f} ms max latency.",
@@ -183,8 +190,8 @@ def _print_window(window: Latencies) -> None:
     )
 
 
-def _total(whole: Latencies) -> str:
-    records, mebibytes = whole.speed()
+def _total(whole: LatencyStats) -> str:
+    records, mebibytes = whole.throughput()
     p50, p95, p99, p999 = whole.percentiles(0.5, 0.95, 0.99, 0.999)
     return (
         f"{whole.count} records sent, {records:f} records/sec ({mebibytes:.2f} MB/sec),"

@@ -5,12 +5,12 @@ from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import reasons
-from barnabas.cli.kafka.options import Flat, connect, is_given
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.kafka.errors import exit_on_error
+from barnabas.cli.kafka.options import FlatParser, connection_from, is_given
+from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
-    from barnabas.cli.operations.reassignments import Assignment, Move, Target
+    from barnabas.cli.operations.reassignments import Assignment, LogDirMove, ReassignmentTarget
     from barnabas.client.admin import AioAdminClient
     from barnabas.client.admin.log_dirs import TopicPartitionReplica
     from barnabas.client.errors import KafkaError
@@ -42,8 +42,8 @@ START_TIMEOUT_MS = 10_000
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options()
-    chosen = options.parse(arguments)
-    action = _check(options, chosen)
+    args = options.parse(arguments)
+    action = _check(options, args)
     act = {
         "generate": _generate,
         "execute": _execute,
@@ -51,131 +51,139 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "cancel": _cancel,
         "list": _list,
     }[action]
-    with reasons(lambda why: print(f"Error: {why}")):
+    with exit_on_error(lambda why: print(f"Error: {why}")):
         try:
-            connect(chosen).ask(lambda admin: act(admin, chosen))
-        except Terse as why:
+            connection_from(args).run(lambda admin: act(admin, args))
+        except PlainError as why:
             print(why)
             return 1
     return 0
 
 
-class Terse(Exception):  # noqa: N818 - it is no fault of the program's
+class PlainError(Exception):  # noqa: N818 - it is no fault of the program's
     """What is told without "Error:" before it."""
 
 
-def _options() -> Flat:
-    options = Flat(
+def _options() -> FlatParser:
+    options = FlatParser(
         "kafka-reassign-partitions",
         "This tool helps to move topic partitions between replicas.",
     )
-    options.connection(controllers=True)
-    options.flag("--generate", "Propose where partitions could be.")
-    options.flag("--execute", "Begin the moves that --reassignment-json-file names.")
-    options.flag("--verify", "See whether they are done, and take away their throttles.")
-    options.flag("--cancel", "Cancel them.")
-    options.flag("--list", "List all moves under way.")
-    options.value(
+    options.add_connection_options(controllers=True)
+    options.add_flag("--generate", "Propose where partitions could be.")
+    options.add_flag("--execute", "Begin the moves that --reassignment-json-file names.")
+    options.add_flag("--verify", "See whether they are done, and take away their throttles.")
+    options.add_flag("--cancel", "Cancel them.")
+    options.add_flag("--list", "List all moves under way.")
+    options.add_value(
         "--reassignment-json-file",
         "file",
         'Where partitions are to be: {"version": 1, "partitions": [{"topic": ..., "partition": 1, '
         '"replicas": [1, 2], "log_dirs": ["any", "/path"]}]}.',
     )
-    options.value(
+    options.add_value(
         "--topics-to-move-json-file",
         "file",
         'The topics to move: {"version": 1, "topics": [{"topic": ...}]}.',
     )
-    options.value("--broker-list", "0,1,2", "The brokers to move them to.")
-    options.flag("--disable-rack-aware", "Propose without regard to racks.")
-    options.value("--throttle", "bytes/s", "What moves between brokers may take.", type=int)
-    options.value(
+    options.add_value("--broker-list", "0,1,2", "The brokers to move them to.")
+    options.add_flag("--disable-rack-aware", "Propose without regard to racks.")
+    options.add_value("--throttle", "bytes/s", "What moves between brokers may take.", type=int)
+    options.add_value(
         "--replica-alter-log-dirs-throttle",
         "bytes/s",
         "What moves between directories may take.",
         type=int,
     )
-    options.value(
+    options.add_value(
         "--timeout", "ms", f"How long moves may take to begin. ({START_TIMEOUT_MS})", type=int
     )
-    options.flag("--additional", "Begin them beside others, or change a throttle.")
-    options.flag("--preserve-throttles", "Leave the throttles as they are.")
-    options.flag("--disallow-replication-factor-change", "Refuse another number of copies.")
+    options.add_flag("--additional", "Begin them beside others, or change a throttle.")
+    options.add_flag("--preserve-throttles", "Leave the throttles as they are.")
+    options.add_flag("--disallow-replication-factor-change", "Refuse another number of copies.")
     return options
 
 
-def _check(options: Flat, chosen: Namespace) -> str:
-    action = options.one_of(chosen, *ACTIONS)
+def _check(options: FlatParser, args: Namespace) -> str:
+    action = options.only_one_of(args, *ACTIONS)
     if action is None:
         names = ", ".join(f"--{each}" for each in ACTIONS)
-        options.refuse(f"Command must include exactly one action: {names}")
-    if chosen.bootstrap_server and chosen.bootstrap_controller:
-        options.refuse("Please don't specify both --bootstrap-server and --bootstrap-controller")
-    if not chosen.bootstrap_server and not chosen.bootstrap_controller:
-        options.refuse("Please specify either --bootstrap-server or --bootstrap-controller")
-    options.require(chosen, *REQUIRED[action])
+        options.print_usage_and_exit(f"Command must include exactly one action: {names}")
+    if args.bootstrap_server and args.bootstrap_controller:
+        options.print_usage_and_exit(
+            "Please don't specify both --bootstrap-server and --bootstrap-controller"
+        )
+    if not args.bootstrap_server and not args.bootstrap_controller:
+        options.print_usage_and_exit(
+            "Please specify either --bootstrap-server or --bootstrap-controller"
+        )
+    options.require_options(args, *REQUIRED[action])
     possible = {name for table in (REQUIRED, PERMITTED) for each in table.values() for name in each}
     for name in sorted(possible - {*REQUIRED[action], *PERMITTED[action]}):
-        if is_given(chosen, name):
-            options.refuse(f'Option "[{name}]" can\'t be used with action "[{action}]"')
+        if is_given(args, name):
+            options.print_usage_and_exit(
+                f'Option "[{name}]" can\'t be used with action "[{action}]"'
+            )
     return action
 
 
-async def _generate(admin: "AioAdminClient", chosen: Namespace) -> None:
+async def _generate(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.operations import reassignments as work
 
     try:
-        brokers = [int(each) for each in chosen.broker_list.split(",")]
+        brokers = [int(each) for each in args.broker_list.split(",")]
     except ValueError:
-        raise Refused(f"--broker-list expects numbers, not {chosen.broker_list}") from None
+        raise CommandError(f"--broker-list expects numbers, not {args.broker_list}") from None
     if twice := sorted({each for each in brokers if brokers.count(each) > 1}):
-        raise Refused(f"Broker list contains duplicate entries: {','.join(map(str, twice))}")
-    topics = work.read_topics(chosen.topics_to_move_json_file)
+        raise CommandError(f"Broker list contains duplicate entries: {','.join(map(str, twice))}")
+    topics = work.read_topics(args.topics_to_move_json_file)
     current = await work.current_assignment(admin, topics)
-    proposed = await work.propose(admin, topics, brokers, by_rack=not chosen.disable_rack_aware)
-    directories = await work.directories_of(admin, current)
+    proposed = await work.propose_assignment(
+        admin, topics, brokers, by_rack=not args.disable_rack_aware
+    )
+    directories = await work.replica_log_dirs(admin, current)
     print(f"Current partition replica assignment\n{_json(current, directories)}\n")
     print(f"Proposed partition reassignment configuration\n{_json(proposed, {})}")
 
 
-async def _execute(admin: "AioAdminClient", chosen: Namespace) -> None:
+async def _execute(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.operations import reassignments as work
 
-    target = work.read_target(chosen.reassignment_json_file)
-    work.require_possible(target)
-    moves = await work.under_way(admin)
-    if moves and not chosen.additional:
-        raise Terse(
+    target = work.read_target(args.reassignment_json_file)
+    work.validate_target(target)
+    moves = await work.list_reassignments(admin)
+    if moves and not args.additional:
+        raise PlainError(
             "Cannot execute because there is an existing partition assignment.  Use --additional "
             "to override this and create a new partition assignment in addition to the existing "
             "one. The --additional flag can also be used to change the throttle by resubmitting "
             "the current reassignment."
         )
     await work.require_brokers(admin, target)
-    current = await work.current_of(admin, target.replicas)
-    directories = await work.directories_of(admin, current)
+    current = await work.current_replicas(admin, target.replicas)
+    directories = await work.replica_log_dirs(admin, current)
     print(f"Current partition replica assignment\n\n{_json(current, directories)}\n")
     print("Save this to use as the --reassignment-json-file option during rollback")
-    await _throttle(admin, chosen, target, current)
-    failures = await work.start(
-        admin, target, keep_factor=chosen.disallow_replication_factor_change
+    await _throttle(admin, args, target, current)
+    failures = await work.start_reassignment(
+        admin, target, keep_factor=args.disallow_replication_factor_change
     )
     if failures:
-        raise Terse(f"Error reassigning partition(s):\n{_failures(failures)}")
+        raise PlainError(f"Error reassigning partition(s):\n{_failures(failures)}")
     print(
         f"Successfully started partition reassignment{_s(target.replicas)} for "
         f"{_names(target.replicas)}"
     )
-    await _move_directories(admin, target.directories, chosen)
+    await _move_log_dirs(admin, target.directories, args)
 
 
 async def _throttle(
-    admin: "AioAdminClient", chosen: Namespace, target: "Target", current: "Assignment"
+    admin: "AioAdminClient", args: Namespace, target: "ReassignmentTarget", current: "Assignment"
 ) -> None:
-    from barnabas.cli.operations.reassignments import under_way
-    from barnabas.cli.operations.throttles import throttle, throttle_directories
+    from barnabas.cli.operations.reassignments import list_reassignments
+    from barnabas.cli.operations.throttles import throttle_log_dir_moves, throttle_replication
 
-    rate, directory_rate = chosen.throttle, chosen.replica_alter_log_dirs_throttle
+    rate, directory_rate = args.throttle, args.replica_alter_log_dirs_throttle
     if rate is None and directory_rate is None:
         return
     print(
@@ -183,21 +191,23 @@ async def _throttle(
         "the throttle is removed."
     )
     if rate is not None:
-        await throttle(admin, current, target.replicas, await under_way(admin), rate)
+        await throttle_replication(
+            admin, current, target.replicas, await list_reassignments(admin), rate
+        )
         print(f"The inter-broker throttle limit was set to {rate} B/s")
     if directory_rate is not None:
         brokers = {replica.broker_id for replica in target.directories}
-        await throttle_directories(admin, brokers, directory_rate)
+        await throttle_log_dir_moves(admin, brokers, directory_rate)
         print(f"The replica-alter-dir throttle limit was set to {directory_rate} B/s")
 
 
-async def _verify(admin: "AioAdminClient", chosen: Namespace) -> None:
+async def _verify(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.operations import reassignments as work
 
-    target = work.read_target(chosen.reassignment_json_file)
-    moves = await work.under_way(admin)
+    target = work.read_target(args.reassignment_json_file)
+    moves = await work.list_reassignments(admin)
     print("Status of partition reassignment:")
-    for (topic, index), each in (await work.standings(admin, target, moves)).items():
+    for (topic, index), each in (await work.reassignment_states(admin, target, moves)).items():
         if not each.is_done:
             print(f"Reassignment of partition {topic}-{index} is still in progress.")
         elif each.current == each.target:
@@ -207,26 +217,26 @@ async def _verify(admin: "AioAdminClient", chosen: Namespace) -> None:
                 f"There is no active reassignment of partition {topic}-{index}, but replica set is "
                 f"{_ids(each.current)} rather than {_ids(each.target)}."
             )
-    directory_moves = await work.directory_moves(admin, target.directories)
-    print("\n".join(_move_line(*each) for each in sorted(directory_moves.items(), key=_by_broker)))
+    log_dir_moves = await work.log_dir_moves(admin, target.directories)
+    print("\n".join(_move_line(*each) for each in sorted(log_dir_moves.items(), key=_by_broker)))
     is_moving = any(
-        each.state in (work.MoveState.ACTIVE, work.MoveState.ELSEWHERE)
-        for each in directory_moves.values()
+        each.state in (work.LogDirMoveState.ACTIVE, work.LogDirMoveState.ELSEWHERE)
+        for each in log_dir_moves.values()
     )
-    if not moves and not is_moving and not chosen.preserve_throttles:
+    if not moves and not is_moving and not args.preserve_throttles:
         await _clear_throttles(admin, target)
 
 
-async def _cancel(admin: "AioAdminClient", chosen: Namespace) -> None:
+async def _cancel(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.operations import reassignments as work
 
-    target = work.read_target(chosen.reassignment_json_file)
-    moves = await work.under_way(admin)
+    target = work.read_target(args.reassignment_json_file)
+    moves = await work.list_reassignments(admin)
     active = [each for each in sorted(target.replicas) if each in moves]
     if active:
-        failures = await work.cancel(admin, active)
+        failures = await work.cancel_reassignments(admin, active)
         if failures:
-            raise Terse(
+            raise PlainError(
                 f"Error cancelling partition reassignment{_s(failures)} for:\n{_failures(failures)}"
             )
         print(f"Successfully cancelled partition reassignment{_s(active)} for: {_names(active)}")
@@ -234,21 +244,22 @@ async def _cancel(admin: "AioAdminClient", chosen: Namespace) -> None:
         print("None of the specified partition reassignments are active.")
     back = {
         replica: move.current
-        for replica, move in (await work.directory_moves(admin, target.directories)).items()
-        if move.current and move.state in (work.MoveState.ACTIVE, work.MoveState.ELSEWHERE)
+        for replica, move in (await work.log_dir_moves(admin, target.directories)).items()
+        if move.current
+        and move.state in (work.LogDirMoveState.ACTIVE, work.LogDirMoveState.ELSEWHERE)
     }
     if back:
-        await _move_directories(admin, back, chosen)
+        await _move_log_dirs(admin, back, args)
     else:
         print("None of the specified partition moves are active.", end="")
-    if not chosen.preserve_throttles:
+    if not args.preserve_throttles:
         await _clear_throttles(admin, target)
 
 
-async def _list(admin: "AioAdminClient", _chosen: Namespace) -> None:
-    from barnabas.cli.operations.reassignments import under_way
+async def _list(admin: "AioAdminClient", _args: Namespace) -> None:
+    from barnabas.cli.operations.reassignments import list_reassignments
 
-    moves = await under_way(admin)
+    moves = await list_reassignments(admin)
     if not moves:
         print("No partition reassignments found.")
         return
@@ -259,17 +270,17 @@ async def _list(admin: "AioAdminClient", _chosen: Namespace) -> None:
         print(f"{topic}-{index}: replicas: {_ids(move.replicas)}.{adding}{removing}")
 
 
-async def _move_directories(
+async def _move_log_dirs(
     admin: "AioAdminClient",
     directories: "Mapping[TopicPartitionReplica, str]",
-    chosen: Namespace,
+    args: Namespace,
 ) -> None:
-    from barnabas.cli.operations.reassignments import move_directories
+    from barnabas.cli.operations.reassignments import move_log_dirs
 
     if not directories:
         return
-    timeout_ms = START_TIMEOUT_MS if chosen.timeout is None else chosen.timeout
-    late = await move_directories(admin, directories, timeout_ms)
+    timeout_ms = START_TIMEOUT_MS if args.timeout is None else args.timeout
+    late = await move_log_dirs(admin, directories, timeout_ms)
     for replica, path in sorted(directories.items(), key=_by_broker):
         if replica not in late:
             print(
@@ -278,44 +289,46 @@ async def _move_directories(
             )
     if late:
         names = ",".join(_replica(each) for each in late)
-        raise Terse(f"Timed out before log directory move{_s(late)} could be started for: {names}")
+        raise PlainError(
+            f"Timed out before log directory move{_s(late)} could be started for: {names}"
+        )
 
 
-async def _clear_throttles(admin: "AioAdminClient", target: "Target") -> None:
-    from barnabas.cli.operations.throttles import clear_brokers, clear_topics
+async def _clear_throttles(admin: "AioAdminClient", target: "ReassignmentTarget") -> None:
+    from barnabas.cli.operations.throttles import clear_broker_throttles, clear_topic_throttles
 
     live = {node.id for node in (await admin.describe_cluster()).nodes}
     brokers = sorted(live.union(*target.replicas.values()))
     print(f"Clearing broker-level throttles on broker{_s(brokers)} {_ids(brokers)}")
-    await clear_brokers(admin, brokers)
+    await clear_broker_throttles(admin, brokers)
     topics = target.topics
     print(f"Clearing topic-level throttles on topic{_s(topics)} {','.join(topics)}")
-    await clear_topics(admin, topics)
+    await clear_topic_throttles(admin, topics)
 
 
-def _move_line(replica: "TopicPartitionReplica", move: "Move") -> str:
-    from barnabas.cli.operations.reassignments import MoveState
+def _move_line(replica: "TopicPartitionReplica", move: "LogDirMove") -> str:
+    from barnabas.cli.operations.reassignments import LogDirMoveState
 
     named = f"Partition {replica.topic}-{replica.partition}"
     match move.state:
-        case MoveState.NO_DIRECTORY:
+        case LogDirMoveState.NO_DIRECTORY:
             return (
                 f"{named} is not found in any live log dir on broker {replica.broker_id}. There is "
                 "likely an offline log directory on the broker."
             )
-        case MoveState.ACTIVE:
+        case LogDirMoveState.ACTIVE:
             return f"Reassignment of replica {_replica(replica)} is still in progress."
-        case MoveState.ELSEWHERE:
+        case LogDirMoveState.ELSEWHERE:
             return (
                 f"{named} on broker {replica.broker_id} is being moved to log dir {move.future} "
                 f"instead of {move.target}."
             )
-        case MoveState.CANCELLED:
+        case LogDirMoveState.CANCELLED:
             return (
                 f"{named} on broker {replica.broker_id} is not being moved from log dir "
                 f"{move.current} to {move.target}."
             )
-        case MoveState.COMPLETED:
+        case LogDirMoveState.COMPLETED:
             return f"Reassignment of replica {_replica(replica)} completed successfully."
 
 

@@ -4,27 +4,27 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
-    from barnabas.cli.operations.offset_resets import Plan, Reset
+    from barnabas.cli.operations.offset_resets import ResetPlan, ResetStrategy
     from barnabas.client.admin import AioAdminClient
     from barnabas.client.values import TopicPartitionTuple
 
 
-async def reset(admin: "AioAdminClient", groups: Sequence[str], chosen: Namespace) -> None:
+async def reset(admin: "AioAdminClient", groups: Sequence[str], args: Namespace) -> None:
     from barnabas.cli.kafka.consumer_groups import print_error
     from barnabas.cli.operations.groups import (
         STATE_NAMES,
         committed_offsets,
         describe_groups,
-        named_partitions,
+        parse_partitions,
     )
-    from barnabas.cli.operations.offset_resets import apply
+    from barnabas.cli.operations.offset_resets import apply_plan
     from barnabas.client.admin.enums import ConsumerGroupState
 
-    way = _way(chosen, groups)
-    plans: dict[str, Plan] = {}
+    way = _way(args, groups)
+    plans: dict[str, ResetPlan] = {}
     for name, group in (await describe_groups(admin, groups)).items():
         if group.state not in (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD):
             state = STATE_NAMES.get(group.state, "Unknown") if group.state else "Unknown"
@@ -34,38 +34,38 @@ async def reset(admin: "AioAdminClient", groups: Sequence[str], chosen: Namespac
             )
             plans[name] = {}
             continue
-        if chosen.all_topics:
+        if args.all_topics:
             partitions = sorted(await committed_offsets(admin, name))
         else:
-            partitions = await named_partitions(admin, chosen.topic or ())
+            partitions = await parse_partitions(admin, args.topic or ())
         plans[name] = await way(admin, name, partitions)
-        if chosen.execute:
-            await apply(admin, name, plans[name])
-    if chosen.export:
-        print(_csv(plans, with_group=len(chosen.group or ()) != 1))
+        if args.execute:
+            await apply_plan(admin, name, plans[name])
+    if args.export:
+        print(_csv(plans, with_group=len(args.group or ()) != 1))
     else:
         _print_plans(plans)
 
 
-def _way(chosen: Namespace, groups: Sequence[str]) -> "Reset":
+def _way(args: Namespace, groups: Sequence[str]) -> "ResetStrategy":
     from barnabas.cli.operations import offset_resets as resets
 
-    if chosen.to_offset is not None:
-        return resets.to_offset(chosen.to_offset)
-    if chosen.shift_by is not None:
-        return resets.shift_by(chosen.shift_by)
-    if chosen.to_datetime is not None:
-        return resets.to_time(resets.parse_datetime(chosen.to_datetime), _warn_of_empty)
-    if chosen.by_duration is not None:
-        return resets.to_time(resets.ago(chosen.by_duration), _warn_of_empty)
-    if chosen.from_file is not None:
-        return resets.by_plans(_read_plans(chosen.from_file, groups))
-    if chosen.to_earliest:
+    if args.to_offset is not None:
+        return resets.to_offset(args.to_offset)
+    if args.shift_by is not None:
+        return resets.shift_by(args.shift_by)
+    if args.to_datetime is not None:
+        return resets.to_time(resets.parse_datetime(args.to_datetime), _warn_of_empty)
+    if args.by_duration is not None:
+        return resets.to_time(resets.time_before_now(args.by_duration), _warn_of_empty)
+    if args.from_file is not None:
+        return resets.from_plans(_read_plans(args.from_file, groups))
+    if args.to_earliest:
         return resets.to_earliest()
-    return resets.to_latest() if chosen.to_latest else resets.to_current()
+    return resets.to_latest() if args.to_latest else resets.to_current()
 
 
-def _read_plans(file: str, groups: Sequence[str]) -> "dict[str, Plan]":
+def _read_plans(file: str, groups: Sequence[str]) -> "dict[str, ResetPlan]":
     from pathlib import Path
 
     from barnabas.cli.kafka.consumer_groups import print_error
@@ -74,7 +74,7 @@ def _read_plans(file: str, groups: Sequence[str]) -> "dict[str, Plan]":
     try:
         plans = parse_plans(Path(file).read_text(), groups)
     except OSError as error:
-        raise Refused(f"{file}: {error.strerror}") from None
+        raise CommandError(f"{file}: {error.strerror}") from None
     for group in groups:
         if group not in plans:
             print_error(f"No reset plan for group {group} found")
@@ -89,7 +89,7 @@ def _warn_of_empty(partition: "TopicPartitionTuple") -> None:
     )
 
 
-def _csv(plans: "Mapping[str, Plan]", *, with_group: bool) -> str:
+def _csv(plans: "Mapping[str, ResetPlan]", *, with_group: bool) -> str:
     lines = []
     for group, plan in plans.items():
         for (topic, partition), offset in plan.items():
@@ -98,7 +98,7 @@ def _csv(plans: "Mapping[str, Plan]", *, with_group: bool) -> str:
     return "".join(lines)
 
 
-def _print_plans(plans: "Mapping[str, Plan]") -> None:
+def _print_plans(plans: "Mapping[str, ResetPlan]") -> None:
     group_width = max([15, *map(len, plans)])
     topics = (topic for plan in plans.values() for topic, _ in plan)
     topic_width = max([15, *map(len, topics)])

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.cli.kafka.errors import reasons_to_stderr
-from barnabas.cli.kafka.options import Flat
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.options import FlatParser
 
 DAEMON = "-daemon"
 
@@ -25,10 +25,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _run(given)
 
 
-def _options() -> Flat:
-    options = Flat("kafka-server-start", "[-daemon] server.properties [--override property=value]*")
+def _options() -> FlatParser:
+    options = FlatParser(
+        "kafka-server-start", "[-daemon] server.properties [--override property=value]*"
+    )
     options.add_argument("file", nargs="?", type=Path, help="The node's server.properties.")
-    options.value(
+    options.add_value(
         "--override",
         "property=value",
         "A property that counts in place of the file's; may be given many times.",
@@ -40,14 +42,14 @@ def _options() -> Flat:
 
 def _run(arguments: Sequence[str]) -> int:
     options = _options()
-    chosen = options.parse(arguments)
-    if chosen.file is None:
-        options.refuse("Which server.properties?")
+    args = options.parse(arguments)
+    if args.file is None:
+        options.print_usage_and_exit("Which server.properties?")
     from barnabas.cli.foreground import run_node
     from barnabas.cli.operations.settings import load_settings, parse_pairs
 
-    with reasons_to_stderr():
-        run_node(load_settings(chosen.file, parse_pairs(chosen.override)))
+    with exit_on_error_to_stderr():
+        run_node(load_settings(args.file, parse_pairs(args.override)))
     return 0
 
 

@@ -10,31 +10,31 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from barnabas.cli.kafka.options import Flat
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.kafka.options import FlatParser
+from barnabas.cli.operations.errors import CommandError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
-    options = Flat("kafka-server-stop", "Stop the nodes that run on this machine.")
-    options.value("--process-role", "role", "Only those with these roles (process.roles).")
-    options.value("--node-id", "id", "Only the one with this id.")
-    chosen = options.parse_args(given)
-    if chosen.help or chosen.version:
+    options = FlatParser("kafka-server-stop", "Stop the nodes that run on this machine.")
+    options.add_value("--process-role", "role", "Only those with these roles (process.roles).")
+    options.add_value("--node-id", "id", "Only the one with this id.")
+    args = options.parse_args(given)
+    if args.help or args.version:
         options.parse(given)
-    if chosen.node_id and chosen.process_role:
+    if args.node_id and args.process_role:
         print(
             "When both node-id and process-role are provided, the value for node-id will take "
             "precedence"
         )
-    nodes = running_nodes()
+    nodes = find_node_processes()
     if not nodes:
         print("No kafka server to stop")
         return 1
-    if chosen.node_id:
-        nodes = [each for each in nodes if each.settings().get("node.id") == chosen.node_id]
-    elif chosen.process_role:
-        role = chosen.process_role
+    if args.node_id:
+        nodes = [each for each in nodes if each.settings().get("node.id") == args.node_id]
+    elif args.process_role:
+        role = args.process_role
         nodes = [each for each in nodes if each.settings().get("process.roles") == role]
     else:
         nodes = _not_watched_over(nodes)
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _not_watched_over(nodes: "Sequence[RunningNode]") -> "list[RunningNode]":
+def _not_watched_over(nodes: "Sequence[NodeProcess]") -> "list[NodeProcess]":
     """A second signal would stop those at once that their parent is stopping in order."""
     pids = {node.pid for node in nodes}
     return [node for node in nodes if node.parent not in pids]
@@ -56,7 +56,7 @@ _PROC = Path("/proc")
 
 
 @dataclass(slots=True, frozen=True)
-class RunningNode:
+class NodeProcess:
     """A process that is a node, or that watches over some of them."""
 
     pid: int
@@ -77,7 +77,7 @@ class RunningNode:
             return {}
         try:
             return read_properties(self.directory / files[0]) | dict(self._overrides())
-        except Refused:
+        except CommandError:
             return {}
 
     def _overrides(self) -> Iterator[tuple[str, str]]:
@@ -87,13 +87,13 @@ class RunningNode:
                 yield key, value
 
 
-def running_nodes() -> list[RunningNode]:
+def find_node_processes() -> list[NodeProcess]:
     """Every node of this user's, and of others where the system tells of them."""
     found = (_look_at(int(each.name)) for each in _PROC.iterdir() if each.name.isdigit())
     return [node for node in found if node is not None and node.pid != os.getpid()]
 
 
-def _look_at(pid: int) -> RunningNode | None:
+def _look_at(pid: int) -> NodeProcess | None:
     try:
         command = (_PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace")
         arguments = _start_arguments(command.split("\0")[:-1])
@@ -103,7 +103,7 @@ def _look_at(pid: int) -> RunningNode | None:
         directory = (_PROC / str(pid) / "cwd").readlink()
     except OSError:
         return None  # it has ended, or is another user's
-    return RunningNode(pid, parent, directory, arguments)
+    return NodeProcess(pid, parent, directory, arguments)
 
 
 def _start_arguments(command: Sequence[str]) -> tuple[str, ...] | None:

@@ -4,21 +4,21 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.cli.kafka.errors import reasons_to_stderr
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
 from barnabas.cli.kafka.features import add_release_verbs
-from barnabas.cli.kafka.options import Verbs
+from barnabas.cli.kafka.options import SubcommandParser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = _options().parse(arguments)
-    with reasons_to_stderr():
-        status: int = chosen.act(chosen)
+    args = _options().parse(arguments)
+    with exit_on_error_to_stderr():
+        status: int = args.act(args)
     return status
 
 
-def _options() -> Verbs:
-    options = Verbs("kafka-storage", "The Kafka storage tool.")
-    verbs = options.verbs()
+def _options() -> SubcommandParser:
+    options = SubcommandParser("kafka-storage", "The Kafka storage tool.")
+    verbs = options.add_subcommands()
     info = verbs.add_parser("info", help="Show the log directories of this node.")
     info.set_defaults(act=_info)
     format_ = verbs.add_parser("format", help="Format the log directories of this node.")
@@ -34,7 +34,7 @@ def _options() -> Verbs:
     return options
 
 
-def _format_options(format_: Verbs) -> None:
+def _format_options(format_: SubcommandParser) -> None:
     format_.add_argument(
         "--cluster-id", "-t", required=True, help="The id all nodes of the cluster share."
     )
@@ -76,33 +76,33 @@ def _format_options(format_: Verbs) -> None:
     )
 
 
-def _info(chosen: Namespace) -> int:
-    from barnabas.cli.operations.storage import describe_inspected, inspect_node
+def _info(args: Namespace) -> int:
+    from barnabas.cli.operations.storage import format_inspection, inspect_node_storage
 
-    inspected = inspect_node(chosen.config)
-    print(describe_inspected(inspected))
+    inspected = inspect_node_storage(args.config)
+    print(format_inspection(inspected))
     return 1 if inspected.problems else 0
 
 
-def _format(chosen: Namespace) -> int:
+def _format(args: Namespace) -> int:
     from barnabas.cli.operations.features import parse_levels
-    from barnabas.cli.operations.storage import Formatting, format_node
+    from barnabas.cli.operations.storage import FormatOptions, format_node
 
-    formatting = Formatting(
-        cluster_id=chosen.cluster_id,
-        ignore_formatted=chosen.ignore_formatted,
-        release=chosen.release_version,
-        features=parse_levels(chosen.feature),
-        standalone=chosen.standalone,
-        no_initial_controllers=chosen.no_initial_controllers,
-        initial_controllers=chosen.initial_controllers,
+    formatting = FormatOptions(
+        cluster_id=args.cluster_id,
+        ignore_formatted=args.ignore_formatted,
+        release=args.release_version,
+        features=parse_levels(args.feature),
+        standalone=args.standalone,
+        no_initial_controllers=args.no_initial_controllers,
+        initial_controllers=args.initial_controllers,
     )
-    for line in format_node(chosen.config, formatting):
+    for line in format_node(args.config, formatting):
         print(line)
     return 0
 
 
-def _random_uuid(_chosen: Namespace) -> int:
+def _random_uuid(_args: Namespace) -> int:
     from barnabas.wire.uuid import random_uuid, to_text
 
     print(to_text(random_uuid()))

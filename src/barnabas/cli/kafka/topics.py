@@ -4,12 +4,12 @@ from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import reasons
-from barnabas.cli.kafka.options import Flat, connect, is_given
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.kafka.errors import exit_on_error
+from barnabas.cli.kafka.options import FlatParser, connection_from, is_given
+from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
-    from barnabas.cli.operations.topics import Partition, Topic
+    from barnabas.cli.operations.topics import PartitionDetails, TopicDetails
     from barnabas.client.admin import AioAdminClient
 
 ACTIONS = ("list", "describe", "create", "alter", "delete")
@@ -23,56 +23,64 @@ REPORTS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options()
-    chosen = options.parse(arguments)
-    _check(options, chosen)
+    args = options.parse(arguments)
+    _check(options, args)
     act = {
         "list": _list,
         "describe": _describe,
         "create": _create,
         "alter": _alter,
         "delete": _delete,
-    }[options.one_of(chosen, *ACTIONS) or "list"]
-    with reasons(lambda why: print(f"Error while executing topic command : {why}")):
-        connect(chosen).ask(lambda admin: act(admin, chosen))
+    }[options.only_one_of(args, *ACTIONS) or "list"]
+    with exit_on_error(lambda why: print(f"Error while executing topic command : {why}")):
+        connection_from(args).run(lambda admin: act(admin, args))
     return 0
 
 
-def _options() -> Flat:
-    options = Flat(
+def _options() -> FlatParser:
+    options = FlatParser(
         "kafka-topics", "This tool helps to create, delete, describe, or change a topic."
     )
-    options.connection()
-    options.flag("--list", "List all available topics.")
-    options.flag("--create", "Create a new topic.")
-    options.flag("--delete", "Delete a topic.")
-    options.flag("--alter", "Alter the number of partitions and replica assignment.")
-    options.flag("--describe", "List details for the given topics.")
-    options.value("--topic", "topic", "The topic, or, except for --create, a regular expression.")
-    options.value("--topic-id", "id", "The id of the topic to describe.")
-    options.value(
+    options.add_connection_options()
+    options.add_flag("--list", "List all available topics.")
+    options.add_flag("--create", "Create a new topic.")
+    options.add_flag("--delete", "Delete a topic.")
+    options.add_flag("--alter", "Alter the number of partitions and replica assignment.")
+    options.add_flag("--describe", "List details for the given topics.")
+    options.add_value(
+        "--topic", "topic", "The topic, or, except for --create, a regular expression."
+    )
+    options.add_value("--topic-id", "id", "The id of the topic to describe.")
+    options.add_value(
         "--config",
         "name=value",
         "A setting of the topic being created; may be given many times.",
         action="append",
         default=None,
     )
-    options.value(
+    options.add_value(
         "--delete-config", "name", "No longer of any effect: see kafka-configs.", action="append"
     )
-    options.value("--partitions", "count", "How many partitions the topic is to have.", type=int)
-    options.value("--replication-factor", "count", "How many copies of each.", type=int)
-    options.value(
+    options.add_value(
+        "--partitions", "count", "How many partitions the topic is to have.", type=int
+    )
+    options.add_value("--replication-factor", "count", "How many copies of each.", type=int)
+    options.add_value(
         "--replica-assignment", "id:id,id:id,...", "The brokers of each partition, by hand."
     )
-    options.flag("--under-replicated-partitions", "Describe those alone that lack copies.")
-    options.flag("--unavailable-partitions", "Describe those alone whose leader is away.")
-    options.flag("--under-min-isr-partitions", "Describe those alone below min.insync.replicas.")
-    options.flag("--at-min-isr-partitions", "Describe those alone that are at min.insync.replicas.")
-    options.flag("--topics-with-overrides", "Describe those alone with settings of their own.")
-    options.flag("--if-exists", "Do nothing if there is no such topic.")
-    options.flag("--if-not-exists", "Do not fail if there is such a topic.")
-    options.flag("--exclude-internal", "Leave out internal topics.")
-    options.value(
+    options.add_flag("--under-replicated-partitions", "Describe those alone that lack copies.")
+    options.add_flag("--unavailable-partitions", "Describe those alone whose leader is away.")
+    options.add_flag(
+        "--under-min-isr-partitions", "Describe those alone below min.insync.replicas."
+    )
+    options.add_flag(
+        "--at-min-isr-partitions", "Describe those alone that are at min.insync.replicas."
+    )
+    options.add_flag("--topics-with-overrides", "Describe those alone with settings of their own.")
+    options.add_flag("--if-exists", "Do nothing if there is no such topic.")
+    options.add_flag("--if-not-exists", "Do not fail if there is such a topic.")
+    options.add_flag("--exclude-internal", "Leave out internal topics.")
+    options.add_value(
         "--partition-size-limit-per-response",
         "count",
         "How many partitions an answer may describe.",
@@ -81,33 +89,33 @@ def _options() -> Flat:
     return options
 
 
-def _check(options: Flat, chosen: Namespace) -> None:
-    action = options.one_of(chosen, *ACTIONS)
+def _check(options: FlatParser, args: Namespace) -> None:
+    action = options.only_one_of(args, *ACTIONS)
     if action is None:
-        options.refuse(
+        options.print_usage_and_exit(
             "Command must include exactly one action: "
             "--list, --describe, --create, --alter or --delete"
         )
-    if not chosen.bootstrap_server:
-        options.refuse("--bootstrap-server must be specified")
-    if action == "describe" and chosen.if_exists and not (chosen.topic or chosen.topic_id):
-        options.refuse("--topic or --topic-id is required to describe a topic")
+    if not args.bootstrap_server:
+        options.print_usage_and_exit("--bootstrap-server must be specified")
+    if action == "describe" and args.if_exists and not (args.topic or args.topic_id):
+        options.print_usage_and_exit("--topic or --topic-id is required to describe a topic")
     if action in ("create", "alter", "delete"):
-        options.require(chosen, "topic")
+        options.require_options(args, "topic")
     if action == "alter":
-        if chosen.config:
-            options.refuse(
+        if args.config:
+            options.print_usage_and_exit(
                 'Option combination "[bootstrap-server],[config]" can\'t be used with option '
                 '"[alter]" (the kafka-configs CLI supports altering topic configs with a '
                 "--bootstrap-server option)"
             )
-        options.require(chosen, "partitions")
+        options.require_options(args, "partitions")
     for used, allowed in _ALLOWED.items():
-        options.forbid(chosen, used, *(each for each in ACTIONS if each not in allowed))
-    options.forbid(chosen, "replica-assignment", "replication-factor")
+        options.forbid_together(args, used, *(each for each in ACTIONS if each not in allowed))
+    options.forbid_together(args, "replica-assignment", "replication-factor")
     if action == "create":
-        options.forbid(chosen, "replica-assignment", "partitions")
-    options.forbid(chosen, "topics-with-overrides", *REPORTS)
+        options.forbid_together(args, "replica-assignment", "partitions")
+    options.forbid_together(args, "topics-with-overrides", *REPORTS)
 
 
 _ALLOWED = {
@@ -124,25 +132,25 @@ _ALLOWED = {
 """The actions that an option goes with."""
 
 
-async def _list(admin: "AioAdminClient", chosen: Namespace) -> None:
+async def _list(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.operations.topics import topic_names
 
-    names = await topic_names(admin, chosen.topic, internal=not chosen.exclude_internal)
+    names = await topic_names(admin, args.topic, internal=not args.exclude_internal)
     print("\n".join(names))
 
 
-async def _create(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.operations.topics import Wanted, create_topic, parse_assignment
+async def _create(admin: "AioAdminClient", args: Namespace) -> None:
+    from barnabas.cli.operations.topics import TopicSpec, create_topic, parse_assignment
     from barnabas.client.errors import KafkaError, KafkaException
 
-    wanted = Wanted(
-        name=chosen.topic,
-        partitions=chosen.partitions,
-        replication_factor=chosen.replication_factor,
-        assignment=parse_assignment(chosen.replica_assignment) if chosen.replica_assignment else (),
-        configs=_configs(chosen.config or ()),
+    wanted = TopicSpec(
+        name=args.topic,
+        partitions=args.partitions,
+        replication_factor=args.replication_factor,
+        assignment=parse_assignment(args.replica_assignment) if args.replica_assignment else (),
+        configs=_configs(args.config or ()),
     )
-    if "." in chosen.topic or "_" in chosen.topic:
+    if "." in args.topic or "_" in args.topic:
         print(
             "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore "
             "('_') could collide. To avoid issues it is best to use either, but not both."
@@ -150,59 +158,59 @@ async def _create(admin: "AioAdminClient", chosen: Namespace) -> None:
     try:
         await create_topic(admin, wanted)
     except KafkaException as error:
-        if chosen.if_not_exists and error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+        if args.if_not_exists and error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
             return
         raise
-    print(f"Created topic {chosen.topic}.")
+    print(f"Created topic {args.topic}.")
 
 
-async def _alter(admin: "AioAdminClient", chosen: Namespace) -> None:
+async def _alter(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.operations.topics import add_partitions, parse_assignment
 
-    assignment = parse_assignment(chosen.replica_assignment) if chosen.replica_assignment else ()
-    if names := await _existing(admin, chosen):
-        await add_partitions(admin, names, chosen.partitions, assignment)
+    assignment = parse_assignment(args.replica_assignment) if args.replica_assignment else ()
+    if names := await _existing(admin, args):
+        await add_partitions(admin, names, args.partitions, assignment)
 
 
-async def _delete(admin: "AioAdminClient", chosen: Namespace) -> None:
+async def _delete(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.operations.topics import delete_topics
 
-    await delete_topics(admin, await _existing(admin, chosen))
+    await delete_topics(admin, await _existing(admin, args))
 
 
-async def _describe(admin: "AioAdminClient", chosen: Namespace) -> None:
+async def _describe(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.operations.topics import describe_topics
 
-    if chosen.topic_id:
-        names = await _existing_id(admin, chosen)
+    if args.topic_id:
+        names = await _existing_id(admin, args)
     else:
-        names = await _existing(admin, chosen)
-    reports = [each for each in REPORTS if is_given(chosen, each)]
+        names = await _existing(admin, args)
+    reports = [each for each in REPORTS if is_given(args, each)]
     for topic in await describe_topics(admin, names):
-        if not reports and (topic.overrides or not chosen.topics_with_overrides):
+        if not reports and (topic.overrides or not args.topics_with_overrides):
             _print_topic(topic)
-        if chosen.topics_with_overrides:
+        if args.topics_with_overrides:
             continue
         for partition in topic.partitions:
             if not reports or any(_is_reported(partition, each) for each in reports):
                 _print_partition(partition)
 
 
-async def _existing(admin: "AioAdminClient", chosen: Namespace) -> list[str]:
+async def _existing(admin: "AioAdminClient", args: Namespace) -> list[str]:
     from barnabas.cli.operations.topics import topic_names
 
-    names = await topic_names(admin, chosen.topic, internal=not chosen.exclude_internal)
-    if chosen.topic and not names and not chosen.if_exists:
-        raise Refused(f"Topic '{chosen.topic}' does not exist as expected")
+    names = await topic_names(admin, args.topic, internal=not args.exclude_internal)
+    if args.topic and not names and not args.if_exists:
+        raise CommandError(f"Topic '{args.topic}' does not exist as expected")
     return names
 
 
-async def _existing_id(admin: "AioAdminClient", chosen: Namespace) -> list[str]:
-    from barnabas.cli.operations.topics import name_of
+async def _existing_id(admin: "AioAdminClient", args: Namespace) -> list[str]:
+    from barnabas.cli.operations.topics import find_topic_name
 
-    name = await name_of(admin, chosen.topic_id)
-    if name is None and not chosen.if_exists:
-        raise Refused(f"TopicId '{chosen.topic_id}' does not exist as expected")
+    name = await find_topic_name(admin, args.topic_id)
+    if name is None and not args.if_exists:
+        raise CommandError(f"TopicId '{args.topic_id}' does not exist as expected")
     return [name] if name is not None else []
 
 
@@ -211,7 +219,7 @@ def _configs(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not value.strip() or "=" in value:
-            raise Refused(
+            raise CommandError(
                 "requirement failed: Invalid topic config: all configs to be added must be in the "
                 'format "key=val".'
             )
@@ -219,16 +227,16 @@ def _configs(pairs: Sequence[str]) -> dict[str, str]:
     return configs
 
 
-def _is_reported(partition: "Partition", report: str) -> bool:
+def _is_reported(partition: "PartitionDetails", report: str) -> bool:
     return {
         "under-replicated-partitions": partition.is_under_replicated,
-        "under-min-isr-partitions": partition.is_below_minimum,
-        "at-min-isr-partitions": partition.is_at_minimum,
-        "unavailable-partitions": partition.is_leaderless,
+        "under-min-isr-partitions": partition.is_under_min_isr,
+        "at-min-isr-partitions": partition.is_at_min_isr,
+        "unavailable-partitions": partition.is_offline,
     }[report]
 
 
-def _print_topic(topic: "Topic") -> None:
+def _print_topic(topic: "TopicDetails") -> None:
     configs = ",".join(f"{name}={value}" for name, value in topic.overrides.items())
     print(
         f"Topic: {topic.name}\tTopicId: {topic.topic_id}\t"
@@ -237,8 +245,8 @@ def _print_topic(topic: "Topic") -> None:
     )
 
 
-def _print_partition(partition: "Partition") -> None:
-    state, move = partition.state, partition.move
+def _print_partition(partition: "PartitionDetails") -> None:
+    state, move = partition.state, partition.reassignment
     cells = [
         f"\tTopic: {partition.topic}",
         f"Partition: {state.id}",

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from barnabas.cli.kafka.errors import java_reason, reasons_to_stderr
-from barnabas.cli.kafka.options import VERSION, Verbs, connect
+from barnabas.cli.kafka.errors import describe_java_error, exit_on_error_to_stderr
+from barnabas.cli.kafka.options import VERSION, SubcommandParser, connection_from
 from barnabas.cli.kafka.output import print_tabbed
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -18,15 +18,15 @@ DEFAULT_TIMEOUT_MINUTES = 15
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = _options().parse(arguments)
-    work: Callable[[AioAdminClient, Namespace], Awaitable[None]] = chosen.work
-    with reasons_to_stderr():
-        connect(chosen).ask(lambda admin: work(admin, chosen))
+    args = _options().parse(arguments)
+    work: Callable[[AioAdminClient, Namespace], Awaitable[None]] = args.work
+    with exit_on_error_to_stderr():
+        connection_from(args).run(lambda admin: work(admin, args))
     return 0
 
 
-def _options() -> Verbs:
-    options = Verbs(
+def _options() -> SubcommandParser:
+    options = SubcommandParser(
         "kafka-transactions",
         "This tool is used to analyze the transactional state of producers in the cluster. It can "
         "be used to detect and recover from hanging transactions.",
@@ -34,7 +34,7 @@ def _options() -> Verbs:
     options.add_argument("-v", "--version", action="version", version=VERSION)
     options.add_argument("--command-config", metavar="FILE", help="Settings of the client.")
     options.add_argument("--bootstrap-server", metavar="host:port", required=True)
-    verbs = options.verbs()
+    verbs = options.add_subcommands()
     listing = verbs.add_parser("list", help="list transactions")
     listing.set_defaults(work=_list)
     listing.add_argument("--duration-filter", type=int, default=-1, help="open so long, in ms")
@@ -69,10 +69,10 @@ def _options() -> Verbs:
     return options
 
 
-async def _list(admin: "AioAdminClient", chosen: Namespace) -> None:
+async def _list(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.operations.transactions import list_transactions
 
-    listed = await list_transactions(admin, chosen.duration_filter, chosen.transactional_id_pattern)
+    listed = await list_transactions(admin, args.duration_filter, args.transactional_id_pattern)
     print_tabbed(
         ["TransactionalId", "Coordinator", "ProducerId", "TransactionState"],
         [
@@ -82,8 +82,8 @@ async def _list(admin: "AioAdminClient", chosen: Namespace) -> None:
     )
 
 
-async def _describe(admin: "AioAdminClient", chosen: Namespace) -> None:
-    name = chosen.transactional_id
+async def _describe(admin: "AioAdminClient", args: Namespace) -> None:
+    name = args.transactional_id
     with _failing(f"Failed to describe transaction state of transactional-id `{name}`"):
         told = (await admin.describe_transactions([name]))[name]
     started_ms = told.transaction_start_time_ms
@@ -108,14 +108,14 @@ async def _describe(admin: "AioAdminClient", chosen: Namespace) -> None:
     )  # fmt: skip
 
 
-async def _describe_producers(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.operations.transactions import producers_of
+async def _describe_producers(admin: "AioAdminClient", args: Namespace) -> None:
+    from barnabas.cli.operations.transactions import describe_producers
 
-    partition = (chosen.topic, chosen.partition)
-    who = "leader" if chosen.broker_id is None else f"broker {chosen.broker_id}"
-    failed = f"Failed to describe producers for partition {chosen.topic}-{chosen.partition}"
+    partition = (args.topic, args.partition)
+    who = "leader" if args.broker_id is None else f"broker {args.broker_id}"
+    failed = f"Failed to describe producers for partition {args.topic}-{args.partition}"
     with _failing(f"{failed} on {who}"):
-        producers = await producers_of(admin, partition, chosen.broker_id)
+        producers = await describe_producers(admin, partition, args.broker_id)
     print_tabbed(
         ["ProducerId", "ProducerEpoch", "LatestCoordinatorEpoch", "LastSequence", "LastTimestamp",
          "CurrentTransactionStartOffset"],
@@ -135,22 +135,22 @@ async def _describe_producers(admin: "AioAdminClient", chosen: Namespace) -> Non
     )  # fmt: skip
 
 
-async def _find_hanging(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.operations.transactions import find_hanging
+async def _find_hanging(admin: "AioAdminClient", args: Namespace) -> None:
+    from barnabas.cli.operations.transactions import find_hanging_transactions
 
-    if chosen.topic is None and chosen.broker_id is None:
-        raise Refused(
+    if args.topic is None and args.broker_id is None:
+        raise CommandError(
             "The `find-hanging` command requires either --topic or --broker-id to limit the scope "
             "of the search"
         )
-    if chosen.partition is not None and chosen.topic is None:
-        raise Refused("The --partition argument requires --topic to be provided")
-    hanging = await find_hanging(
+    if args.partition is not None and args.topic is None:
+        raise CommandError("The --partition argument requires --topic to be provided")
+    hanging = await find_hanging_transactions(
         admin,
-        topic=chosen.topic,
-        partition=chosen.partition,
-        broker_id=chosen.broker_id,
-        longer_than_minutes=chosen.max_transaction_timeout,
+        topic=args.topic,
+        partition=args.partition,
+        broker_id=args.broker_id,
+        longer_than_minutes=args.max_transaction_timeout,
     )
     print_tabbed(
         ["Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset",
@@ -170,36 +170,36 @@ async def _find_hanging(admin: "AioAdminClient", chosen: Namespace) -> None:
     )  # fmt: skip
 
 
-async def _abort(admin: "AioAdminClient", chosen: Namespace) -> None:
-    from barnabas.cli.operations.transactions import spec_of
+async def _abort(admin: "AioAdminClient", args: Namespace) -> None:
+    from barnabas.cli.operations.transactions import find_transaction
     from barnabas.client.admin.transactions import AbortTransactionSpec
     from barnabas.client.values import TopicPartition
 
-    partition = (chosen.topic, chosen.partition)
-    if chosen.start_offset is not None:
-        spec = await spec_of(admin, partition, chosen.start_offset)
-    elif chosen.producer_id is None:
-        raise Refused(
+    partition = (args.topic, args.partition)
+    if args.start_offset is not None:
+        spec = await find_transaction(admin, partition, args.start_offset)
+    elif args.producer_id is None:
+        raise CommandError(
             "The transaction to abort must be identified either with --start-offset (for brokers "
             "on 3.0 or above) or with --producer-id, --producer-epoch, and --coordinator-epoch "
             "(for older brokers)"
         )
     else:
         for name in "producer_epoch", "coordinator_epoch":
-            if getattr(chosen, name) is None:
-                raise Refused(f"Missing required argument --{name.replace('_', '-')}")
+            if getattr(args, name) is None:
+                raise CommandError(f"Missing required argument --{name.replace('_', '-')}")
         spec = AbortTransactionSpec(
             TopicPartition(*partition),
-            chosen.producer_id,
-            chosen.producer_epoch,
-            max(0, chosen.coordinator_epoch),
+            args.producer_id,
+            args.producer_epoch,
+            max(0, args.coordinator_epoch),
         )
     with _failing(f"Failed to abort transaction {spec}"):
         await admin.abort_transaction(spec)
 
 
-async def _terminate(admin: "AioAdminClient", chosen: Namespace) -> None:
-    name = chosen.transactional_id
+async def _terminate(admin: "AioAdminClient", args: Namespace) -> None:
+    name = args.transactional_id
     with _failing(f"Failed to force terminate transactionalId `{name}`"):
         (await admin.fence_producers([name])).all()
 
@@ -210,7 +210,7 @@ def _failing(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        why = java_reason(error)
+        why = describe_java_error(error)
         if why is None:
             raise
-        raise Refused(f"{what}: {why}") from None
+        raise CommandError(f"{what}: {why}") from None

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.kafka.clients import client_settings, tell_renamed
-from barnabas.cli.kafka.errors import reasons_to_stderr
-from barnabas.cli.kafka.options import Plain
+from barnabas.cli.kafka.clients import java_client_settings, warn_of_deprecated
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.options import PlainParser
 from barnabas.cli.kafka.output import emit
-from barnabas.cli.operations.settings import JAVA_CONSUMER
-from barnabas.cli.signals import until_stopped
+from barnabas.cli.operations.settings import JAVA_CONSUMER_DEFAULTS
+from barnabas.cli.signals import exit_on_signal
 
 PURPOSE = (
     "This tool consumes messages from a specific topic and emits consumer events (e.g. group"
@@ -22,15 +22,15 @@ _SLICE_S = 0.2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options()
-    chosen = options.parse(arguments)
+    args = options.parse(arguments)
     renamed = {"consumer.config": "command-config"}
-    tell_renamed(chosen, renamed, options.error, "Option --{} has been deprecated")
-    with reasons_to_stderr(), until_stopped():
-        return _run(chosen)
+    warn_of_deprecated(args, renamed, options.error, "Option --{} has been deprecated")
+    with exit_on_error_to_stderr(), exit_on_signal():
+        return _run(args)
 
 
-def _options() -> Plain:
-    options = Plain("verifiable-consumer", PURPOSE)
+def _options() -> PlainParser:
+    options = PlainParser("verifiable-consumer", PURPOSE)
     option = options.add_argument
     option("--topic", required=True, help="Consumes messages from this topic.")
     servers = "The brokers to connect to."
@@ -50,29 +50,29 @@ def _options() -> Plain:
     return options
 
 
-def _run(chosen: Namespace) -> int:
+def _run(args: Namespace) -> int:
     from barnabas import Consumer
 
     def told(name: str) -> Any:
         return lambda _, places: emit(name, partitions=_places(places))
 
-    consumer = Consumer(_settings(chosen))
+    consumer = Consumer(_settings(args))
     emit("startup_complete")
     try:
         consumer.subscribe(
-            [chosen.topic],
+            [args.topic],
             on_assign=told("partitions_assigned"),
             on_revoke=told("partitions_revoked"),
             on_lost=told("partitions_lost"),
         )
-        left = chosen.max_messages
+        left = args.max_messages
         while left != 0:
             most = _AT_ONCE if left < 0 else min(left, _AT_ONCE)
             messages = [m for m in consumer.consume(most, _SLICE_S) if m.error() is None]
             if messages:
-                _tell(messages, chosen)
+                _tell(messages, args)
                 left = left - len(messages) if left > 0 else left
-                if not chosen.enable_autocommit:
+                if not args.enable_autocommit:
                     _commit(consumer, messages)
     finally:
         consumer.close()
@@ -81,39 +81,39 @@ def _run(chosen: Namespace) -> int:
     return 0
 
 
-def _settings(chosen: Namespace) -> dict[str, Any]:
+def _settings(args: Namespace) -> dict[str, Any]:
     own = {
-        "bootstrap.servers": chosen.bootstrap_server,
-        "group.id": chosen.group_id,
-        "group.protocol": chosen.group_protocol.lower(),
-        "auto.offset.reset": chosen.reset_policy,
-        "enable.auto.commit": str(chosen.enable_autocommit).lower(),
+        "bootstrap.servers": args.bootstrap_server,
+        "group.id": args.group_id,
+        "group.protocol": args.group_protocol.lower(),
+        "auto.offset.reset": args.reset_policy,
+        "enable.auto.commit": str(args.enable_autocommit).lower(),
     }
-    defaults = dict(JAVA_CONSUMER)
+    defaults = dict(JAVA_CONSUMER_DEFAULTS)
     if own["group.protocol"] == "consumer":
         del defaults["partition.assignment.strategy"]
-        own |= _told("group.remote.assignor", chosen.group_remote_assignor)
+        own |= _told("group.remote.assignor", args.group_remote_assignor)
     else:
-        own |= _told("partition.assignment.strategy", chosen.assignment_strategy)
-        own |= _told("session.timeout.ms", chosen.session_timeout)
-    own |= _told("group.instance.id", chosen.group_instance_id)
-    file = chosen.command_config or chosen.consumer_config
-    return client_settings(file, [], {**defaults, **own})
+        own |= _told("partition.assignment.strategy", args.assignment_strategy)
+        own |= _told("session.timeout.ms", args.session_timeout)
+    own |= _told("group.instance.id", args.group_instance_id)
+    file = args.command_config or args.consumer_config
+    return java_client_settings(file, [], {**defaults, **own})
 
 
 def _told(name: str, value: str | None) -> dict[str, str]:
     return {} if value is None else {name: value}
 
 
-def _tell(messages: Sequence[Any], chosen: Namespace) -> None:
+def _tell(messages: Sequence[Any], args: Namespace) -> None:
     ranges: dict[tuple[str, int], list[int]] = {}
     for message in messages:
         ranges.setdefault((message.topic(), message.partition()), []).append(message.offset())
-        if chosen.verbose:
+        if args.verbose:
             emit(
                 "record_data",
                 key=_text(message.key()),
-                value=_text(message.value()),
+                value=_text(message.add_value()),
                 topic=message.topic(),
                 partition=message.partition(),
                 offset=message.offset(),

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.kafka.clients import client_settings, tell_renamed
-from barnabas.cli.kafka.errors import reasons_to_stderr
-from barnabas.cli.kafka.options import Plain
+from barnabas.cli.kafka.clients import java_client_settings, warn_of_deprecated
+from barnabas.cli.kafka.errors import exit_on_error_to_stderr
+from barnabas.cli.kafka.options import PlainParser
 from barnabas.cli.kafka.output import emit
-from barnabas.cli.operations.console_clients import close
-from barnabas.cli.operations.settings import JAVA_PRODUCER
-from barnabas.cli.signals import until_stopped
+from barnabas.cli.operations.console_clients import close_producer
+from barnabas.cli.operations.settings import JAVA_PRODUCER_DEFAULTS
+from barnabas.cli.signals import exit_on_signal
 
 PURPOSE = (
     "This tool produces increasing integers to the specified topic and prints JSON metadata to"
@@ -23,15 +23,15 @@ PURPOSE = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options()
-    chosen = options.parse(arguments)
+    args = options.parse(arguments)
     renamed = {"producer.config": "command-config"}
-    tell_renamed(chosen, renamed, options.error, "Option --{} has been deprecated")
-    with reasons_to_stderr(), until_stopped():
-        return _run(chosen)
+    warn_of_deprecated(args, renamed, options.error, "Option --{} has been deprecated")
+    with exit_on_error_to_stderr(), exit_on_signal():
+        return _run(args)
 
 
-def _options() -> Plain:
-    options = Plain("verifiable-producer", PURPOSE)
+def _options() -> PlainParser:
+    options = PlainParser("verifiable-producer", PURPOSE)
     option = options.add_argument
     option("--topic", required=True, help="Produce messages to this topic.")
     servers = "The brokers to connect to."
@@ -50,13 +50,13 @@ def _options() -> Plain:
 class _Run:
     """Counts what was sent and what was kept."""
 
-    def __init__(self, chosen: Namespace) -> None:
-        self.chosen = chosen
+    def __init__(self, args: Namespace) -> None:
+        self.args = args
         self.sent = 0
         self.acked = 0
 
     def delivered(self, error: Any, message: Any) -> None:
-        key, value = _text(message.key()), _text(message.value())
+        key, value = _text(message.key()), _text(message.add_value())
         if error is None:
             self.acked += 1
             emit(
@@ -78,66 +78,66 @@ class _Run:
             )
 
     def value(self) -> str:
-        prefix = self.chosen.value_prefix
+        prefix = self.args.value_prefix
         return str(self.sent) if prefix is None else f"{prefix}.{self.sent}"
 
     def key(self) -> str | None:
-        keys = self.chosen.repeating_keys
+        keys = self.args.repeating_keys
         return None if keys is None else str(self.sent % keys)
 
-    def timestamp_ms(self, began_s: float) -> int:
-        first_ms: int = self.chosen.message_create_time
-        return 0 if first_ms < 0 else first_ms + int((time.monotonic() - began_s) * 1000)
+    def timestamp_ms(self, started_s: float) -> int:
+        first_ms: int = self.args.message_create_time
+        return 0 if first_ms < 0 else first_ms + int((time.monotonic() - started_s) * 1000)
 
 
-def _run(chosen: Namespace) -> int:
+def _run(args: Namespace) -> int:
     from barnabas import Producer
 
-    producer = Producer(_settings(chosen))
-    run = _Run(chosen)
+    producer = Producer(_settings(args))
+    run = _Run(args)
     emit("startup_complete")
-    began_s = time.monotonic()
+    started_s = time.monotonic()
     try:
-        while chosen.max_messages < 0 or run.sent < chosen.max_messages:
-            _send(producer, run, began_s)
-            if chosen.throughput > 0:
-                due_s = began_s + run.sent / chosen.throughput
+        while args.max_messages < 0 or run.sent < args.max_messages:
+            _send(producer, run, started_s)
+            if args.throughput > 0:
+                due_s = started_s + run.sent / args.throughput
                 while (left_s := due_s - time.monotonic()) > 0:
                     producer.poll(left_s)
             producer.poll(0)
         producer.flush()
     finally:
-        close(producer)
+        close_producer(producer)
         emit("shutdown_complete")
         emit(
             "tool_data",
             sent=run.sent,
             acked=run.acked,
-            target_throughput=int(chosen.throughput),
-            avg_throughput=run.acked / max(time.monotonic() - began_s, 1e-9),
+            target_throughput=int(args.throughput),
+            avg_throughput=run.acked / max(time.monotonic() - started_s, 1e-9),
         )
     return 0
 
 
-def _settings(chosen: Namespace) -> dict[str, Any]:
+def _settings(args: Namespace) -> dict[str, Any]:
     own = {
-        "bootstrap.servers": chosen.bootstrap_server,
-        "acks": chosen.acks,
+        "bootstrap.servers": args.bootstrap_server,
+        "acks": args.acks,
         "retries": "0",
         "enable.idempotence": "false",
     }
-    file = chosen.command_config or chosen.producer_config
-    return client_settings(file, [], {**JAVA_PRODUCER, **own})
+    file = args.command_config or args.producer_config
+    return java_client_settings(file, [], {**JAVA_PRODUCER_DEFAULTS, **own})
 
 
-def _send(producer: Any, run: _Run, began_s: float) -> None:
+def _send(producer: Any, run: _Run, started_s: float) -> None:
     while True:
         try:
             producer.produce(
-                run.chosen.topic,
+                run.args.topic,
                 run.value(),
                 run.key(),
-                timestamp=run.timestamp_ms(began_s),
+                timestamp=run.timestamp_ms(started_s),
                 on_delivery=run.delivered,
             )
         except BufferError:

@@ -3,34 +3,34 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from barnabas.cli.operations.quorum import Quorum, try_describe_quorum
-from barnabas.cli.operations.topics import Partition, describe_topics, topic_names
+from barnabas.cli.operations.quorum import QuorumStatus, try_describe_quorum
+from barnabas.cli.operations.topics import PartitionDetails, describe_topics, topic_names
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.log_dirs import LogDirDescription
 from barnabas.client.admin.model import Node
 
-LEADERLESS = "no leader"
-BELOW = "below min.insync.replicas"
-SHORT = "under-replicated"
-TROUBLES = (LEADERLESS, BELOW, SHORT)
+OFFLINE = "no leader"
+UNDER_MIN_ISR = "below min.insync.replicas"
+UNDER_REPLICATED = "under-replicated"
+PARTITION_PROBLEMS = (OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED)
 """What can be wrong with a partition, the worst first."""
 
 
 @dataclass(slots=True, frozen=True)
-class Overview:
+class ClusterOverview:
     cluster_id: str | None
     brokers: list[Node]
     fenced: frozenset[int]
-    partitions: list[Partition]
-    quorum: Quorum | None
+    partitions: list[PartitionDetails]
+    quorum: QuorumStatus | None
     """None while no controller is active."""
 
 
-async def look_over(admin: AioAdminClient) -> Overview:
+async def describe_cluster(admin: AioAdminClient) -> ClusterOverview:
     """The quorum is asked for last: it may have nobody to answer for it."""
     cluster = await admin.describe_cluster(include_fenced_brokers=True)
     topics = await describe_topics(admin, await topic_names(admin), with_moves=False)
-    return Overview(
+    return ClusterOverview(
         cluster.cluster_id,
         sorted(cluster.nodes, key=lambda node: node.id),
         frozenset(cluster.fenced),
@@ -39,16 +39,16 @@ async def look_over(admin: AioAdminClient) -> Overview:
     )
 
 
-def trouble_of(partition: Partition) -> str | None:
+def problem_of(partition: PartitionDetails) -> str | None:
     in_sync, replicas = len(partition.state.isr), len(partition.state.replicas)
-    if partition.is_leaderless:
-        return LEADERLESS
-    if in_sync < min(partition.needed, replicas):
-        return BELOW
-    return SHORT if in_sync < replicas else None
+    if partition.is_offline:
+        return OFFLINE
+    if in_sync < min(partition.min_in_sync_replicas, replicas):
+        return UNDER_MIN_ISR
+    return UNDER_REPLICATED if in_sync < replicas else None
 
 
-async def live_brokers(admin: AioAdminClient) -> list[int]:
+async def live_broker_ids(admin: AioAdminClient) -> list[int]:
     return sorted(node.id for node in (await admin.describe_cluster()).nodes)
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.topics import topic_names
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
@@ -38,7 +38,7 @@ _KEY = re.compile(r"[a-zA-Z0-9._-]*")
 _NOT_IN_BRACKETS = r"(?=[^\]]*(?:\[|$))"
 
 
-class Kind(Enum):
+class EntityType(Enum):
     """What has settings, by the word for many of it."""
 
     TOPICS = "topics"
@@ -48,78 +48,78 @@ class Kind(Enum):
     CLIENT_METRICS = "client-metrics"
 
     @property
-    def one(self) -> str:
+    def singular(self) -> str:
         """The word for one of it, as Kafka makes it."""
         return self.value[:-1]
 
 
 _RESOURCES = {
-    Kind.TOPICS: ResourceType.TOPIC,
-    Kind.BROKERS: ResourceType.BROKER,
-    Kind.BROKER_LOGGERS: ResourceType.BROKER_LOGGER,
-    Kind.GROUPS: ResourceType.GROUP,
-    Kind.CLIENT_METRICS: ResourceType.CLIENT_METRICS,
+    EntityType.TOPICS: ResourceType.TOPIC,
+    EntityType.BROKERS: ResourceType.BROKER,
+    EntityType.BROKER_LOGGERS: ResourceType.BROKER_LOGGER,
+    EntityType.GROUPS: ResourceType.GROUP,
+    EntityType.CLIENT_METRICS: ResourceType.CLIENT_METRICS,
 }
 _OWN = {
-    Kind.TOPICS: ConfigSource.DYNAMIC_TOPIC_CONFIG,
-    Kind.BROKERS: ConfigSource.DYNAMIC_BROKER_CONFIG,
-    Kind.GROUPS: ConfigSource.GROUP_CONFIG,
-    Kind.CLIENT_METRICS: ConfigSource.CLIENT_METRICS_CONFIG,
+    EntityType.TOPICS: ConfigSource.DYNAMIC_TOPIC_CONFIG,
+    EntityType.BROKERS: ConfigSource.DYNAMIC_BROKER_CONFIG,
+    EntityType.GROUPS: ConfigSource.GROUP_CONFIG,
+    EntityType.CLIENT_METRICS: ConfigSource.CLIENT_METRICS_CONFIG,
 }
 
 
-async def settings_of(
-    admin: AioAdminClient, kind: Kind, name: str, *, everything: bool = False
+async def describe_configs(
+    admin: AioAdminClient, kind: EntityType, name: str, *, everything: bool = False
 ) -> list[ConfigEntry]:
     """Its own settings, in order; with `everything` those as well that it has from elsewhere."""
-    require_name(kind, name)
+    require_broker_id(kind, name)
     resource = ConfigResource(_RESOURCES[kind], name)
     described = (await admin.describe_configs([resource]))[resource]
     own = _OWN.get(kind)
-    if kind is Kind.BROKERS and name == ALL_BROKERS:
+    if kind is EntityType.BROKERS and name == ALL_BROKERS:
         own = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     return sorted(
         (
             entry
             for entry in described.values()
-            if everything or own is None or source_of(entry) is own
+            if everything or own is None or config_source(entry) is own
         ),
         key=lambda entry: entry.name,
     )
 
 
-async def names_of(admin: AioAdminClient, kind: Kind) -> list[str]:
+async def entity_names(admin: AioAdminClient, kind: EntityType) -> list[str]:
     """All of a kind that may have settings of their own; of brokers, all together come last."""
     match kind:
-        case Kind.TOPICS:
+        case EntityType.TOPICS:
             return await topic_names(admin)
-        case Kind.BROKERS | Kind.BROKER_LOGGERS:
+        case EntityType.BROKERS | EntityType.BROKER_LOGGERS:
             cluster = await admin.describe_cluster()
             ids = sorted(node.id for node in cluster.nodes)
-            return [*map(str, ids), *([ALL_BROKERS] if kind is Kind.BROKERS else [])]
-        case Kind.GROUPS:
+            return [*map(str, ids), *([ALL_BROKERS] if kind is EntityType.BROKERS else [])]
+        case EntityType.GROUPS:
             listed = await admin.list_consumer_groups()
             resources = await admin.list_config_resources([ResourceType.GROUP])
             named = {each.name for each in resources}
             return sorted(named | {each.group_id for each in listed.valid})
-        case Kind.CLIENT_METRICS:
+        case EntityType.CLIENT_METRICS:
             resources = await admin.list_config_resources([ResourceType.CLIENT_METRICS])
             return sorted(each.name for each in resources)
 
 
-async def alter(
+async def alter_configs(
     admin: AioAdminClient,
-    kind: Kind,
+    kind: EntityType,
     name: str,
     added: Mapping[str, str],
     deleted: Collection[str] = (),
 ) -> None:
     """Set some of its settings, and forget others."""
-    require_name(kind, name)
-    if kind is Kind.BROKER_LOGGERS:
-        known = {entry.name for entry in await settings_of(admin, kind, name)}
+    require_broker_id(kind, name)
+    if kind is EntityType.BROKER_LOGGERS:
+        known = {entry.name for entry in await describe_configs(admin, kind, name)}
         if unknown := [each for each in (*deleted, *added) if each not in known]:
-            raise Refused(f"Invalid broker logger(s): {','.join(unknown)}")
+            raise CommandError(f"Invalid broker logger(s): {','.join(unknown)}")
     changes = [
         ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
         for key, value in added.items()
@@ -131,10 +131,10 @@ async def alter(
     (await admin.incremental_alter_configs([resource])).all()
 
 
-def require_name(kind: Kind, name: str) -> None:
+def require_broker_id(kind: EntityType, name: str) -> None:
     """A broker has a number for a name; so have its loggers."""
-    if kind in (Kind.BROKERS, Kind.BROKER_LOGGERS) and name and not name.isdecimal():
-        raise Refused(
+    if kind in (EntityType.BROKERS, EntityType.BROKER_LOGGERS) and name and not name.isdecimal():
+        raise CommandError(
             f"The entity name for {kind.value} must be a valid integer broker id, but it is: {name}"
         )
 
@@ -145,7 +145,7 @@ def parse_added(text: str) -> dict[str, str]:
     for pair in re.split("," + _NOT_IN_BRACKETS, text):
         halves = re.split(r"\s*=\s*" + _NOT_IN_BRACKETS, pair)
         if len(halves) != 2:
-            raise Refused(
+            raise CommandError(
                 "Invalid entity config: all configs to be added must be in the format "
                 f'"key=val": {pair!r}'
             )
@@ -156,17 +156,17 @@ def parse_added(text: str) -> dict[str, str]:
 def require_keys(added: dict[str, str]) -> dict[str, str]:
     for key in added:
         if not _KEY.fullmatch(key):
-            raise Refused(f"Invalid character found for config key: {key}")
+            raise CommandError(f"Invalid character found for config key: {key}")
     return added
 
 
-def source_of(entry: ConfigEntry) -> ConfigSource:
+def config_source(entry: ConfigEntry) -> ConfigSource:
     source = entry.source
     return source if isinstance(source, ConfigSource) else ConfigSource(source)
 
 
 QUOTA_TYPES = {"users": USER, "clients": CLIENT_ID, "ips": IP}
-MECHANISMS = {
+SCRAM_MECHANISMS = {
     "SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256,
     "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512,
 }
@@ -181,12 +181,12 @@ DEFAULT_ITERATIONS = 4096
 
 _CREDENTIAL = re.compile(r"(?:iterations=(-?[0-9]*),)?password=(.*)")
 
-Named = tuple[str, str | None]
+EntityName = tuple[str, str | None]
 """The kind of an entity and its name: "" for the default, None for all of the kind."""
 
 
 async def describe_quotas(
-    admin: AioAdminClient, entities: Sequence[Named]
+    admin: AioAdminClient, entities: Sequence[EntityName]
 ) -> dict[ClientQuotaEntity, dict[str, float]]:
     components = []
     for kind, name in entities:
@@ -202,14 +202,14 @@ async def describe_quotas(
 
 async def alter_quotas(
     admin: AioAdminClient,
-    entities: Sequence[Named],
+    entities: Sequence[EntityName],
     added: Mapping[str, str],
     deleted: Collection[str],
 ) -> None:
     known = await describe_quotas(admin, entities)
     present = next(iter(known.values()), {})
     if missing := [each for each in deleted if each not in present]:
-        raise Refused(f"Invalid config(s): {','.join(missing)}")
+        raise CommandError(f"Invalid config(s): {','.join(missing)}")
     entity = ClientQuotaEntity({QUOTA_TYPES[kind]: name or None for kind, name in entities})
     values: dict[str, float | None] = {name: _rate(name, text) for name, text in added.items()}
     alteration = ClientQuotaAlteration(entity, values | dict.fromkeys(deleted))
@@ -227,20 +227,20 @@ async def alter_credentials(
 ) -> None:
     """`added` has `[iterations=4096,]password=...` by mechanism."""
     changes: list[UserScramCredentialAlteration] = [
-        UserScramCredentialDeletion(user, MECHANISMS[each]) for each in deleted
+        UserScramCredentialDeletion(user, SCRAM_MECHANISMS[each]) for each in deleted
     ]
     for mechanism, text in added.items():
         match = _CREDENTIAL.fullmatch(text)
         if match is None:
-            raise Refused(f"Invalid credential property {mechanism}={text}")
+            raise CommandError(f"Invalid credential property {mechanism}={text}")
         given, password = match.groups()
         iterations = DEFAULT_ITERATIONS if given in (None, "", "-1") else int(given)
         if iterations < DEFAULT_ITERATIONS:
-            raise Refused(
+            raise CommandError(
                 f"Iterations {iterations} is less than the minimum {DEFAULT_ITERATIONS} required "
                 f"for {mechanism}"
             )
-        wanted = ScramCredentialInfo(MECHANISMS[mechanism], iterations)
+        wanted = ScramCredentialInfo(SCRAM_MECHANISMS[mechanism], iterations)
         changes.append(UserScramCredentialUpsertion(user, wanted, password.encode()))
     (await admin.alter_user_scram_credentials(changes)).all()
 
@@ -249,4 +249,4 @@ def _rate(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise Refused(f"Cannot parse quota configuration value for {name}: {text}") from None
+        raise CommandError(f"Cannot parse quota configuration value for {name}: {text}") from None

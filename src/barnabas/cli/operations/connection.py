@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from barnabas.cli.signals import until_stopped
+from barnabas.cli.signals import exit_on_signal
 
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
@@ -24,17 +24,17 @@ class Connection:
     controllers: str | None = None
     """host:port,... of controllers, at their own listeners, in place of brokers."""
     settings: dict[str, str] = field(default_factory=dict)
-    patience_s: float = TIMEOUT_S
+    connect_timeout_s: float = TIMEOUT_S
     """How long to wait for somebody to answer, when nobody does."""
 
-    def ask(self, work: "Callable[[AioAdminClient], Awaitable[T]]") -> T:
+    def run(self, work: "Callable[[AioAdminClient], Awaitable[T]]") -> T:
         """Run `work` with a client of its own, and say what it says.
 
         Ctrl-C ends the command, and so does the end of whoever reads what `work` prints.
         """
         import asyncio
 
-        with until_stopped():
+        with exit_on_signal():
             return asyncio.run(self._run(work))
         sys.exit(0)
 
@@ -62,7 +62,7 @@ class Connection:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
                 self._warn(down.result())
-                await asyncio.wait({working}, timeout=self.patience_s)
+                await asyncio.wait({working}, timeout=self.connect_timeout_s)
             if not working.done():
                 raise KafkaException(down.result())
             return working.result()
@@ -72,7 +72,7 @@ class Connection:
 
     def _warn(self, error: "KafkaError") -> None:
         """Where one has to wait for long, one wants to know why."""
-        if self.patience_s >= TIMEOUT_S:
+        if self.connect_timeout_s >= TIMEOUT_S:
             print(f"WARN {error.str()}; trying for {TIMEOUT_S} s", file=sys.stderr)
 
     def properties(self) -> dict[str, str]:

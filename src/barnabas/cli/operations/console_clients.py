@@ -1,4 +1,4 @@
-"""Reading topics record after record, as the console commands do."""
+"""LineReader topics record after record, as the console commands do."""
 
 import sys
 import time
@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.cli.operations.errors import Refused
-from barnabas.cli.operations.lines import Line
-from barnabas.cli.signals import end_with_the_reader
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.lines import InputRecord
+from barnabas.cli.signals import raise_if_output_closed
 
 _SLICE_S = 0.2
 """How long a wait for records lasts before the clock is looked at."""
@@ -16,12 +16,12 @@ _SLICE_S = 0.2
 _AT_ONCE = 500
 
 
-class Late(Exception):  # noqa: N818 - it is what was asked for
+class ConsumeTimeout(Exception):  # noqa: N818 - it is what was asked for
     """No record came for as long as there was patience."""
 
 
 @dataclass(slots=True, frozen=True)
-class Until:
+class StopCondition:
     """When to stop."""
 
     records: int | None = None
@@ -31,7 +31,7 @@ class Until:
     """Of every partition. The consumer has to have `enable.partition.eof`."""
 
 
-def consume(consumer: Any, until: Until) -> Iterator[list[Any]]:
+def consume(consumer: Any, until: StopCondition) -> Iterator[list[Any]]:
     """Messages as they come, some at a time.
 
     Raises Late, Refused for what goes wrong, and BrokenPipeError where nobody reads the output.
@@ -46,11 +46,11 @@ def consume(consumer: Any, until: Until) -> Iterator[list[Any]]:
             seen += len(messages)
             last_s = time.monotonic()
         else:
-            end_with_the_reader()
+            raise_if_output_closed()
         if until.at_end and ended and ended >= _assigned(consumer):
             return
         if until.timeout_ms is not None and _ms_since(last_s) >= until.timeout_ms:
-            raise Late
+            raise ConsumeTimeout
 
 
 def _is_record(message: Any, ended: set[tuple[str, int]]) -> bool:
@@ -61,7 +61,7 @@ def _is_record(message: Any, ended: set[tuple[str, int]]) -> bool:
     if error.name() == "_PARTITION_EOF":
         ended.add((message.topic(), message.partition()))
     elif error.name() != "UNKNOWN_TOPIC_OR_PART":  # which a patient reader waits out
-        raise Refused(error.str())
+        raise CommandError(error.str())
     return False
 
 
@@ -80,7 +80,7 @@ Delivered = Callable[[Any, Any], None]
 
 
 def send(
-    producer: Any, topic: str, record: Line, delivered: Delivered, partition: int = -1
+    producer: Any, topic: str, record: InputRecord, delivered: Delivered, partition: int = -1
 ) -> None:
     """Waits for room where too much is on its way."""
     key, value, headers = record
@@ -94,14 +94,14 @@ def send(
             return
 
 
-def close(producer: Any) -> None:
+def close_producer(producer: Any) -> None:
     """Close it, whatever interrupted it; what is on its way has a few seconds to arrive."""
     producer.flush(_LAST_S)
     producer.purge()
     producer.close()
 
 
-def typed() -> Iterator[bytes]:
+def input_lines() -> Iterator[bytes]:
     """The lines of standard input, with a prompt where a person types them."""
     lines = sys.stdin.buffer
     if not sys.stdin.isatty():

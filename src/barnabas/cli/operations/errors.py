@@ -7,19 +7,19 @@ if TYPE_CHECKING:
     from barnabas.client.errors import KafkaError
 
 
-class Refused(Exception):  # noqa: N818 - it is no fault of the program's
+class CommandError(Exception):  # noqa: N818 - it is no fault of the program's
     """What was asked for makes no sense; the message says why, in one line."""
 
 
-def reason(error: Exception) -> str | None:
+def describe_error(error: Exception) -> str | None:
     """Why it could not be done; None for what only we can mend."""
-    if isinstance(error, Refused) or _is_a(error, "barnabas.node", "NodeError"):
+    if isinstance(error, CommandError) or _is_a(error, "barnabas.node", "NodeError"):
         return str(error)
-    told = client_error(error)
+    told = kafka_error_of(error)
     return told.str() if told is not None else None
 
 
-def client_error(error: Exception) -> "KafkaError | None":
+def kafka_error_of(error: Exception) -> "KafkaError | None":
     """What the cluster or the way to it said, if that is what failed."""
     if not _is_a(error, "barnabas.client.errors", "KafkaException"):
         return None

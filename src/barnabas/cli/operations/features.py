@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.features import FeatureUpdate, UpgradeType
 from barnabas.client.errors import KafkaError, KafkaException
@@ -18,29 +18,29 @@ from barnabas.metadata.features import (
 
 
 @dataclass(slots=True, frozen=True)
-class Feature:
+class FeatureLevel:
     name: str
-    least: int
+    min_level: int
     """The oldest level that brokers know."""
-    most: int
+    max_level: int
     level: int
     """The one the cluster is at; 0 is without it."""
 
 
 @dataclass(slots=True, frozen=True)
-class Features:
+class FeatureLevels:
     epoch: int | None
-    features: list[Feature]
+    features: list[FeatureLevel]
 
 
-async def describe_features(admin: AioAdminClient, node_id: int | None = None) -> Features:
+async def describe_features(admin: AioAdminClient, node_id: int | None = None) -> FeatureLevels:
     """In the order of their names."""
     told = await admin.describe_features(node_id=node_id)
     finalized = told.finalized_features
-    return Features(
+    return FeatureLevels(
         told.finalized_features_epoch,
         [
-            Feature(
+            FeatureLevel(
                 name,
                 known.min_version,
                 known.max_version,
@@ -67,12 +67,12 @@ async def update_features(
     return {name: told.errors.get(name) for name in levels}
 
 
-def shown_level(feature: str, level: int) -> str:
+def format_level(feature: str, level: int) -> str:
     """metadata.version is known by the names of its levels."""
     return release_name(level) if feature == METADATA_VERSION else str(level)
 
 
-NEWEST = release_name(SUPPORTED[METADATA_VERSION].max)
+LATEST_RELEASE = release_name(SUPPORTED[METADATA_VERSION].max)
 
 
 def levels_of_release(release: str) -> dict[str, int]:
@@ -80,19 +80,19 @@ def levels_of_release(release: str) -> dict[str, int]:
     try:
         return default_levels(metadata_level(release))
     except ValueError as error:
-        raise Refused(str(error)) from None
+        raise CommandError(str(error)) from None
 
 
 def dependencies_of(feature: str, level: int) -> Mapping[str, int]:
     """The levels of other features without which this one cannot be had."""
     if feature not in SUPPORTED:
-        raise Refused(f"Unknown feature: {feature}")
+        raise CommandError(f"Unknown feature: {feature}")
     if not SUPPORTED[feature].min <= level <= SUPPORTED[feature].max:
-        raise Refused(f"Feature level {level} is not supported for feature {feature}")
+        raise CommandError(f"Feature level {level} is not supported for feature {feature}")
     return unmet_dependencies(feature, level, {})
 
 
-def level_text(feature: str, level: int) -> str:
+def format_level_with_release(feature: str, level: int) -> str:
     """metadata.version has names for its levels."""
     return f"{level} ({release_name(level)})" if feature == METADATA_VERSION else str(level)
 
@@ -103,6 +103,6 @@ def parse_levels(features: list[str] | tuple[str, ...]) -> dict[str, int]:
     for feature in features:
         name, equals, level = feature.partition("=")
         if not equals or not level.isdigit():
-            raise Refused(f"{feature!r} is not NAME=LEVEL")
+            raise CommandError(f"{feature!r} is not NAME=LEVEL")
         levels[name] = int(level)
     return levels

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 
 DEFAULT_FORMAT = r"%v\n"
 
@@ -42,7 +42,7 @@ def format_string_formatter(text: str) -> Callable[[Any], bytes]:
             pieces.append(_PARTS[part])
         else:
             letters = " ".join(f"%{letter}" for letter in _PARTS)
-            raise Refused(f"The format has %{part}, which is not one of {letters}")
+            raise CommandError(f"The format has %{part}, which is not one of {letters}")
     return lambda message: b"".join(piece(message) for piece in pieces)
 
 

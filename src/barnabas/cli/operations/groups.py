@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from barnabas.cli.operations.errors import Refused
-from barnabas.cli.operations.partitions import partitions_of, try_offsets_at
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.partitions import list_partitions, try_list_offsets
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.enums import ConsumerGroupState, ConsumerGroupType
 from barnabas.client.admin.group_descriptions import (
@@ -38,22 +38,22 @@ REBALANCING = frozenset(
 
 
 @dataclass(slots=True, frozen=True)
-class Progress:
+class GroupOffset:
     """How far a group has come in one partition; None where nobody knows."""
 
     group: str
     topic: str
     partition: int
-    committed: int | None
+    committed_offset: int | None
     leader_epoch: int | None
-    end: int | None
+    log_end_offset: int | None
     member: MemberDescription | None = None
 
     @property
     def lag(self) -> int | None:
-        if self.committed is None or self.end is None:
+        if self.committed_offset is None or self.log_end_offset is None:
             return None
-        return self.end - self.committed
+        return self.log_end_offset - self.committed_offset
 
 
 async def list_groups(
@@ -68,7 +68,7 @@ async def list_groups(
     return sorted(listed.valid, key=lambda group: group.group_id)
 
 
-async def group_ids(admin: AioAdminClient) -> list[str]:
+async def list_group_ids(admin: AioAdminClient) -> list[str]:
     return [group.group_id for group in await list_groups(admin)]
 
 
@@ -93,22 +93,24 @@ async def committed_offsets(
     }
 
 
-async def progress_of(admin: AioAdminClient, group: ConsumerGroupDescription) -> list[Progress]:
+async def group_offsets(
+    admin: AioAdminClient, group: ConsumerGroupDescription
+) -> list[GroupOffset]:
     """Partitions by the members that have them, those of the busiest first, then all others."""
     committed = await committed_offsets(admin, group.group_id)
     owned: dict[TopicPartitionTuple, MemberDescription | None] = {}
     for member in sorted(group.members, key=lambda member: -len(_partitions(member))):
         owned |= dict.fromkeys(_partitions(member), member)
     owned |= dict.fromkeys(sorted(set(committed) - set(owned)))
-    ends, _ = await try_offsets_at(admin, owned, OffsetSpec.latest())
+    ends, _ = await try_list_offsets(admin, owned, OffsetSpec.latest())
     return [
-        Progress(
+        GroupOffset(
             group=group.group_id,
             topic=partition[0],
             partition=partition[1],
-            committed=committed[partition].offset if partition in committed else None,
+            committed_offset=committed[partition].offset if partition in committed else None,
             leader_epoch=committed[partition].leader_epoch if partition in committed else None,
-            end=ends.get(partition),
+            log_end_offset=ends.get(partition),
             member=member,
         )
         for partition, member in owned.items()
@@ -124,39 +126,39 @@ async def delete_groups(admin: AioAdminClient, ids: Sequence[str]) -> dict[str, 
 
 
 @dataclass(slots=True, frozen=True)
-class DeletedOffsets:
+class OffsetDeletion:
     """What became of each; the partition of a topic that is not there is None."""
 
-    failure: KafkaError | None
+    error: KafkaError | None
     partitions: dict[tuple[str, int | None], KafkaError | None]
 
 
 async def delete_offsets(
     admin: AioAdminClient, group_id: str, topics: Sequence[str]
-) -> DeletedOffsets:
+) -> OffsetDeletion:
     """Forget what a group has committed in topics, or in `topic:0,1`."""
     partitions: list[TopicPartitionTuple] = []
     missing: dict[tuple[str, int | None], KafkaError | None] = {}
     for topic in topics:
         try:
-            partitions += await named_partitions(admin, [topic])
+            partitions += await parse_partitions(admin, [topic])
         except KafkaException as failure:
             missing[topic, None] = failure.args[0]
     if not partitions:
-        return DeletedOffsets(None, missing)
+        return OffsetDeletion(None, missing)
     asked = [TopicPartition(*each) for each in dict.fromkeys(partitions)]
     request = ConsumerGroupTopicPartitions(group_id, asked)
     try:
         told = (await admin.delete_consumer_group_offsets([request]))[group_id]
     except KafkaException as failure:
         error: KafkaError = failure.args[0]
-        return DeletedOffsets(error, missing | dict.fromkeys(partitions, error))
+        return OffsetDeletion(error, missing | dict.fromkeys(partitions, error))
     outcomes = {(each.topic, each.partition): each.error for each in told.topic_partitions or ()}
     failure_of_one = next((error for error in outcomes.values() if error is not None), None)
-    return DeletedOffsets(failure_of_one, missing | outcomes)
+    return OffsetDeletion(failure_of_one, missing | outcomes)
 
 
-async def named_partitions(
+async def parse_partitions(
     admin: AioAdminClient, topics: Sequence[str]
 ) -> list[TopicPartitionTuple]:
     """The partitions of topics, each given as its name or as `name:0,1,2`."""
@@ -169,9 +171,9 @@ async def named_partitions(
             continue
         for index in indexes.split(","):
             if not index.isdecimal():
-                raise Refused(f"Invalid partition '{index}' specified in topic arg '{text}''")
+                raise CommandError(f"Invalid partition '{index}' specified in topic arg '{text}''")
             named.append((topic, int(index)))
-    return named + await partitions_of(admin, whole)
+    return named + await list_partitions(admin, whole)
 
 
 def _partitions(member: MemberDescription) -> list[TopicPartitionTuple]:

@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.cli.operations.console_clients import close
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.console_clients import close_producer
+from barnabas.cli.operations.errors import CommandError
 
 TIMEOUT_S = 60
 
 
 @dataclass(slots=True, frozen=True)
-class Sent:
+class RecordTemplate:
     """What each record is like."""
 
     topic: str
@@ -23,7 +23,7 @@ class Sent:
 
 
 @contextmanager
-def both_ends(
+def open_clients(
     producing: dict[str, Any],
     consuming: dict[str, Any],
     topic: str,
@@ -45,11 +45,11 @@ def both_ends(
         yield producer, consumer
     finally:
         consumer.close()
-        close(producer)
+        close_producer(producer)
 
 
-def measure(
-    ends: tuple[Any, Any], sent: Sent, records: int, report: Callable[[int, int], None]
+def measure_latency(
+    ends: tuple[Any, Any], sent: RecordTemplate, records: int, report: Callable[[int, int], None]
 ) -> list[int]:
     """How long each took, in ns; reports its number and that time as it goes."""
     latencies_ns = []
@@ -60,7 +60,7 @@ def measure(
     return latencies_ns
 
 
-def _round_trip(producer: Any, consumer: Any, sent: Sent, number: int) -> int:
+def _round_trip(producer: Any, consumer: Any, sent: RecordTemplate, number: int) -> int:
     value = str(number).encode().ljust(sent.size, b".")[: sent.size]
     began_ns = time.perf_counter_ns()
     producer.produce(sent.topic, value, sent.key, headers=list(sent.headers))
@@ -68,9 +68,9 @@ def _round_trip(producer: Any, consumer: Any, sent: Sent, number: int) -> int:
     message = consumer.poll(TIMEOUT_S)
     took_ns = time.perf_counter_ns() - began_ns
     if message is None:
-        raise Refused(f"poll() timed out before finding a result (timeout:[{TIMEOUT_S}s])")
+        raise CommandError(f"poll() timed out before finding a result (timeout:[{TIMEOUT_S}s])")
     if message.error() is not None:
-        raise Refused(message.error().str())
+        raise CommandError(message.error().str())
     if message.value() != value:
-        raise Refused(f"The record read {message.value()!r} did not match the one sent")
+        raise CommandError(f"The record read {message.value()!r} did not match the one sent")
     return took_ns

@@ -8,19 +8,19 @@ from dataclasses import dataclass, fields
 from struct import Struct
 from typing import Any, NamedTuple
 
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 
 Header = tuple[str, bytes | None]
 
 
-class Line(NamedTuple):
+class InputRecord(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: list[Header]
 
 
 @dataclass(slots=True, frozen=True)
-class Reading:
+class LineReader:
     """How a line is a record: `headers<TAB>key<TAB>value`, of which the value alone must be."""
 
     parse_key: bool = False
@@ -33,15 +33,15 @@ class Reading:
     null_marker: str | None = None
 
     @classmethod
-    def of(cls, properties: Mapping[str, str]) -> "Reading":
+    def from_properties(cls, properties: Mapping[str, str]) -> "LineReader":
         """By the names that Kafka's line reader gives them. It passes over others."""
         return cls(**_named(cls, {field.name: field.name for field in fields(cls)}, properties))
 
-    def records(self, lines: Iterable[bytes]) -> Iterator[Line]:
+    def records(self, lines: Iterable[bytes]) -> Iterator[InputRecord]:
         for number, line in enumerate(lines, 1):
             yield self._record(line.rstrip(b"\r\n"), number)
 
-    def _record(self, line: bytes, number: int) -> Line:
+    def _record(self, line: bytes, number: int) -> InputRecord:
         headers: list[Header] = []
         key, rest = None, line
         if self.parse_headers:
@@ -55,7 +55,7 @@ class Reading:
             self._require(bool(found), "key separator", number, line)
             if found:
                 key, rest = self._content(told), after
-        return Line(key, self._content(rest), headers)
+        return InputRecord(key, self._content(rest), headers)
 
     def _headers(self, text: bytes, number: int, line: bytes) -> list[Header]:
         if not text or self._content(text) is None:
@@ -73,7 +73,7 @@ class Reading:
 
     def _require(self, is_there: bool, what: str, number: int, line: bytes) -> None:
         if not is_there and not self.ignore_error:
-            raise Refused(f"No {what} found on line number {number}: '{_text(line)}'")
+            raise CommandError(f"No {what} found on line number {number}: '{_text(line)}'")
 
 
 Deserializer = Callable[[bytes], bytes]
@@ -85,7 +85,7 @@ def _as_it_is(content: bytes) -> bytes:
 
 
 @dataclass(slots=True, frozen=True)
-class Printing:
+class LineFormatter:
     """How a record is a line: its parts in this order, with separators between."""
 
     timestamp: bool = False
@@ -105,7 +105,7 @@ class Printing:
     read_header: Deserializer = _as_it_is
 
     @classmethod
-    def of(cls, properties: Mapping[str, str]) -> "Printing":
+    def from_properties(cls, properties: Mapping[str, str]) -> "LineFormatter":
         """By the names that Kafka's formatter gives them. It passes over others."""
         names = {f"print_{part}": part for part in _PARTS}
         names |= {each: each for each in _WORDS}
@@ -168,7 +168,7 @@ def deserializer(name: str) -> Deserializer:
     }
     read = known.get(name.rpartition(".")[2])
     if read is None:
-        raise Refused(f"There is no deserializer {name} here; there are {', '.join(known)}.")
+        raise CommandError(f"There is no deserializer {name} here; there are {', '.join(known)}.")
     return read
 
 
@@ -188,7 +188,9 @@ def _named(
 def _number(layout: str, content: bytes) -> bytes:
     form = Struct(layout)
     if len(content) != form.size:
-        raise Refused(f"{content!r} has {len(content)} bytes, not the {form.size} of such a number")
+        raise CommandError(
+            f"{content!r} has {len(content)} bytes, not the {form.size} of such a number"
+        )
     return str(form.unpack(content)[0]).encode()
 
 

@@ -11,17 +11,17 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.groups import committed_offsets
-from barnabas.cli.operations.partitions import offsets_at
+from barnabas.cli.operations.partitions import list_offsets
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.model import ConsumerGroupTopicPartitions
 from barnabas.client.admin.offsets import OffsetSpec
 from barnabas.client.values import TopicPartition, TopicPartitionTuple
 
-Plan = dict[TopicPartitionTuple, int]
+ResetPlan = dict[TopicPartitionTuple, int]
 
-Reset = Callable[[AioAdminClient, str, list[TopicPartitionTuple]], Awaitable[Plan]]
+ResetStrategy = Callable[[AioAdminClient, str, list[TopicPartitionTuple]], Awaitable[ResetPlan]]
 """Given a group and the partitions meant, where each is to go on."""
 
 _DURATION = re.compile(
@@ -31,7 +31,7 @@ _DURATION = re.compile(
 )
 
 
-async def apply(
+async def apply_plan(
     admin: AioAdminClient, group_id: str, plan: Mapping[TopicPartitionTuple, int]
 ) -> None:
     if not plan:
@@ -46,50 +46,50 @@ async def apply(
             raise_error(each.error)
 
 
-def to_earliest() -> Reset:
+def to_earliest() -> ResetStrategy:
     return _to(OffsetSpec.earliest())
 
 
-def to_latest() -> Reset:
+def to_latest() -> ResetStrategy:
     return _to(OffsetSpec.latest())
 
 
-def to_offset(offset: int) -> Reset:
+def to_offset(offset: int) -> ResetStrategy:
     async def reset(
         admin: AioAdminClient, _group: str, partitions: list[TopicPartitionTuple]
-    ) -> Plan:
-        return await within_log(admin, dict.fromkeys(partitions, offset))
+    ) -> ResetPlan:
+        return await clamp_to_log(admin, dict.fromkeys(partitions, offset))
 
     return reset
 
 
-def shift_by(count: int) -> Reset:
+def shift_by(count: int) -> ResetStrategy:
     async def reset(
         admin: AioAdminClient, group: str, partitions: list[TopicPartitionTuple]
-    ) -> Plan:
+    ) -> ResetPlan:
         committed = await committed_offsets(admin, group)
         for topic, index in partitions:
             if (topic, index) not in committed:
-                raise Refused(
+                raise CommandError(
                     f"Cannot shift offset for partition {topic}-{index} since there is no current "
                     "committed offset"
                 )
-        return await within_log(
+        return await clamp_to_log(
             admin, {each: committed[each].offset + count for each in partitions}
         )
 
     return reset
 
 
-def to_current() -> Reset:
+def to_current() -> ResetStrategy:
     """What is committed; the end of the log where nothing is."""
 
     async def reset(
         admin: AioAdminClient, group: str, partitions: list[TopicPartitionTuple]
-    ) -> Plan:
+    ) -> ResetPlan:
         committed = await committed_offsets(admin, group)
         without = [each for each in partitions if each not in committed]
-        ends = await offsets_at(admin, without, OffsetSpec.latest())
+        ends = await list_offsets(admin, without, OffsetSpec.latest())
         return {
             each: committed[each].offset if each in committed else ends[each] for each in partitions
         }
@@ -97,42 +97,44 @@ def to_current() -> Reset:
     return reset
 
 
-def to_time(timestamp_ms: int, fallen_back: Callable[[TopicPartitionTuple], None]) -> Reset:
+def to_time(timestamp_ms: int, fallen_back: Callable[[TopicPartitionTuple], None]) -> ResetStrategy:
     """The first record of that time or later; the end, where there is none, and saying so."""
 
     async def reset(
         admin: AioAdminClient, _group: str, partitions: list[TopicPartitionTuple]
-    ) -> Plan:
-        found = await offsets_at(admin, partitions, OffsetSpec.for_timestamp(timestamp_ms))
+    ) -> ResetPlan:
+        found = await list_offsets(admin, partitions, OffsetSpec.for_timestamp(timestamp_ms))
         without = [each for each in partitions if found[each] < 0]
         for each in without:
             fallen_back(each)
-        return found | await offsets_at(admin, without, OffsetSpec.latest())
+        return found | await list_offsets(admin, without, OffsetSpec.latest())
 
     return reset
 
 
-def by_plans(plans: Mapping[str, Plan]) -> Reset:
+def from_plans(plans: Mapping[str, ResetPlan]) -> ResetStrategy:
     """What a file says of each group."""
 
     async def reset(
         admin: AioAdminClient, group: str, _partitions: list[TopicPartitionTuple]
-    ) -> Plan:
-        return await within_log(admin, plans.get(group, {}))
+    ) -> ResetPlan:
+        return await clamp_to_log(admin, plans.get(group, {}))
 
     return reset
 
 
-async def within_log(admin: AioAdminClient, wanted: Mapping[TopicPartitionTuple, int]) -> Plan:
-    starts = await offsets_at(admin, wanted, OffsetSpec.earliest())
-    ends = await offsets_at(admin, wanted, OffsetSpec.latest())
+async def clamp_to_log(
+    admin: AioAdminClient, wanted: Mapping[TopicPartitionTuple, int]
+) -> ResetPlan:
+    starts = await list_offsets(admin, wanted, OffsetSpec.earliest())
+    ends = await list_offsets(admin, wanted, OffsetSpec.latest())
     return {each: max(starts[each], min(wanted[each], ends[each])) for each in wanted}
 
 
-def parse_plans(text: str, groups: Iterable[str]) -> dict[str, Plan]:
+def parse_plans(text: str, groups: Iterable[str]) -> dict[str, ResetPlan]:
     """CSV of group, topic, partition, offset; for a single group its name may be left out."""
     named = list(groups)
-    plans: dict[str, Plan] = {}
+    plans: dict[str, ResetPlan] = {}
     for row in csv.reader(io.StringIO(text)):
         if not row:
             continue
@@ -142,7 +144,7 @@ def parse_plans(text: str, groups: Iterable[str]) -> dict[str, Plan]:
             group, topic, partition, offset = row
             plans.setdefault(group, {})[topic, int(partition)] = int(offset)
         except ValueError:
-            raise Refused(f"{','.join(row)!r} is not GROUP,TOPIC,PARTITION,OFFSET") from None
+            raise CommandError(f"{','.join(row)!r} is not GROUP,TOPIC,PARTITION,OFFSET") from None
     return plans
 
 
@@ -151,29 +153,29 @@ def parse_datetime(text: str) -> int:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise Refused(f"{text!r} is not a time such as 2026-11-16T09:30:00.000") from None
+        raise CommandError(f"{text!r} is not a time such as 2026-11-16T09:30:00.000") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
 
 
-def ago(duration: str) -> int:
+def time_before_now(duration: str) -> int:
     """The time that was so long ago, by `PnDTnHnMnS`, in milliseconds."""
     match = _DURATION.fullmatch(duration)
     parts = match.groupdict() if match else {}
     units = {"days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
     if not any(parts.get(unit) for unit in units):
-        raise Refused(f"{duration!r} is not a duration such as P1DT12H or PT30M")
+        raise CommandError(f"{duration!r} is not a duration such as P1DT12H or PT30M")
     seconds = sum(float(parts[unit] or 0) * length for unit, length in units.items())
     if parts["sign"] == "-":
         seconds = -seconds
     return round((time.time() - seconds) * 1000)
 
 
-def _to(spec: OffsetSpec) -> Reset:
+def _to(spec: OffsetSpec) -> ResetStrategy:
     async def reset(
         admin: AioAdminClient, _group: str, partitions: list[TopicPartitionTuple]
-    ) -> Plan:
-        return await offsets_at(admin, partitions, spec)
+    ) -> ResetPlan:
+        return await list_offsets(admin, partitions, spec)
 
     return reset

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.enums import ElectionType
 from barnabas.client.admin.model import TopicCollection
@@ -16,7 +16,9 @@ from barnabas.client.errors import KafkaError
 from barnabas.client.values import TopicPartition, TopicPartitionTuple
 
 
-async def partitions_of(admin: AioAdminClient, topics: Iterable[str]) -> list[TopicPartitionTuple]:
+async def list_partitions(
+    admin: AioAdminClient, topics: Iterable[str]
+) -> list[TopicPartitionTuple]:
     """All partitions of topics; KafkaException if there is no such topic."""
     names = list(dict.fromkeys(topics))
     if not names:
@@ -25,17 +27,17 @@ async def partitions_of(admin: AioAdminClient, topics: Iterable[str]) -> list[To
     return [(name, each.id) for name in names for each in described[name].partitions]
 
 
-async def offsets_at(
+async def list_offsets(
     admin: AioAdminClient, partitions: Iterable[TopicPartitionTuple], spec: OffsetSpec
 ) -> dict[TopicPartitionTuple, int]:
     """The offset of each; -1 where nothing is like that. KafkaException for the first failure."""
-    offsets, failures = await try_offsets_at(admin, partitions, spec)
+    offsets, failures = await try_list_offsets(admin, partitions, spec)
     for failure in failures.values():
         raise_error(failure)
     return offsets
 
 
-async def try_offsets_at(
+async def try_list_offsets(
     admin: AioAdminClient, partitions: Iterable[TopicPartitionTuple], spec: OffsetSpec
 ) -> tuple[dict[TopicPartitionTuple, int], Mapping[TopicPartitionTuple, KafkaError]]:
     """Those that could be told, and why the others could not."""
@@ -60,42 +62,44 @@ def read_json(file: str | Path) -> Any:
     try:
         return json.loads(Path(file).read_text())
     except OSError:
-        raise Refused(f"Unable to read file {file}") from None
+        raise CommandError(f"Unable to read file {file}") from None
     except ValueError as error:
-        raise Refused(f"{file} is not JSON: {error}") from None
+        raise CommandError(f"{file} is not JSON: {error}") from None
 
 
-def partitions_in(file: str | Path, what: str) -> list[dict[str, Any]]:
+def read_partitions(file: str | Path, what: str) -> list[dict[str, Any]]:
     """What follows "partitions"; each names a topic and a partition, and none twice."""
     content = read_json(file)
     try:
         listed = list(content["partitions"])
         named = [(str(each["topic"]), int(each["partition"])) for each in listed]
     except (KeyError, TypeError, ValueError):
-        raise Refused(
+        raise CommandError(
             f'{file} is not {{"partitions": [{{"topic": NAME, "partition": NUMBER, ...}}]}}'
         ) from None
-    if twice := duplicates(named):
-        raise Refused(f"{what} contains duplicate topic partitions: {partition_list(twice)}")
+    if twice := find_duplicates(named):
+        raise CommandError(
+            f"{what} contains duplicate topic partitions: {format_partitions(twice)}"
+        )
     return listed
 
 
-def duplicates(partitions: Iterable[TopicPartitionTuple]) -> list[TopicPartitionTuple]:
+def find_duplicates(partitions: Iterable[TopicPartitionTuple]) -> list[TopicPartitionTuple]:
     return [each for each, count in Counter(partitions).items() if count > 1]
 
 
-def partition_list(partitions: Iterable[TopicPartitionTuple]) -> str:
+def format_partitions(partitions: Iterable[TopicPartitionTuple]) -> str:
     return ",".join(f"{topic}-{index}" for topic, index in partitions)
 
 
 def read_offsets(file: str | Path) -> dict[TopicPartitionTuple, int]:
     """The offset of each partition, by a file."""
-    listed = partitions_in(file, "Offset json file")
+    listed = read_partitions(file, "Offset json file")
     try:
         return {(str(each["topic"]), int(each["partition"])): int(each["offset"])
                 for each in listed}  # fmt: skip
     except (KeyError, TypeError, ValueError):
-        raise Refused(f'{file}: each partition needs an "offset", a number') from None
+        raise CommandError(f'{file}: each partition needs an "offset", a number') from None
 
 
 async def delete_records(
@@ -115,27 +119,27 @@ async def delete_records(
 
 
 @dataclass(slots=True, frozen=True)
-class Elections:
+class ElectionResults:
     elected: list[TopicPartitionTuple]
     not_needed: list[TopicPartitionTuple]
-    failures: dict[TopicPartitionTuple, KafkaError]
+    errors: dict[TopicPartitionTuple, KafkaError]
 
 
-async def elect(
+async def elect_leaders(
     admin: AioAdminClient, kind: ElectionType, partitions: Iterable[TopicPartitionTuple] | None
-) -> Elections:
+) -> ElectionResults:
     """Elect leaders of these partitions, or of all that need one."""
     asked = None if partitions is None else [TopicPartition(*each) for each in partitions]
     outcomes = {
         (each.topic, each.partition): error
         for each, error in sorted((await admin.elect_leaders(kind, asked)).items())
     }
-    return Elections(
+    return ElectionResults(
         elected=[each for each, error in outcomes.items() if error is None],
         not_needed=[
             each for each, error in outcomes.items() if error == KafkaError.ELECTION_NOT_NEEDED
         ],
-        failures={
+        errors={
             each: error
             for each, error in outcomes.items()
             if error is not None and error != KafkaError.ELECTION_NOT_NEEDED

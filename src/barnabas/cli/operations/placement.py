@@ -5,7 +5,7 @@ from itertools import chain, zip_longest
 from random import randrange
 
 
-def spread(
+def place_replicas(
     racks: Mapping[int, str | None], partition_count: int, replication_factor: int
 ) -> list[list[int]]:
     """The replicas of each partition; `racks` has the brokers. From a random start."""

@@ -9,14 +9,14 @@ from itertools import count, repeat
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 
 _MOST_SAMPLES = 500_000
 """Latencies kept for percentiles; beyond that every second, third, ... one."""
 
 
 @dataclass(slots=True, frozen=True)
-class Load:
+class ProduceLoad:
     topic: str
     records: int
     per_second: float
@@ -28,11 +28,11 @@ class Load:
 
 
 @dataclass(slots=True)
-class Latencies:
+class LatencyStats:
     """What was delivered since some moment, and how long each record took."""
 
-    every: int = 1
-    began_s: float = field(default_factory=time.perf_counter)
+    sample_interval: int = 1
+    started_s: float = field(default_factory=time.perf_counter)
     count: int = 0
     size_bytes: int = 0
     total_ms: float = 0.0
@@ -40,7 +40,7 @@ class Latencies:
     samples: "array[int]" = field(default_factory=lambda: array("i"))
 
     def add(self, latency_ms: float, size_bytes: int) -> None:
-        if self.count % self.every == 0:
+        if self.count % self.sample_interval == 0:
             self.samples.append(int(latency_ms))
         self.count += 1
         self.size_bytes += size_bytes
@@ -50,13 +50,13 @@ class Latencies:
 
     @property
     def seconds(self) -> float:
-        return max(time.perf_counter() - self.began_s, 1e-9)
+        return max(time.perf_counter() - self.started_s, 1e-9)
 
     @property
     def average_ms(self) -> float:
         return self.total_ms / self.count if self.count else 0.0
 
-    def speed(self) -> tuple[float, float]:
+    def throughput(self) -> tuple[float, float]:
         """Records and mebibytes a second."""
         seconds = self.seconds
         return self.count / seconds, self.size_bytes / seconds / (1 << 20)
@@ -68,57 +68,57 @@ class Latencies:
         return [ordered[int(share * (len(ordered) - 1))] for share in shares]
 
 
-class Progress:
+class ProduceStats:
     """The whole, the part since the last report, and what came after the warm-up."""
 
-    def __init__(self, load: Load, report: Callable[[Latencies], None]) -> None:
-        every = max(1, load.records // _MOST_SAMPLES)
-        self.whole = Latencies(every)
-        self.steady: Latencies | None = None
+    def __init__(self, load: ProduceLoad, report: Callable[[LatencyStats], None]) -> None:
+        sample_interval = max(1, load.records // _MOST_SAMPLES)
+        self.total = LatencyStats(sample_interval)
+        self.steady_state: LatencyStats | None = None
         self.errors: list[Any] = []
         self._load = load
         self._report = report
-        self._every = every
-        self._window = Latencies(every)
+        self._sample_interval = sample_interval
+        self._window = LatencyStats(sample_interval)
 
-    def delivered(self, error: Any, message: Any) -> None:
+    def on_delivery(self, error: Any, message: Any) -> None:
         """A delivery report."""
         if error is not None:
             self.errors.append(error)
             return
         latency_ms = message.latency() * 1000
         size = len(message)
-        self.whole.add(latency_ms, size)
+        self.total.add(latency_ms, size)
         self._window.add(latency_ms, size)
-        if self.steady is not None:
-            self.steady.add(latency_ms, size)
-        elif 0 < self._load.warmup_records <= self.whole.count:
-            self.steady = Latencies(self._every)
+        if self.steady_state is not None:
+            self.steady_state.add(latency_ms, size)
+        elif 0 < self._load.warmup_records <= self.total.count:
+            self.steady_state = LatencyStats(self._sample_interval)
         if self._window.seconds * 1000 >= self._load.reporting_interval_ms:
             self._report(self._window)
-            self._window = Latencies(self._every)
+            self._window = LatencyStats(self._sample_interval)
 
 
-def produce(
+def measure_produce(
     producer: Any,
-    load: Load,
+    load: ProduceLoad,
     values: Iterator[bytes],
-    report: Callable[[Latencies], None],
-) -> Progress:
+    report: Callable[[LatencyStats], None],
+) -> ProduceStats:
     """Produce it all, and wait until it is delivered."""
-    progress = Progress(load, report)
+    progress = ProduceStats(load, report)
     paced = _paced(load.per_second)
-    began_s = 0.0
+    started_s = 0.0
     if load.transaction_ms is not None:
         producer.init_transactions()
     for number in range(load.records):
-        if load.transaction_ms is not None and not began_s:
+        if load.transaction_ms is not None and not started_s:
             producer.begin_transaction()
-            began_s = time.perf_counter()
+            started_s = time.perf_counter()
         value = next(values)
         while True:
             try:
-                producer.produce(load.topic, value, on_delivery=progress.delivered)
+                producer.produce(load.topic, value, on_delivery=progress.on_delivery)
                 break
             except BufferError:
                 producer.poll(0.1)
@@ -126,25 +126,25 @@ def produce(
             _wait(producer, paced(number + 1))
         elif number % 100 == 0:
             producer.poll(0)
-        if began_s and (time.perf_counter() - began_s) * 1000 >= (load.transaction_ms or 0):
+        if started_s and (time.perf_counter() - started_s) * 1000 >= (load.transaction_ms or 0):
             producer.commit_transaction()
-            began_s = 0.0
-    if began_s:
+            started_s = 0.0
+    if started_s:
         producer.commit_transaction()
     producer.flush()
     return progress
 
 
-def letters(size: int) -> Iterator[bytes]:
+def random_letters(size: int) -> Iterator[bytes]:
     """The same capital letters each time."""
     return repeat(bytes(random.Random(0).choices(range(65, 91), k=size)))
 
 
-def numbers() -> Iterator[bytes]:
+def increasing_numbers() -> Iterator[bytes]:
     return (str(number).encode() for number in count())
 
 
-def picked(lines: Sequence[bytes]) -> Iterator[bytes]:
+def random_choices(lines: Sequence[bytes]) -> Iterator[bytes]:
     """At random, the same ones in each run."""
     chance = random.Random(0)
     while True:
@@ -155,9 +155,9 @@ def read_payloads(file: Path, delimiter: str) -> Sequence[bytes]:
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise Refused(f"cannot read {file}: {error.strerror}") from None
+        raise CommandError(f"cannot read {file}: {error.strerror}") from None
     if not content:
-        raise Refused(f"{file} is empty: there is nothing to send")
+        raise CommandError(f"{file} is empty: there is nothing to send")
     # As the shell has it, so that \\n is a new line.
     between = delimiter.encode().decode("unicode_escape").encode()
     return content.removesuffix(between).split(between)
@@ -167,8 +167,8 @@ def _paced(per_second: float) -> Callable[[int], float] | None:
     """How many seconds there are until so many records may have been sent; None for no limit."""
     if per_second <= 0:
         return None
-    began_s = time.perf_counter()
-    return lambda sent: began_s + sent / per_second - time.perf_counter()
+    started_s = time.perf_counter()
+    return lambda sent: started_s + sent / per_second - time.perf_counter()
 
 
 def _wait(producer: Any, seconds: float) -> None:

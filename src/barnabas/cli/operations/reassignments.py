@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
 
-from barnabas.cli.operations.errors import Refused
-from barnabas.cli.operations.partitions import partitions_in, read_json
-from barnabas.cli.operations.placement import spread
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.partitions import read_json, read_partitions
+from barnabas.cli.operations.placement import place_replicas
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.log_dirs import TopicPartitionReplica
 from barnabas.client.admin.model import TopicCollection
@@ -28,7 +28,7 @@ Assignment = dict[TopicPartitionTuple, list[int]]
 
 
 @dataclass(slots=True, frozen=True)
-class Target:
+class ReassignmentTarget:
     """Where partitions are to be, and in which directories some of their replicas."""
 
     replicas: Assignment
@@ -40,7 +40,7 @@ class Target:
 
 
 @dataclass(slots=True, frozen=True)
-class Standing:
+class ReassignmentState:
     """How far the move of a partition has come."""
 
     current: list[int]
@@ -48,7 +48,7 @@ class Standing:
     is_done: bool
 
 
-class MoveState(Enum):
+class LogDirMoveState(Enum):
     """What became of a replica's move to another directory."""
 
     NO_DIRECTORY = auto()
@@ -59,15 +59,15 @@ class MoveState(Enum):
 
 
 @dataclass(slots=True, frozen=True)
-class Move:
-    state: MoveState
+class LogDirMove:
+    state: LogDirMoveState
     current: str | None
     target: str
     future: str | None
 
 
-def read_target(file: str | Path) -> Target:
-    listed = partitions_in(file, "Partition reassignment")
+def read_target(file: str | Path) -> ReassignmentTarget:
+    listed = read_partitions(file, "Partition reassignment")
     replicas: Assignment = {}
     directories: dict[TopicPartitionReplica, str] = {}
     for each in listed:
@@ -76,9 +76,9 @@ def read_target(file: str | Path) -> Target:
             ids = [int(replica) for replica in each["replicas"]]
             paths = [str(path) for path in each.get("log_dirs") or [ANY_DIRECTORY] * len(ids)]
         except (KeyError, TypeError, ValueError):
-            raise Refused(f'{file}: {topic}-{index} needs "replicas", a list of ids') from None
+            raise CommandError(f'{file}: {topic}-{index} needs "replicas", a list of ids') from None
         if len(ids) != len(paths):
-            raise Refused(
+            raise CommandError(
                 f"Size of replicas list {ids} is different from size of log dirs list {paths} "
                 f"for partition {topic}-{index}"
             )
@@ -86,17 +86,17 @@ def read_target(file: str | Path) -> Target:
         for replica, path in zip(ids, paths, strict=True):
             if path != ANY_DIRECTORY:
                 directories[TopicPartitionReplica(topic, index, replica)] = path
-    return Target(replicas, directories)
+    return ReassignmentTarget(replicas, directories)
 
 
-def require_possible(target: Target) -> None:
+def validate_target(target: ReassignmentTarget) -> None:
     if not target.replicas:
-        raise Refused("Partition reassignment list cannot be empty")
+        raise CommandError("Partition reassignment list cannot be empty")
     for (topic, index), ids in target.replicas.items():
         if not ids:
-            raise Refused("Partition replica list cannot be empty")
+            raise CommandError("Partition replica list cannot be empty")
         if twice := sorted({each for each in ids if ids.count(each) > 1}):
-            raise Refused(
+            raise CommandError(
                 "Partition replica lists may not contain duplicate entries: "
                 f"{topic}-{index} contains multiple entries for {','.join(map(str, twice))}"
             )
@@ -107,7 +107,7 @@ def read_topics(file: str | Path) -> list[str]:
     try:
         return [str(each["topic"]) for each in content["topics"]]
     except (KeyError, TypeError):
-        raise Refused(f'{file} is not {{"topics": [{{"topic": NAME}}]}}') from None
+        raise CommandError(f'{file} is not {{"topics": [{{"topic": NAME}}]}}') from None
 
 
 async def current_assignment(admin: AioAdminClient, topics: Iterable[str]) -> Assignment:
@@ -117,7 +117,7 @@ async def current_assignment(admin: AioAdminClient, topics: Iterable[str]) -> As
     told = await admin.describe_topics(TopicCollection(names))
     for name, error in told.errors.items():
         if error == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            raise Refused(f"Topic {name} not found.")
+            raise CommandError(f"Topic {name} not found.")
     return {
         (name, each.id): [replica.id for replica in each.replicas]
         for name, topic in sorted(told.all().items())
@@ -125,17 +125,17 @@ async def current_assignment(admin: AioAdminClient, topics: Iterable[str]) -> As
     }
 
 
-async def current_of(
+async def current_replicas(
     admin: AioAdminClient, partitions: Iterable[TopicPartitionTuple]
 ) -> Assignment:
     wanted = list(partitions)
     known = await current_assignment(admin, (topic for topic, _ in wanted))
     if missing := [f"{topic}-{index}" for topic, index in wanted if (topic, index) not in known]:
-        raise Refused(f"Unable to find partition: {', '.join(missing)}")
+        raise CommandError(f"Unable to find partition: {', '.join(missing)}")
     return {each: known[each] for each in wanted}
 
 
-async def directories_of(
+async def replica_log_dirs(
     admin: AioAdminClient, assignment: Assignment
 ) -> dict[TopicPartitionReplica, str]:
     """Where replicas lie now."""
@@ -154,7 +154,7 @@ async def directories_of(
     }
 
 
-async def propose(
+async def propose_assignment(
     admin: AioAdminClient, topics: Sequence[str], brokers: Sequence[int], *, by_rack: bool
 ) -> Assignment:
     """Partitions spread anew over these brokers, as new topics are."""
@@ -162,7 +162,7 @@ async def propose(
     chosen = [known[each] for each in brokers if each in known]
     racks = [node.rack for node in chosen]
     if by_rack and any(racks) and not all(racks):
-        raise Refused(
+        raise CommandError(
             "Not all brokers have rack information. Add --disable-rack-aware in command line to "
             "make replica assignment without rack information."
         )
@@ -173,24 +173,24 @@ async def propose(
         partitions = [each for each in current if each[0] == topic]
         factor = len(current[partitions[0]])
         if factor > len(chosen):
-            raise Refused(
+            raise CommandError(
                 f"Replication factor: {factor} larger than available brokers: {len(chosen)}"
             )
-        placed = spread(of_brokers, len(partitions), factor)
+        placed = place_replicas(of_brokers, len(partitions), factor)
         proposed |= dict(zip(partitions, placed, strict=True))
     return proposed
 
 
-async def require_brokers(admin: AioAdminClient, target: Target) -> None:
+async def require_brokers(admin: AioAdminClient, target: ReassignmentTarget) -> None:
     known = {node.id for node in (await admin.describe_cluster()).nodes}
     for ids in target.replicas.values():
         for replica in ids:
             if replica not in known:
-                raise Refused(f"Unknown broker id {replica}")
+                raise CommandError(f"Unknown broker id {replica}")
 
 
-async def start(
-    admin: AioAdminClient, target: Target, *, keep_factor: bool = False
+async def start_reassignment(
+    admin: AioAdminClient, target: ReassignmentTarget, *, keep_factor: bool = False
 ) -> dict[TopicPartitionTuple, KafkaError]:
     """Have partitions move; the errors of those that cannot."""
     wanted: dict[TopicPartition, list[int] | None] = {
@@ -202,7 +202,7 @@ async def start(
     return {(each.topic, each.partition): error for each, error in told.errors.items()}
 
 
-async def cancel(
+async def cancel_reassignments(
     admin: AioAdminClient, partitions: Iterable[TopicPartitionTuple]
 ) -> dict[TopicPartitionTuple, KafkaError]:
     wanted: dict[TopicPartition, list[int] | None] = {
@@ -212,34 +212,36 @@ async def cancel(
     return {(each.topic, each.partition): error for each, error in told.errors.items()}
 
 
-async def under_way(admin: AioAdminClient) -> dict[TopicPartitionTuple, PartitionReassignment]:
+async def list_reassignments(
+    admin: AioAdminClient,
+) -> dict[TopicPartitionTuple, PartitionReassignment]:
     """All moves of partitions that are not yet done."""
     told = await admin.list_partition_reassignments()
     return {(each.topic, each.partition): move for each, move in sorted(told.items())}
 
 
-async def standings(
+async def reassignment_states(
     admin: AioAdminClient,
-    target: Target,
+    target: ReassignmentTarget,
     moves: Mapping[TopicPartitionTuple, PartitionReassignment],
-) -> dict[TopicPartitionTuple, Standing]:
+) -> dict[TopicPartitionTuple, ReassignmentState]:
     known: Assignment = {}
     for topic in target.topics:
         try:
             known |= await current_assignment(admin, [topic])
-        except (Refused, KafkaException):
+        except (CommandError, KafkaException):
             continue  # a topic that is gone has no replicas
     return {
-        each: Standing(moves[each].replicas, ids, is_done=False)
+        each: ReassignmentState(moves[each].replicas, ids, is_done=False)
         if each in moves
-        else Standing(known.get(each, []), ids, is_done=True)
+        else ReassignmentState(known.get(each, []), ids, is_done=True)
         for each, ids in sorted(target.replicas.items())
     }
 
 
-async def directory_moves(
+async def log_dir_moves(
     admin: AioAdminClient, directories: Mapping[TopicPartitionReplica, str]
-) -> dict[TopicPartitionReplica, Move]:
+) -> dict[TopicPartitionReplica, LogDirMove]:
     if not directories:
         return {}
     told = await admin.describe_replica_log_dirs(list(directories))
@@ -248,16 +250,16 @@ async def directory_moves(
         where = told[replica]
         current, future = where.current_replica_log_dir, where.future_replica_log_dir
         if current is None:
-            state = MoveState.NO_DIRECTORY
+            state = LogDirMoveState.NO_DIRECTORY
         elif future is not None:
-            state = MoveState.ACTIVE if future == target else MoveState.ELSEWHERE
+            state = LogDirMoveState.ACTIVE if future == target else LogDirMoveState.ELSEWHERE
         else:
-            state = MoveState.COMPLETED if current == target else MoveState.CANCELLED
-        moves[replica] = Move(state, current, target, future)
+            state = LogDirMoveState.COMPLETED if current == target else LogDirMoveState.CANCELLED
+        moves[replica] = LogDirMove(state, current, target, future)
     return moves
 
 
-async def move_directories(
+async def move_log_dirs(
     admin: AioAdminClient, directories: Mapping[TopicPartitionReplica, str], timeout_ms: int
 ) -> list[TopicPartitionReplica]:
     """Have replicas move; those that could not begin in time, for their broker lacks them yet."""

@@ -7,16 +7,16 @@ import os
 import click
 
 from barnabas import __version__
-from barnabas.cli.operations.errors import Refused
-from barnabas.cli.signals import told_to_stop
-from barnabas.registry.service import serving
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.signals import stop_event
+from barnabas.registry.service import serve_registry
 from barnabas.registry.settings import RegistrySettings
 from barnabas.registry.topic import TopicError
 
 
 async def serve(settings: RegistrySettings, *, stop_with_stdin: bool) -> None:
     """Refused, in a line, where it cannot."""
-    stop = told_to_stop(lambda: os._exit(1), with_stdin=stop_with_stdin)
+    stop = stop_event(lambda: os._exit(1), with_stdin=stop_with_stdin)
     life = asyncio.create_task(_live(settings))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait([life, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -29,16 +29,16 @@ async def serve(settings: RegistrySettings, *, stop_with_stdin: bool) -> None:
 async def _live(settings: RegistrySettings) -> None:
     """Serve until cancelled."""
     try:
-        async with serving(settings) as url:
+        async with serve_registry(settings) as url:
             click.echo(
                 f"Barnabas {__version__}: a schema registry answers on {url}, with its schemas "
                 f"in {settings.topic} of {settings.bootstrap_servers}. Stop it with Ctrl-C."
             )
             await asyncio.Event().wait()
     except (TopicError, ImportError) as failure:
-        raise Refused(str(failure)) from failure
+        raise CommandError(str(failure)) from failure
     except OSError as failure:
-        raise Refused(
+        raise CommandError(
             f"Cannot listen on {settings.host}:{settings.port}: {failure.strerror}; stop what "
             "listens there, or choose another --port."
         ) from failure

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 from barnabas.config import BrokerSettings, ConfigError
 
-JAVA_PRODUCER = {
+JAVA_PRODUCER_DEFAULTS = {
     "acks": "all",
     "batch.size": "16384",
     "buffer.memory": "33554432",
@@ -17,14 +17,14 @@ JAVA_PRODUCER = {
 }
 """What Java's producer does unless it is told otherwise, where ours differs."""
 
-JAVA_CONSUMER = {
+JAVA_CONSUMER_DEFAULTS = {
     "isolation.level": "read_uncommitted",
     "partition.assignment.strategy": "range,cooperative-sticky",
 }
 """What Java's consumer does unless it is told otherwise, where ours differs."""
 
 
-def given(
+def client_settings(
     file: Path | str | None, pairs: Iterable[str], defaults: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """The defaults, what the file says, and what `name=value` says, later ones winning."""
@@ -34,7 +34,7 @@ def given(
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise Refused(f"Invalid property {pair!r}: it must be name=value.")
+            raise CommandError(f"Invalid property {pair!r}: it must be name=value.")
         settings[name.strip()] = value
     return settings
 
@@ -48,7 +48,7 @@ def check_settings(properties: dict[str, str]) -> BrokerSettings:
     try:
         return BrokerSettings.from_properties(properties)
     except ConfigError as error:
-        raise Refused(str(error)) from None
+        raise CommandError(str(error)) from None
 
 
 def parse_pairs(pairs: list[str] | tuple[str, ...]) -> dict[str, str]:
@@ -57,7 +57,7 @@ def parse_pairs(pairs: list[str] | tuple[str, ...]) -> dict[str, str]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
-            raise Refused(f"{pair!r} is not KEY=VALUE")
+            raise CommandError(f"{pair!r} is not KEY=VALUE")
         parsed[key.strip()] = value.strip()
     return parsed
 
@@ -70,4 +70,4 @@ def read_properties(file: str | Path) -> dict[str, str]:
         # Java's encoding of properties, so that the file means to us what it means to Kafka.
         return parse(Path(file).read_text(encoding="latin-1"))
     except (OSError, ValueError) as error:
-        raise Refused(f"cannot read {file}: {error}") from None
+        raise CommandError(f"cannot read {file}: {error}") from None

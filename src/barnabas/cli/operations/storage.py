@@ -1,4 +1,4 @@
-"""Formatting the log directories of a node, and looking at them."""
+"""FormatOptions the log directories of a node, and looking at them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from barnabas.raft import Voters
 
 
 @dataclass(slots=True, frozen=True)
-class Formatting:
+class FormatOptions:
     """How a node's directories are to begin; of the last three at most one."""
 
     cluster_id: str
@@ -28,7 +28,7 @@ class Formatting:
     initial_controllers: str | None = None
 
 
-def format_node(file: Path, formatting: Formatting) -> list[str]:
+def format_node(file: Path, formatting: FormatOptions) -> list[str]:
     """A line for each directory that was formatted, as kafka-storage words it."""
     settings = load_settings(file, {})
     quorum: QuorumBootstrap | Voters = QuorumBootstrap.FROM_SETTINGS
@@ -58,11 +58,11 @@ def format_node(file: Path, formatting: Formatting) -> list[str]:
     ]
 
 
-def inspect_node(file: Path) -> StorageInfo:
+def inspect_node_storage(file: Path) -> StorageInfo:
     return inspect_storage(load_settings(file, {}))
 
 
-def describe_inspected(inspected: StorageInfo) -> str:
+def format_inspection(inspected: StorageInfo) -> str:
     """As kafka-storage words it."""
     told = []
     if directories := inspected.directories:

@@ -16,7 +16,7 @@ LEADERS = "leader.replication.throttled.replicas"
 FOLLOWERS = "follower.replication.throttled.replicas"
 
 
-async def throttle(
+async def throttle_replication(
     admin: AioAdminClient,
     current: Assignment,
     target: Assignment,
@@ -47,18 +47,18 @@ async def throttle(
     await _change_brokers(admin, brokers, {LEADER_RATE: rate, FOLLOWER_RATE: rate})
 
 
-async def throttle_directories(
+async def throttle_log_dir_moves(
     admin: AioAdminClient, brokers: Iterable[int], bytes_per_second: int
 ) -> None:
     await _change_brokers(admin, brokers, {DIRECTORY_RATE: str(bytes_per_second)})
 
 
-async def clear_brokers(admin: AioAdminClient, brokers: Iterable[int]) -> None:
+async def clear_broker_throttles(admin: AioAdminClient, brokers: Iterable[int]) -> None:
     rates = dict.fromkeys((LEADER_RATE, FOLLOWER_RATE, DIRECTORY_RATE))
     await _change_brokers(admin, brokers, rates)
 
 
-async def clear_topics(admin: AioAdminClient, topics: Iterable[str]) -> None:
+async def clear_topic_throttles(admin: AioAdminClient, topics: Iterable[str]) -> None:
     replicas = dict.fromkeys((LEADERS, FOLLOWERS))
     changed = [_changed(ResourceType.TOPIC, topic, replicas) for topic in topics]
     if changed:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from barnabas.cli.operations.connection import TIMEOUT_S
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.configs import ConfigEntry, ConfigResource
 from barnabas.client.admin.enums import ResourceType
@@ -17,27 +17,31 @@ from barnabas.client.admin.topics import NewTopic
 from barnabas.client.values import TopicPartition
 from barnabas.wire.uuid import to_text
 
-INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 LARGEST_REPLICATION_FACTOR = 32_767
-MIN_IN_SYNC = "min.insync.replicas"
+MIN_IN_SYNC_REPLICAS = "min.insync.replicas"
 
 
 @dataclass(slots=True, frozen=True)
-class Partition:
+class PartitionDetails:
     """A partition, with what its topic's settings and a move of it say."""
 
     topic: str
     state: TopicPartitionInfo
-    needed: int
+    min_in_sync_replicas: int
     """How many replicas must be in sync for acks=all."""
-    move: PartitionReassignment | None = None
+    reassignment: PartitionReassignment | None = None
 
     @property
     def replication_factor(self) -> int:
         """What it is meant to have: replicas that are on their way do not count."""
-        moving = {*self.move.adding_replicas, *self.move.removing_replicas} if self.move else set()
-        if self.move and any(replica.id in moving for replica in self.state.replicas):
-            return len(self.move.replicas) - len(self.move.adding_replicas)
+        moving = (
+            {*self.reassignment.adding_replicas, *self.reassignment.removing_replicas}
+            if self.reassignment
+            else set()
+        )
+        if self.reassignment and any(replica.id in moving for replica in self.state.replicas):
+            return len(self.reassignment.replicas) - len(self.reassignment.adding_replicas)
         return len(self.state.replicas)
 
     @property
@@ -45,24 +49,24 @@ class Partition:
         return len(self.state.isr) < self.replication_factor
 
     @property
-    def is_leaderless(self) -> bool:
+    def is_offline(self) -> bool:
         return self.state.leader is None
 
     @property
-    def is_below_minimum(self) -> bool:
-        return self.is_leaderless or len(self.state.isr) < self.needed
+    def is_under_min_isr(self) -> bool:
+        return self.is_offline or len(self.state.isr) < self.min_in_sync_replicas
 
     @property
-    def is_at_minimum(self) -> bool:
-        return len(self.state.isr) == self.needed
+    def is_at_min_isr(self) -> bool:
+        return len(self.state.isr) == self.min_in_sync_replicas
 
 
 @dataclass(slots=True, frozen=True)
-class Topic:
+class TopicDetails:
     name: str
     topic_id: str
     is_internal: bool
-    partitions: tuple[Partition, ...]
+    partitions: tuple[PartitionDetails, ...]
     configs: Mapping[str, ConfigEntry]
 
     @property
@@ -72,7 +76,7 @@ class Topic:
 
 
 @dataclass(slots=True, frozen=True)
-class Wanted:
+class TopicSpec:
     """A topic to make; what is None, the cluster decides."""
 
     name: str
@@ -87,9 +91,9 @@ async def topic_names(
 ) -> list[str]:
     """All that there are, in order; those alone that match the pattern as a whole."""
     told = await admin.list_topics(timeout=TIMEOUT_S)
-    matches = re.compile(java_list_of_patterns(pattern)).fullmatch if pattern else str
+    matches = re.compile(topic_list_regex(pattern)).fullmatch if pattern else str
     return sorted(
-        name for name in told.topics if matches(name) and (internal or name not in INTERNAL)
+        name for name in told.topics if matches(name) and (internal or name not in INTERNAL_TOPICS)
     )
 
 
@@ -100,17 +104,17 @@ async def require_topics(admin: AioAdminClient, names: Collection[str]) -> None:
         if name not in there:
             near = get_close_matches(name, there, n=1)
             hint = f"did you mean {near[0]}?" if near else "see barnabas topics list"
-            raise Refused(f"there is no topic {name}: {hint}")
+            raise CommandError(f"there is no topic {name}: {hint}")
 
 
-async def create_topic(admin: AioAdminClient, wanted: Wanted, *, dry_run: bool = False) -> None:
+async def create_topic(admin: AioAdminClient, wanted: TopicSpec, *, dry_run: bool = False) -> None:
     copies = wanted.replication_factor
     if copies is not None and not 1 <= copies <= LARGEST_REPLICATION_FACTOR:
-        raise Refused(
+        raise CommandError(
             f"The replication factor must be between 1 and {LARGEST_REPLICATION_FACTOR} inclusive"
         )
     if wanted.partitions is not None and wanted.partitions < 1:
-        raise Refused("The partitions must be greater than 0")
+        raise CommandError("The partitions must be greater than 0")
     new = NewTopic(
         wanted.name,
         num_partitions=-1 if wanted.partitions is None or wanted.assignment else wanted.partitions,
@@ -146,7 +150,7 @@ async def delete_topics(admin: AioAdminClient, names: Collection[str]) -> None:
 
 async def describe_topics(
     admin: AioAdminClient, names: Iterable[str], *, with_moves: bool = True
-) -> list[Topic]:
+) -> list[TopicDetails]:
     """In the order of their names; of moves only a controller can tell."""
     wanted = sorted(names)
     if not wanted:
@@ -159,15 +163,15 @@ async def describe_topics(
     for resource in resources:
         name = resource.name
         topic, settings = described[name], configs[resource]
-        needed = int(settings[MIN_IN_SYNC].value or 1)
+        needed = int(settings[MIN_IN_SYNC_REPLICAS].value or 1)
         partitions = [
-            Partition(name, each, needed, moves.get(TopicPartition(name, each.id)))
+            PartitionDetails(name, each, needed, moves.get(TopicPartition(name, each.id)))
             for each in sorted(topic.partitions, key=lambda partition: partition.id)
         ]
         topics.append(
-            Topic(
+            TopicDetails(
                 name=name,
-                topic_id=id_text(topic.topic_id),
+                topic_id=format_topic_id(topic.topic_id),
                 is_internal=topic.is_internal,
                 partitions=tuple(partitions),
                 configs=settings,
@@ -176,14 +180,14 @@ async def describe_topics(
     return topics
 
 
-async def name_of(admin: AioAdminClient, topic_id: str) -> str | None:
+async def find_topic_name(admin: AioAdminClient, topic_id: str) -> str | None:
     """The topic that has this id, if there is one."""
     topics = (await admin.list_topics(timeout=TIMEOUT_S)).topics
-    found = (name for name, topic in topics.items() if id_text(topic.topic_id) == topic_id)
+    found = (name for name, topic in topics.items() if format_topic_id(topic.topic_id) == topic_id)
     return next(found, None)
 
 
-def id_text(topic_id: Uuid) -> str:
+def format_topic_id(topic_id: Uuid) -> str:
     """As Kafka writes ids: fit for names of files."""
     return to_text(bytes(topic_id))
 
@@ -193,20 +197,22 @@ def parse_assignment(text: str) -> tuple[tuple[int, ...], ...]:
     try:
         assignment = tuple(tuple(map(int, each.split(":"))) for each in text.split(","))
     except ValueError:
-        raise Refused(
+        raise CommandError(
             f"{text!r} is not BROKER:BROKER,...: the replicas of each partition"
         ) from None
     for partition, replicas in enumerate(assignment):
         if len(set(replicas)) < len(replicas):
             twice = ",".join(str(each) for each in set(replicas) if replicas.count(each) > 1)
-            raise Refused(f"Partition replica lists may not contain duplicate entries: {twice}")
+            raise CommandError(
+                f"Partition replica lists may not contain duplicate entries: {twice}"
+            )
         if len(replicas) != len(assignment[0]):
-            raise Refused(
+            raise CommandError(
                 f"Partition {partition} has different replication factor: {list(replicas)}"
             )
     return assignment
 
 
-def java_list_of_patterns(text: str) -> str:
+def topic_list_regex(text: str) -> str:
     """A regular expression in which a comma means "or", as lists of topics are given."""
     return text.strip().replace(",", "|").replace(" ", "").strip("\"'")

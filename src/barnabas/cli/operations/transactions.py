@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.topics import topic_names
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.model import TopicCollection
@@ -40,18 +40,18 @@ async def list_transactions(
     return [(broker, each) for broker in sorted(told) for each in told[broker]]
 
 
-async def producers_of(
+async def describe_producers(
     admin: AioAdminClient, partition: TopicPartitionTuple, broker_id: int | None = None
 ) -> list[ProducerState]:
     asked = TopicPartition(*partition)
     return (await admin.describe_producers([asked], broker_id=broker_id))[asked]
 
 
-async def spec_of(
+async def find_transaction(
     admin: AioAdminClient, partition: TopicPartitionTuple, offset: int
 ) -> AbortTransactionSpec:
     """The transaction that begins at this offset."""
-    for producer in await producers_of(admin, partition):
+    for producer in await describe_producers(admin, partition):
         if producer.current_transaction_start_offset == offset:
             return AbortTransactionSpec(
                 TopicPartition(*partition),
@@ -59,13 +59,13 @@ async def spec_of(
                 producer.producer_epoch,
                 producer.coordinator_epoch,
             )
-    raise Refused(
+    raise CommandError(
         f"Could not find any open transactions starting at offset {offset} on partition "
         f"{partition[0]}-{partition[1]}"
     )
 
 
-async def find_hanging(
+async def find_hanging_transactions(
     admin: AioAdminClient,
     *,
     topic: str | None,

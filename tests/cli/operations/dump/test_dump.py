@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.cli.operations.dump import Dump, decoders, dump
+from barnabas.cli.operations.dump import DumpOptions, decoders, dump_files
 from barnabas.metadata.frames import encode_record
 from barnabas.wire.messages.metadata_records import TopicRecord
 from barnabas.wire.messages.transaction_records import TransactionLogKey, TransactionLogValue
@@ -25,12 +25,12 @@ def segment(tmp_path: Path) -> Path:
     return path
 
 
-def lines(path: Path, what: Dump) -> list[str]:
-    return list(dump([path], what))
+def lines(path: Path, what: DumpOptions) -> list[str]:
+    return list(dump_files([path], what))
 
 
 def test_a_batch_is_one_line(segment: Path) -> None:
-    dumping, start, batch = lines(segment, Dump())
+    dumping, start, batch = lines(segment, DumpOptions())
     assert dumping == f"Dumping {segment}"
     assert start == "Log starting offset: 5"
     assert batch.startswith("baseOffset: 5 lastOffset: 6 count: 2 baseSequence: -1 ")
@@ -38,7 +38,9 @@ def test_a_batch_is_one_line(segment: Path) -> None:
 
 
 def test_records_are_told_with_their_keys_and_values(segment: Path) -> None:
-    *_, first, second = lines(segment, Dump(decode=decoders.plain(decoders.text, decoders.text)))
+    *_, first, second = lines(
+        segment, DumpOptions(decode=decoders.plain(decoders.text, decoders.text))
+    )
     assert first == (
         "| offset: 5 CreateTime: 1000 keySize: 1 valueSize: 1 sequence: -1"
         " headerKeys: [h] key: k payload: v"
@@ -50,17 +52,17 @@ def test_a_flipped_bit_makes_the_batch_invalid(segment: Path) -> None:
     content = bytearray(segment.read_bytes())
     content[-1] ^= 1
     segment.write_bytes(content)
-    assert lines(segment, Dump())[-1].endswith(" isvalid: false")
+    assert lines(segment, DumpOptions())[-1].endswith(" isvalid: false")
 
 
 def test_what_is_cut_short_is_told(segment: Path) -> None:
     segment.write_bytes(segment.read_bytes() + b"\0" * 7)
-    assert lines(segment, Dump())[-1] == f"Found 7 invalid bytes at the end of {SEGMENT}"
+    assert lines(segment, DumpOptions())[-1] == f"Found 7 invalid bytes at the end of {SEGMENT}"
 
 
 def test_what_is_no_batch_is_told(segment: Path) -> None:
     segment.write_bytes(segment.read_bytes() + b"\0" * 100)
-    assert "malformed batch" in lines(segment, Dump())[-1]
+    assert "malformed batch" in lines(segment, DumpOptions())[-1]
 
 
 def test_metadata_records_are_json(tmp_path: Path) -> None:
@@ -68,7 +70,7 @@ def test_metadata_records_are_json(tmp_path: Path) -> None:
     path = tmp_path / SEGMENT
     path.write_bytes(build_batch([Record(5, 1_000, None, topic, [])], base_offset=5))
     told = json.loads(
-        lines(path, Dump(decode=decoders.cluster_metadata))[-1].partition("load: ")[2]
+        lines(path, DumpOptions(decode=decoders.cluster_metadata))[-1].partition("load: ")[2]
     )
     assert told["type"] == "TOPIC_RECORD"
     assert told["data"] == {"name": "orders", "topicId": "AAAAAAAAAAAAAAAAAAAAAA"}
@@ -80,7 +82,7 @@ def test_transactions_are_json_and_tombstones_are_deletions(tmp_path: Path) -> N
     records = [Record(5, 1, key, value, []), Record(6, 1, key, None, [])]
     path = tmp_path / SEGMENT
     path.write_bytes(build_batch(records, base_offset=5))
-    *_, first, second = lines(path, Dump(decode=decoders.transactions))
+    *_, first, second = lines(path, DumpOptions(decode=decoders.transactions))
     told = json.loads(first.partition("payload: ")[2])
     assert told["version"] == "1"
     assert told["data"]["producerId"] == 7

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from barnabas.cli.kafka.metadata_shell import main
-from barnabas.cli.operations.errors import Refused
-from barnabas.cli.operations.metadata_shell import Shell, read_image
-from barnabas.cli.operations.metadata_shell.tree import tree
+from barnabas.cli.operations.errors import CommandError
+from barnabas.cli.operations.metadata_shell import MetadataShell, load_image
+from barnabas.cli.operations.metadata_shell.tree import image_tree
 from barnabas.metadata.frames import encode_record
 from barnabas.wire.messages.metadata_records import (
     FeatureLevelRecord,
@@ -35,37 +35,37 @@ def snapshot(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def shell(snapshot: Path) -> Shell:
-    return Shell(tree(read_image(snapshot)))
+def shell(snapshot: Path) -> MetadataShell:
+    return MetadataShell(image_tree(load_image(snapshot)))
 
 
-def test_folders_are_listed(shell: Shell) -> None:
+def test_folders_are_listed(shell: MetadataShell) -> None:
     assert list(shell.run(["ls", "/"])) == ["image", "local"]
     assert list(shell.run(["ls", "/image/topics/byName/orders"])) == ["0", "id", "name"]
 
 
-def test_files_say_what_the_cluster_knows(shell: Shell) -> None:
+def test_files_say_what_the_cluster_knows(shell: MetadataShell) -> None:
     assert list(shell.run(["cat", "/image/features/metadataVersion"])) == ["Optional[4.3-IV0]"]
     (partition,) = shell.run(["cat", "/image/topics/byName/orders/0"])
     assert partition.startswith("PartitionRegistration(replicas=[1], ")
     assert "leader=1, leaderRecoveryState=RECOVERED" in partition
 
 
-def test_one_can_walk(shell: Shell) -> None:
+def test_one_can_walk(shell: MetadataShell) -> None:
     assert list(shell.run(["cd", "image/topics"])) == []
     assert list(shell.run(["pwd"])) == ["/image/topics"]
     assert list(shell.run(["cat", "../features/metadata*"])) == ["Optional[4.3-IV0]"]
     assert list(shell.run(["find", "byName"]))[1] == "byName/orders"
-    assert shell.names("by") == ["byId", "byName"]
+    assert shell.complete("by") == ["byId", "byName"]
 
 
 @pytest.mark.parametrize("command", ["ls", "cat", "find", "tree", "cd"])
-def test_what_is_not_there_is_said(shell: Shell, command: str) -> None:
+def test_what_is_not_there_is_said(shell: MetadataShell, command: str) -> None:
     (line,) = shell.run([command, "/nothing"])
     assert line.lower() == f"{command}: /nothing: no such file or directory."
 
 
-def test_an_unknown_command_names_those_there_are(shell: Shell) -> None:
+def test_an_unknown_command_names_those_there_are(shell: MetadataShell) -> None:
     (line,) = shell.run(["rm", "/"])
     assert "no such command" in line
     assert "tree" in line
@@ -75,8 +75,8 @@ def test_a_damaged_file_is_refused(snapshot: Path) -> None:
     content = bytearray(snapshot.read_bytes())
     content[-1] ^= 1
     snapshot.write_bytes(content)
-    with pytest.raises(Refused, match="damaged"):
-        read_image(snapshot)
+    with pytest.raises(CommandError, match="damaged"):
+        load_image(snapshot)
 
 
 def test_the_command_answers_at_once(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:

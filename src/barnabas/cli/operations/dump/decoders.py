@@ -25,7 +25,7 @@ class Decoder(Protocol):
     def __call__(self, record: Record) -> tuple[str | None, str | None]: ...
 
 
-def plain(key: Callable[[bytes], str], value: Callable[[bytes], str]) -> Decoder:
+def key_value_decoder(key: Callable[[bytes], str], value: Callable[[bytes], str]) -> Decoder:
     """Each by itself."""
 
     def decode(record: Record) -> tuple[str | None, str | None]:
@@ -37,33 +37,33 @@ def plain(key: Callable[[bytes], str], value: Callable[[bytes], str]) -> Decoder
     return decode
 
 
-def text(content: bytes) -> str:
+def decode_text(content: bytes) -> str:
     return content.decode(errors="replace")
 
 
-def integer(content: bytes) -> str:
+def decode_int(content: bytes) -> str:
     return str(_INT32.unpack(content)[0])
 
 
-def long(content: bytes) -> str:
+def decode_long(content: bytes) -> str:
     return str(_INT64.unpack(content)[0])
 
 
-def double(content: bytes) -> str:
+def decode_double(content: bytes) -> str:
     return repr(_FLOAT64.unpack(content)[0])
 
 
-CLASSES: dict[str, Callable[[bytes], str]] = {
-    "StringDecoder": text,
+DECODER_CLASSES: dict[str, Callable[[bytes], str]] = {
+    "StringDecoder": decode_text,
     "DefaultDecoder": repr,
-    "IntegerDecoder": integer,
-    "LongDecoder": long,
-    "DoubleDecoder": double,
+    "IntegerDecoder": decode_int,
+    "LongDecoder": decode_long,
+    "DoubleDecoder": decode_double,
 }
 """Kafka's own decoders, by the last part of their class names."""
 
 
-def cluster_metadata(record: Record) -> tuple[str | None, str | None]:
+def decode_cluster_metadata(record: Record) -> tuple[str | None, str | None]:
     """`__cluster_metadata`."""
     if record.value is None:
         return None, None
@@ -75,22 +75,22 @@ def cluster_metadata(record: Record) -> tuple[str | None, str | None]:
     return None, _dumps(told)
 
 
-def offsets(record: Record) -> tuple[str | None, str | None]:
+def decode_consumer_offsets(record: Record) -> tuple[str | None, str | None]:
     """`__consumer_offsets`: members' subscriptions and assignments are messages of their own."""
     return _decode_coordinator_record(record, "__consumer_offsets")
 
 
-def transactions(record: Record) -> tuple[str | None, str | None]:
+def decode_transaction_state(record: Record) -> tuple[str | None, str | None]:
     """`__transaction_state`."""
     return _decode_coordinator_record(record, "__transaction_state")
 
 
-def share_state(record: Record) -> tuple[str | None, str | None]:
+def decode_share_group_state(record: Record) -> tuple[str | None, str | None]:
     """`__share_group_state`."""
     return _decode_coordinator_record(record, "__share_group_state")
 
 
-def remote_log_metadata(record: Record) -> tuple[str | None, str | None]:
+def decode_remote_log_metadata(record: Record) -> tuple[str | None, str | None]:
     """`__remote_log_metadata`: framed like cluster metadata, with types of its own."""
     from barnabas.wire.messages import storage_records
 
@@ -103,12 +103,12 @@ def remote_log_metadata(record: Record) -> tuple[str | None, str | None]:
     return None, _dumps(as_json(message, version))
 
 
-OF_TOPICS: dict[str, Decoder] = {
-    "__cluster_metadata": cluster_metadata,
-    "__consumer_offsets": offsets,
-    "__transaction_state": transactions,
-    "__share_group_state": share_state,
-    "__remote_log_metadata": remote_log_metadata,
+TOPIC_DECODERS: dict[str, Decoder] = {
+    "__cluster_metadata": decode_cluster_metadata,
+    "__consumer_offsets": decode_consumer_offsets,
+    "__transaction_state": decode_transaction_state,
+    "__share_group_state": decode_share_group_state,
+    "__remote_log_metadata": decode_remote_log_metadata,
 }
 """The cluster's own topics."""
 

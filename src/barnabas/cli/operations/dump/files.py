@@ -6,12 +6,12 @@ from pathlib import Path
 
 from barnabas.cli.operations.dump import indexes
 from barnabas.cli.operations.dump.decoders import Decoder
-from barnabas.cli.operations.dump.records import batch_line, batches, record_lines
+from barnabas.cli.operations.dump.records import format_batch, format_records, read_batches
 from barnabas.wire.errors import KafkaError
 
 
 @dataclass(slots=True, frozen=True)
-class Dump:
+class DumpOptions:
     """What is to be told of files."""
 
     decode: Decoder | None = None
@@ -24,16 +24,16 @@ class Dump:
     max_bytes: int = 2**31 - 1
 
 
-def dump(paths: Sequence[Path], what: Dump) -> Iterator[str]:
+def dump_files(paths: Sequence[Path], what: DumpOptions) -> Iterator[str]:
     """Line by line; at the end what does not fit together."""
-    findings = indexes.Findings()
+    findings = indexes.IndexProblems()
     for path in paths:
         yield f"Dumping {path}"
         yield from _lines(path, what, findings)
     yield from findings.lines()
 
 
-def _lines(path: Path, what: Dump, findings: indexes.Findings) -> Iterator[str]:
+def _lines(path: Path, what: DumpOptions, findings: indexes.IndexProblems) -> Iterator[str]:
     checks = {"only_verify": what.only_verify, "only_sanity": what.only_sanity}
     match path.suffix:
         case ".log":
@@ -44,24 +44,24 @@ def _lines(path: Path, what: Dump, findings: indexes.Findings) -> Iterator[str]:
             yield f"Snapshot end offset: {int(end)}, epoch: {int(epoch)}"
             yield from _records(path, what)
         case ".index":
-            yield from indexes.offset_index(path, findings, **checks)
+            yield from indexes.dump_offset_index(path, findings, **checks)
         case ".timeindex":
-            yield from indexes.time_index(path, findings, **checks)
+            yield from indexes.dump_time_index(path, findings, **checks)
         case ".txnindex":
-            yield from indexes.transaction_index(path)
+            yield from indexes.dump_transaction_index(path)
         case ".snapshot":
-            yield from indexes.producer_snapshot(path)
+            yield from indexes.dump_producer_snapshot(path)
         case _:
             yield f"Ignoring unknown file {path}"
 
 
-def _records(path: Path, what: Dump) -> Iterator[str]:
+def _records(path: Path, what: DumpOptions) -> Iterator[str]:
     try:
         end = 0
-        for position, header, content in batches(path, what.max_bytes):
-            yield batch_line(position, header, content)
+        for position, header, content in read_batches(path, what.max_bytes):
+            yield format_batch(position, header, content)
             if what.deep or what.decode is not None:
-                yield from record_lines(
+                yield from format_records(
                     header, content, what.decode, with_metadata=what.record_metadata
                 )
             end = position + header.size_bytes

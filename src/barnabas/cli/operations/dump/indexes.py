@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from struct import Struct
 
-from barnabas.cli.operations.dump.records import batches, optional
+from barnabas.cli.operations.dump.records import format_optional_long, read_batches
 from barnabas.log.producers.snapshots import CorruptSnapshot, decode
+from barnabas.log.segments.transaction_index import TransactionIndex
 from barnabas.log.segments.index import OffsetIndex, TimeIndex
 from barnabas.log.segments.log_files import LOG
-from barnabas.log.segments.transaction_index import TransactionIndex
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.records.batch import HEADER_BYTES, BatchHeader, read_header
 
 
-class Findings:
+class IndexProblems:
     """What does not fit, by file."""
 
     def __init__(self) -> None:
@@ -36,8 +36,8 @@ class Findings:
                 yield f"Indexed offset: {indexed}, found log offset: {found}"
 
 
-def offset_index(
-    path: Path, findings: Findings, *, only_verify: bool, only_sanity: bool
+def dump_offset_index(
+    path: Path, findings: IndexProblems, *, only_verify: bool, only_sanity: bool
 ) -> Iterator[str]:
     base_offset = int(path.name.partition(".")[0])
     entries = list(_entries(path, OffsetIndex.ENTRY))
@@ -57,8 +57,8 @@ def offset_index(
             yield f"offset: {offset} position: {position}"
 
 
-def time_index(
-    path: Path, findings: Findings, *, only_verify: bool, only_sanity: bool
+def dump_time_index(
+    path: Path, findings: IndexProblems, *, only_verify: bool, only_sanity: bool
 ) -> Iterator[str]:
     base_offset = int(path.name.partition(".")[0])
     entries = list(_entries(path, TimeIndex.ENTRY))
@@ -79,7 +79,7 @@ def time_index(
             yield f"timestamp: {timestamp} offset: {offset}"
 
 
-def transaction_index(path: Path) -> Iterator[str]:
+def dump_transaction_index(path: Path) -> Iterator[str]:
     for version, producer_id, first, last, stable in _entries(path, TransactionIndex.ENTRY):
         yield (
             f"version: {version} producerId: {producer_id} firstOffset: {first}"
@@ -87,7 +87,7 @@ def transaction_index(path: Path) -> Iterator[str]:
         )
 
 
-def producer_snapshot(path: Path) -> Iterator[str]:
+def dump_producer_snapshot(path: Path) -> Iterator[str]:
     try:
         producers = decode(path.read_bytes())
     except CorruptSnapshot as corrupt:
@@ -98,7 +98,7 @@ def producer_snapshot(path: Path) -> Iterator[str]:
         line = (
             f"producerId: {producer.producer_id} producerEpoch: {producer.epoch}"
             f" coordinatorEpoch: {producer.coordinator_epoch}"
-            f" currentTxnFirstOffset: {optional(first)} lastTimestamp: {producer.last_timestamp}"
+            f" currentTxnFirstOffset: {format_optional_long(first)} lastTimestamp: {producer.last_timestamp}"
         )
         if producer.batches:
             batch = producer.batches[0]
@@ -133,6 +133,6 @@ def _batch_at(log: Path, position: int) -> BatchHeader | None:
 
 def _last_offsets(log: Path) -> set[int]:
     try:
-        return {header.last_offset for _, header, _ in batches(log, log.stat().st_size)}
+        return {header.last_offset for _, header, _ in read_batches(log, log.stat().st_size)}
     except (OSError, KafkaError):
         return set()

@@ -33,7 +33,7 @@ _CONTROL: dict[ControlType, tuple[str, type[Message]]] = {
 }
 
 
-def batches(path: Path, max_bytes: int) -> Iterator[tuple[int, BatchHeader, bytes]]:
+def read_batches(path: Path, max_bytes: int) -> Iterator[tuple[int, BatchHeader, bytes]]:
     """The whole batches of a file with their positions; what is left at the end is not one."""
     size_bytes = min(path.stat().st_size, max_bytes)
     position = 0
@@ -48,7 +48,7 @@ def batches(path: Path, max_bytes: int) -> Iterator[tuple[int, BatchHeader, byte
             position += header.size_bytes
 
 
-def batch_line(position: int, header: BatchHeader, content: bytes) -> str:
+def format_batch(position: int, header: BatchHeader, content: bytes) -> str:
     horizon = header.base_timestamp if header.attributes & DELETE_HORIZON_BIT else None
     return (
         f"baseOffset: {header.base_offset} lastOffset: {header.last_offset}"
@@ -56,7 +56,7 @@ def batch_line(position: int, header: BatchHeader, content: bytes) -> str:
         f" lastSequence: {header.last_sequence} producerId: {header.producer_id}"
         f" producerEpoch: {header.producer_epoch} partitionLeaderEpoch: {header.leader_epoch}"
         f" isTransactional: {_boolean(header.is_transactional)}"
-        f" isControl: {_boolean(header.is_control)} deleteHorizonMs: {optional(horizon)}"
+        f" isControl: {_boolean(header.is_control)} deleteHorizonMs: {format_optional_long(horizon)}"
         f" position: {position} {_time_type(header)}: {header.max_timestamp}"
         f" size: {header.size_bytes} magic: {header.magic}"
         f" compresscodec: {header.codec.name.lower()} crc: {header.crc}"
@@ -64,7 +64,7 @@ def batch_line(position: int, header: BatchHeader, content: bytes) -> str:
     )
 
 
-def record_lines(
+def format_records(
     header: BatchHeader, content: bytes, decode: Decoder | None, *, with_metadata: bool
 ) -> Iterator[str]:
     """What each record says; nothing of its contents without a decoder."""
@@ -91,7 +91,7 @@ def record_lines(
         yield line
 
 
-def optional(value: int | None) -> str:
+def format_optional_long(value: int | None) -> str:
     """As Java shows a number that may be missing."""
     return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
 
@@ -131,7 +131,7 @@ Row = dict[str, Any]
 def batch_rows(path: Path, decode: Decoder | None, max_bytes: int) -> Iterator[Row]:
     """A row a batch, with its records where there is a decoder for them."""
     try:
-        for position, header, content in batches(path, max_bytes):
+        for position, header, content in read_batches(path, max_bytes):
             row = _batch(path, position, header)
             row["is_valid"] = crc_is_valid(content, 0, header)
             if decode is not None:

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from barnabas.cli.operations.metadata_shell.tree import Folder
+from barnabas.cli.operations.metadata_shell.tree import Directory
 
-Node = Folder | str
+Node = Directory | str
 
 
-class Shell:
+class MetadataShell:
     """A place in the tree, and what was said so far."""
 
-    def __init__(self, root: Folder) -> None:
+    def __init__(self, root: Directory) -> None:
         self._root = root
-        self.place: tuple[str, ...] = ()
+        self.working_directory: tuple[str, ...] = ()
         self.history: list[str] = []
 
     def run(self, words: Sequence[str]) -> Iterator[str]:
@@ -27,7 +27,7 @@ class Shell:
         else:
             yield from command[0](self, arguments)
 
-    def names(self, path: str) -> list[str]:
+    def complete(self, path: str) -> list[str]:
         """What a path may be completed to."""
         folder, slash, begun = path.rpartition("/")
         found = self._at(self._parts(folder + slash))
@@ -81,12 +81,12 @@ class Shell:
             elif not isinstance(node, dict):
                 yield f"cd: {arguments[0]}: not a directory."
             else:
-                self.place = self._parts(arguments[0] if arguments else "/")
+                self.working_directory = self._parts(arguments[0] if arguments else "/")
 
     def pwd(self, _arguments: Sequence[str]) -> Iterator[str]:
-        yield "/" + "/".join(self.place)
+        yield "/" + "/".join(self.working_directory)
 
-    def said(self, _arguments: Sequence[str]) -> Iterator[str]:
+    def print_history(self, _arguments: Sequence[str]) -> Iterator[str]:
         for number, line in enumerate(self.history):
             yield f"{number:5}  {line}"
 
@@ -122,7 +122,7 @@ class Shell:
 
     def _parts(self, path: str) -> tuple[str, ...]:
         """The names from the root on; `.` and `..` are what they always are."""
-        parts = [] if path.startswith("/") else list(self.place)
+        parts = [] if path.startswith("/") else list(self.working_directory)
         for name in path.split("/"):
             if name == "..":
                 parts = parts[:-1]
@@ -147,15 +147,15 @@ def _tree(node: Node, indent: str) -> Iterator[str]:
         yield f"{indent}{node}"
 
 
-Command = Callable[[Shell, Sequence[str]], Iterator[str]]
+Command = Callable[[MetadataShell, Sequence[str]], Iterator[str]]
 
 COMMANDS: dict[str, tuple[Command, str]] = {
-    "cat": (Shell.cat, "show what files hold."),
-    "cd": (Shell.cd, "go to another folder."),
-    "find": (Shell.find, "name everything below a folder."),
-    "help": (Shell.help, "show this."),
-    "history": (Shell.said, "show what was typed."),
-    "ls": (Shell.ls, "name what is in a folder."),
-    "pwd": (Shell.pwd, "say which folder this is."),
-    "tree": (Shell.tree, "show folders and what files hold, in full."),
+    "cat": (MetadataShell.cat, "show what files hold."),
+    "cd": (MetadataShell.cd, "go to another folder."),
+    "find": (MetadataShell.find, "name everything below a folder."),
+    "help": (MetadataShell.help, "show this."),
+    "history": (MetadataShell.print_history, "show what was typed."),
+    "ls": (MetadataShell.ls, "name what is in a folder."),
+    "pwd": (MetadataShell.pwd, "say which folder this is."),
+    "tree": (MetadataShell.tree, "show folders and what files hold, in full."),
 }

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from barnabas import __version__
-from barnabas.cli.operations.dump.records import batches
-from barnabas.cli.operations.errors import Refused
+from barnabas.cli.operations.dump.records import read_batches
+from barnabas.cli.operations.errors import CommandError
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.features import METADATA_RELEASES, METADATA_VERSION
 from barnabas.metadata.frames import decode_record
@@ -26,39 +26,39 @@ from barnabas.wire.records.batch import crc_is_valid
 from barnabas.wire.records.read import read_records
 from barnabas.wire.uuid import to_text
 
-Folder = dict[str, Any]
+Directory = dict[str, Any]
 """Folders by name; whatever else is in one is a file, as the text it holds."""
 
 _RESOURCES = {2: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER", 16: "CLIENT_METRICS", 32: "GROUP"}
-_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+_SCRAM_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
-class Read(NamedTuple):
+class LoadedImage(NamedTuple):
     image: MetadataImage
     timestamp_ms: int
     """Of the last batch."""
 
 
-def read_image(path: Path) -> Read:
+def load_image(path: Path) -> LoadedImage:
     """What the cluster knew at the end of a .checkpoint or a .log file of __cluster_metadata."""
     loader, last_ms = MetadataLoader(MetadataImage()), 0
     try:
-        for _, header, content in batches(path, path.stat().st_size):
+        for _, header, content in read_batches(path, path.stat().st_size):
             if not crc_is_valid(content, 0, header):
-                raise Refused(f"{path} is damaged: the batch at offset {header.base_offset}")
+                raise CommandError(f"{path} is damaged: the batch at offset {header.base_offset}")
             last_ms = header.max_timestamp
             records = [] if header.is_control else read_records(content)
             decoded = [decode_record(each.value or b"") for each in records]
             loader.load(decoded, header.last_offset, header.leader_epoch, MetadataDelta())
     except (KafkaError, ProtocolViolation) as malformed:
-        raise Refused(f"{path} holds no cluster metadata: {malformed}") from None
+        raise CommandError(f"{path} holds no cluster metadata: {malformed}") from None
     except OSError as error:
-        raise Refused(f"cannot read {path}: {error.strerror}") from None
-    return Read(loader.image, last_ms)
+        raise CommandError(f"cannot read {path}: {error.strerror}") from None
+    return LoadedImage(loader.image, last_ms)
 
 
-def tree(read: Read) -> Folder:
+def image_tree(read: LoadedImage) -> Directory:
     image = read.image
     return {
         "image": {
@@ -83,7 +83,7 @@ def tree(read: Read) -> Folder:
                     for (user, of), credential in image.scram.items()
                     if of == mechanism
                 }
-                for mechanism, name in _MECHANISMS.items()
+                for mechanism, name in _SCRAM_MECHANISMS.items()
             },
             "topics": _topics(image),
         },
@@ -91,9 +91,9 @@ def tree(read: Read) -> Folder:
     }
 
 
-def _topics(image: MetadataImage) -> Folder:
-    by_id: Folder = {}
-    by_name: Folder = {}
+def _topics(image: MetadataImage) -> Directory:
+    by_id: Directory = {}
+    by_name: Directory = {}
     for topic in image.topics:
         partitions = {str(key): _partition(each) for key, each in topic.partitions.items()}
         folder = {**partitions, "id": to_text(topic.topic_id), "name": topic.name}
@@ -101,7 +101,7 @@ def _topics(image: MetadataImage) -> Folder:
     return {"byId": by_id, "byName": by_name}
 
 
-def _features(image: MetadataImage) -> Folder:
+def _features(image: MetadataImage) -> Directory:
     level = image.features.get(METADATA_VERSION)
     release = f"Optional[{METADATA_RELEASES.get(level, level)}]" if level else "Optional.empty"
     others = {
@@ -112,7 +112,7 @@ def _features(image: MetadataImage) -> Folder:
     return {**others, "metadataVersion": release}
 
 
-def _provenance(read: Read) -> str:
+def _provenance(read: LoadedImage) -> str:
     when = datetime.fromtimestamp(read.timestamp_ms / 1000, UTC)
     stamp = when.isoformat(timespec="milliseconds").removesuffix("+00:00")
     return f"offset {read.image.offset}, epoch {read.image.epoch}, time {stamp}Z[UTC]"

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from barnabas import __version__
-from barnabas.cli.errors import told
+from barnabas.cli.errors import as_cli_error
 
-COMMANDS = {
+SUBCOMMANDS = {
     "up": "Start a broker on this machine, or several.",
     "start": "Run a node from a server.properties file.",
     "registry": "Run a schema registry.",
@@ -25,7 +25,7 @@ COMMANDS = {
     "cluster": "Look at the brokers and the copies they hold.",
     "quorum": "Look at the controllers.",
     "leaders": "Elect leaders of partitions.",
-    "reassign": "Move partitions to other brokers.",
+    "reassign": "LogDirMove partitions to other brokers.",
     "log-dirs": "Show how much lies in the log directories.",
     "features": "Look at feature levels, raise and lower them.",
     "perf": "Measure how fast records are taken and given back.",
@@ -39,10 +39,10 @@ class LazyGroup(click.Group):
     """Imports a subcommand when it is called, and tells in a line what went wrong with it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(SUBCOMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        if cmd_name not in SUBCOMMANDS:
             return None
         module = cmd_name.replace("-", "_")
         command: click.Command = import_module(f"barnabas.cli.commands.{module}").command
@@ -51,20 +51,20 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        near = get_close_matches(args[0], COMMANDS, n=1)
+        near = get_close_matches(args[0], SUBCOMMANDS, n=1)
         if near and near[0] != args[0] and not ctx.resilient_parsing:
             ctx.fail(f"No such command '{args[0]}'. Did you mean '{near[0]}'?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl(list(SUBCOMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except Exception as error:
-            if (line := told(error)) is not None:
+            if (line := as_cli_error(error)) is not None:
                 raise line from None
             raise
 
