@@ -51,17 +51,17 @@ def settled(admin: AdminClient, topic: str, partitions: int, kept_ms: int) -> st
     deadline = time.monotonic() + 30
     while True:
         try:
-            found = admin.describe_topics(TopicCollection([topic]))[topic].result()
+            topic_description = admin.describe_topics(TopicCollection([topic]))[topic].result()
             resource = ConfigResource(ResourceType.TOPIC, topic)
             configs = admin.describe_configs([resource])[resource].result()
         except KafkaException as exception:
             if exception.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
         else:
-            kept = configs["retention.ms"].value
-            if (len(found.partitions), int(kept)) == (partitions, kept_ms):
-                leaders = [partition.leader.id for partition in found.partitions]
-                return f"{topic}: {partitions} partitions, leaders {leaders}, kept for {kept} ms"
+            retention_ms = configs["retention.ms"].value
+            if (len(topic_description.partitions), int(retention_ms)) == (partitions, kept_ms):
+                leaders = [partition.leader.id for partition in topic_description.partitions]
+                return f"{topic}: {partitions} partitions, leaders {leaders}, kept for {retention_ms} ms"
         if time.monotonic() > deadline:
             raise TimeoutError(f"{topic} is not what it was made")
         time.sleep(0.05)

@@ -17,10 +17,14 @@ def main(servers: str, sales: str, totals: str, rows: int = ROWS) -> dict[str, i
     producer = Producer({"bootstrap.servers": servers, "compression.type": "zstd"})
     producer.produce_arrow(sales, made_up(rows))
     producer.flush()
-    found = total(servers, sales, rows)
-    producer.produce_arrow(totals, pa.table({"key": found["shop"], "value": found["sum"]}))
+    total_sales = total(servers, sales, rows)
+    producer.produce_arrow(
+        totals, pa.table({"key": total_sales["shop"], "value": total_sales["sum"]})
+    )
     producer.flush()
-    return dict(zip(found["shop"].to_pylist(), map(int, found["sum"].to_pylist()), strict=True))
+    return dict(
+        zip(total_sales["shop"].to_pylist(), map(int, total_sales["sum"].to_pylist()), strict=True)
+    )
 
 
 def made_up(rows: int) -> pa.Table:

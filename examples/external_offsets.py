@@ -26,9 +26,9 @@ def main(servers: str, group: str, topic: str, database: str) -> dict[str, int]:
     )
 
     def on_assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        known = dict(store.execute("select part, next from offsets"))
+        offsets = dict(store.execute("select part, next from offsets"))
         for partition in partitions:
-            partition.offset = known.get(partition.partition, OFFSET_BEGINNING)
+            partition.offset = offsets.get(partition.partition, OFFSET_BEGINNING)
         print(f"assigned {sorted(partition.partition for partition in partitions)}")
         consumer.assign(partitions)
 

@@ -29,25 +29,25 @@ def between(consumer: Consumer, topic: str, from_ms: int, to_ms: int) -> Iterato
     ends = consumer.offsets_for_times(
         [TopicPartition(topic, partition, to_ms) for partition in partitions], timeout=10
     )
-    left = {}
+    remaining = {}
     for start, end in zip(starts, ends, strict=True):
         if start.offset < 0:
             continue  # nothing is as late as that
         _, high = consumer.get_watermark_offsets(start, timeout=10)
         last = end.offset if end.offset >= 0 else high
         if start.offset < last:
-            left[start.partition] = last
-    consumer.assign([start for start in starts if start.partition in left])
-    while left:
+            remaining[start.partition] = last
+    consumer.assign([start for start in starts if start.partition in remaining])
+    while remaining:
         message = consumer.poll(10)
         if message is None:
-            raise TimeoutError(f"no record came; still missing up to {left}")
+            raise TimeoutError(f"no record came; still missing up to {remaining}")
         if message.error():
             raise KafkaException(message.error())
-        if message.offset() < left.get(message.partition(), 0):
+        if message.offset() < remaining.get(message.partition(), 0):
             yield message
-        if message.offset() + 1 >= left.get(message.partition(), 0):
-            left.pop(message.partition(), None)
+        if message.offset() + 1 >= remaining.get(message.partition(), 0):
+            remaining.pop(message.partition(), None)
 
 
 if __name__ == "__main__":

@@ -72,8 +72,8 @@ def rewind(consumer: Consumer, batch: list[Message]) -> None:
 
 
 def invoice(order: bytes) -> bytes:
-    told = json.loads(order)
-    return json.dumps({"total": told["price"] * told["count"]}).encode()
+    fields = json.loads(order)
+    return json.dumps({"total": fields["price"] * fields["count"]}).encode()
 
 
 if __name__ == "__main__":

@@ -33,10 +33,10 @@ def main(servers: str, lines: str, counts: str) -> Counter[str]:
         idle = 0 if batch or not consumer.assignment() else idle + 1
         if not batch:
             continue
-        found = Counter(word for line in batch for word in line.value().decode().lower().split())
-        totals += found
+        words = Counter(word for line in batch for word in line.value().decode().lower().split())
+        totals += words
         producer.begin_transaction()
-        for word in found:
+        for word in words:
             producer.produce(counts, key=word, value=str(totals[word]))
         producer.send_offsets_to_transaction(
             consumer.position(consumer.assignment()), consumer.consumer_group_metadata()

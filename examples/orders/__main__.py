@@ -155,9 +155,9 @@ class Speed:
 
 def judge(expected: dict[Window, Total], ledger: Ledger, console: Console) -> int:
     """Compare every total with what was sold."""
-    wrong = [each for each in expected if ledger.totals.get(each) != expected[each]]
+    wrong = [order for order in expected if ledger.totals.get(order) != expected[order]]
     wrong += ledger.totals.keys() - expected.keys()
-    repeated = [each for each, times in ledger.written.items() if times > 1]
+    repeated = [order for order, times in ledger.written.items() if times > 1]
     orders = sum(total.orders for total in ledger.totals.values())
     cents = sum(total.cents for total in ledger.totals.values())
     verdict = (

@@ -86,8 +86,8 @@ class Platform:
 
     def _is_up(self) -> bool:
         try:
-            with urlopen(f"{self.registry}/subjects", timeout=5) as answer:
-                return bool(answer.status == 200)
+            with urlopen(f"{self.registry}/subjects", timeout=5) as response:
+                return bool(response.status == 200)
         except (URLError, OSError):
             return False
 

@@ -88,7 +88,9 @@ def _flow(view: View) -> Table:
         flow.add_column(justify=justify)
     arrow = Text("──▶", "blue")
     stations = ("the shop", arrow, "Spark", arrow, "topic totals")
-    flow.add_row(*(Text(each, "bold") if isinstance(each, str) else each for each in stations))
+    flow.add_row(
+        *(Text(station, "bold") if isinstance(station, str) else station for station in stations)
+    )
     flow.add_row(
         f"{view.sold:,} orders sold",
         "",
@@ -113,7 +115,7 @@ def bars(moments: Iterable[float]) -> str:
     """One a moment, the highest for the most there was."""
     figures = list(moments)
     most = max(figures, default=0) or 1
-    return "".join(BARS[round(each / most * (len(BARS) - 1))] for each in figures)
+    return "".join(BARS[round(figure / most * (len(BARS) - 1))] for figure in figures)
 
 
 def _windows(totals: Mapping[Window, Total]) -> Table:
@@ -131,6 +133,8 @@ def _windows(totals: Mapping[Window, Total]) -> Table:
         by_window[began_ms][country] = total
     for began_ms in sorted(by_window)[-WINDOWS_SHOWN:]:
         sales = by_window[began_ms]
-        cells = (f"{sales[each].cents / 1e5:.1f}" if each in sales else "" for each in COUNTRIES)
+        cells = (
+            f"{sales[country].cents / 1e5:.1f}" if country in sales else "" for country in COUNTRIES
+        )
         table.add_row(time.strftime("%H:%M:%S", time.localtime(began_ms / 1000)), *cells)
     return table

@@ -106,7 +106,9 @@ class Shop:
 
     def expected(self) -> dict[Window, Total]:
         """Of each window and country, once nothing is sold any more."""
-        return {each: Total(self._orders[each], self._cents[each]) for each in self._orders}
+        return {
+            country: Total(self._orders[country], self._cents[country]) for country in self._orders
+        }
 
     def _sell_one(self, customer: int, placed_ms: int) -> int:
         cents = self._random.randrange(100, 20_000)

@@ -23,7 +23,7 @@ def client_command(command: Callable[..., None]) -> Callable[..., None]:
     )
     @click.option("--json", "as_json", is_flag=True, help="For programs: print JSON.")
     @functools.wraps(command)
-    def streaming(
+    def run(
         servers: str,
         command_config: str | None,
         pairs: tuple[str, ...],
@@ -35,20 +35,20 @@ def client_command(command: Callable[..., None]) -> Callable[..., None]:
         with exit_on_signal():
             command(settings=settings, display=Display(as_json), **options)
 
-    return streaming
+    return run
 
 
 def require_topic(client: Any, topic: str | None = None) -> Collection[int]:
     """The partitions of the topic; fails soon where nobody answers, or where there is no such."""
     from barnabas.client.errors import KafkaError, KafkaException
 
-    known = client.list_topics(topic, timeout=CONNECT_TIMEOUT_S)
+    metadata = client.list_topics(topic, timeout=CONNECT_TIMEOUT_S)
     if topic is None:
         return ()
-    error = known.topics[topic].error
+    error = metadata.topics[topic].error
     if error == KafkaError.UNKNOWN_TOPIC_OR_PART:
         raise CommandError(f"There is no topic {topic}; `barnabas topics create {topic}` makes it.")
     if error is not None:
         raise KafkaException(error)
-    partitions: Collection[int] = known.topics[topic].partitions
+    partitions: Collection[int] = metadata.topics[topic].partitions
     return partitions

@@ -16,7 +16,7 @@ class Display:
 
     def print_table(self, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         if self.as_json:
-            keys = [each.lower().replace(" ", "_") for each in head]
+            keys = [column.lower().replace(" ", "_") for column in head]
             self.print_json([dict(zip(keys, row, strict=True)) for row in rows])
         elif sys.stdout.isatty():
             _draw(head, rows)

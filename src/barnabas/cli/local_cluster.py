@@ -21,7 +21,7 @@ from barnabas.config import BrokerSettings
 from barnabas.log.directory.lock import DirectoryInUse, DirectoryLock
 from barnabas.node.errors import NodeError
 from barnabas.node.format import QuorumBootstrap, format_storage
-from barnabas.raft import Endpoint, Voter, Voters
+from barnabas.raft import VoterEndpoint, VoterNode, VoterSet
 from barnabas.wire.uuid import random_uuid, to_text
 
 CONTROLLERS = 3
@@ -131,8 +131,12 @@ def _new_nodes(
             properties["barnabas.metrics.listener"] = f"{host}:{metrics_ports[node_id - 1]}"
         settings = check_settings(properties | overrides)
         nodes.append(LocalNode(node_id, directory / f"{node_id}.properties", settings))
-    voters = Voters(
-        Voter(node_id, random_uuid(), (Endpoint("CONTROLLER", host.strip("[]"), controller_port),))
+    voters = VoterSet(
+        VoterNode(
+            node_id,
+            random_uuid(),
+            (VoterEndpoint("CONTROLLER", host.strip("[]"), controller_port),),
+        )
         for node_id, controller_port in controllers.items()
     )
     cluster_id = to_text(random_uuid())
@@ -167,7 +171,7 @@ def cluster_properties(
         "listeners": listeners,
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.bootstrap.servers": ",".join(
-            f"{host}:{each}" for each in controllers.values()
+            f"{host}:{controller_port}" for controller_port in controllers.values()
         ),
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "log.dirs": str(directory),
@@ -188,12 +192,12 @@ def _ports(host: str, first: int, count: int) -> list[int]:
         return list(range(first, first + count))
     address, family = host.strip("[]"), socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        held = [socket.create_server((address, 0), family=family) for _ in range(count)]
+        listeners = [socket.create_server((address, 0), family=family) for _ in range(count)]
     except OSError as error:
         raise NodeError(f"Cannot listen on {address}: {error.strerror}.") from None
-    ports = [each.getsockname()[1] for each in held]
-    for each in held:
-        each.close()
+    ports = [listener.getsockname()[1] for listener in listeners]
+    for listener in listeners:
+        listener.close()
     return ports
 
 
@@ -243,9 +247,9 @@ class LocalCluster:
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            ended = [node for each, node in waiting.items() if each.done()]
-            for each in waiting:
-                each.cancel()
+            ended = [node for task, node in waiting.items() if task.done()]
+            for task in waiting:
+                task.cancel()
         self._watched.remove(ended[0])
         return ended[0]
 

@@ -59,12 +59,12 @@ def admin_command(command: Callable[..., None]) -> Callable[..., None]:
     @command_config_option
     @click.option("--json", "as_json", is_flag=True, help="For programs: print JSON.")
     @functools.wraps(command)
-    def asking(
+    def run(
         servers: str,
         controllers: str | None,
         command_config: str | None,
         as_json: bool,
-        **given: Any,
+        **options: Any,
     ) -> None:
         connection = Connection(
             servers=None if controllers else servers,
@@ -72,18 +72,18 @@ def admin_command(command: Callable[..., None]) -> Callable[..., None]:
             settings=read_properties(command_config) if command_config else {},
             connect_timeout_s=CONNECT_TIMEOUT_S,
         )
-        command(connection=connection, display=Display(as_json), **given)
+        command(connection=connection, display=Display(as_json), **options)
 
-    return asking
+    return run
 
 
-def parse_pair_options(given: Sequence[str]) -> Mapping[str, str]:
+def parse_pair_options(pairs: Sequence[str]) -> Mapping[str, str]:
     """What options such as `--config key=value` say."""
     from barnabas.cli.operations.errors import CommandError
     from barnabas.cli.operations.settings import parse_pairs
 
     try:
-        return parse_pairs(tuple(given))
+        return parse_pairs(tuple(pairs))
     except CommandError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -92,7 +92,7 @@ Command = Callable[..., None]
 
 
 def listener_options(
-    port: int, *, highest: int = 65535, whose: str
+    port: int, *, highest: int = 65535, users: str
 ) -> Callable[[Command], Command]:
     """Tell a command `host` and `port`; `whose` is who connects there."""
 
@@ -101,14 +101,14 @@ def listener_options(
             "--host",
             default="localhost",
             show_default=True,
-            help=f"The name or address to listen on, and where {whose} find it.",
+            help=f"The name or address to listen on, and where {users} find it.",
         )(command)
         return click.option(
             "--port",
             default=port,
             show_default=True,
             type=click.IntRange(0, highest),
-            help=f"The port {whose} connect to; 0 for any that is free.",
+            help=f"The port {users} connect to; 0 for any that is free.",
         )(command)
 
     return with_options

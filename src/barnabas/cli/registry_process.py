@@ -37,13 +37,13 @@ class RegistryPlan:
         if not all(map(_is_installed, _NEEDED)):
             return cls("Schema registry: not installed (pip install 'barnabas[registry]')")
         try:
-            found = _free_port(host.strip("[]"), port)
-        except OSError as taken:
+            free_port = _free_port(host.strip("[]"), port)
+        except OSError as error:
             return cls(
-                f"Schema registry: none, as port {port} cannot be had ({taken.strerror}); "
+                f"Schema registry: none, as port {port} cannot be had ({error.strerror}); "
                 "--registry-port says another"
             )
-        return cls(f"Schema registry: http://{host}:{found}", host.strip("[]"), found)
+        return cls(f"Schema registry: http://{host}:{free_port}", host.strip("[]"), free_port)
 
 
 class RegistryProcess:
@@ -123,6 +123,6 @@ def _is_installed(module: str) -> bool:
 
 def _free_port(host: str, port: int) -> int:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family) as held:
-        found: int = held.getsockname()[1]
-        return found
+    with socket.create_server((host, port), family=family) as listener:
+        bound_port: int = listener.getsockname()[1]
+        return bound_port

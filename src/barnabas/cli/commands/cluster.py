@@ -38,7 +38,7 @@ def describe(context: click.Context, connection: Connection, display: Display) -
     if not display.as_json:
         click.echo(f"Cluster: {overview.cluster_id}")
         if overview.quorum is not None:
-            voters = sorted(each.replica_id for each in overview.quorum.metadata.voters)
+            voters = sorted(voter.replica_id for voter in overview.quorum.metadata.voters)
             leader = overview.quorum.metadata.leader_id
             click.echo(f"Controller: {leader} of {', '.join(map(str, voters))}")
         else:
@@ -47,15 +47,15 @@ def describe(context: click.Context, connection: Connection, display: Display) -
     _show_brokers(display, overview)
     if not display.as_json:
         _show_troubles(display, overview.partitions)
-    if overview.quorum is None or any(each.is_offline for each in overview.partitions):
+    if overview.quorum is None or any(partition.is_offline for partition in overview.partitions):
         context.exit(1)
 
 
 def _show_brokers(display: Display, overview: "ClusterOverview") -> None:
-    states = [each.state for each in overview.partitions]
-    led = Counter(each.leader.id for each in states if each.leader is not None)
-    held = Counter(replica.id for each in states for replica in each.replicas)
-    in_sync = Counter(replica.id for each in states for replica in each.isr)
+    states = [partition.state for partition in overview.partitions]
+    led = Counter(state.leader.id for state in states if state.leader is not None)
+    held = Counter(replica.id for state in states for replica in state.replicas)
+    in_sync = Counter(replica.id for state in states for replica in state.isr)
     display.print_table(
         ["BROKER", "ADDRESS", "RACK", "STATE", "LEADS", "HOLDS", "IN SYNC"],
         [
@@ -82,12 +82,16 @@ def _show_troubles(display: Display, partitions: "Sequence[PartitionDetails]") -
     )
 
     troubled = [
-        each for kind in PARTITION_PROBLEMS for each in partitions if problem_of(each) == kind
+        partition
+        for kind in PARTITION_PROBLEMS
+        for partition in partitions
+        if problem_of(partition) == kind
     ]
     counts = Counter(map(problem_of, troubled))
     elsewhere = sum(
-        each.state.leader is not None and each.state.leader.id != each.state.replicas[0].id
-        for each in partitions
+        partition.state.leader is not None
+        and partition.state.leader.id != partition.state.replicas[0].id
+        for partition in partitions
     )
     short = sum(counts.values()) - counts[OFFLINE]
     click.echo(
@@ -101,13 +105,13 @@ def _show_troubles(display: Display, partitions: "Sequence[PartitionDetails]") -
         ["PARTITION", "LEADER", "REPLICAS", "IN SYNC", "TROUBLE"],
         [
             (
-                f"{each.topic}-{each.state.id}",
-                "none" if each.state.leader is None else each.state.leader.id,
-                ",".join(str(replica.id) for replica in each.state.replicas),
-                ",".join(str(replica.id) for replica in each.state.isr) or "none",
-                problem_of(each),
+                f"{partition.topic}-{partition.state.id}",
+                "none" if partition.state.leader is None else partition.state.leader.id,
+                ",".join(str(replica.id) for replica in partition.state.replicas),
+                ",".join(str(replica.id) for replica in partition.state.isr) or "none",
+                problem_of(partition),
             )
-            for each in troubled[:SHOWN]
+            for partition in troubled[:SHOWN]
         ],
     )
     if len(troubled) > SHOWN:

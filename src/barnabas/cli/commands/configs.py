@@ -40,19 +40,21 @@ def describe(
     from barnabas.client.admin import AioAdminClient
 
     async def collect(admin: AioAdminClient) -> list[tuple[object, ...]]:
-        chosen = EntityType(kind)
-        if name and chosen is EntityType.TOPICS:
+        entity_type = EntityType(kind)
+        if name and entity_type is EntityType.TOPICS:
             await require_topics(admin, [name])
-        wanted = [""] if of_all_brokers else [name] if name else await entity_names(admin, chosen)
+        resources = (
+            [""] if of_all_brokers else [name] if name else await entity_names(admin, entity_type)
+        )
         return [
             (
-                each or "(all)",
+                resource or "(all)",
                 entry.name,
                 "(secret)" if entry.is_sensitive else entry.value,
                 config_source(entry).name.lower().replace("_", " "),
             )
-            for each in wanted
-            for entry in await describe_configs(admin, chosen, each, everything=everything)
+            for resource in resources
+            for entry in await describe_configs(admin, entity_type, resource, everything=everything)
         ]
 
     display.print_table(["NAME", "SETTING", "VALUE", "FROM"], connection.run(collect))
@@ -71,8 +73,8 @@ def set_(
     from barnabas.cli.options import parse_pair_options
 
     changes = parse_pair_options(settings)
-    chosen, resource = EntityType(kind), _resource(kind, name)
-    connection.run(lambda admin: alter_configs(admin, chosen, resource, changes))
+    entity_type, resource = EntityType(kind), _resource(kind, name)
+    connection.run(lambda admin: alter_configs(admin, entity_type, resource, changes))
     display.print_result(f"{name}: {', '.join(changes)} set.", name=name, set=changes)
 
 
@@ -87,8 +89,8 @@ def unset(
     """Forget settings of NAME: what comes from elsewhere counts again."""
     from barnabas.cli.operations.configs import EntityType, alter_configs
 
-    chosen, resource = EntityType(kind), _resource(kind, name)
-    connection.run(lambda admin: alter_configs(admin, chosen, resource, {}, keys))
+    entity_type, resource = EntityType(kind), _resource(kind, name)
+    connection.run(lambda admin: alter_configs(admin, entity_type, resource, {}, keys))
     display.print_result(f"{name}: {', '.join(keys)} unset.", name=name, unset=keys)
 
 

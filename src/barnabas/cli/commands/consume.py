@@ -112,13 +112,13 @@ def _assign(consumer: Any, topic: str, partitions: Collection[int], offset: str)
     """Read them from there on, without a group: nobody else notices."""
     from barnabas import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 
-    places = [TopicPartition(topic, each) for each in partitions]
-    for place in places:
+    topic_partitions = [TopicPartition(topic, partition) for partition in partitions]
+    for topic_partition in topic_partitions:
         if offset in _ENDS:
-            place.offset = OFFSET_BEGINNING if offset == "earliest" else OFFSET_END
+            topic_partition.offset = OFFSET_BEGINNING if offset == "earliest" else OFFSET_END
         elif offset.startswith("-"):
-            first, end = consumer.get_watermark_offsets(place)
-            place.offset = max(first, end + int(offset))
+            first, end = consumer.get_watermark_offsets(topic_partition)
+            topic_partition.offset = max(first, end + int(offset))
         else:
-            place.offset = int(offset)
-    consumer.assign(places)
+            topic_partition.offset = int(offset)
+    consumer.assign(topic_partitions)

@@ -19,15 +19,15 @@ def describe(connection: Connection, display: Display) -> None:
     """Show the levels that the cluster is at, and those that brokers know."""
     from barnabas.cli.operations.features import describe_features, format_level
 
-    told = connection.run(describe_features)
+    levels = connection.run(describe_features)
     rows = [
         (
-            each.name,
-            format_level(each.name, each.level),
-            format_level(each.name, each.min_level),
-            format_level(each.name, each.max_level),
+            feature.name,
+            format_level(feature.name, feature.level),
+            format_level(feature.name, feature.min_level),
+            format_level(feature.name, feature.max_level),
         )
-        for each in told.features
+        for feature in levels.features
     ]
     display.print_table(["FEATURE", "LEVEL", "LEAST", "MOST"], rows)
 
@@ -52,9 +52,11 @@ def set_(
 
     kind = UpgradeType.SAFE_DOWNGRADE if down else UpgradeType.UPGRADE
     kind = UpgradeType.UNSAFE_DOWNGRADE if unsafe else kind
-    wanted = parse_levels(levels)
-    outcomes = connection.run(lambda admin: update_features(admin, wanted, kind, dry_run=dry_run))
+    new_levels = parse_levels(levels)
+    outcomes = connection.run(
+        lambda admin: update_features(admin, new_levels, kind, dry_run=dry_run)
+    )
     if failed := {name: why.str() for name, why in outcomes.items() if why is not None}:
         raise CommandError("; ".join(f"{name}: {why}" for name, why in failed.items()))
     done = "could be" if dry_run else "are"
-    display.print_result(f"{', '.join(levels)} {done} set.", levels=wanted, dry_run=dry_run)
+    display.print_result(f"{', '.join(levels)} {done} set.", levels=new_levels, dry_run=dry_run)

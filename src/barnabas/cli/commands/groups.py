@@ -54,20 +54,22 @@ def describe(connection: Connection, display: Display, names: tuple[str, ...]) -
     async def collect(admin: "AioAdminClient") -> list[GroupOffset]:
         described = await describe_groups(admin, names or await list_group_ids(admin))
         _require(described)
-        return [each for group in described.values() for each in await group_offsets(admin, group)]
+        return [
+            offset for group in described.values() for offset in await group_offsets(admin, group)
+        ]
 
     rows = [
         (
-            each.group,
-            each.topic,
-            each.partition,
-            each.committed_offset,
-            each.log_end_offset,
-            each.lag,
-            each.member.client_id if each.member else None,
-            each.member.host if each.member else None,
+            offset.group,
+            offset.topic,
+            offset.partition,
+            offset.committed_offset,
+            offset.log_end_offset,
+            offset.lag,
+            offset.member.client_id if offset.member else None,
+            offset.member.host if offset.member else None,
         )
-        for each in connection.run(collect)
+        for offset in connection.run(collect)
     ]
     head = ["GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "CLIENT", "HOST"]
     display.print_table(head, rows)
@@ -90,8 +92,8 @@ def members(connection: Connection, display: Display, names: tuple[str, ...]) ->
                 member.client_id,
                 member.host,
                 ", ".join(
-                    f"{each.topic}-{each.partition}"
-                    for each in sorted(member.assignment.topic_partitions)
+                    f"{topic_partition.topic}-{topic_partition.partition}"
+                    for topic_partition in sorted(member.assignment.topic_partitions)
                 ),
             )
             for group in described.values()
@@ -119,14 +121,14 @@ def reset(
     name: str,
     topics: tuple[str, ...],
     dry_run: bool,
-    **ways: object,
+    **options: object,
 ) -> None:
     """Move the offsets of a group that has no members; in all its topics if none is named."""
     from barnabas.cli.operations.groups import committed_offsets, describe_groups, parse_partitions
     from barnabas.cli.operations.offset_resets import apply_plan
     from barnabas.client.admin.enums import ConsumerGroupState
 
-    way = _way(ways)
+    strategy = _strategy(options)
 
     async def collect(admin: "AioAdminClient") -> "ResetPlan":
         group = (await describe_groups(admin, [name]))[name]
@@ -137,7 +139,7 @@ def reset(
             if topics
             else sorted(await committed_offsets(admin, name))
         )
-        plan = await way(admin, name, partitions)
+        plan = await strategy(admin, name, partitions)
         if not dry_run:
             await apply_plan(admin, name, plan)
         return plan
@@ -161,14 +163,14 @@ def delete(connection: Connection, display: Display, names: tuple[str, ...]) -> 
     display.print_result(f"{', '.join(names)} deleted.", deleted=names)
 
 
-def _way(ways: dict[str, object]) -> "ResetStrategy":
+def _strategy(options: dict[str, object]) -> "ResetStrategy":
     from barnabas.cli.operations import offset_resets as resets
 
-    given = {name: value for name, value in ways.items() if value not in (None, False)}
-    if len(given) != 1:
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in ways)
+    selected = {name: value for name, value in options.items() if value not in (None, False)}
+    if len(selected) != 1:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in options)
         raise click.UsageError(f"say where to, with one of {names}")
-    ((name, value),) = given.items()
+    ((name, value),) = selected.items()
     match name:
         case "to_earliest":
             return resets.to_earliest()

@@ -29,8 +29,8 @@ def elect(
     from barnabas.client.admin.enums import ElectionType
 
     kind = ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED
-    wanted = [_parse(each) for each in partitions] or None
-    outcome = connection.run(lambda admin: elect_leaders(admin, kind, wanted))
+    topic_partitions = [_parse(partition) for partition in partitions] or None
+    outcome = connection.run(lambda admin: elect_leaders(admin, kind, topic_partitions))
     rows = [(f"{topic}-{index}", "elected") for topic, index in outcome.elected]
     rows += [(f"{topic}-{index}", "not needed") for topic, index in outcome.not_needed]
     display.print_table(["PARTITION", "OUTCOME"], rows)

@@ -22,14 +22,22 @@ def command(
     async def collect(admin: AioAdminClient) -> dict[int, dict[str, LogDirDescription]]:
         return await describe_log_dirs(admin, brokers or await live_broker_ids(admin))
 
-    told = connection.run(collect)
-    placed = [(broker, path, each) for broker in told for path, each in told[broker].items()]
+    log_dirs = connection.run(collect)
+    rows_of_dirs = [
+        (broker, path, log_dir) for broker in log_dirs for path, log_dir in log_dirs[broker].items()
+    ]
     if topics:
         rows = [
-            (broker, path, f"{each.topic}-{each.partition}", replica.size, replica.offset_lag)
-            for broker, path, directory in placed
-            for each, replica in sorted(directory.replica_infos.items())
-            if each.topic in topics
+            (
+                broker,
+                path,
+                f"{partition.topic}-{partition.partition}",
+                replica.size,
+                replica.offset_lag,
+            )
+            for broker, path, directory in rows_of_dirs
+            for partition, replica in sorted(directory.replica_infos.items())
+            if partition.topic in topics
         ]
         display.print_table(["BROKER", "DIRECTORY", "PARTITION", "BYTES", "LAG"], rows)
         return
@@ -39,11 +47,11 @@ def command(
             (
                 broker,
                 path,
-                len(each.replica_infos),
-                sum(replica.size for replica in each.replica_infos.values()),
-                each.usable_bytes if each.usable_bytes >= 0 else None,
-                "fine" if each.error is None else each.error.str(),
+                len(log_dir.replica_infos),
+                sum(replica.size for replica in log_dir.replica_infos.values()),
+                log_dir.usable_bytes if log_dir.usable_bytes >= 0 else None,
+                "fine" if log_dir.error is None else log_dir.error.str(),
             )
-            for broker, path, each in placed
+            for broker, path, log_dir in rows_of_dirs
         ],
     )

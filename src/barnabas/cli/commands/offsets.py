@@ -25,11 +25,17 @@ def command(
         names = topics or await topic_names(admin, internal=False)
         partitions = await list_partitions(admin, names)
         if timestamp_ms is not None:
-            found = await list_offsets(admin, partitions, OffsetSpec.for_timestamp(timestamp_ms))
-            return [(*each, found[each] if found[each] >= 0 else None) for each in partitions]
+            offsets = await list_offsets(admin, partitions, OffsetSpec.for_timestamp(timestamp_ms))
+            return [
+                (*partition, offsets[partition] if offsets[partition] >= 0 else None)
+                for partition in partitions
+            ]
         first = await list_offsets(admin, partitions, OffsetSpec.earliest())
         end = await list_offsets(admin, partitions, OffsetSpec.latest())
-        return [(*each, first[each], end[each], end[each] - first[each]) for each in partitions]
+        return [
+            (*partition, first[partition], end[partition], end[partition] - first[partition])
+            for partition in partitions
+        ]
 
     head = ["OFFSET"] if timestamp_ms is not None else ["FIRST", "NEXT", "OFFSETS"]
     display.print_table(["TOPIC", "PARTITION", *head], connection.run(collect))

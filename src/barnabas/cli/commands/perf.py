@@ -50,26 +50,26 @@ def produce(
                 done += window.count
                 advance(done)
 
-            made = measure_produce(producer, load, random_letters(size), report)
+            stats = measure_produce(producer, load, random_letters(size), report)
     finally:
         close_producer(producer)
-    records, mebibytes = made.total.throughput()
-    p50, p99 = made.total.percentiles(0.5, 0.99)
+    records, mebibytes = stats.total.throughput()
+    p50, p99 = stats.total.percentiles(0.5, 0.99)
     _show(
         display,
         {
-            "records": made.total.count,
-            "seconds": round(made.total.count / records, 3) if records else 0.0,
+            "records": stats.total.count,
+            "seconds": round(stats.total.count / records, 3) if records else 0.0,
             "records/s": round(records),
             "MiB/s": round(mebibytes, 2),
-            "avg ms": round(made.total.average_ms, 2),
+            "avg ms": round(stats.total.average_ms, 2),
             "p50 ms": p50,
             "p99 ms": p99,
-            "max ms": round(made.total.max_ms, 2),
+            "max ms": round(stats.total.max_ms, 2),
         },
     )
-    if made.errors:
-        raise CommandError(f"{len(made.errors)} were not delivered: {made.errors[0].str()}")
+    if stats.errors:
+        raise CommandError(f"{len(stats.errors)} were not delivered: {stats.errors[0].str()}")
 
 
 @command.command("consume")
@@ -93,7 +93,7 @@ def consume(
     try:
         require_topic(consumer, topic)
         with progress_bar(f"consume {topic}", count) as advance:
-            intake = measure_consume(
+            stats = measure_consume(
                 consumer,
                 topic,
                 count,
@@ -106,17 +106,15 @@ def consume(
     _show(
         display,
         {
-            "records": intake.records,
-            "seconds": round(intake.seconds, 3),
-            "records/s": round(intake.records / intake.fetch_s),
-            "MiB/s": round(intake.size_bytes / _MEBIBYTE / intake.fetch_s, 2),
-            "joining ms": round(intake.rebalance_ms),
+            "records": stats.records,
+            "seconds": round(stats.seconds, 3),
+            "records/s": round(stats.records / stats.fetch_s),
+            "MiB/s": round(stats.size_bytes / _MEBIBYTE / stats.fetch_s, 2),
+            "joining ms": round(stats.rebalance_ms),
         },
     )
-    if intake.has_timed_out:
-        raise CommandError(
-            f"{intake.records} of {count} records came; then none for {timeout:g} s."
-        )
+    if stats.has_timed_out:
+        raise CommandError(f"{stats.records} of {count} records came; then none for {timeout:g} s.")
 
 
 @command.command("latency")

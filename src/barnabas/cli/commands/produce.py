@@ -48,9 +48,9 @@ def command(
     reading = LineReader(
         parse_key=key_separator is not None, key_separator=key_separator or "", null_marker=null
     )
-    own = [_header(each) for each in headers]
-    chosen = {"acks": acks, "compression.type": compression}
-    producer = Producer(settings | {name: value for name, value in chosen.items() if value})
+    own = [_header(header) for header in headers]
+    options = {"acks": acks, "compression.type": compression}
+    producer = Producer(settings | {name: value for name, value in options.items() if value})
     delivered = _Delivered()
     try:
         require_topic(producer)

@@ -34,18 +34,18 @@ def describe(connection: Connection, display: Display) -> None:
     quorum = connection.run(try_describe_quorum)
     if quorum is None:
         raise CommandError(NO_CONTROLLER)
-    told = quorum.metadata
+    metadata = quorum.metadata
     if not display.as_json:
         unresponsive = ", ".join(map(str, quorum.unresponsive)) or "none"
         click.echo(
-            f"Leader: {told.leader_id}   epoch: {told.leader_epoch}   "
-            f"high watermark: {told.high_watermark}"
+            f"Leader: {metadata.leader_id}   epoch: {metadata.leader_epoch}   "
+            f"high watermark: {metadata.high_watermark}"
         )
         click.echo(
-            f"Voters: {len(told.voters)}   needed: {len(told.voters) // 2 + 1}   silent: {unresponsive}"
+            f"Voters: {len(metadata.voters)}   needed: {len(metadata.voters) // 2 + 1}   silent: {unresponsive}"
         )
-    roles = [("voter", each) for each in told.voters]
-    roles += [("observer", each) for each in told.observers]
+    roles = [("voter", voter) for voter in metadata.voters]
+    roles += [("observer", observer) for observer in metadata.observers]
     display.print_table(HEAD, [_row(quorum, role, replica) for role, replica in roles])
 
 
@@ -58,7 +58,7 @@ def _row(quorum: "QuorumStatus", role: str, replica: "ReplicaState") -> list[obj
         "leader" if replica.replica_id == quorum.metadata.leader_id else role,
         *_progress(quorum, replica),
         format_directory_id(replica),
-        ", ".join(f"{each.host}:{each.port}" for each in endpoints) or None,
+        ", ".join(f"{endpoint.host}:{endpoint.port}" for endpoint in endpoints) or None,
     ]
 
 

@@ -129,7 +129,7 @@ async def _watch(admin: "AioAdminClient", target: "ReassignmentTarget", *, quiet
         done = 0
         while done < total:
             moves = await list_reassignments(admin)
-            now = total - sum(each in moves for each in target.replicas)
+            now = total - sum(partition in moves for partition in target.replicas)
             bar.update(now - done)
             done = now
             if done < total:

@@ -70,9 +70,9 @@ def _become(program: str, arguments: tuple[str, ...]) -> NoReturn:
 
     os.environ.setdefault(session.WORKERS_PYTHON, for_workers())
     script = Path(pyspark.__file__).parent / "bin" / program
-    given = {**session.settings(), **_shell()}
-    told = [f"--conf={name}={value}" for name, value in given.items()]
-    os.execv(script, [program, *told, *arguments])
+    settings = {**session.settings(), **_shell()}
+    options = [f"--conf={name}={value}" for name, value in settings.items()]
+    os.execv(script, [program, *options, *arguments])
 
 
 def _shell() -> dict[str, str]:

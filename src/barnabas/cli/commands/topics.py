@@ -28,8 +28,8 @@ def list_(connection: Connection, display: Display, pattern: str | None, no_inte
                 topic.name,
                 len(topic.partitions),
                 topic.partitions[0].replication_factor,
-                sum(each.is_under_replicated for each in topic.partitions),
-                sum(each.is_offline for each in topic.partitions),
+                sum(partition.is_under_replicated for partition in topic.partitions),
+                sum(partition.is_offline for partition in topic.partitions),
             )
             for topic in await describe_topics(admin, names)
         ]
@@ -62,8 +62,8 @@ def create(
     from barnabas.cli.operations.topics import TopicSpec, create_topic, parse_assignment
 
     assignment = parse_assignment(assign) if assign else ()
-    wanted = TopicSpec(name, partitions, copies, assignment, parse_pair_options(configs))
-    connection.run(lambda admin: create_topic(admin, wanted, dry_run=dry_run))
+    spec = TopicSpec(name, partitions, copies, assignment, parse_pair_options(configs))
+    connection.run(lambda admin: create_topic(admin, spec, dry_run=dry_run))
     done = "could be created" if dry_run else "is created"
     display.print_result(f"{name} {done}.", topic=name, created=not dry_run)
 
@@ -90,15 +90,15 @@ def describe(
 
     rows = [
         (
-            each.topic,
-            each.state.id,
-            None if each.state.leader is None else each.state.leader.id,
-            ",".join(str(node.id) for node in each.state.replicas),
-            ",".join(str(node.id) for node in each.state.isr),
+            partition.topic,
+            partition.state.id,
+            None if partition.state.leader is None else partition.state.leader.id,
+            ",".join(str(node.id) for node in partition.state.replicas),
+            ",".join(str(node.id) for node in partition.state.isr),
         )
         for topic in connection.run(collect)
-        for each in topic.partitions
-        if not troubled or each.is_offline or each.is_under_replicated
+        for partition in topic.partitions
+        if not troubled or partition.is_offline or partition.is_under_replicated
     ]
     display.print_table(["TOPIC", "PARTITION", "LEADER", "REPLICAS", "IN SYNC"], rows)
 

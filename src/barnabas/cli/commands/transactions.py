@@ -19,8 +19,8 @@ def list_(connection: Connection, display: Display) -> None:
     from barnabas.cli.operations.transactions import list_transactions
 
     rows = [
-        (each.transactional_id, broker, each.producer_id, each.state.value)
-        for broker, each in connection.run(list_transactions)
+        (transaction.transactional_id, broker, transaction.producer_id, transaction.state.value)
+        for broker, transaction in connection.run(list_transactions)
     ]
     display.print_table(["TRANSACTIONAL ID", "COORDINATOR", "PRODUCER", "STATE"], rows)
 
@@ -33,15 +33,15 @@ def hanging(connection: Connection, display: Display, topic: str | None, minutes
     """Find transactions that are open although no coordinator knows of them."""
     from barnabas.cli.operations.transactions import find_hanging_transactions
 
-    found = connection.run(
+    transactions = connection.run(
         lambda admin: find_hanging_transactions(
             admin, topic=topic, partition=None, broker_id=None, longer_than_minutes=minutes
         )
     )
     rows = [
-        (*each.partition, each.producer.producer_id,
-         each.producer.current_transaction_start_offset, each.minutes)
-        for each in found
+        (*transaction.partition, transaction.producer.producer_id,
+         transaction.producer.current_transaction_start_offset, transaction.minutes)
+        for transaction in transactions
     ]  # fmt: skip
     display.print_table(["TOPIC", "PARTITION", "PRODUCER", "BEGINS AT", "MINUTES"], rows)
 

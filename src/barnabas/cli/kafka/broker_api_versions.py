@@ -30,12 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 async def _print_versions(admin: "AioAdminClient") -> None:
     from barnabas.cli.kafka.errors import java_text
 
-    told = await admin.describe_api_versions()
-    for node in sorted(told, key=lambda node: node.id):
-        if node in told.errors:
-            print(f"{_place(node)} -> ERROR: {java_text(told.errors[node])}")
+    versions = await admin.describe_api_versions()
+    for node in sorted(versions, key=lambda node: node.id):
+        if node in versions.errors:
+            print(f"{_place(node)} -> ERROR: {java_text(versions.errors[node])}")
         else:
-            print(f"{_place(node)} -> (\n\t{_lines(told[node])}\n)")
+            print(f"{_place(node)} -> (\n\t{_lines(versions[node])}\n)")
 
 
 def _place(node: "Node") -> str:
@@ -46,7 +46,7 @@ def _place(node: "Node") -> str:
 def _lines(served: "Sequence[ApiVersion]") -> str:
     from barnabas.wire.apis import apis
 
-    versions = {each.api_key: each for each in served}
+    versions = {api_version.api_key: api_version for api_version in served}
     lines = []
     for api in apis():
         key = api.key.value
@@ -55,7 +55,7 @@ def _lines(served: "Sequence[ApiVersion]") -> str:
         if key not in versions:
             lines.append(f"{api.name}({key}): UNSUPPORTED")
             continue
-        least, most = versions[key].min_version, versions[key].max_version
-        shown = str(least) if least == most else f"{least} to {most}"
-        lines.append(f"{api.name}({key}): {shown} [usable: {min(most, api.versions.max)}]")
+        oldest, newest = versions[key].min_version, versions[key].max_version
+        supported = str(oldest) if oldest == newest else f"{oldest} to {newest}"
+        lines.append(f"{api.name}({key}): {supported} [usable: {min(newest, api.versions.max)}]")
     return ",\n\t".join(lines)

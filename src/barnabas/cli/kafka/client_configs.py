@@ -9,7 +9,7 @@ from barnabas.cli.operations.errors import CommandError
 if TYPE_CHECKING:
     from barnabas.client.admin import AioAdminClient
 
-_SHOWN = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
+_ENTITY_LABELS = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
 
 
 async def describe_client_configs(
@@ -17,8 +17,8 @@ async def describe_client_configs(
 ) -> None:
     for entity, quotas in (await work.describe_quotas(admin, entities)).items():
         named = ", ".join(
-            f"{shown} '{name}'" if (name := entity.entries[kind]) else f"the default {shown}"
-            for kind, shown in _SHOWN.items()
+            f"{label} '{name}'" if (name := entity.entries[kind]) else f"the default {label}"
+            for kind, label in _ENTITY_LABELS.items()
             if kind in entity.entries
         )
         values = ", ".join(f"{key}={value}" for key, value in quotas.items())
@@ -29,8 +29,8 @@ async def describe_client_configs(
     for user, described in (await work.describe_credentials(admin, name)).items():
         names = {mechanism: name for name, mechanism in work.SCRAM_MECHANISMS.items()}
         credentials = ", ".join(
-            f"{names[each.mechanism]}=iterations={each.iterations}"
-            for each in described.scram_credential_infos
+            f"{names[credential.mechanism]}=iterations={credential.iterations}"
+            for credential in described.scram_credential_infos
         )
         print(f"SCRAM credential configs for user-principal '{user}' are {credentials}")
 
@@ -43,7 +43,7 @@ async def alter_client_configs(
 ) -> None:
     kind, name = entities[0]
     names = [*added, *deleted]
-    scram = [each for each in names if each in work.SCRAM_MECHANISMS]
+    scram = [name for name in names if name in work.SCRAM_MECHANISMS]
     if kind == "ips":
         _require(names, work.IP_QUOTAS, "connection quota", kind)
     elif kind == "users" and len(entities) == 1:
@@ -67,7 +67,7 @@ async def alter_client_configs(
 
 
 def _require(names: Sequence[str], allowed: Sequence[str], what: str, kind: str) -> None:
-    if unknown := [each for each in names if each not in allowed]:
+    if unknown := [name for name in names if name not in allowed]:
         raise CommandError(
             f"Only {what} configs can be added for '{kind}' using --bootstrap-server. Unexpected "
             f"config names: {','.join(unknown)}"

@@ -28,8 +28,8 @@ def java_client_settings(
 ) -> dict[str, Any]:
     """Of a client: the defaults, what the file says, and what the pairs say."""
     settings = drop_unknown_settings(client_settings(file, pairs, defaults))
-    known = {name: value for name, value in settings.items() if name not in _SERIALIZERS}
-    return {**known, "error_cb": warn_once()}
+    kept_settings = {name: value for name, value in settings.items() if name not in _SERIALIZERS}
+    return {**kept_settings, "error_cb": warn_once()}
 
 
 def require_brokers(client: Any) -> None:
@@ -43,21 +43,21 @@ def warn_once() -> "Callable[[KafkaError], None]":
     """Tells each trouble on the way to the brokers, such as `localhost:9092: Connection refused`,
     when it is met for the first time.
     """
-    told: set[str] = set()
+    seen: set[str] = set()
 
-    def tell(error: "KafkaError") -> None:
-        if error.name() != "_ALL_BROKERS_DOWN" and error.str() not in told:
-            told.add(error.str())
+    def warn(error: "KafkaError") -> None:
+        if error.name() != "_ALL_BROKERS_DOWN" and error.str() not in seen:
+            seen.add(error.str())
             print(f"WARN {error.str()}", file=sys.stderr, flush=True)
 
-    return tell
+    return warn
 
 
 def warn_of_deprecated(
     args: Namespace,
     renamed: Mapping[str, str],
-    print_usage_and_exit: Callable[[str], NoReturn],
-    told: str,
+    fail: Callable[[str], NoReturn],
+    warning: str,
 ) -> None:
     """Which of the given options have another name by now; one of both names is enough.
 
@@ -67,8 +67,10 @@ def warn_of_deprecated(
         if not has_value(args, old):
             continue
         if has_value(args, new):
-            print_usage_and_exit(f"Options --{new} and --{old} cannot be specified together.")
-        print(f"{told.format(old)} and will be removed in a future version. Use --{new} instead.")
+            fail(f"Options --{new} and --{old} cannot be specified together.")
+        print(
+            f"{warning.format(old)} and will be removed in a future version. Use --{new} instead."
+        )
 
 
 def has_value(args: Namespace, option: str) -> bool:
@@ -83,10 +85,10 @@ def drop_unknown_settings(settings: Mapping[str, Value]) -> dict[str, Value]:
     """Those that a client takes; of each of the others a line on standard error."""
     from barnabas.client.settings.parser import declarations, unknown_name
 
-    known = {}
+    known_settings = {}
     for name, value in settings.items():
         if declarations(name):
-            known[name] = value
+            known_settings[name] = value
         else:
             print(f"WARN {unknown_name(name).args[0].str()}", file=sys.stderr)
-    return known
+    return known_settings

@@ -41,9 +41,9 @@ def _options() -> SubcommandParser:
 
 
 async def _cluster_id(admin: "AioAdminClient", _args: Namespace) -> None:
-    told = await admin.describe_cluster()
-    if told.cluster_id:
-        print(f"Cluster ID: {told.cluster_id}")
+    cluster = await admin.describe_cluster()
+    if cluster.cluster_id:
+        print(f"Cluster ID: {cluster.cluster_id}")
     else:
         print("No cluster ID found. The Kafka version is probably too old.")
 
@@ -54,16 +54,16 @@ async def _unregister(admin: "AioAdminClient", args: Namespace) -> None:
 
 
 async def _list_endpoints(admin: "AioAdminClient", args: Namespace) -> None:
-    told = await admin.describe_cluster(include_fenced_brokers=args.include_fenced_brokers)
+    cluster = await admin.describe_cluster(include_fenced_brokers=args.include_fenced_brokers)
     is_broker = not args.bootstrap_controller
-    nodes = sorted(told.nodes, key=lambda node: node.id)
+    nodes = sorted(cluster.nodes, key=lambda node: node.id)
     rows = [("ID", "HOST", "PORT", "RACK", "STATE", "ENDPOINT_TYPE")]
     for node in nodes:
-        state = "fenced" if node.id in told.fenced else "unfenced"
+        state = "fenced" if node.id in cluster.fenced else "unfenced"
         kind = "broker" if is_broker else "controller"
-        place = (str(node.id), node.host, str(node.port), node.rack or "null")
-        rows.append((*place, state, kind))
+        endpoint = (str(node.id), node.host, str(node.port), node.rack or "null")
+        rows.append((*endpoint, state, kind))
     widths = [10, max(len(row[1]) for row in rows), 10, 10, 10, 15]
-    shown = [column for column in range(len(widths)) if is_broker or column != 4]
+    columns = [column for column in range(len(widths)) if is_broker or column != 4]
     for row in rows:
-        print(" ".join(row[column].ljust(widths[column]) for column in shown))
+        print(" ".join(row[column].ljust(widths[column]) for column in columns))

@@ -129,7 +129,7 @@ def _entities(args: Namespace) -> list[ConfigEntity]:
     if len(names) > len(kinds):
         raise CommandError("More entity names specified than entity types")
     padded = [*names, *[None] * (len(kinds) - len(names))]
-    return flagged or [ConfigEntity(*each) for each in zip(kinds, padded, strict=True)]
+    return flagged or [ConfigEntity(*entity) for entity in zip(kinds, padded, strict=True)]
 
 
 def _check(args: Namespace, entities: Sequence[ConfigEntity]) -> None:
@@ -204,7 +204,7 @@ async def _alter(
         added = configs.require_keys(read_properties(args.add_config_file))
     if args.add_config:
         added = configs.parse_added(args.add_config)
-    deleted = [key.strip() for given in args.delete_config or () for key in given.split(",") if key]
+    deleted = [key.strip() for names in args.delete_config or () for key in names.split(",") if key]
     first = entities[0]
     if first.kind in QUOTAS:
         from barnabas.cli.kafka import client_configs
@@ -230,12 +230,12 @@ async def _describe(
 
         return await client_configs.describe_client_configs(admin, entities)
     kind = configs.EntityType(first.kind)
-    known = await configs.entity_names(admin, kind)
-    if first.name and first.name not in known:
+    names = await configs.entity_names(admin, kind)
+    if first.name and first.name not in names:
         configs.require_broker_id(kind, first.name)
         print(f"The {kind.singular} '{first.name}' doesn't exist and doesn't have dynamic config.")
         return None
-    for name in known if first.name is None else [first.name]:
+    for name in names if first.name is None else [first.name]:
         if name == configs.ALL_BROKERS:
             print(f"Default configs for {first.kind} in the cluster are:")
         else:
@@ -249,8 +249,8 @@ def _line(entry: "ConfigEntry") -> str:
     from barnabas.cli.operations.configs import config_source
 
     synonyms = ", ".join(
-        f"{_SOURCES[config_source(each).value]}:{each.name}={_text(each.value)}"
-        for each in entry.sources
+        f"{_SOURCES[config_source(source).value]}:{source.name}={_text(source.value)}"
+        for source in entry.sources
     )
     sensitive = str(entry.is_sensitive).lower()
     return f"{entry.name}={_text(entry.value)} sensitive={sensitive} synonyms={{{synonyms}}}"

@@ -109,8 +109,8 @@ def _begin(consumer: Any, args: Namespace) -> None:
     if args.partition is None:
         consumer.subscribe([f"^{args.include.lstrip('^')}"] if args.include else [args.topic])
         return
-    told = args.offset or ("earliest" if args.from_beginning else "latest")
-    offset = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}.get(told) or int(told)
+    start = args.offset or ("earliest" if args.from_beginning else "latest")
+    offset = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}.get(start) or int(start)
     consumer.assign([TopicPartition(args.topic, args.partition, offset)])
 
 
@@ -194,9 +194,9 @@ def _printing(args: Namespace) -> "LineFormatter | InternalTopicFormatter":
         from barnabas.cli.operations.formatters import INTERNAL_TOPIC_FORMATTERS
 
         if formatter not in INTERNAL_TOPIC_FORMATTERS:
-            known = "DefaultMessageFormatter", "NoOpMessageFormatter", *INTERNAL_TOPIC_FORMATTERS
+            names = "DefaultMessageFormatter", "NoOpMessageFormatter", *INTERNAL_TOPIC_FORMATTERS
             raise CommandError(
-                f"There is no formatter {formatter} here; there are {', '.join(known)}."
+                f"There is no formatter {formatter} here; there are {', '.join(names)}."
             )
         return INTERNAL_TOPIC_FORMATTERS[formatter]
     properties = client_settings(args.formatter_config, [*args.property, *args.formatter_property])

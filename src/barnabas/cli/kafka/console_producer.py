@@ -60,8 +60,8 @@ def _run(args: Namespace) -> int:
         nonlocal lost
         if error is not None:
             lost += 1
-            told = f"Error when sending message to topic {args.topic}: {error.str()}"
-            print(told, file=sys.stderr)
+            line = f"Error when sending message to topic {args.topic}: {error.str()}"
+            print(line, file=sys.stderr)
 
     try:
         for record in reading.records(input_lines()):

@@ -121,7 +121,7 @@ def _check(options: FlatParser, args: Namespace) -> None:
     _check_groups(options, args)
     if args.describe:
         details = ("members", "offsets", "state")
-        if sum(is_given(args, each) for each in details) > 1:
+        if sum(is_given(args, detail) for detail in details) > 1:
             options.print_usage_and_exit(
                 "Option [describe] takes at most one of these options: [members], [offsets], "
                 "[state]"
@@ -166,12 +166,12 @@ def _check_reset(options: FlatParser, args: Namespace) -> None:
             "to be understood by later versions as well.",
             file=sys.stderr,
         )
-    for way in RESETS:
-        options.forbid_together(args, way, *(each for each in RESETS if each != way))
-    if not any(is_given(args, way) for way in RESETS):
-        ways = ", ".join(f"[{way}]" for way in RESETS)
+    for scenario in RESETS:
+        options.forbid_together(args, scenario, *(other for other in RESETS if other != scenario))
+    if not any(is_given(args, scenario) for scenario in RESETS):
+        scenarios = ", ".join(f"[{scenario}]" for scenario in RESETS)
         options.print_usage_and_exit(
-            f"Option '[reset-offsets]' requires one of the following scenarios: [{ways}]"
+            f"Option '[reset-offsets]' requires one of the following scenarios: [{scenarios}]"
         )
     if not (args.all_topics or args.topic or args.from_file):
         options.print_usage_and_exit(
@@ -222,7 +222,7 @@ def _states(text: str | None) -> "set[ConsumerGroupState]":
     from barnabas.cli.operations.groups import STATE_NAMES
 
     by_name = {name.lower(): state for state, name in STATE_NAMES.items()}
-    names = [each.strip().lower().replace("_", "") for each in (text or "").split(",") if each]
+    names = [state.strip().lower().replace("_", "") for state in (text or "").split(",") if state]
     if any(name not in by_name for name in names):
         valid = ", ".join(STATE_NAMES.values())
         raise CommandError(f"Invalid state list '{text}'. Valid states are: {valid}")
@@ -233,7 +233,7 @@ def _types(text: str | None) -> "set[ConsumerGroupType]":
     from barnabas.cli.operations.groups import TYPE_NAMES
 
     by_name = {name.lower(): kind for kind, name in TYPE_NAMES.items()}
-    names = [each.strip().lower() for each in (text or "").split(",") if each]
+    names = [group_type.strip().lower() for group_type in (text or "").split(",") if group_type]
     if any(name not in by_name for name in names):
         valid = ", ".join(TYPE_NAMES.values())
         raise CommandError(f"Invalid types list '{text}'. Valid types are: {valid}")
@@ -281,8 +281,8 @@ async def _delete_offsets(admin: "AioAdminClient", args: Namespace) -> None:
         deleted.partitions.items(), key=lambda item: (item[0][0], item[0][1] or 0)
     ):
         status = "Successful" if error is None else f"Error: {java_text(error)}"
-        shown = "-" if partition is None else partition
-        print(f"\n{topic.ljust(width)} {shown:<10} {status:<15}", end="")
+        cell = "-" if partition is None else partition
+        print(f"\n{topic.ljust(width)} {cell:<10} {status:<15}", end="")
     print()
 
 
@@ -305,7 +305,7 @@ def find_regex_problem(pattern: str) -> str | None:
     try:
         re2.compile(pattern, options)
     except re2.error as error:
-        (told,) = error.args
-        text = told.decode(errors="replace") if isinstance(told, bytes) else str(told)
+        (message,) = error.args
+        text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
         return text.partition(": ")[0]
     return None

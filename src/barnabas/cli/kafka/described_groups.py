@@ -41,23 +41,23 @@ async def _print_offsets(
 ) -> None:
     from barnabas.cli.operations.groups import group_offsets
 
-    progress = await group_offsets(admin, group)
+    offsets = await group_offsets(admin, group)
     _remark(group)
-    if not progress:
+    if not offsets:
         return
     head = "GROUP TOPIC PARTITION LEADER-EPOCH CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST"
     rows = [[*head.split(), "CLIENT-ID"]]
-    for each in progress:
-        member = each.member
+    for offset in offsets:
+        member = offset.member
         rows.append(
             [
-                each.group,
-                each.topic,
-                str(each.partition),
-                _number(each.leader_epoch),
-                _number(each.committed_offset),
-                _number(each.log_end_offset),
-                _number(each.lag),
+                offset.group,
+                offset.topic,
+                str(offset.partition),
+                _number(offset.leader_epoch),
+                _number(offset.committed_offset),
+                _number(offset.log_end_offset),
+                _number(offset.lag),
                 member.member_id if member else MISSING,
                 member.host if member else MISSING,
                 member.client_id if member else MISSING,
@@ -66,9 +66,9 @@ async def _print_offsets(
     widths = [15, 15, 10, 15, 15, 15, 15, 15, 15, 0]
     for column in 0, 1, 7, 8:
         widths[column] = max(widths[column], *(len(row[column]) for row in rows))
-    shown = [column for column in range(len(widths)) if verbose or column != 3]
+    columns = [column for column in range(len(widths)) if verbose or column != 3]
     for row in rows:
-        print("\n" + " ".join(row[column].ljust(widths[column]) for column in shown), end="")
+        print("\n" + " ".join(row[column].ljust(widths[column]) for column in columns), end="")
     print()
 
 
@@ -98,21 +98,21 @@ def _print_members(group: "ConsumerGroupDescription", *, verbose: bool) -> None:
     widths = [15, 15, 17, 15, 15, 15, 15, 20, 15, 20]
     for column in 0, 1, 2, 3, 4, 7, 9:
         widths[column] = max(widths[column], *(len(row[column]) for row in rows))
-    shown = [0, 1, *([2] if has_instances else []), 3, 4, 5, *(range(6, 10) if verbose else [])]
+    columns = [0, 1, *([2] if has_instances else []), 3, 4, 5, *(range(6, 10) if verbose else [])]
     print()
     for row in rows:
-        line = " ".join(row[column].ljust(widths[column]) for column in shown)
+        line = " ".join(row[column].ljust(widths[column]) for column in columns)
         print(line if verbose else f"{line} ")
 
 
 def _print_state(group: "ConsumerGroupDescription", *, verbose: bool) -> None:
     from barnabas.cli.operations.groups import STATE_NAMES
 
-    place = group.coordinator
+    coordinator = group.coordinator
     head = ["GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE"]
     row = [
         group.group_id,
-        f"{place.host}:{place.port}  ({place.id})",
+        f"{coordinator.host}:{coordinator.port}  ({coordinator.id})",
         group.partition_assignor or MISSING,
         STATE_NAMES.get(group.state, "Unknown") if group.state else "Unknown",
     ]
@@ -149,7 +149,9 @@ def _assigned(partitions: Iterable[tuple[str, int]]) -> str:
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(partitions):
         topics.setdefault(topic, []).append(partition)
-    return ";".join(f"{name}:{','.join(map(str, each))}" for name, each in topics.items()) or "-"
+    return (
+        ";".join(f"{name}:{','.join(map(str, indexes))}" for name, indexes in topics.items()) or "-"
+    )
 
 
 def _number(value: int | None) -> str:

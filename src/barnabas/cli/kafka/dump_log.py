@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         max_bytes=args.max_bytes,
     )
     try:
-        for line in dump_files([Path(each.strip()) for each in args.files.split(",")], what):
+        for line in dump_files([Path(file.strip()) for file in args.files.split(",")], what):
             print(line)
     except OSError as error:
         print(f"cannot read {error.filename}: {error.strerror}", file=sys.stderr)
@@ -85,7 +85,7 @@ def _decoder(options: FlatParser, args: Namespace) -> "Decoder | None":
     if not args.print_data_log and classes == [None, None]:
         return None
     return decoders.key_value_decoder(
-        *(_class(options, each or DEFAULT_DECODER) for each in classes)
+        *(_class(options, name or DEFAULT_DECODER) for name in classes)
     )
 
 

@@ -118,8 +118,10 @@ def _make_topic(settings: dict[str, Any], topic: str) -> None:
 
 
 def _partitions(consumer: Any, topic: str) -> Iterable[int]:
-    known: Iterable[int] = consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions
-    return known
+    partitions: Iterable[int] = (
+        consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions
+    )
+    return partitions
 
 
 def _print_now_and_then(number: int, took_ns: int) -> None:

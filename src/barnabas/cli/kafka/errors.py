@@ -27,10 +27,10 @@ def exit_on_error_to_stderr() -> AbstractContextManager[None]:
 
 def describe_java_error(error: Exception) -> str | None:
     """Why, in Java's words where the broker had none; None for what only we can mend."""
-    if (told := kafka_error_of(error)) is None:
+    if (kafka_error := kafka_error_of(error)) is None:
         return describe_error(error)
 
-    return java_message(told)
+    return java_message(kafka_error)
 
 
 _JAVA = {

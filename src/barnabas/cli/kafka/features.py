@@ -65,16 +65,16 @@ def _asking(
 async def _describe(admin: "AioAdminClient", args: Namespace) -> int:
     from barnabas.cli.operations.features import describe_features, format_level
 
-    told = await describe_features(admin, args.node_id)
-    for feature in told.features:
-        least, most, level = (
-            format_level(feature.name, each)
-            for each in (feature.min_level, feature.max_level, feature.level)
+    levels = await describe_features(admin, args.node_id)
+    for feature in levels.features:
+        min_level, max_level, level = (
+            format_level(feature.name, version)
+            for version in (feature.min_level, feature.max_level, feature.level)
         )
-        epoch = "-" if told.epoch is None else told.epoch
+        epoch = "-" if levels.epoch is None else levels.epoch
         print(
-            f"Feature: {feature.name:<42}SupportedMinVersion: {least:<17}"
-            f"SupportedMaxVersion: {most:<17}FinalizedVersionLevel: {level:<17}Epoch: {epoch}"
+            f"Feature: {feature.name:<42}SupportedMinVersion: {min_level:<17}"
+            f"SupportedMaxVersion: {max_level:<17}FinalizedVersionLevel: {level:<17}Epoch: {epoch}"
         )
     return 0
 

@@ -69,10 +69,12 @@ async def _print_offsets(admin: "AioAdminClient", args: Namespace) -> None:
     spec = OffsetSpec(_time(args.time))
     is_meant = _filter(args)
     names = await topic_names(admin, internal=not args.exclude_internal_topics)
-    meant = [each for each in await list_partitions(admin, names) if is_meant(*each)]
-    if not meant:
+    partitions = [
+        partition for partition in await list_partitions(admin, names) if is_meant(*partition)
+    ]
+    if not partitions:
         raise CommandError("Could not match any topic-partitions with the specified filters")
-    offsets, failures = await try_list_offsets(admin, meant, spec)
+    offsets, failures = await try_list_offsets(admin, partitions, spec)
     for topic, index in sorted(failures, key=_text):
         why = java_message(failures[topic, index])
         print(
@@ -99,11 +101,13 @@ def _filter(args: Namespace) -> Callable[[str, int], bool]:
     from barnabas.cli.operations.topics import topic_list_regex
 
     if args.topic_partitions:
-        filters = [_pattern(each) for each in args.topic_partitions.split(",")]
-        return lambda topic, index: any(each(topic, index) for each in filters)
+        filters = [_pattern(pattern) for pattern in args.topic_partitions.split(",")]
+        return lambda topic, index: any(matches(topic, index) for matches in filters)
     name = re.compile(topic_list_regex(args.topic) if args.topic else ".*")
     try:
-        indexes = [int(each) for each in (args.partitions or "").split(",") if each.strip()]
+        indexes = [
+            int(partition) for partition in (args.partitions or "").split(",") if partition.strip()
+        ]
     except ValueError:
         raise CommandError(f"--partitions expects numbers, not {args.partitions}") from None
     return lambda topic, index: bool(name.fullmatch(topic) and (not indexes or index in indexes))

@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not args.list:
         options.print_usage_and_exit("Command must include exactly one action: --list.")
     for shortcut in "consumer", "share", "streams":
-        others = [each for each in ("consumer", "share", "streams") if each != shortcut]
+        others = [other for other in ("consumer", "share", "streams") if other != shortcut]
         options.forbid_together(args, shortcut, "group-type", "protocol", *others)
     with exit_on_error_to_stderr():
         if args.group_type is not None and args.group_type.lower() not in TYPES:

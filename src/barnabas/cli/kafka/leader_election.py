@@ -74,7 +74,7 @@ async def _elect(admin: "AioAdminClient", args: Namespace) -> int:
         partitions = [(args.topic, args.partition)]
     elif args.path_to_json_file is not None:
         listed = read_partitions(args.path_to_json_file, "Replica election data")
-        partitions = [(each["topic"], each["partition"]) for each in listed]
+        partitions = [(entry["topic"], entry["partition"]) for entry in listed]
     outcome = await elect_leaders(admin, ElectionType[args.election_type], partitions)
     if outcome.elected:
         print(

@@ -35,27 +35,29 @@ async def _describe(admin: "AioAdminClient", args: Namespace) -> None:
 
     live = await live_broker_ids(admin)
     try:
-        wanted = [int(each) for each in args.broker_list.split(",") if each.strip()]
+        requested = [int(broker) for broker in args.broker_list.split(",") if broker.strip()]
     except ValueError:
         raise CommandError(f"--broker-list expects numbers, not {args.broker_list}") from None
-    if missing := [each for each in dict.fromkeys(wanted) if each not in live]:
+    if missing := [broker for broker in dict.fromkeys(requested) if broker not in live]:
         raise CommandError(
             "ERROR: The given brokers do not exist from --broker-list: "
             f"{','.join(map(str, missing))}. Current existent brokers: {','.join(map(str, live))}"
         )
-    brokers = wanted or live
-    topics = {each.strip() for each in args.topic_list.split(",") if each.strip()}
+    brokers = requested or live
+    topics = {topic.strip() for topic in args.topic_list.split(",") if topic.strip()}
     print("Querying brokers for log directories information")
     described = await describe_log_dirs(admin, brokers)
     print(f"Received log directory information from brokers {','.join(map(str, brokers))}")
-    told = [
+    entries = [
         {
             "broker": broker,
-            "logDirs": [_directory(path, each, topics) for path, each in directories.items()],
+            "logDirs": [
+                _directory(path, directory, topics) for path, directory in directories.items()
+            ],
         }
         for broker, directories in described.items()
     ]
-    print(json.dumps({"brokers": told, "version": 1}, separators=(",", ":")))
+    print(json.dumps({"brokers": entries, "version": 1}, separators=(",", ":")))
 
 
 def _directory(path: str, directory: "LogDirDescription", topics: set[str]) -> dict[str, Any]:

@@ -79,7 +79,7 @@ async def _print(admin: "AioAdminClient", args: Namespace) -> None:
 
 
 def _print_status(quorum: "QuorumStatus") -> None:
-    told, slowest, leader = quorum.metadata, quorum.slowest, quorum.leader
+    metadata, slowest, leader = quorum.metadata, quorum.slowest, quorum.leader
     lag_ms = -1
     if leader is not None and slowest.log_end_offset == leader.log_end_offset:
         lag_ms = 0
@@ -87,13 +87,13 @@ def _print_status(quorum: "QuorumStatus") -> None:
         lag_ms = leader.last_caught_up_timestamp - slowest.last_caught_up_timestamp
     lines = {
         "ClusterId": quorum.cluster_id,
-        "LeaderId": told.leader_id,
-        "LeaderEpoch": told.leader_epoch,
-        "HighWatermark": told.high_watermark,
+        "LeaderId": metadata.leader_id,
+        "LeaderEpoch": metadata.leader_epoch,
+        "HighWatermark": metadata.high_watermark,
         "MaxFollowerLag": quorum.log_end_offset - slowest.log_end_offset,
         "MaxFollowerLagTimeMs": lag_ms,
-        "CurrentVoters": _nodes(quorum, told.voters),
-        "CurrentObservers": _nodes(quorum, told.observers),
+        "CurrentVoters": _nodes(quorum, metadata.voters),
+        "CurrentObservers": _nodes(quorum, metadata.observers),
     }
     for name, value in lines.items():
         print(f"{name + ':':<24}{value}")
@@ -102,25 +102,25 @@ def _print_status(quorum: "QuorumStatus") -> None:
 def _nodes(quorum: "QuorumStatus", replicas: "Sequence[ReplicaState]") -> str:
     from barnabas.cli.operations.quorum import format_directory_id, format_endpoints
 
-    shown = []
+    nodes = []
     for replica in replicas:
         directory = format_directory_id(replica)
         quoted = "null" if directory is None else f'"{directory}"'
         fields = f'"id": {replica.replica_id}, "directoryId": {quoted}'
         if endpoints := format_endpoints(quorum.metadata.nodes.get(replica.replica_id, [])):
-            listed = ", ".join(f'"{each}"' for each in endpoints)
+            listed = ", ".join(f'"{endpoint}"' for endpoint in endpoints)
             fields += f', "endpoints": [{listed}]'
-        shown.append(f"{{{fields}}}")
-    return f"[{', '.join(shown)}]"
+        nodes.append(f"{{{fields}}}")
+    return f"[{', '.join(nodes)}]"
 
 
 def _print_replication(quorum: "QuorumStatus", *, human_readable: bool) -> None:
     from barnabas.cli.operations.quorum import format_directory_id
 
     leader_id = quorum.metadata.leader_id
-    followers = [each for each in quorum.metadata.voters if each.replica_id != leader_id]
-    roles = [("Leader", quorum.leader), *(("Follower", each) for each in followers)]
-    roles += [("Observer", each) for each in quorum.metadata.observers]
+    followers = [voter for voter in quorum.metadata.voters if voter.replica_id != leader_id]
+    roles = [("Leader", quorum.leader), *(("Follower", follower) for follower in followers)]
+    roles += [("Observer", observer) for observer in quorum.metadata.observers]
 
     def moment(timestamp_ms: int | None) -> str:
         if timestamp_ms is None:

@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.add_argument("command", nargs="*", help="The command to run.")
     args = options.parse(arguments)
     if args.command and args.command[0] not in AT_ONCE:
-        choices = ", ".join(f"'{each}'" for each in AT_ONCE)
+        choices = ", ".join(f"'{command}'" for command in AT_ONCE)
         print(f"invalid choice: '{args.command[0]}' (choose from {choices})", file=sys.stderr)
         return 1
     from barnabas.cli.operations.metadata_shell import MetadataShell, load_image
@@ -55,16 +55,16 @@ def _converse(shell: "MetadataShell") -> int:
         if line in ("exit", "quit"):
             return 0
         shell.history.append(line)
-        for answer in shell.run(line.split()):
-            print(answer)
+        for line_out in shell.run(line.split()):
+            print(line_out)
 
 
 def _complete(shell: "MetadataShell") -> None:
     """Let the tab key finish names, where the terminal can."""
     import readline
 
-    def finish(begun: str, state: int) -> str | None:
-        names = shell.complete(begun)
+    def finish(prefix: str, state: int) -> str | None:
+        names = shell.complete(prefix)
         return names[state] if state < len(names) else None
 
     readline.set_completer(finish)

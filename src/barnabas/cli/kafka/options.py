@@ -64,10 +64,10 @@ class FlatParser(ArgumentParser):
         self.add_value("--command-config", "file", "A file of settings for the admin client.")
 
     def parse(self, arguments: Sequence[str] | None) -> Namespace:
-        given = sys.argv[1:] if arguments is None else list(arguments)
-        if not given:
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        if not words:
             self.print_usage_and_exit(self.description or "")
-        args = self.parse_args([self._with_two_dashes(each) for each in given])
+        args = self.parse_args([self._with_two_dashes(argument) for argument in words])
         if args.help:
             self.print_usage_and_exit(self.description or "")
         if args.version:
@@ -103,13 +103,13 @@ class FlatParser(ArgumentParser):
 
     def only_one_of(self, args: Namespace, *names: str) -> str | None:
         """The only one of these that was given; None for none or several."""
-        given = [name for name in names if is_given(args, name)]
-        return given[0] if len(given) == 1 else None
+        present = [name for name in names if is_given(args, name)]
+        return present[0] if len(present) == 1 else None
 
     def _with_two_dashes(self, argument: str) -> str:
         name = argument.partition("=")[0]
-        known = f"-{name}" in self._option_string_actions
-        if known and len(name) > 2 and not name.startswith("--"):
+        is_option = f"-{name}" in self._option_string_actions
+        if is_option and len(name) > 2 and not name.startswith("--"):
             return f"-{argument}"
         return argument
 
@@ -122,15 +122,15 @@ class SubcommandParser(ArgumentParser):
 
     def add_connection_options(self, *, required: bool = True, letters: bool = False) -> None:
         """Where the cluster is: `connect` reads it. With `letters`, -b, -C and -c mean the same."""
-        place = self.add_mutually_exclusive_group(required=required)
+        bootstrap = self.add_mutually_exclusive_group(required=required)
 
         def value(taker: Any, name: str, letter: str, metavar: str, says: str) -> None:
             names = (name, letter) if letters else (name,)
             taker.add_argument(*names, metavar=metavar, help=says)
 
-        value(place, "--bootstrap-server", "-b", "HOST:PORT,...", "The brokers to connect to.")
+        value(bootstrap, "--bootstrap-server", "-b", "HOST:PORT,...", "The brokers to connect to.")
         says = "The controllers to connect to, in place of brokers."
-        value(place, "--bootstrap-controller", "-C", "HOST:PORT,...", says)
+        value(bootstrap, "--bootstrap-controller", "-C", "HOST:PORT,...", says)
         value(self, "--command-config", "-c", "FILE", "A file of settings for the admin client.")
 
     def add_subcommands(self) -> "_SubParsersAction[SubcommandParser]":

@@ -23,5 +23,5 @@ def print_metrics(metrics: Mapping[str, float | str]) -> None:
     width = max(len("Metric Name"), *map(len, metrics))
     print(f"\n{'Metric Name':<{width}}   {'Value'}")
     for name, value in sorted(metrics.items()):
-        shown = value if isinstance(value, str) else f"{value:.3f}"
-        print(f"{name:<{width}} : {'NaN' if shown == 'nan' else shown}")
+        text = value if isinstance(value, str) else f"{value:.3f}"
+        print(f"{name:<{width}} : {'NaN' if text == 'nan' else text}")

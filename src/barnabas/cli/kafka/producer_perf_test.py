@@ -57,8 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check(options: PlainParser, args: Namespace) -> None:
-    if not any(has_value(args, each) for each in _TELL_WHERE):
-        *names, last = (f"--{each}" for each in _TELL_WHERE)
+    if not any(has_value(args, option) for option in _TELL_WHERE):
+        *names, last = (f"--{option}" for option in _TELL_WHERE)
         options.error(f"At least one of {', '.join(names)} or {last} must be specified.")
     if args.record_size is not None and args.record_size <= 0:
         options.error("--record-size should be greater than zero.")

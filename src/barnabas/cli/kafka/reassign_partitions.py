@@ -107,7 +107,7 @@ def _options() -> FlatParser:
 def _check(options: FlatParser, args: Namespace) -> str:
     action = options.only_one_of(args, *ACTIONS)
     if action is None:
-        names = ", ".join(f"--{each}" for each in ACTIONS)
+        names = ", ".join(f"--{action}" for action in ACTIONS)
         options.print_usage_and_exit(f"Command must include exactly one action: {names}")
     if args.bootstrap_server and args.bootstrap_controller:
         options.print_usage_and_exit(
@@ -118,7 +118,9 @@ def _check(options: FlatParser, args: Namespace) -> str:
             "Please specify either --bootstrap-server or --bootstrap-controller"
         )
     options.require_options(args, *REQUIRED[action])
-    possible = {name for table in (REQUIRED, PERMITTED) for each in table.values() for name in each}
+    possible = {
+        name for table in (REQUIRED, PERMITTED) for names in table.values() for name in names
+    }
     for name in sorted(possible - {*REQUIRED[action], *PERMITTED[action]}):
         if is_given(args, name):
             options.print_usage_and_exit(
@@ -131,10 +133,10 @@ async def _generate(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.operations import reassignments as work
 
     try:
-        brokers = [int(each) for each in args.broker_list.split(",")]
+        brokers = [int(broker) for broker in args.broker_list.split(",")]
     except ValueError:
         raise CommandError(f"--broker-list expects numbers, not {args.broker_list}") from None
-    if twice := sorted({each for each in brokers if brokers.count(each) > 1}):
+    if twice := sorted({broker for broker in brokers if brokers.count(broker) > 1}):
         raise CommandError(f"Broker list contains duplicate entries: {','.join(map(str, twice))}")
     topics = work.read_topics(args.topics_to_move_json_file)
     current = await work.current_assignment(admin, topics)
@@ -207,21 +209,21 @@ async def _verify(admin: "AioAdminClient", args: Namespace) -> None:
     target = work.read_target(args.reassignment_json_file)
     moves = await work.list_reassignments(admin)
     print("Status of partition reassignment:")
-    for (topic, index), each in (await work.reassignment_states(admin, target, moves)).items():
-        if not each.is_done:
+    for (topic, index), state in (await work.reassignment_states(admin, target, moves)).items():
+        if not state.is_done:
             print(f"Reassignment of partition {topic}-{index} is still in progress.")
-        elif each.current == each.target:
+        elif state.current == state.target:
             print(f"Reassignment of partition {topic}-{index} is completed.")
         else:
             print(
                 f"There is no active reassignment of partition {topic}-{index}, but replica set is "
-                f"{_ids(each.current)} rather than {_ids(each.target)}."
+                f"{_ids(state.current)} rather than {_ids(state.target)}."
             )
     log_dir_moves = await work.log_dir_moves(admin, target.directories)
-    print("\n".join(_move_line(*each) for each in sorted(log_dir_moves.items(), key=_by_broker)))
+    print("\n".join(_move_line(*move) for move in sorted(log_dir_moves.items(), key=_by_broker)))
     is_moving = any(
-        each.state in (work.LogDirMoveState.ACTIVE, work.LogDirMoveState.ELSEWHERE)
-        for each in log_dir_moves.values()
+        move.state in (work.LogDirMoveState.ACTIVE, work.LogDirMoveState.ELSEWHERE)
+        for move in log_dir_moves.values()
     )
     if not moves and not is_moving and not args.preserve_throttles:
         await _clear_throttles(admin, target)
@@ -232,7 +234,7 @@ async def _cancel(admin: "AioAdminClient", args: Namespace) -> None:
 
     target = work.read_target(args.reassignment_json_file)
     moves = await work.list_reassignments(admin)
-    active = [each for each in sorted(target.replicas) if each in moves]
+    active = [partition for partition in sorted(target.replicas) if partition in moves]
     if active:
         failures = await work.cancel_reassignments(admin, active)
         if failures:
@@ -288,7 +290,7 @@ async def _move_log_dirs(
                 f"{replica.topic}-{replica.partition} with broker {replica.broker_id} "
             )
     if late:
-        names = ",".join(_replica(each) for each in late)
+        names = ",".join(_replica(replica) for replica in late)
         raise PlainError(
             f"Timed out before log directory move{_s(late)} could be started for: {names}"
         )
@@ -341,7 +343,8 @@ def _json(assignment: "Assignment", directories: "Mapping[TopicPartitionReplica,
             "partition": index,
             "replicas": ids,
             "log_dirs": [
-                directories.get(TopicPartitionReplica(topic, index, each), "any") for each in ids
+                directories.get(TopicPartitionReplica(topic, index, broker_id), "any")
+                for broker_id in ids
             ],
         }
         for (topic, index), ids in sorted(assignment.items())

@@ -23,7 +23,7 @@ async def reset(admin: "AioAdminClient", groups: Sequence[str], args: Namespace)
     from barnabas.cli.operations.offset_resets import apply_plan
     from barnabas.client.admin.enums import ConsumerGroupState
 
-    way = _way(args, groups)
+    strategy = _strategy(args, groups)
     plans: dict[str, ResetPlan] = {}
     for name, group in (await describe_groups(admin, groups)).items():
         if group.state not in (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD):
@@ -38,7 +38,7 @@ async def reset(admin: "AioAdminClient", groups: Sequence[str], args: Namespace)
             partitions = sorted(await committed_offsets(admin, name))
         else:
             partitions = await parse_partitions(admin, args.topic or ())
-        plans[name] = await way(admin, name, partitions)
+        plans[name] = await strategy(admin, name, partitions)
         if args.execute:
             await apply_plan(admin, name, plans[name])
     if args.export:
@@ -47,7 +47,7 @@ async def reset(admin: "AioAdminClient", groups: Sequence[str], args: Namespace)
         _print_plans(plans)
 
 
-def _way(args: Namespace, groups: Sequence[str]) -> "ResetStrategy":
+def _strategy(args: Namespace, groups: Sequence[str]) -> "ResetStrategy":
     from barnabas.cli.operations import offset_resets as resets
 
     if args.to_offset is not None:

@@ -13,16 +13,16 @@ DAEMON = "-daemon"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    if not given:
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if not words:
         print(
             "USAGE: kafka-server-start [-daemon] server.properties [--override property=value]*",
             file=sys.stderr,
         )
         return 1
-    if given[0] == DAEMON:
-        return _leave_running(given[1:])
-    return _run(given)
+    if words[0] == DAEMON:
+        return _leave_running(words[1:])
+    return _run(words)
 
 
 def _options() -> FlatParser:

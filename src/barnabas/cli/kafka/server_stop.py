@@ -15,13 +15,13 @@ from barnabas.cli.operations.errors import CommandError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     options = FlatParser("kafka-server-stop", "Stop the nodes that run on this machine.")
     options.add_value("--process-role", "role", "Only those with these roles (process.roles).")
     options.add_value("--node-id", "id", "Only the one with this id.")
-    args = options.parse_args(given)
+    args = options.parse_args(words)
     if args.help or args.version:
-        options.parse(given)
+        options.parse(words)
     if args.node_id and args.process_role:
         print(
             "When both node-id and process-role are provided, the value for node-id will take "
@@ -32,10 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("No kafka server to stop")
         return 1
     if args.node_id:
-        nodes = [each for each in nodes if each.settings().get("node.id") == args.node_id]
+        nodes = [node for node in nodes if node.settings().get("node.id") == args.node_id]
     elif args.process_role:
         role = args.process_role
-        nodes = [each for each in nodes if each.settings().get("process.roles") == role]
+        nodes = [node for node in nodes if node.settings().get("process.roles") == role]
     else:
         nodes = _not_watched_over(nodes)
     number = signal.Signals[f"SIG{os.environ.get('SIGNAL', 'TERM').removeprefix('SIG')}"]
@@ -70,7 +70,7 @@ class NodeProcess:
         """What its server.properties says, and what was said over it; empty if there is none."""
         from barnabas.cli.operations.settings import read_properties
 
-        files = [each for each in self.arguments[1:] if each.endswith(".properties")]
+        files = [argument for argument in self.arguments[1:] if argument.endswith(".properties")]
         if self.arguments[0] == "up":
             return {"node.id": "1", "process.roles": "broker,controller"}
         if not files:
@@ -89,8 +89,10 @@ class NodeProcess:
 
 def find_node_processes() -> list[NodeProcess]:
     """Every node of this user's, and of others where the system tells of them."""
-    found = (_look_at(int(each.name)) for each in _PROC.iterdir() if each.name.isdigit())
-    return [node for node in found if node is not None and node.pid != os.getpid()]
+    processes = (
+        _look_at(int(process.name)) for process in _PROC.iterdir() if process.name.isdigit()
+    )
+    return [node for node in processes if node is not None and node.pid != os.getpid()]
 
 
 def _look_at(pid: int) -> NodeProcess | None:

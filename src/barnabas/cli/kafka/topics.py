@@ -111,7 +111,9 @@ def _check(options: FlatParser, args: Namespace) -> None:
             )
         options.require_options(args, "partitions")
     for used, allowed in _ALLOWED.items():
-        options.forbid_together(args, used, *(each for each in ACTIONS if each not in allowed))
+        options.forbid_together(
+            args, used, *(action for action in ACTIONS if action not in allowed)
+        )
     options.forbid_together(args, "replica-assignment", "replication-factor")
     if action == "create":
         options.forbid_together(args, "replica-assignment", "partitions")
@@ -143,7 +145,7 @@ async def _create(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.operations.topics import TopicSpec, create_topic, parse_assignment
     from barnabas.client.errors import KafkaError, KafkaException
 
-    wanted = TopicSpec(
+    spec = TopicSpec(
         name=args.topic,
         partitions=args.partitions,
         replication_factor=args.replication_factor,
@@ -156,7 +158,7 @@ async def _create(admin: "AioAdminClient", args: Namespace) -> None:
             "('_') could collide. To avoid issues it is best to use either, but not both."
         )
     try:
-        await create_topic(admin, wanted)
+        await create_topic(admin, spec)
     except KafkaException as error:
         if args.if_not_exists and error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
             return
@@ -185,14 +187,14 @@ async def _describe(admin: "AioAdminClient", args: Namespace) -> None:
         names = await _existing_id(admin, args)
     else:
         names = await _existing(admin, args)
-    reports = [each for each in REPORTS if is_given(args, each)]
+    reports = [report for report in REPORTS if is_given(args, report)]
     for topic in await describe_topics(admin, names):
         if not reports and (topic.overrides or not args.topics_with_overrides):
             _print_topic(topic)
         if args.topics_with_overrides:
             continue
         for partition in topic.partitions:
-            if not reports or any(_is_reported(partition, each) for each in reports):
+            if not reports or any(_is_reported(partition, report) for report in reports):
                 _print_partition(partition)
 
 
@@ -251,14 +253,14 @@ def _print_partition(partition: "PartitionDetails") -> None:
         f"\tTopic: {partition.topic}",
         f"Partition: {state.id}",
         f"Leader: {'none' if state.leader is None else state.leader.id}",
-        f"Replicas: {_ids(each.id for each in state.replicas)}",
-        f"Isr: {_ids(each.id for each in state.isr)}",
+        f"Replicas: {_ids(replica.id for replica in state.replicas)}",
+        f"Isr: {_ids(replica.id for replica in state.isr)}",
     ]
     if move is not None:
         cells.append(f"Adding Replicas: {_ids(move.adding_replicas)}")
         cells.append(f"Removing Replicas: {_ids(move.removing_replicas)}")
     for name, nodes in ("Elr", state.elr), ("LastKnownElr", state.last_known_elr):
-        cells.append(f"{name}: {'N/A' if nodes is None else _ids(each.id for each in nodes)}")
+        cells.append(f"{name}: {'N/A' if nodes is None else _ids(node.id for node in nodes)}")
     print("\t".join(cells))
 
 

@@ -76,8 +76,8 @@ async def _list(admin: "AioAdminClient", args: Namespace) -> None:
     print_tabbed(
         ["TransactionalId", "Coordinator", "ProducerId", "TransactionState"],
         [
-            [each.transactional_id, broker, each.producer_id, each.state.value]
-            for broker, each in listed
+            [entry.transactional_id, broker, entry.producer_id, entry.state.value]
+            for broker, entry in listed
         ],
     )
 
@@ -85,8 +85,8 @@ async def _list(admin: "AioAdminClient", args: Namespace) -> None:
 async def _describe(admin: "AioAdminClient", args: Namespace) -> None:
     name = args.transactional_id
     with _failing(f"Failed to describe transaction state of transactional-id `{name}`"):
-        told = (await admin.describe_transactions([name]))[name]
-    started_ms = told.transaction_start_time_ms
+        transaction = (await admin.describe_transactions([name]))[name]
+    started_ms = transaction.transaction_start_time_ms
     duration = "None" if started_ms is None else round(time.time() * 1000) - started_ms
     print_tabbed(
         ["CoordinatorId", "TransactionalId", "ProducerId", "ProducerEpoch", "TransactionState",
@@ -94,15 +94,15 @@ async def _describe(admin: "AioAdminClient", args: Namespace) -> None:
          "TopicPartitions"],
         [
             [
-                told.coordinator_id,
+                transaction.coordinator_id,
                 name,
-                told.producer_id,
-                told.producer_epoch,
-                told.state.value,
-                told.transaction_timeout_ms,
+                transaction.producer_id,
+                transaction.producer_epoch,
+                transaction.state.value,
+                transaction.transaction_timeout_ms,
                 "None" if started_ms is None else started_ms,
                 duration,
-                ",".join(f"{each.topic}-{each.partition}" for each in told.topic_partitions),
+                ",".join(f"{topic_partition.topic}-{topic_partition.partition}" for topic_partition in transaction.topic_partitions),
             ]
         ],
     )  # fmt: skip
@@ -112,25 +112,25 @@ async def _describe_producers(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.cli.operations.transactions import describe_producers
 
     partition = (args.topic, args.partition)
-    who = "leader" if args.broker_id is None else f"broker {args.broker_id}"
+    replica = "leader" if args.broker_id is None else f"broker {args.broker_id}"
     failed = f"Failed to describe producers for partition {args.topic}-{args.partition}"
-    with _failing(f"{failed} on {who}"):
+    with _failing(f"{failed} on {replica}"):
         producers = await describe_producers(admin, partition, args.broker_id)
     print_tabbed(
         ["ProducerId", "ProducerEpoch", "LatestCoordinatorEpoch", "LastSequence", "LastTimestamp",
          "CurrentTransactionStartOffset"],
         [
             [
-                each.producer_id,
-                each.producer_epoch,
-                -1 if each.coordinator_epoch is None else each.coordinator_epoch,
-                each.last_sequence,
-                each.last_timestamp,
+                producer.producer_id,
+                producer.producer_epoch,
+                -1 if producer.coordinator_epoch is None else producer.coordinator_epoch,
+                producer.last_sequence,
+                producer.last_timestamp,
                 "None"
-                if each.current_transaction_start_offset is None
-                else each.current_transaction_start_offset,
+                if producer.current_transaction_start_offset is None
+                else producer.current_transaction_start_offset,
             ]
-            for each in producers
+            for producer in producers
         ],
     )  # fmt: skip
 
@@ -157,15 +157,15 @@ async def _find_hanging(admin: "AioAdminClient", args: Namespace) -> None:
          "LastTimestamp", "Duration(min)"],
         [
             [
-                *each.partition,
-                each.producer.producer_id,
-                each.producer.producer_epoch,
-                -1 if each.producer.coordinator_epoch is None else each.producer.coordinator_epoch,
-                each.producer.current_transaction_start_offset,
-                each.producer.last_timestamp,
-                each.minutes,
+                *transaction.partition,
+                transaction.producer.producer_id,
+                transaction.producer.producer_epoch,
+                -1 if transaction.producer.coordinator_epoch is None else transaction.producer.coordinator_epoch,
+                transaction.producer.current_transaction_start_offset,
+                transaction.producer.last_timestamp,
+                transaction.minutes,
             ]
-            for each in hanging
+            for transaction in hanging
         ],
     )  # fmt: skip
 

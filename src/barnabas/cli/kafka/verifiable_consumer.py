@@ -53,25 +53,25 @@ def _options() -> PlainParser:
 def _run(args: Namespace) -> int:
     from barnabas import Consumer
 
-    def told(name: str) -> Any:
-        return lambda _, places: emit(name, partitions=_places(places))
+    def emit_partitions(name: str) -> Any:
+        return lambda _, partitions: emit(name, partitions=_as_json(partitions))
 
     consumer = Consumer(_settings(args))
     emit("startup_complete")
     try:
         consumer.subscribe(
             [args.topic],
-            on_assign=told("partitions_assigned"),
-            on_revoke=told("partitions_revoked"),
-            on_lost=told("partitions_lost"),
+            on_assign=emit_partitions("partitions_assigned"),
+            on_revoke=emit_partitions("partitions_revoked"),
+            on_lost=emit_partitions("partitions_lost"),
         )
-        left = args.max_messages
-        while left != 0:
-            most = _AT_ONCE if left < 0 else min(left, _AT_ONCE)
+        remaining = args.max_messages
+        while remaining != 0:
+            most = _AT_ONCE if remaining < 0 else min(remaining, _AT_ONCE)
             messages = [m for m in consumer.consume(most, _SLICE_S) if m.error() is None]
             if messages:
-                _tell(messages, args)
-                left = left - len(messages) if left > 0 else left
+                _emit_consumed(messages, args)
+                remaining = remaining - len(messages) if remaining > 0 else remaining
                 if not args.enable_autocommit:
                     _commit(consumer, messages)
     finally:
@@ -92,20 +92,20 @@ def _settings(args: Namespace) -> dict[str, Any]:
     defaults = dict(JAVA_CONSUMER_DEFAULTS)
     if own["group.protocol"] == "consumer":
         del defaults["partition.assignment.strategy"]
-        own |= _told("group.remote.assignor", args.group_remote_assignor)
+        own |= _setting("group.remote.assignor", args.group_remote_assignor)
     else:
-        own |= _told("partition.assignment.strategy", args.assignment_strategy)
-        own |= _told("session.timeout.ms", args.session_timeout)
-    own |= _told("group.instance.id", args.group_instance_id)
+        own |= _setting("partition.assignment.strategy", args.assignment_strategy)
+        own |= _setting("session.timeout.ms", args.session_timeout)
+    own |= _setting("group.instance.id", args.group_instance_id)
     file = args.command_config or args.consumer_config
     return java_client_settings(file, [], {**defaults, **own})
 
 
-def _told(name: str, value: str | None) -> dict[str, str]:
+def _setting(name: str, value: str | None) -> dict[str, str]:
     return {} if value is None else {name: value}
 
 
-def _tell(messages: Sequence[Any], args: Namespace) -> None:
+def _emit_consumed(messages: Sequence[Any], args: Namespace) -> None:
     ranges: dict[tuple[str, int], list[int]] = {}
     for message in messages:
         ranges.setdefault((message.topic(), message.partition()), []).append(message.offset())
@@ -135,21 +135,24 @@ def _commit(consumer: Any, messages: Sequence[Any]) -> None:
     from barnabas import KafkaException, TopicPartition
 
     ends = {(m.topic(), m.partition()): m.offset() + 1 for m in messages}
-    places = [TopicPartition(*place, offset) for place, offset in ends.items()]
+    topic_partitions = [TopicPartition(*partition, offset) for partition, offset in ends.items()]
     offsets = [
-        {"topic": each.topic, "partition": each.partition, "offset": each.offset} for each in places
+        {"topic": partition.topic, "partition": partition.partition, "offset": partition.offset}
+        for partition in topic_partitions
     ]
     try:
-        consumer.commit(offsets=places, asynchronous=False)
-    except KafkaException as refused:
-        error = refused.args[0]
+        consumer.commit(offsets=topic_partitions, asynchronous=False)
+    except KafkaException as failure:
+        error = failure.args[0]
         emit("offsets_committed", offsets=offsets, success=False, error=error.str())
     else:
         emit("offsets_committed", offsets=offsets, success=True)
 
 
-def _places(places: Iterable[Any]) -> list[dict[str, Any]]:
-    return [{"topic": each.topic, "partition": each.partition} for each in places]
+def _as_json(partitions: Iterable[Any]) -> list[dict[str, Any]]:
+    return [
+        {"topic": partition.topic, "partition": partition.partition} for partition in partitions
+    ]
 
 
 def _text(content: bytes | None) -> str | None:

@@ -100,11 +100,11 @@ async def entity_names(admin: AioAdminClient, kind: EntityType) -> list[str]:
         case EntityType.GROUPS:
             listed = await admin.list_consumer_groups()
             resources = await admin.list_config_resources([ResourceType.GROUP])
-            named = {each.name for each in resources}
-            return sorted(named | {each.group_id for each in listed.valid})
+            named = {resource.name for resource in resources}
+            return sorted(named | {group.group_id for group in listed.valid})
         case EntityType.CLIENT_METRICS:
             resources = await admin.list_config_resources([ResourceType.CLIENT_METRICS])
-            return sorted(each.name for each in resources)
+            return sorted(resource.name for resource in resources)
 
 
 async def alter_configs(
@@ -117,8 +117,8 @@ async def alter_configs(
     """Set some of its settings, and forget others."""
     require_broker_id(kind, name)
     if kind is EntityType.BROKER_LOGGERS:
-        known = {entry.name for entry in await describe_configs(admin, kind, name)}
-        if unknown := [each for each in (*deleted, *added) if each not in known]:
+        loggers = {entry.name for entry in await describe_configs(admin, kind, name)}
+        if unknown := [logger for logger in (*deleted, *added) if logger not in loggers]:
             raise CommandError(f"Invalid broker logger(s): {','.join(unknown)}")
     changes = [
         ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
@@ -206,9 +206,9 @@ async def alter_quotas(
     added: Mapping[str, str],
     deleted: Collection[str],
 ) -> None:
-    known = await describe_quotas(admin, entities)
-    present = next(iter(known.values()), {})
-    if missing := [each for each in deleted if each not in present]:
+    described = await describe_quotas(admin, entities)
+    present = next(iter(described.values()), {})
+    if missing := [name for name in deleted if name not in present]:
         raise CommandError(f"Invalid config(s): {','.join(missing)}")
     entity = ClientQuotaEntity({QUOTA_TYPES[kind]: name or None for kind, name in entities})
     values: dict[str, float | None] = {name: _rate(name, text) for name, text in added.items()}
@@ -227,21 +227,23 @@ async def alter_credentials(
 ) -> None:
     """`added` has `[iterations=4096,]password=...` by mechanism."""
     changes: list[UserScramCredentialAlteration] = [
-        UserScramCredentialDeletion(user, SCRAM_MECHANISMS[each]) for each in deleted
+        UserScramCredentialDeletion(user, SCRAM_MECHANISMS[name]) for name in deleted
     ]
     for mechanism, text in added.items():
         match = _CREDENTIAL.fullmatch(text)
         if match is None:
             raise CommandError(f"Invalid credential property {mechanism}={text}")
-        given, password = match.groups()
-        iterations = DEFAULT_ITERATIONS if given in (None, "", "-1") else int(given)
+        iterations_text, password = match.groups()
+        iterations = (
+            DEFAULT_ITERATIONS if iterations_text in (None, "", "-1") else int(iterations_text)
+        )
         if iterations < DEFAULT_ITERATIONS:
             raise CommandError(
                 f"Iterations {iterations} is less than the minimum {DEFAULT_ITERATIONS} required "
                 f"for {mechanism}"
             )
-        wanted = ScramCredentialInfo(SCRAM_MECHANISMS[mechanism], iterations)
-        changes.append(UserScramCredentialUpsertion(user, wanted, password.encode()))
+        credential = ScramCredentialInfo(SCRAM_MECHANISMS[mechanism], iterations)
+        changes.append(UserScramCredentialUpsertion(user, credential, password.encode()))
     (await admin.alter_user_scram_credentials(changes)).all()
 
 

@@ -40,8 +40,8 @@ def consume(consumer: Any, until: StopCondition) -> Iterator[list[Any]]:
     ended: set[tuple[str, int]] = set()
     while until.records is None or seen < until.records:
         most = _AT_ONCE if until.records is None else min(_AT_ONCE, until.records - seen)
-        told = consumer.consume(most, _SLICE_S)
-        if messages := [each for each in told if _is_record(each, ended)]:
+        consumed = consumer.consume(most, _SLICE_S)
+        if messages := [message for message in consumed if _is_record(message, ended)]:
             yield messages
             seen += len(messages)
             last_s = time.monotonic()
@@ -66,7 +66,7 @@ def _is_record(message: Any, ended: set[tuple[str, int]]) -> bool:
 
 
 def _assigned(consumer: Any) -> set[tuple[str, int]]:
-    return {(each.topic, each.partition) for each in consumer.assignment()}
+    return {(partition.topic, partition.partition) for partition in consumer.assignment()}
 
 
 def _ms_since(moment_s: float) -> float:

@@ -15,16 +15,16 @@ def describe_error(error: Exception) -> str | None:
     """Why it could not be done; None for what only we can mend."""
     if isinstance(error, CommandError) or _is_a(error, "barnabas.node", "NodeError"):
         return str(error)
-    told = kafka_error_of(error)
-    return told.str() if told is not None else None
+    kafka_error = kafka_error_of(error)
+    return kafka_error.str() if kafka_error is not None else None
 
 
 def kafka_error_of(error: Exception) -> "KafkaError | None":
     """What the cluster or the way to it said, if that is what failed."""
     if not _is_a(error, "barnabas.client.errors", "KafkaException"):
         return None
-    told: KafkaError = error.args[0]
-    return told
+    kafka_error: KafkaError = error.args[0]
+    return kafka_error
 
 
 def _is_a(error: Exception, module: str, name: str) -> bool:

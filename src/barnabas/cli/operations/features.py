@@ -35,18 +35,18 @@ class FeatureLevels:
 
 async def describe_features(admin: AioAdminClient, node_id: int | None = None) -> FeatureLevels:
     """In the order of their names."""
-    told = await admin.describe_features(node_id=node_id)
-    finalized = told.finalized_features
+    features = await admin.describe_features(node_id=node_id)
+    finalized = features.finalized_features
     return FeatureLevels(
-        told.finalized_features_epoch,
+        features.finalized_features_epoch,
         [
             FeatureLevel(
                 name,
-                known.min_version,
-                known.max_version,
+                supported.min_version,
+                supported.max_version,
                 finalized[name].max_version if name in finalized else 0,
             )
-            for name, known in sorted(told.supported_features.items())
+            for name, supported in sorted(features.supported_features.items())
         ],
     )
 
@@ -61,10 +61,10 @@ async def update_features(
     """What became of each: all are changed, or none."""
     updates = {name: FeatureUpdate(level, kind) for name, level in levels.items()}
     try:
-        told = await admin.update_features(updates, validate_only=dry_run)
+        results = await admin.update_features(updates, validate_only=dry_run)
     except KafkaException as failure:
         return dict.fromkeys(levels, failure.args[0])
-    return {name: told.errors.get(name) for name in levels}
+    return {name: results.errors.get(name) for name in levels}
 
 
 def format_level(feature: str, level: int) -> str:

@@ -76,20 +76,20 @@ async def describe_groups(
     admin: AioAdminClient, ids: Iterable[str]
 ) -> dict[str, ConsumerGroupDescription]:
     """In the order of their names; one that is not there is DEAD."""
-    wanted = sorted(set(ids))
-    if not wanted:
+    group_ids = sorted(set(ids))
+    if not group_ids:
         return {}
-    return (await admin.describe_consumer_groups(wanted)).all()
+    return (await admin.describe_consumer_groups(group_ids)).all()
 
 
 async def committed_offsets(
     admin: AioAdminClient, group_id: str
 ) -> dict[TopicPartitionTuple, TopicPartition]:
-    told = await admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group_id)])
+    response = await admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group_id)])
     return {
-        (each.topic, each.partition): each
-        for each in told[group_id].topic_partitions or ()
-        if each.offset >= 0
+        (topic_partition.topic, topic_partition.partition): topic_partition
+        for topic_partition in response[group_id].topic_partitions or ()
+        if topic_partition.offset >= 0
     }
 
 
@@ -121,8 +121,8 @@ async def delete_groups(admin: AioAdminClient, ids: Sequence[str]) -> dict[str, 
     """What became of each: None if it is gone."""
     if not ids:
         return {}
-    told = await admin.delete_consumer_groups(list(ids))
-    return {group: told.errors.get(group) for group in told}
+    results = await admin.delete_consumer_groups(list(ids))
+    return {group: results.errors.get(group) for group in results}
 
 
 @dataclass(slots=True, frozen=True)
@@ -146,14 +146,17 @@ async def delete_offsets(
             missing[topic, None] = failure.args[0]
     if not partitions:
         return OffsetDeletion(None, missing)
-    asked = [TopicPartition(*each) for each in dict.fromkeys(partitions)]
-    request = ConsumerGroupTopicPartitions(group_id, asked)
+    topic_partitions = [TopicPartition(*partition) for partition in dict.fromkeys(partitions)]
+    request = ConsumerGroupTopicPartitions(group_id, topic_partitions)
     try:
-        told = (await admin.delete_consumer_group_offsets([request]))[group_id]
+        response = (await admin.delete_consumer_group_offsets([request]))[group_id]
     except KafkaException as failure:
         error: KafkaError = failure.args[0]
         return OffsetDeletion(error, missing | dict.fromkeys(partitions, error))
-    outcomes = {(each.topic, each.partition): each.error for each in told.topic_partitions or ()}
+    outcomes = {
+        (topic_partition.topic, topic_partition.partition): topic_partition.error
+        for topic_partition in response.topic_partitions or ()
+    }
     failure_of_one = next((error for error in outcomes.values() if error is not None), None)
     return OffsetDeletion(failure_of_one, missing | outcomes)
 
@@ -177,4 +180,7 @@ async def parse_partitions(
 
 
 def _partitions(member: MemberDescription) -> list[TopicPartitionTuple]:
-    return sorted((each.topic, each.partition) for each in member.assignment.topic_partitions)
+    return sorted(
+        (topic_partition.topic, topic_partition.partition)
+        for topic_partition in member.assignment.topic_partitions
+    )

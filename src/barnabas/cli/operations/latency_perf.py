@@ -38,10 +38,14 @@ def open_clients(
     consumer = Consumer(consuming | alone | {"fetch.max.wait.ms": "0"})
     producer = Producer(producing | {"linger.ms": "0", "max.block.ms": str(2**31 - 1)})
     try:
-        places = [TopicPartition(topic, each) for each in partitions_of(consumer, topic)]
-        for place in places:  # where the end is has to be known before the first record is sent
-            _, place.offset = consumer.get_watermark_offsets(place)
-        consumer.assign(places)
+        topic_partitions = [
+            TopicPartition(topic, partition) for partition in partitions_of(consumer, topic)
+        ]
+        for (
+            topic_partition
+        ) in topic_partitions:  # where the end is has to be known before the first record is sent
+            _, topic_partition.offset = consumer.get_watermark_offsets(topic_partition)
+        consumer.assign(topic_partitions)
         yield producer, consumer
     finally:
         consumer.close()

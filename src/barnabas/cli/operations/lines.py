@@ -45,16 +45,16 @@ class LineReader:
         headers: list[Header] = []
         key, rest = None, line
         if self.parse_headers:
-            told, found, after = rest.partition(self.headers_delimiter.encode())
-            self._require(bool(found), "headers delimiter", number, line)
-            if found:
+            before, separator, after = rest.partition(self.headers_delimiter.encode())
+            self._require(bool(separator), "headers delimiter", number, line)
+            if separator:
                 rest = after
-                headers = self._headers(told, number, line)
+                headers = self._headers(before, number, line)
         if self.parse_key:
-            told, found, after = rest.partition(self.key_separator.encode())
-            self._require(bool(found), "key separator", number, line)
-            if found:
-                key, rest = self._content(told), after
+            before, separator, after = rest.partition(self.key_separator.encode())
+            self._require(bool(separator), "key separator", number, line)
+            if separator:
+                key, rest = self._content(before), after
         return InputRecord(key, self._content(rest), headers)
 
     def _headers(self, text: bytes, number: int, line: bytes) -> list[Header]:
@@ -62,9 +62,9 @@ class LineReader:
             return []
         headers: list[Header] = []
         for pair in text.split(self.headers_separator.encode()):
-            name, found, value = pair.partition(self.headers_key_separator.encode())
-            self._require(bool(found), "header key separator", number, line)
-            headers.append((_text(name), self._content(value) if found else None))
+            name, separator, value = pair.partition(self.headers_key_separator.encode())
+            self._require(bool(separator), "header key separator", number, line)
+            headers.append((_text(name), self._content(value) if separator else None))
         return headers
 
     def _content(self, content: bytes) -> bytes | None:
@@ -108,12 +108,12 @@ class LineFormatter:
     def from_properties(cls, properties: Mapping[str, str]) -> "LineFormatter":
         """By the names that Kafka's formatter gives them. It passes over others."""
         names = {f"print_{part}": part for part in _PARTS}
-        names |= {each: each for each in _WORDS}
-        told = _named(cls, names, properties)
+        names |= {word: word for word in _WORDS}
+        values = _named(cls, names, properties)
         for part in "key", "value", "header":
             if (name := properties.get(f"{part}.deserializer")) is not None:
-                told[f"read_{part}"] = deserializer(name)
-        return cls(**told)
+                values[f"read_{part}"] = deserializer(name)
+        return cls(**values)
 
     def line(self, message: Any) -> bytes:
         parts: list[bytes] = []
@@ -156,7 +156,7 @@ _TIMESTAMPS = {1: "CreateTime", 2: "LogAppendTime"}
 
 def deserializer(name: str) -> Deserializer:
     """What the Java class of that name does, to be printed."""
-    known: dict[str, Deserializer] = {
+    deserializers: dict[str, Deserializer] = {
         "StringDeserializer": lambda content: _text(content).encode(),
         "ByteArrayDeserializer": _as_it_is,
         "BytesDeserializer": _escaped,
@@ -166,9 +166,11 @@ def deserializer(name: str) -> Deserializer:
         "DoubleDeserializer": lambda content: _number(">d", content),
         "FloatDeserializer": lambda content: _number(">f", content),
     }
-    read = known.get(name.rpartition(".")[2])
+    read = deserializers.get(name.rpartition(".")[2])
     if read is None:
-        raise CommandError(f"There is no deserializer {name} here; there are {', '.join(known)}.")
+        raise CommandError(
+            f"There is no deserializer {name} here; there are {', '.join(deserializers)}."
+        )
     return read
 
 
@@ -177,12 +179,12 @@ def _named(
 ) -> dict[str, Any]:
     """The fields that properties tell of; Kafka has dots in their names where fields have not."""
     flags = {field.name for field in fields(kind) if field.type is bool}
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, field in names.items():
         value = properties.get(name.replace("_", "."))
         if value is not None:
-            told[field] = value.strip().lower() == "true" if field in flags else value
-    return told
+            values[field] = value.strip().lower() == "true" if field in flags else value
+    return values
 
 
 def _number(layout: str, content: bytes) -> bytes:
@@ -195,8 +197,8 @@ def _number(layout: str, content: bytes) -> bytes:
 
 
 def _escaped(content: bytes) -> bytes:
-    shown = (chr(b) if 32 <= b < 127 else f"\\x{b:02X}" for b in content)
-    return "".join(shown).encode()
+    characters = (chr(b) if 32 <= b < 127 else f"\\x{b:02X}" for b in content)
+    return "".join(characters).encode()
 
 
 def _text(content: bytes) -> str:

@@ -38,12 +38,12 @@ async def apply_plan(
         return
     offsets = [TopicPartition(*partition, offset) for partition, offset in plan.items()]
     request = ConsumerGroupTopicPartitions(group_id, offsets)
-    told = (await admin.alter_consumer_group_offsets([request]))[group_id]
-    for each in told.topic_partitions or ():
-        if each.error is not None:
+    response = (await admin.alter_consumer_group_offsets([request]))[group_id]
+    for topic_partition in response.topic_partitions or ():
+        if topic_partition.error is not None:
             from barnabas.cli.operations.partitions import raise_error
 
-            raise_error(each.error)
+            raise_error(topic_partition.error)
 
 
 def to_earliest() -> ResetStrategy:
@@ -75,7 +75,7 @@ def shift_by(count: int) -> ResetStrategy:
                     "committed offset"
                 )
         return await clamp_to_log(
-            admin, {each: committed[each].offset + count for each in partitions}
+            admin, {partition: committed[partition].offset + count for partition in partitions}
         )
 
     return reset
@@ -88,26 +88,27 @@ def to_current() -> ResetStrategy:
         admin: AioAdminClient, group: str, partitions: list[TopicPartitionTuple]
     ) -> ResetPlan:
         committed = await committed_offsets(admin, group)
-        without = [each for each in partitions if each not in committed]
+        without = [partition for partition in partitions if partition not in committed]
         ends = await list_offsets(admin, without, OffsetSpec.latest())
         return {
-            each: committed[each].offset if each in committed else ends[each] for each in partitions
+            partition: committed[partition].offset if partition in committed else ends[partition]
+            for partition in partitions
         }
 
     return reset
 
 
-def to_time(timestamp_ms: int, fallen_back: Callable[[TopicPartitionTuple], None]) -> ResetStrategy:
+def to_time(timestamp_ms: int, on_missing: Callable[[TopicPartitionTuple], None]) -> ResetStrategy:
     """The first record of that time or later; the end, where there is none, and saying so."""
 
     async def reset(
         admin: AioAdminClient, _group: str, partitions: list[TopicPartitionTuple]
     ) -> ResetPlan:
-        found = await list_offsets(admin, partitions, OffsetSpec.for_timestamp(timestamp_ms))
-        without = [each for each in partitions if found[each] < 0]
-        for each in without:
-            fallen_back(each)
-        return found | await list_offsets(admin, without, OffsetSpec.latest())
+        offsets = await list_offsets(admin, partitions, OffsetSpec.for_timestamp(timestamp_ms))
+        without = [partition for partition in partitions if offsets[partition] < 0]
+        for partition in without:
+            on_missing(partition)
+        return offsets | await list_offsets(admin, without, OffsetSpec.latest())
 
     return reset
 
@@ -124,11 +125,14 @@ def from_plans(plans: Mapping[str, ResetPlan]) -> ResetStrategy:
 
 
 async def clamp_to_log(
-    admin: AioAdminClient, wanted: Mapping[TopicPartitionTuple, int]
+    admin: AioAdminClient, offsets: Mapping[TopicPartitionTuple, int]
 ) -> ResetPlan:
-    starts = await list_offsets(admin, wanted, OffsetSpec.earliest())
-    ends = await list_offsets(admin, wanted, OffsetSpec.latest())
-    return {each: max(starts[each], min(wanted[each], ends[each])) for each in wanted}
+    starts = await list_offsets(admin, offsets, OffsetSpec.earliest())
+    ends = await list_offsets(admin, offsets, OffsetSpec.latest())
+    return {
+        partition: max(starts[partition], min(offsets[partition], ends[partition]))
+        for partition in offsets
+    }
 
 
 def parse_plans(text: str, groups: Iterable[str]) -> dict[str, ResetPlan]:

@@ -24,7 +24,7 @@ async def list_partitions(
     if not names:
         return []
     described = (await admin.describe_topics(TopicCollection(names))).all()
-    return [(name, each.id) for name in names for each in described[name].partitions]
+    return [(name, partition.id) for name in names for partition in described[name].partitions]
 
 
 async def list_offsets(
@@ -41,13 +41,18 @@ async def try_list_offsets(
     admin: AioAdminClient, partitions: Iterable[TopicPartitionTuple], spec: OffsetSpec
 ) -> tuple[dict[TopicPartitionTuple, int], Mapping[TopicPartitionTuple, KafkaError]]:
     """Those that could be told, and why the others could not."""
-    asked = {TopicPartition(topic, index): spec for topic, index in partitions}
-    if not asked:
+    request = {TopicPartition(topic, index): spec for topic, index in partitions}
+    if not request:
         return {}, {}
-    told = await admin.list_offsets(asked)
-    failures = {(each.topic, each.partition): error for each, error in told.errors.items()}
+    response = await admin.list_offsets(request)
+    failures = {
+        (topic_partition.topic, topic_partition.partition): error
+        for topic_partition, error in response.errors.items()
+    }
     offsets = {
-        (each.topic, each.partition): told[each].offset for each in told if each not in told.errors
+        (partition.topic, partition.partition): response[partition].offset
+        for partition in response
+        if partition not in response.errors
     }
     return offsets, failures
 
@@ -72,7 +77,7 @@ def read_partitions(file: str | Path, what: str) -> list[dict[str, Any]]:
     content = read_json(file)
     try:
         listed = list(content["partitions"])
-        named = [(str(each["topic"]), int(each["partition"])) for each in listed]
+        named = [(str(entry["topic"]), int(entry["partition"])) for entry in listed]
     except (KeyError, TypeError, ValueError):
         raise CommandError(
             f'{file} is not {{"partitions": [{{"topic": NAME, "partition": NUMBER, ...}}]}}'
@@ -85,7 +90,7 @@ def read_partitions(file: str | Path, what: str) -> list[dict[str, Any]]:
 
 
 def find_duplicates(partitions: Iterable[TopicPartitionTuple]) -> list[TopicPartitionTuple]:
-    return [each for each, count in Counter(partitions).items() if count > 1]
+    return [partition for partition, count in Counter(partitions).items() if count > 1]
 
 
 def format_partitions(partitions: Iterable[TopicPartitionTuple]) -> str:
@@ -96,8 +101,8 @@ def read_offsets(file: str | Path) -> dict[TopicPartitionTuple, int]:
     """The offset of each partition, by a file."""
     listed = read_partitions(file, "Offset json file")
     try:
-        return {(str(each["topic"]), int(each["partition"])): int(each["offset"])
-                for each in listed}  # fmt: skip
+        return {(str(entry["topic"]), int(entry["partition"])): int(entry["offset"])
+                for entry in listed}  # fmt: skip
     except (KeyError, TypeError, ValueError):
         raise CommandError(f'{file}: each partition needs an "offset", a number') from None
 
@@ -108,13 +113,16 @@ async def delete_records(
     """Where each partition begins now, and why others could not be shortened."""
     if not offsets:
         return {}, {}
-    asked = [TopicPartition(*partition, offset) for partition, offset in offsets.items()]
-    told = await admin.delete_records(asked)
-    failures = {(each.topic, each.partition): error for each, error in told.errors.items()}
+    request = [TopicPartition(*partition, offset) for partition, offset in offsets.items()]
+    response = await admin.delete_records(request)
+    failures = {
+        (topic_partition.topic, topic_partition.partition): error
+        for topic_partition, error in response.errors.items()
+    }
     return {
-        (each.topic, each.partition): told[each].low_watermark
-        for each in told
-        if each not in told.errors
+        (partition.topic, partition.partition): response[partition].low_watermark
+        for partition in response
+        if partition not in response.errors
     }, failures
 
 
@@ -129,19 +137,23 @@ async def elect_leaders(
     admin: AioAdminClient, kind: ElectionType, partitions: Iterable[TopicPartitionTuple] | None
 ) -> ElectionResults:
     """Elect leaders of these partitions, or of all that need one."""
-    asked = None if partitions is None else [TopicPartition(*each) for each in partitions]
+    request = (
+        None if partitions is None else [TopicPartition(*partition) for partition in partitions]
+    )
     outcomes = {
-        (each.topic, each.partition): error
-        for each, error in sorted((await admin.elect_leaders(kind, asked)).items())
+        (topic_partition.topic, topic_partition.partition): error
+        for topic_partition, error in sorted((await admin.elect_leaders(kind, request)).items())
     }
     return ElectionResults(
-        elected=[each for each, error in outcomes.items() if error is None],
+        elected=[partition for partition, error in outcomes.items() if error is None],
         not_needed=[
-            each for each, error in outcomes.items() if error == KafkaError.ELECTION_NOT_NEEDED
+            partition
+            for partition, error in outcomes.items()
+            if error == KafkaError.ELECTION_NOT_NEEDED
         ],
         errors={
-            each: error
-            for each, error in outcomes.items()
+            partition: error
+            for partition, error in outcomes.items()
             if error is not None and error != KafkaError.ELECTION_NOT_NEEDED
         },
     )

@@ -175,5 +175,5 @@ def _wait(producer: Any, seconds: float) -> None:
     producer.poll(0)
     if seconds > 0:
         end_s = time.perf_counter() + seconds
-        while (left := end_s - time.perf_counter()) > 0:
-            producer.poll(min(left, 0.1))
+        while (remaining_s := end_s - time.perf_counter()) > 0:
+            producer.poll(min(remaining_s, 0.1))

@@ -36,20 +36,22 @@ class QuorumStatus:
     @property
     def leader(self) -> ReplicaState | None:
         replicas = self.metadata.voters
-        return next((each for each in replicas if each.replica_id == self.metadata.leader_id), None)
+        return next(
+            (replica for replica in replicas if replica.replica_id == self.metadata.leader_id), None
+        )
 
     @property
     def log_end_offset(self) -> int:
         """Of the leader's log, which is the longest."""
         replicas = [self.leader] if self.leader else self.metadata.voters
-        return max(each.log_end_offset for each in replicas)
+        return max(replica.log_end_offset for replica in replicas)
 
     @property
     def now_ms(self) -> int:
         """By the leader's clock: it "fetched" at the moment it was asked."""
-        told = [each.last_fetch_timestamp or 0 for each in self.metadata.voters]
+        fetch_times = [voter.last_fetch_timestamp or 0 for voter in self.metadata.voters]
         leader = self.leader.last_fetch_timestamp if self.leader else None
-        return leader or max(told, default=0) or round(time.time() * 1000)
+        return leader or max(fetch_times, default=0) or round(time.time() * 1000)
 
     @property
     def slowest(self) -> ReplicaState:
@@ -83,12 +85,12 @@ async def try_describe_quorum(admin: AioAdminClient) -> QuorumStatus | None:
     """None while no controller is active: a broker cannot tell more than that."""
     cluster = await admin.describe_cluster()
     try:
-        told = await admin.describe_metadata_quorum(request_timeout=QUORUM_TIMEOUT_S)
+        metadata = await admin.describe_metadata_quorum(request_timeout=QUORUM_TIMEOUT_S)
     except KafkaException as failure:
         if failure.args[0].code() not in _WITHOUT_A_LEADER:
             raise
         return None
-    return QuorumStatus(cluster.cluster_id, told)
+    return QuorumStatus(cluster.cluster_id, metadata)
 
 
 async def add_controller(admin: AioAdminClient, controller: ControllerVoter) -> None:
@@ -123,8 +125,8 @@ def read_controller(file: str | Path) -> ControllerVoter:
     except (OSError, ValueError, NotFormatted):
         raise CommandError(f"Unable to read meta.properties from {directory}") from None
     names = settings["controller.listener.names"]
-    listeners = {each.name: each for each in settings.advertised_listeners}
-    listeners = {each.name: each for each in settings["listeners"]} | listeners
+    listeners = {listener.name: listener for listener in settings.advertised_listeners}
+    listeners = {listener.name: listener for listener in settings["listeners"]} | listeners
     return ControllerVoter(
         settings.node_id,
         to_text(directory_id) if isinstance(directory_id, bytes) else str(directory_id),
@@ -144,6 +146,6 @@ def format_directory_id(replica: ReplicaState) -> str | None:
 
 def format_endpoints(endpoints: Sequence[RaftVoterEndpoint]) -> list[str]:
     return [
-        f"{each.listener}://{f'[{each.host}]' if ':' in each.host else each.host}:{each.port}"
-        for each in endpoints
+        f"{endpoint.listener}://{f'[{endpoint.host}]' if ':' in endpoint.host else endpoint.host}:{endpoint.port}"
+        for endpoint in endpoints
     ]

@@ -70,11 +70,11 @@ def read_target(file: str | Path) -> ReassignmentTarget:
     listed = read_partitions(file, "Partition reassignment")
     replicas: Assignment = {}
     directories: dict[TopicPartitionReplica, str] = {}
-    for each in listed:
-        topic, index = str(each["topic"]), int(each["partition"])
+    for entry in listed:
+        topic, index = str(entry["topic"]), int(entry["partition"])
         try:
-            ids = [int(replica) for replica in each["replicas"]]
-            paths = [str(path) for path in each.get("log_dirs") or [ANY_DIRECTORY] * len(ids)]
+            ids = [int(replica) for replica in entry["replicas"]]
+            paths = [str(path) for path in entry.get("log_dirs") or [ANY_DIRECTORY] * len(ids)]
         except (KeyError, TypeError, ValueError):
             raise CommandError(f'{file}: {topic}-{index} needs "replicas", a list of ids') from None
         if len(ids) != len(paths):
@@ -95,7 +95,7 @@ def validate_target(target: ReassignmentTarget) -> None:
     for (topic, index), ids in target.replicas.items():
         if not ids:
             raise CommandError("Partition replica list cannot be empty")
-        if twice := sorted({each for each in ids if ids.count(each) > 1}):
+        if twice := sorted({broker_id for broker_id in ids if ids.count(broker_id) > 1}):
             raise CommandError(
                 "Partition replica lists may not contain duplicate entries: "
                 f"{topic}-{index} contains multiple entries for {','.join(map(str, twice))}"
@@ -105,7 +105,7 @@ def validate_target(target: ReassignmentTarget) -> None:
 def read_topics(file: str | Path) -> list[str]:
     content = read_json(file)
     try:
-        return [str(each["topic"]) for each in content["topics"]]
+        return [str(topic["topic"]) for topic in content["topics"]]
     except (KeyError, TypeError):
         raise CommandError(f'{file} is not {{"topics": [{{"topic": NAME}}]}}') from None
 
@@ -114,25 +114,27 @@ async def current_assignment(admin: AioAdminClient, topics: Iterable[str]) -> As
     names = list(dict.fromkeys(topics))
     if not names:
         return {}
-    told = await admin.describe_topics(TopicCollection(names))
-    for name, error in told.errors.items():
+    response = await admin.describe_topics(TopicCollection(names))
+    for name, error in response.errors.items():
         if error == KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise CommandError(f"Topic {name} not found.")
     return {
-        (name, each.id): [replica.id for replica in each.replicas]
-        for name, topic in sorted(told.all().items())
-        for each in topic.partitions
+        (name, partition.id): [replica.id for replica in partition.replicas]
+        for name, topic in sorted(response.all().items())
+        for partition in topic.partitions
     }
 
 
 async def current_replicas(
     admin: AioAdminClient, partitions: Iterable[TopicPartitionTuple]
 ) -> Assignment:
-    wanted = list(partitions)
-    known = await current_assignment(admin, (topic for topic, _ in wanted))
-    if missing := [f"{topic}-{index}" for topic, index in wanted if (topic, index) not in known]:
+    requested = list(partitions)
+    current = await current_assignment(admin, (topic for topic, _ in requested))
+    if missing := [
+        f"{topic}-{index}" for topic, index in requested if (topic, index) not in current
+    ]:
         raise CommandError(f"Unable to find partition: {', '.join(missing)}")
-    return {each: known[each] for each in wanted}
+    return {partition: current[partition] for partition in requested}
 
 
 async def replica_log_dirs(
@@ -146,11 +148,11 @@ async def replica_log_dirs(
     ]
     if not replicas:
         return {}
-    told = await admin.describe_replica_log_dirs(replicas)
+    response = await admin.describe_replica_log_dirs(replicas)
     return {
         replica: path
-        for replica in told
-        if replica not in told.errors and (path := told[replica].current_replica_log_dir)
+        for replica in response
+        if replica not in response.errors and (path := response[replica].current_replica_log_dir)
     }
 
 
@@ -158,34 +160,34 @@ async def propose_assignment(
     admin: AioAdminClient, topics: Sequence[str], brokers: Sequence[int], *, by_rack: bool
 ) -> Assignment:
     """Partitions spread anew over these brokers, as new topics are."""
-    known = {node.id: node for node in (await admin.describe_cluster()).nodes}
-    chosen = [known[each] for each in brokers if each in known]
-    racks = [node.rack for node in chosen]
+    nodes = {node.id: node for node in (await admin.describe_cluster()).nodes}
+    candidates = [nodes[broker] for broker in brokers if broker in nodes]
+    racks = [node.rack for node in candidates]
     if by_rack and any(racks) and not all(racks):
         raise CommandError(
             "Not all brokers have rack information. Add --disable-rack-aware in command line to "
             "make replica assignment without rack information."
         )
-    of_brokers = {node.id: node.rack if by_rack else None for node in chosen}
+    rack_of = {node.id: node.rack if by_rack else None for node in candidates}
     proposed: Assignment = {}
     current = await current_assignment(admin, topics)
     for topic in sorted({name for name, _ in current}):
-        partitions = [each for each in current if each[0] == topic]
+        partitions = [partition for partition in current if partition[0] == topic]
         factor = len(current[partitions[0]])
-        if factor > len(chosen):
+        if factor > len(candidates):
             raise CommandError(
-                f"Replication factor: {factor} larger than available brokers: {len(chosen)}"
+                f"Replication factor: {factor} larger than available brokers: {len(candidates)}"
             )
-        placed = place_replicas(of_brokers, len(partitions), factor)
-        proposed |= dict(zip(partitions, placed, strict=True))
+        replicas = place_replicas(rack_of, len(partitions), factor)
+        proposed |= dict(zip(partitions, replicas, strict=True))
     return proposed
 
 
 async def require_brokers(admin: AioAdminClient, target: ReassignmentTarget) -> None:
-    known = {node.id for node in (await admin.describe_cluster()).nodes}
+    live = {node.id for node in (await admin.describe_cluster()).nodes}
     for ids in target.replicas.values():
         for replica in ids:
-            if replica not in known:
+            if replica not in live:
                 raise CommandError(f"Unknown broker id {replica}")
 
 
@@ -193,31 +195,39 @@ async def start_reassignment(
     admin: AioAdminClient, target: ReassignmentTarget, *, keep_factor: bool = False
 ) -> dict[TopicPartitionTuple, KafkaError]:
     """Have partitions move; the errors of those that cannot."""
-    wanted: dict[TopicPartition, list[int] | None] = {
-        TopicPartition(*each): ids for each, ids in target.replicas.items()
+    replicas: dict[TopicPartition, list[int] | None] = {
+        TopicPartition(*partition): ids for partition, ids in target.replicas.items()
     }
-    told = await admin.alter_partition_reassignments(
-        wanted, allow_replication_factor_change=not keep_factor
+    response = await admin.alter_partition_reassignments(
+        replicas, allow_replication_factor_change=not keep_factor
     )
-    return {(each.topic, each.partition): error for each, error in told.errors.items()}
+    return {
+        (topic_partition.topic, topic_partition.partition): error
+        for topic_partition, error in response.errors.items()
+    }
 
 
 async def cancel_reassignments(
     admin: AioAdminClient, partitions: Iterable[TopicPartitionTuple]
 ) -> dict[TopicPartitionTuple, KafkaError]:
-    wanted: dict[TopicPartition, list[int] | None] = {
-        TopicPartition(*each): None for each in partitions
+    cancelled: dict[TopicPartition, list[int] | None] = {
+        TopicPartition(*partition): None for partition in partitions
     }
-    told = await admin.alter_partition_reassignments(wanted)
-    return {(each.topic, each.partition): error for each, error in told.errors.items()}
+    response = await admin.alter_partition_reassignments(cancelled)
+    return {
+        (topic_partition.topic, topic_partition.partition): error
+        for topic_partition, error in response.errors.items()
+    }
 
 
 async def list_reassignments(
     admin: AioAdminClient,
 ) -> dict[TopicPartitionTuple, PartitionReassignment]:
     """All moves of partitions that are not yet done."""
-    told = await admin.list_partition_reassignments()
-    return {(each.topic, each.partition): move for each, move in sorted(told.items())}
+    response = await admin.list_partition_reassignments()
+    return {
+        (partition.topic, partition.partition): move for partition, move in sorted(response.items())
+    }
 
 
 async def reassignment_states(
@@ -225,17 +235,17 @@ async def reassignment_states(
     target: ReassignmentTarget,
     moves: Mapping[TopicPartitionTuple, PartitionReassignment],
 ) -> dict[TopicPartitionTuple, ReassignmentState]:
-    known: Assignment = {}
+    current: Assignment = {}
     for topic in target.topics:
         try:
-            known |= await current_assignment(admin, [topic])
+            current |= await current_assignment(admin, [topic])
         except (CommandError, KafkaException):
             continue  # a topic that is gone has no replicas
     return {
-        each: ReassignmentState(moves[each].replicas, ids, is_done=False)
-        if each in moves
-        else ReassignmentState(known.get(each, []), ids, is_done=True)
-        for each, ids in sorted(target.replicas.items())
+        partition: ReassignmentState(moves[partition].replicas, ids, is_done=False)
+        if partition in moves
+        else ReassignmentState(current.get(partition, []), ids, is_done=True)
+        for partition, ids in sorted(target.replicas.items())
     }
 
 
@@ -244,11 +254,11 @@ async def log_dir_moves(
 ) -> dict[TopicPartitionReplica, LogDirMove]:
     if not directories:
         return {}
-    told = await admin.describe_replica_log_dirs(list(directories))
+    response = await admin.describe_replica_log_dirs(list(directories))
     moves = {}
     for replica, target in directories.items():
-        where = told[replica]
-        current, future = where.current_replica_log_dir, where.future_replica_log_dir
+        location = response[replica]
+        current, future = location.current_replica_log_dir, location.future_replica_log_dir
         if current is None:
             state = LogDirMoveState.NO_DIRECTORY
         elif future is not None:
@@ -263,12 +273,12 @@ async def move_log_dirs(
     admin: AioAdminClient, directories: Mapping[TopicPartitionReplica, str], timeout_ms: int
 ) -> list[TopicPartitionReplica]:
     """Have replicas move; those that could not begin in time, for their broker lacks them yet."""
-    left = dict(directories)
+    pending = dict(directories)
     deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
-    while left:
-        told = await admin.alter_replica_log_dirs(left)
-        left = {replica: left[replica] for replica in told.errors}
-        if not left or asyncio.get_running_loop().time() >= deadline:
+    while pending:
+        response = await admin.alter_replica_log_dirs(pending)
+        pending = {replica: pending[replica] for replica in response.errors}
+        if not pending or asyncio.get_running_loop().time() >= deadline:
             break
         await asyncio.sleep(MOVE_POLL_S)
-    return list(left)
+    return list(pending)

@@ -12,7 +12,7 @@ from barnabas.node.format import (
     inspect_storage,
     parse_initial_voters,
 )
-from barnabas.raft import Voters
+from barnabas.raft import VoterSet
 
 
 @dataclass(slots=True, frozen=True)
@@ -31,7 +31,7 @@ class FormatOptions:
 def format_node(file: Path, formatting: FormatOptions) -> list[str]:
     """A line for each directory that was formatted, as kafka-storage words it."""
     settings = load_settings(file, {})
-    quorum: QuorumBootstrap | Voters = QuorumBootstrap.FROM_SETTINGS
+    quorum: QuorumBootstrap | VoterSet = QuorumBootstrap.FROM_SETTINGS
     if formatting.standalone:
         quorum = QuorumBootstrap.STANDALONE
     elif formatting.no_initial_controllers:
@@ -49,8 +49,8 @@ def format_node(file: Path, formatting: FormatOptions) -> list[str]:
     )
     if not formatted.directories:
         return ["All of the log directories are already formatted."]
-    begins = formatting.standalone or formatting.initial_controllers is not None
-    kinds = {settings.metadata_log_dir: "dynamic metadata voter" if begins else "metadata"}
+    is_voter = formatting.standalone or formatting.initial_controllers is not None
+    kinds = {settings.metadata_log_dir: "dynamic metadata voter" if is_voter else "metadata"}
     return [
         f"Formatting {kinds.get(directory, 'data')} directory {directory} "
         f"with metadata.version {formatted.release}."
@@ -64,14 +64,14 @@ def inspect_node_storage(file: Path) -> StorageInfo:
 
 def format_inspection(inspected: StorageInfo) -> str:
     """As kafka-storage words it."""
-    told = []
+    lines = []
     if directories := inspected.directories:
-        told.append(f"Found log {'directory' if len(directories) == 1 else 'directories'}:")
-        told += [f"  {directory}" for directory in directories] + [""]
+        lines.append(f"Found log {'directory' if len(directories) == 1 else 'directories'}:")
+        lines += [f"  {directory}" for directory in directories] + [""]
     if inspected.metadata:
         pairs = ", ".join(f"{key}={value}" for key, value in sorted(inspected.metadata.items()))
-        told += [f"Found metadata: {{{pairs}}}", ""]
+        lines += [f"Found metadata: {{{pairs}}}", ""]
     if problems := inspected.problems:
-        told.append(f"Found problem{'' if len(problems) == 1 else 's'}:")
-        told += [f"  {problem}" for problem in problems] + [""]
-    return "\n".join(told)
+        lines.append(f"Found problem{'' if len(problems) == 1 else 's'}:")
+        lines += [f"  {problem}" for problem in problems] + [""]
+    return "\n".join(lines)

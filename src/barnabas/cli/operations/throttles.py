@@ -26,12 +26,12 @@ async def throttle_replication(
     """Bound moves that are about to begin, and those under way."""
     sources: dict[TopicPartitionTuple, set[int]] = {}
     destinations: dict[TopicPartitionTuple, set[int]] = {}
-    for each, move in moves.items():
-        sources[each] = set(move.replicas) - set(move.adding_replicas)
-        destinations[each] = set(move.adding_replicas)
-    for each, ids in target.items():
-        sources.setdefault(each, set(current[each]))
-        destinations[each] = set(ids) - sources[each]
+    for partition, reassignment in moves.items():
+        sources[partition] = set(reassignment.replicas) - set(reassignment.adding_replicas)
+        destinations[partition] = set(reassignment.adding_replicas)
+    for partition, ids in target.items():
+        sources.setdefault(partition, set(current[partition]))
+        destinations[partition] = set(ids) - sources[partition]
     topics = {topic for topic, _ in sources}
     of_topics = [
         _changed(
@@ -68,7 +68,7 @@ async def clear_topic_throttles(admin: AioAdminClient, topics: Iterable[str]) ->
 async def _change_brokers(
     admin: AioAdminClient, brokers: Iterable[int], settings: Mapping[str, str | None]
 ) -> None:
-    changed = [_changed(ResourceType.BROKER, str(each), settings) for each in sorted(brokers)]
+    changed = [_changed(ResourceType.BROKER, str(broker), settings) for broker in sorted(brokers)]
     if changed:
         (await admin.incremental_alter_configs(changed)).all()
 
@@ -91,9 +91,9 @@ def _changed(kind: ResourceType, name: str, settings: Mapping[str, str | None]) 
 def _replicas(topic: str, brokers: Mapping[TopicPartitionTuple, set[int]]) -> str:
     return ",".join(
         sorted(
-            f"{index}:{each}"
+            f"{index}:{broker_id}"
             for (name, index), ids in brokers.items()
             if name == topic
-            for each in ids
+            for broker_id in ids
         )
     )

@@ -90,10 +90,12 @@ async def topic_names(
     admin: AioAdminClient, pattern: str | None = None, *, internal: bool = True
 ) -> list[str]:
     """All that there are, in order; those alone that match the pattern as a whole."""
-    told = await admin.list_topics(timeout=TIMEOUT_S)
+    metadata = await admin.list_topics(timeout=TIMEOUT_S)
     matches = re.compile(topic_list_regex(pattern)).fullmatch if pattern else str
     return sorted(
-        name for name in told.topics if matches(name) and (internal or name not in INTERNAL_TOPICS)
+        name
+        for name in metadata.topics
+        if matches(name) and (internal or name not in INTERNAL_TOPICS)
     )
 
 
@@ -107,20 +109,20 @@ async def require_topics(admin: AioAdminClient, names: Collection[str]) -> None:
             raise CommandError(f"there is no topic {name}: {hint}")
 
 
-async def create_topic(admin: AioAdminClient, wanted: TopicSpec, *, dry_run: bool = False) -> None:
-    copies = wanted.replication_factor
-    if copies is not None and not 1 <= copies <= LARGEST_REPLICATION_FACTOR:
+async def create_topic(admin: AioAdminClient, spec: TopicSpec, *, dry_run: bool = False) -> None:
+    factor = spec.replication_factor
+    if factor is not None and not 1 <= factor <= LARGEST_REPLICATION_FACTOR:
         raise CommandError(
             f"The replication factor must be between 1 and {LARGEST_REPLICATION_FACTOR} inclusive"
         )
-    if wanted.partitions is not None and wanted.partitions < 1:
+    if spec.partitions is not None and spec.partitions < 1:
         raise CommandError("The partitions must be greater than 0")
     new = NewTopic(
-        wanted.name,
-        num_partitions=-1 if wanted.partitions is None or wanted.assignment else wanted.partitions,
-        replication_factor=-1 if copies is None or wanted.assignment else copies,
-        replica_assignment=[list(each) for each in wanted.assignment] or None,
-        config=dict(wanted.configs or {}),
+        spec.name,
+        num_partitions=-1 if spec.partitions is None or spec.assignment else spec.partitions,
+        replication_factor=-1 if factor is None or spec.assignment else factor,
+        replica_assignment=[list(replicas) for replicas in spec.assignment] or None,
+        config=dict(spec.configs or {}),
     )
     (await admin.create_topics([new], validate_only=dry_run)).all()
 
@@ -136,7 +138,7 @@ async def add_partitions(
     if assignment:
         described = (await admin.describe_topics(TopicCollection(list(names)))).all()
         assigned = {
-            name: [list(each) for each in assignment[len(topic.partitions) :]]
+            name: [list(replicas) for replicas in assignment[len(topic.partitions) :]]
             for name, topic in described.items()
         }
     new = [NewPartitions(name, total, replica_assignment=assigned[name]) for name in names]
@@ -152,10 +154,10 @@ async def describe_topics(
     admin: AioAdminClient, names: Iterable[str], *, with_moves: bool = True
 ) -> list[TopicDetails]:
     """In the order of their names; of moves only a controller can tell."""
-    wanted = sorted(names)
-    if not wanted:
+    requested = sorted(names)
+    if not requested:
         return []
-    described = (await admin.describe_topics(TopicCollection(wanted))).all()
+    described = (await admin.describe_topics(TopicCollection(requested))).all()
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in described]
     configs = (await admin.describe_configs(resources)).all()
     moves = await admin.list_partition_reassignments() if with_moves else {}
@@ -163,10 +165,12 @@ async def describe_topics(
     for resource in resources:
         name = resource.name
         topic, settings = described[name], configs[resource]
-        needed = int(settings[MIN_IN_SYNC_REPLICAS].value or 1)
+        min_in_sync_replicas = int(settings[MIN_IN_SYNC_REPLICAS].value or 1)
         partitions = [
-            PartitionDetails(name, each, needed, moves.get(TopicPartition(name, each.id)))
-            for each in sorted(topic.partitions, key=lambda partition: partition.id)
+            PartitionDetails(
+                name, info, min_in_sync_replicas, moves.get(TopicPartition(name, info.id))
+            )
+            for info in sorted(topic.partitions, key=lambda partition: partition.id)
         ]
         topics.append(
             TopicDetails(
@@ -183,8 +187,10 @@ async def describe_topics(
 async def find_topic_name(admin: AioAdminClient, topic_id: str) -> str | None:
     """The topic that has this id, if there is one."""
     topics = (await admin.list_topics(timeout=TIMEOUT_S)).topics
-    found = (name for name, topic in topics.items() if format_topic_id(topic.topic_id) == topic_id)
-    return next(found, None)
+    matches = (
+        name for name, topic in topics.items() if format_topic_id(topic.topic_id) == topic_id
+    )
+    return next(matches, None)
 
 
 def format_topic_id(topic_id: Uuid) -> str:
@@ -195,14 +201,16 @@ def format_topic_id(topic_id: Uuid) -> str:
 def parse_assignment(text: str) -> tuple[tuple[int, ...], ...]:
     """`1:2,2:3`: the replicas of each partition."""
     try:
-        assignment = tuple(tuple(map(int, each.split(":"))) for each in text.split(","))
+        assignment = tuple(tuple(map(int, replicas.split(":"))) for replicas in text.split(","))
     except ValueError:
         raise CommandError(
             f"{text!r} is not BROKER:BROKER,...: the replicas of each partition"
         ) from None
     for partition, replicas in enumerate(assignment):
         if len(set(replicas)) < len(replicas):
-            twice = ",".join(str(each) for each in set(replicas) if replicas.count(each) > 1)
+            twice = ",".join(
+                str(replica) for replica in set(replicas) if replicas.count(replica) > 1
+            )
             raise CommandError(
                 f"Partition replica lists may not contain duplicate entries: {twice}"
             )

@@ -34,17 +34,17 @@ async def list_transactions(
     admin: AioAdminClient, duration_ms: int = -1, pattern: str | None = None
 ) -> list[tuple[int, TransactionListing]]:
     """With the brokers that coordinate them."""
-    told = await admin.list_transactions(
+    response = await admin.list_transactions(
         duration_ms=duration_ms, transactional_id_pattern=pattern or None
     )
-    return [(broker, each) for broker in sorted(told) for each in told[broker]]
+    return [(broker, listing) for broker in sorted(response) for listing in response[broker]]
 
 
 async def describe_producers(
     admin: AioAdminClient, partition: TopicPartitionTuple, broker_id: int | None = None
 ) -> list[ProducerState]:
-    asked = TopicPartition(*partition)
-    return (await admin.describe_producers([asked], broker_id=broker_id))[asked]
+    topic_partition = TopicPartition(*partition)
+    return (await admin.describe_producers([topic_partition], broker_id=broker_id))[topic_partition]
 
 
 async def find_transaction(
@@ -81,20 +81,22 @@ async def find_hanging_transactions(
         searched = await _partitions_on(admin, topics, broker_id)
     if not searched:
         return []
-    asked = [TopicPartition(*each) for each in searched]
-    told = await admin.describe_producers(asked, broker_id=broker_id)
+    topic_partitions = [TopicPartition(*partition) for partition in searched]
+    response = await admin.describe_producers(topic_partitions, broker_id=broker_id)
     candidates = [
-        OpenTransaction((each.topic, each.partition), producer)
-        for each, producers in told.all().items()
+        OpenTransaction((topic_partition.topic, topic_partition.partition), producer)
+        for topic_partition, producers in response.all().items()
         for producer in producers
         if producer.current_transaction_start_offset is not None
     ]
-    candidates = [each for each in candidates if each.minutes > longer_than_minutes]
-    known = await _known_partitions(admin, {each.producer.producer_id for each in candidates})
+    candidates = [candidate for candidate in candidates if candidate.minutes > longer_than_minutes]
+    ongoing = await _known_partitions(
+        admin, {candidate.producer.producer_id for candidate in candidates}
+    )
     return [
-        each
-        for each in candidates
-        if each.partition not in known.get(each.producer.producer_id, ())
+        candidate
+        for candidate in candidates
+        if candidate.partition not in ongoing.get(candidate.producer.producer_id, ())
     ]
 
 
@@ -106,17 +108,19 @@ async def _known_partitions(
     if not ids:
         return {}
     listed = await admin.list_transactions(producer_ids=ids)
-    known: dict[int, set[TopicPartitionTuple]] = {}
-    for each in (listing for broker in listed for listing in listed[broker]):
+    ongoing: dict[int, set[TopicPartitionTuple]] = {}
+    for listing in (listing for broker in listed for listing in listed[broker]):
         try:
-            described = (await admin.describe_transactions([each.transactional_id]))[
-                each.transactional_id
+            described = (await admin.describe_transactions([listing.transactional_id]))[
+                listing.transactional_id
             ]
         except KafkaException:
             continue  # it has been forgotten since it was listed
         if described.state is TransactionState.ONGOING:
-            known[each.producer_id] = {(p.topic, p.partition) for p in described.topic_partitions}
-    return known
+            ongoing[listing.producer_id] = {
+                (p.topic, p.partition) for p in described.topic_partitions
+            }
+    return ongoing
 
 
 async def _partitions_on(
@@ -126,8 +130,8 @@ async def _partitions_on(
         return []
     described = (await admin.describe_topics(TopicCollection(topics))).all()
     return [
-        (name, each.id)
+        (name, partition.id)
         for name, topic in described.items()
-        for each in topic.partitions
-        if broker_id is None or broker_id in (replica.id for replica in each.replicas)
+        for partition in topic.partitions
+        if broker_id is None or broker_id in (replica.id for replica in partition.replicas)
     ]

@@ -71,8 +71,8 @@ def decode_cluster_metadata(record: Record) -> tuple[str | None, str | None]:
         message, version = decode_record_and_version(record.value)
     except (KafkaError, ProtocolViolation) as unknown:
         return None, f"Error at {record.offset}, skipping. {unknown}"
-    told = {"type": _upper(message), "version": version, "data": as_json(message, version)}
-    return None, _dumps(told)
+    fields = {"type": _upper(message), "version": version, "data": as_json(message, version)}
+    return None, _dumps(fields)
 
 
 def decode_consumer_offsets(record: Record) -> tuple[str | None, str | None]:
@@ -127,15 +127,15 @@ def _decode_coordinator_record(record: Record, topic: str) -> tuple[str | None, 
     key_type, value_type = types[number]
     try:
         key = key_type.read_exactly(record.key, 0, _INT16.size)
-        told_key = {"type": str(number), "data": as_json(key, 0)}
+        key_fields = {"type": str(number), "data": as_json(key, 0)}
         if record.value is None:
-            return _dumps(told_key), "<DELETE>"
+            return _dumps(key_fields), "<DELETE>"
         (version,) = _INT16.unpack_from(record.value)
         value, _ = value_type.read(record.value, version, _INT16.size)
-        told_value = {"version": str(version), "data": _opened(as_json(value, version), value)}
+        value_fields = {"version": str(version), "data": _opened(as_json(value, version), value)}
     except (KafkaError, ProtocolViolation) as malformed:
         return f"Error at offset {record.offset}, skipping. {malformed}", None
-    return _dumps(told_key), _dumps(told_value)
+    return _dumps(key_fields), _dumps(value_fields)
 
 
 def _opened(fields: dict[str, Any], value: Message) -> dict[str, Any]:
@@ -148,9 +148,11 @@ def _opened(fields: dict[str, Any], value: Message) -> dict[str, Any]:
 
     if not isinstance(value, GroupMetadataValue) or value.protocol_type != "consumer":
         return fields
-    for told, member in zip(fields["members"], value.members, strict=True):
-        told["subscription"] = _embedded(ConsumerProtocolSubscription, member.subscription)
-        told["assignment"] = _embedded(ConsumerProtocolAssignment, member.assignment)
+    for fields_of_member, member in zip(fields["members"], value.members, strict=True):
+        fields_of_member["subscription"] = _embedded(
+            ConsumerProtocolSubscription, member.subscription
+        )
+        fields_of_member["assignment"] = _embedded(ConsumerProtocolAssignment, member.assignment)
     return fields
 
 
@@ -209,5 +211,5 @@ def _upper(message: Message) -> str:
     return "".join(f"_{c}" if c.isupper() and at else c for at, c in enumerate(name)).upper()
 
 
-def _dumps(told: dict[str, Any]) -> str:
-    return json.dumps(told, separators=(",", ":"), ensure_ascii=False)
+def _dumps(fields: dict[str, Any]) -> str:
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)

@@ -68,9 +68,9 @@ def _records(path: Path, what: DumpOptions) -> Iterator[str]:
     except KafkaError as corrupt:
         yield f"Found a malformed batch after position {end}: {corrupt.message}"
         return
-    left = min(path.stat().st_size, what.max_bytes) - end
-    if left and what.max_bytes > path.stat().st_size:
-        yield f"Found {left} invalid bytes at the end of {path.name}"
+    trailing_bytes = min(path.stat().st_size, what.max_bytes) - end
+    if trailing_bytes and what.max_bytes > path.stat().st_size:
+        yield f"Found {trailing_bytes} invalid bytes at the end of {path.name}"
 
 
 def _base_offset(path: Path) -> int:

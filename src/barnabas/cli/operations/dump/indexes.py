@@ -24,16 +24,16 @@ class IndexProblems:
     def lines(self) -> Iterator[str]:
         for path, pairs in self.mismatches.items():
             yield f"Mismatches in :{path}"
-            for indexed, found in pairs:
-                yield f"  Index offset: {indexed}, log offset: {found}"
+            for indexed, log_offset in pairs:
+                yield f"  Index offset: {indexed}, log offset: {log_offset}"
         for path, pairs in self.out_of_order.items():
             yield f"Found out of order timestamp in :{path}"
             for timestamp, before in pairs:
                 yield f"  Index timestamp: {timestamp}, previously indexed timestamp: {before}"
         for path, pairs in self.not_found.items():
             yield f"The following indexed offsets are not found in :{path}"
-            for indexed, found in pairs:
-                yield f"Indexed offset: {indexed}, found log offset: {found}"
+            for indexed, log_offset in pairs:
+                yield f"Indexed offset: {indexed}, found log offset: {log_offset}"
 
 
 def dump_offset_index(
@@ -51,8 +51,8 @@ def dump_offset_index(
         offset = base_offset + relative
         header = _batch_at(log, position)
         if header is None or header.last_offset != offset:
-            found = -1 if header is None else header.last_offset
-            findings.mismatches.setdefault(path, []).append((offset, found))
+            log_offset = -1 if header is None else header.last_offset
+            findings.mismatches.setdefault(path, []).append((offset, log_offset))
         if not only_verify:
             yield f"offset: {offset} position: {position}"
 
@@ -65,15 +65,17 @@ def dump_time_index(
     if only_sanity:
         yield _sanity(path, False)
         return
-    known = _last_offsets(path.with_suffix(LOG))
+    last_offsets = _last_offsets(path.with_suffix(LOG))
     before = -1
     for timestamp, relative in entries:
         offset = base_offset + relative
         if timestamp < before:
             findings.out_of_order.setdefault(path, []).append((timestamp, before))
-        if offset not in known:
-            found = min((each for each in known if each >= offset), default=-1)
-            findings.not_found.setdefault(path, []).append((offset, found))
+        if offset not in last_offsets:
+            log_offset = min(
+                (last_offset for last_offset in last_offsets if last_offset >= offset), default=-1
+            )
+            findings.not_found.setdefault(path, []).append((offset, log_offset))
         before = timestamp
         if not only_verify:
             yield f"timestamp: {timestamp} offset: {offset}"
@@ -94,7 +96,9 @@ def dump_producer_snapshot(path: Path) -> Iterator[str]:
         yield f"{path} is corrupt: {corrupt}"
         return
     for producer in producers:
-        first = producer.transaction_start if producer.transaction_start >= 0 else None
+        first = (
+            producer.transaction_first_offset if producer.transaction_first_offset >= 0 else None
+        )
         line = (
             f"producerId: {producer.producer_id} producerEpoch: {producer.epoch}"
             f" coordinatorEpoch: {producer.coordinator_epoch}"

@@ -83,9 +83,9 @@ def format_records(
                 line += _control(record)
         if decode is not None and not header.is_control:
             key, payload = decode(record)
-            told = "" if key is None else f" key: {key}"
-            told += "" if payload is None else f" payload: {payload}"
-            line = line + told if with_metadata or not told else f"|{told}"
+            contents = "" if key is None else f" key: {key}"
+            contents += "" if payload is None else f" payload: {payload}"
+            line = line + contents if with_metadata or not contents else f"|{contents}"
         if sequence >= 0:
             sequence += 1
         yield line
@@ -106,8 +106,8 @@ def _control(record: Record) -> str:
             name, message_type = _CONTROL[kind]
             version = int.from_bytes(record.value[:2])
             message, _ = message_type.read(record.value, version)
-            told = as_json(message, version)
-            return f" {name} {json.dumps(told, separators=(',', ':'))}"
+            fields = as_json(message, version)
+            return f" {name} {json.dumps(fields, separators=(',', ':'))}"
     except KafkaError as malformed:
         return f" controlType: malformed ({malformed})"
     return f" controlType: {kind.name}({int(kind)})"
@@ -172,11 +172,11 @@ def _records(header: BatchHeader, content: bytes, decode: Decoder) -> Iterator[R
         }
 
 
-def _opened(told: str | None) -> Any:
+def _opened(text: str | None) -> Any:
     """What is JSON already is not put into a text again."""
-    if told is None or not told.startswith("{"):
-        return told
+    if text is None or not text.startswith("{"):
+        return text
     try:
-        return json.loads(told)
+        return json.loads(text)
     except ValueError:
-        return told
+        return text

@@ -29,11 +29,11 @@ class MetadataShell:
 
     def complete(self, path: str) -> list[str]:
         """What a path may be completed to."""
-        folder, slash, begun = path.rpartition("/")
-        found = self._at(self._parts(folder + slash))
-        if not isinstance(found, dict):
+        directory, slash, prefix = path.rpartition("/")
+        entries = self._at(self._parts(directory + slash))
+        if not isinstance(entries, dict):
             return []
-        return [folder + slash + name for name in sorted(found) if name.startswith(begun)]
+        return [directory + slash + name for name in sorted(entries) if name.startswith(prefix)]
 
     def ls(self, arguments: Sequence[str]) -> Iterator[str]:
         targets = list(self._found(arguments or ["."]))
@@ -106,16 +106,16 @@ class MetadataShell:
                 yield parts[-1] if parts else "/", "", node
 
     def _matching(self, parts: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Node]]:
-        found: list[tuple[tuple[str, ...], Node]] = [((), self._root)]
+        matches: list[tuple[tuple[str, ...], Node]] = [((), self._root)]
         for part in parts:
-            found = [
+            matches = [
                 ((*before, name), node[name])
-                for before, node in found
+                for before, node in matches
                 if isinstance(node, dict)
                 for name in sorted(node)
                 if name == part or fnmatchcase(name, part)
             ]
-        return iter(found)
+        return iter(matches)
 
     def _at(self, parts: Sequence[str]) -> Node | None:
         return next((node for _, node in self._matching(parts)), None)

@@ -49,7 +49,7 @@ def load_image(path: Path) -> LoadedImage:
                 raise CommandError(f"{path} is damaged: the batch at offset {header.base_offset}")
             last_ms = header.max_timestamp
             records = [] if header.is_control else read_records(content)
-            decoded = [decode_record(each.value or b"") for each in records]
+            decoded = [decode_record(record.value or b"") for record in records]
             loader.load(decoded, header.last_offset, header.leader_epoch, MetadataDelta())
     except (KafkaError, ProtocolViolation) as malformed:
         raise CommandError(f"{path} holds no cluster metadata: {malformed}") from None
@@ -58,16 +58,17 @@ def load_image(path: Path) -> LoadedImage:
     return LoadedImage(loader.image, last_ms)
 
 
-def image_tree(read: LoadedImage) -> Directory:
-    image = read.image
+def image_tree(loaded: LoadedImage) -> Directory:
+    image = loaded.image
     return {
         "image": {
             "acls": {"byId": {to_text(key): str(acl) for key, acl in image.acls.items()}},
-            "clientQuotas": {str(entity): dict(told) for entity, told in image.quotas.items()},
+            "clientQuotas": {str(entity): dict(quotas) for entity, quotas in image.quotas.items()},
             "cluster": {
-                "brokers": {str(key): _broker(each) for key, each in image.brokers.items()},
+                "brokers": {str(key): _broker(broker) for key, broker in image.brokers.items()},
                 "controllers": {
-                    str(key): _controller(each) for key, each in image.controllers.items()
+                    str(key): _controller(controller)
+                    for key, controller in image.controllers.items()
                 },
             },
             "configs": {
@@ -76,7 +77,7 @@ def image_tree(read: LoadedImage) -> Directory:
             "delegationToken": {key: str(token) for key, token in image.tokens.items()},
             "features": _features(image),
             "producerIds": {"nextProducerId": str(image.next_producer_id)},
-            "provenance": _provenance(read),
+            "provenance": _provenance(loaded),
             "scram": {
                 name: {
                     user: f"iterations={credential.iterations}, salt=[hidden], keys=[hidden]"
@@ -95,7 +96,9 @@ def _topics(image: MetadataImage) -> Directory:
     by_id: Directory = {}
     by_name: Directory = {}
     for topic in image.topics:
-        partitions = {str(key): _partition(each) for key, each in topic.partitions.items()}
+        partitions = {
+            str(key): _partition(partition) for key, partition in topic.partitions.items()
+        }
         folder = {**partitions, "id": to_text(topic.topic_id), "name": topic.name}
         by_id[to_text(topic.topic_id)] = by_name[topic.name] = folder
     return {"byId": by_id, "byName": by_name}
@@ -105,17 +108,17 @@ def _features(image: MetadataImage) -> Directory:
     level = image.features.get(METADATA_VERSION)
     release = f"Optional[{METADATA_RELEASES.get(level, level)}]" if level else "Optional.empty"
     others = {
-        f"finalized_{name}": str(each)
-        for name, each in image.features.items()
+        f"finalized_{name}": str(level)
+        for name, level in image.features.items()
         if name != METADATA_VERSION
     }
     return {**others, "metadataVersion": release}
 
 
-def _provenance(read: LoadedImage) -> str:
-    when = datetime.fromtimestamp(read.timestamp_ms / 1000, UTC)
+def _provenance(loaded: LoadedImage) -> str:
+    when = datetime.fromtimestamp(loaded.timestamp_ms / 1000, UTC)
     stamp = when.isoformat(timespec="milliseconds").removesuffix("+00:00")
-    return f"offset {read.image.offset}, epoch {read.image.epoch}, time {stamp}Z[UTC]"
+    return f"offset {loaded.image.offset}, epoch {loaded.image.epoch}, time {stamp}Z[UTC]"
 
 
 def _resource(kind: int, name: str) -> str:
@@ -158,18 +161,18 @@ def _partition(partition: PartitionRegistration) -> str:
 
 
 def _endpoints(endpoints: Iterable[ListenerEndpoint]) -> str:
-    told = (
-        f"Endpoint(listenerName='{each.name}',"
-        f" securityProtocol={_PROTOCOLS[each.security_protocol]},"
-        f" host='{each.host}', port={each.port})"
-        for each in sorted(endpoints, key=lambda each: each.name)
+    texts = (
+        f"Endpoint(listenerName='{endpoint.name}',"
+        f" securityProtocol={_PROTOCOLS[endpoint.security_protocol]},"
+        f" host='{endpoint.host}', port={endpoint.port})"
+        for endpoint in sorted(endpoints, key=lambda endpoint: endpoint.name)
     )
-    return f"[{', '.join(told)}]"
+    return f"[{', '.join(texts)}]"
 
 
 def _levels(features: Mapping[str, FeatureLevelRange]) -> str:
-    told = (f"{name}: {levels.min}-{levels.max}" for name, levels in sorted(features.items()))
-    return f"{{{', '.join(told)}}}"
+    texts = (f"{name}: {levels.min}-{levels.max}" for name, levels in sorted(features.items()))
+    return f"{{{', '.join(texts)}}}"
 
 
 def _ids(ids: Iterable[bytes]) -> str:
