@@ -14,8 +14,8 @@ from barnabas.node.single_node import single_node_properties
 Barnabas = Callable[..., Result]
 
 PATIENCE = (
-    "barnabas.cli.options.PATIENCE_S",
-    "barnabas.cli.clients.PATIENCE_S",
+    "barnabas.cli.options.CONNECT_TIMEOUT_S",
+    "barnabas.cli.clients.CONNECT_TIMEOUT_S",
     "barnabas.cli.kafka.clients._REACH_S",
 )
 """How long commands look for a broker."""

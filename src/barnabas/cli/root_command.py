@@ -25,7 +25,7 @@ SUBCOMMANDS = {
     "cluster": "Look at the brokers and the copies they hold.",
     "quorum": "Look at the controllers.",
     "leaders": "Elect leaders of partitions.",
-    "reassign": "LogDirMove partitions to other brokers.",
+    "reassign": "Move partitions to other brokers.",
     "log-dirs": "Show how much lies in the log directories.",
     "features": "Look at feature levels, raise and lower them.",
     "perf": "Measure how fast records are taken and given back.",

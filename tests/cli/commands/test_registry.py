@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Barnabas
 from tests.conformance.brokers import wait_until
-from tests.registry.asking import ask, half_a_request, record
+from tests.registry.http_requests import ask, half_a_request, record
 from tests.registry.processes import RegistryProcess
 
 from barnabas.testing import Broker
@@ -88,9 +88,9 @@ def test_up_goes_on_without_a_registry_if_its_port_is_taken() -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        registry_plan = RegistryPlan.on("127.0.0.1", port)
+        registry_plan = RegistryPlan.for_port("127.0.0.1", port)
     assert registry_plan.port is None
-    assert f"port {port} cannot be had" in registry_plan.remark
+    assert f"port {port} cannot be had" in registry_plan.banner_line
 
 
 class Up:

@@ -59,7 +59,7 @@ def test_a_formatted_directory_is_formatted_again_by_nobody(
     [
         ((), "controller.quorum.voters is not set on this controller"),
         (("-s", "-r", "9.9"), "Unknown release version '9.9'"),
-        (("-s", "-f", "bla=1"), "FeatureLevel bla is not known"),
+        (("-s", "-f", "bla=1"), "Feature bla is not known"),
         (("-s", "-f", "bla"), "'bla' is not NAME=LEVEL"),
         (("-s", "-f", "transaction.version=77"), "transaction.version can have the levels 0 to 2"),
     ],

@@ -33,7 +33,7 @@ def test_a_node_is_formatted_left_running_and_stopped(
 ) -> None:
     cluster_id = run("kafka-storage", "random-uuid").out.strip()
     formatted = run("kafka-storage", "format", "-t", cluster_id, "-c", properties, "--standalone")
-    assert formatted.out.startswith("FormatOptions dynamic metadata voter directory ")
+    assert formatted.out.startswith("Formatting dynamic metadata voter directory ")
     assert run("kafka-storage", "info", "-c", properties).status == 0
     monkeypatch.setenv("LOG_DIR", str(tmp_path / "logs"))
     overrides = ("--override", "node.id=1", "--override", "num.partitions=7")

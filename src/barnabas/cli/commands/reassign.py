@@ -21,7 +21,7 @@ _file = click.argument("file", type=click.Path(exists=True, dir_okay=False, path
 
 @click.group("reassign")
 def command() -> None:
-    """LogDirMove partitions to other brokers."""
+    """Move partitions to other brokers."""
 
 
 @command.command("propose")

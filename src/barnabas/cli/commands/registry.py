@@ -7,7 +7,7 @@ from barnabas.cli.options import bootstrap_server_option, command_config_option,
 
 @click.command("registry")
 @bootstrap_server_option
-@listener_options(8081, whose="clients")
+@listener_options(8081, users="clients")
 @click.option(
     "--advertised-host",
     help="Where other instances reach this one.  [default: the host]",

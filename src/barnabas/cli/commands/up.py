@@ -18,7 +18,7 @@ DEFAULT_REGISTRY_PORT = 8081
 
 
 @click.command("up")
-@listener_options(9092, highest=65534, whose="clients")
+@listener_options(9092, highest=65534, users="clients")
 @click.option(
     "--dir",
     "directory",

@@ -62,7 +62,7 @@ def _options() -> FlatParser:
     options.add_flag("--describe", "Describe groups, and how far they lag.")
     options.add_flag("--delete", "Delete groups that have no members.")
     options.add_flag("--delete-offsets", "Delete offsets that a group has committed.")
-    options.add_flag("--reset-offsets", "LogDirMove the offsets of a group that has no members.")
+    options.add_flag("--reset-offsets", "Move the offsets of a group that has no members.")
     options.add_value("--group", "group", "The group; may be given many times.", action="append")
     options.add_flag("--all-groups", "All consumer groups.")
     options.add_value(
@@ -95,17 +95,17 @@ def _options() -> FlatParser:
     options.add_flag("--dry-run", "Only show what a reset would do. (default)")
     options.add_flag("--execute", "Do it.")
     options.add_flag("--export", "Print the result as CSV.")
-    options.add_value("--to-offset", "offset", "ResetStrategy to this offset.", type=int)
-    options.add_value("--from-file", "file", "ResetStrategy to what a CSV file says.")
+    options.add_value("--to-offset", "offset", "Reset to this offset.", type=int)
+    options.add_value("--from-file", "file", "Reset to what a CSV file says.")
     options.add_value(
-        "--to-datetime", "YYYY-MM-DDThh:mm:ss.sss", "ResetStrategy to what came then."
+        "--to-datetime", "YYYY-MM-DDThh:mm:ss.sss", "Reset to what came then."
     )
-    options.add_value("--by-duration", "PnDTnHnMnS", "ResetStrategy to what came so long ago.")
-    options.add_flag("--to-earliest", "ResetStrategy to the beginning.")
-    options.add_flag("--to-latest", "ResetStrategy to the end.")
-    options.add_flag("--to-current", "ResetStrategy to what is committed.")
+    options.add_value("--by-duration", "PnDTnHnMnS", "Reset to what came so long ago.")
+    options.add_flag("--to-earliest", "Reset to the beginning.")
+    options.add_flag("--to-latest", "Reset to the end.")
+    options.add_flag("--to-current", "Reset to what is committed.")
     options.add_value(
-        "--shift-by", "count", "ResetStrategy to so many further on, or back.", type=int
+        "--shift-by", "count", "Reset to so many further on, or back.", type=int
     )
     options.add_value("--validate-regex", "regex", "Say whether it is a valid RE2 expression.")
     return options

@@ -45,7 +45,7 @@ def _converse(shell: "MetadataShell") -> int:
     """Line by line, until `exit` or the end of the input."""
     with suppress(ImportError):
         _complete(shell)
-    print("[ Kafka Metadata MetadataShell ]")
+    print("[ Kafka Metadata Shell ]")
     while True:
         try:
             line = input(">> ").strip()

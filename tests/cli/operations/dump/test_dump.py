@@ -39,7 +39,7 @@ def test_a_batch_is_one_line(segment: Path) -> None:
 
 def test_records_are_told_with_their_keys_and_values(segment: Path) -> None:
     *_, first, second = lines(
-        segment, DumpOptions(decode=decoders.plain(decoders.text, decoders.text))
+        segment, DumpOptions(decode=decoders.key_value_decoder(decoders.decode_text, decoders.decode_text))
     )
     assert first == (
         "| offset: 5 CreateTime: 1000 keySize: 1 valueSize: 1 sequence: -1"
@@ -70,7 +70,7 @@ def test_metadata_records_are_json(tmp_path: Path) -> None:
     path = tmp_path / SEGMENT
     path.write_bytes(build_batch([Record(5, 1_000, None, topic, [])], base_offset=5))
     told = json.loads(
-        lines(path, DumpOptions(decode=decoders.cluster_metadata))[-1].partition("load: ")[2]
+        lines(path, DumpOptions(decode=decoders.decode_cluster_metadata))[-1].partition("load: ")[2]
     )
     assert told["type"] == "TOPIC_RECORD"
     assert told["data"] == {"name": "orders", "topicId": "AAAAAAAAAAAAAAAAAAAAAA"}
@@ -82,7 +82,7 @@ def test_transactions_are_json_and_tombstones_are_deletions(tmp_path: Path) -> N
     records = [Record(5, 1, key, value, []), Record(6, 1, key, None, [])]
     path = tmp_path / SEGMENT
     path.write_bytes(build_batch(records, base_offset=5))
-    *_, first, second = lines(path, DumpOptions(decode=decoders.transactions))
+    *_, first, second = lines(path, DumpOptions(decode=decoders.decode_transaction_state))
     told = json.loads(first.partition("payload: ")[2])
     assert told["version"] == "1"
     assert told["data"]["producerId"] == 7
