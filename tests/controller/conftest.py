@@ -6,14 +6,14 @@ import pytest
 
 from barnabas.config import BrokerSettings
 from barnabas.config.dynamic import Resolver
-from barnabas.controller.contacts import Contacts
-from barnabas.controller.decision import Context, Decision
-from barnabas.controller.new_topic_settings import NewTopicSettings
+from barnabas.controller.context import ControllerContext, ControllerDecision
+from barnabas.controller.effective_topic_configs import EffectiveTopicConfigs
+from barnabas.controller.heartbeat_tracker import BrokerHeartbeatTracker
 from barnabas.metadata import features
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.snapshot import broker_record
-from barnabas.metadata.states import BrokerState
+from barnabas.metadata.states import BrokerRegistration
 from barnabas.wire.apis import api
 from barnabas.wire.error_response import error_response
 from barnabas.wire.errors import KafkaError
@@ -39,7 +39,7 @@ def settings(**overrides: str) -> BrokerSettings:
     return BrokerSettings.from_properties(properties)
 
 
-def broker(broker_id: int, **changes: Any) -> BrokerState:
+def broker(broker_id: int, **changes: Any) -> BrokerRegistration:
     values: dict[str, Any] = {
         "broker_id": broker_id,
         "epoch": 5,
@@ -51,16 +51,16 @@ def broker(broker_id: int, **changes: Any) -> BrokerState:
         "in_controlled_shutdown": False,
         "log_dirs": (bytes([100 + broker_id]) * 16,),
     }
-    return BrokerState(**{**values, **changes})
+    return BrokerRegistration(**{**values, **changes})
 
 
 class World:
     """An image, and decisions that happen in it as soon as they are made."""
 
-    def __init__(self, *brokers: BrokerState, **overrides: str) -> None:
-        self.image = Image()
+    def __init__(self, *brokers: BrokerRegistration, **overrides: str) -> None:
+        self.image = MetadataImage()
         self.settings = settings(**overrides)
-        self.contacts = Contacts(session_timeout_ms=9000)
+        self.heartbeats = BrokerHeartbeatTracker(session_timeout_ms=9000)
         self.now_ms = NOW_MS
         self.offset = 1000
         self.turn = 0
@@ -74,13 +74,13 @@ class World:
 
     def apply(self, *records: Message) -> None:
         for record in records:
-            self.image.apply(record, Delta())
+            self.image.apply(record, MetadataDelta())
             self.offset += 1
 
     @property
-    def context(self) -> Context:
+    def context(self) -> ControllerContext:
         resolver = Resolver(self.settings, self.image.configs)
-        return Context(
+        return ControllerContext(
             now_ms=self.now_ms,
             next_offset=self.offset,
             cluster_id=CLUSTER_ID,
@@ -88,16 +88,16 @@ class World:
             voter_ids=self.voter_ids,
             kraft_version=1,
             resolver=resolver,
-            new_topic_settings=NewTopicSettings(resolver),
-            contacts=self.contacts,
+            topic_configs=EffectiveTopicConfigs(resolver),
+            heartbeats=self.heartbeats,
             random_uuid=random_uuid,
             random_below=lambda count: self.turn % count,
         )
 
-    def decide(self, module: Any, request: Message) -> Decision:
-        decision: Decision = module.decide(request, self.image, self.context)
-        if decision.contact is not None:
-            self.contacts.touch(decision.contact)
+    def decide(self, module: Any, request: Message) -> ControllerDecision:
+        decision: ControllerDecision = module.decide(request, self.image, self.context)
+        for contact in decision.effects:
+            self.heartbeats.touch(contact)
         self.apply(*decision.records)
         return decision
 

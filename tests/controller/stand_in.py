@@ -7,13 +7,13 @@ from typing import Any
 from tests.controller.conftest import CLUSTER_ID, error_response_to, settings
 from tests.simulation.clock import SimulatedLoop
 
-from barnabas.controller.controller import Controller
-from barnabas.metadata.delta import Delta
+from barnabas.controller.quorum_controller import QuorumController
+from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.features import SUPPORTED
 from barnabas.metadata.frames import decode_record
-from barnabas.metadata.image import Image
-from barnabas.metadata.loader import Loader
-from barnabas.raft import Voter, Voters
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.loader import MetadataLoader
+from barnabas.raft import VoterNode, VoterSet
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Feature
@@ -25,7 +25,7 @@ class StandInQuorum:
     """Appends to a list; `leads_in` is the epoch it leads in, None when it follows."""
 
     kraft_version = 1
-    voters = Voters((Voter(1, b"v" * 16, ()),))
+    voters = VoterSet((VoterNode(1, b"v" * 16, ()),))
 
     def __init__(self) -> None:
         self.leads_in: int | None = None
@@ -50,12 +50,12 @@ class Stage:
     def __init__(self, **overrides: str) -> None:
         self.loop = SimulatedLoop()
         self.quorum = StandInQuorum()
-        self.image = Image()
-        self.loader = Loader(self.image)
+        self.image = MetadataImage()
+        self.loader = MetadataLoader(self.image)
         self.published: list[int] = []
         self.clock_ahead_ms = 0
         """By how much somebody has set the clock."""
-        self.controller = Controller(
+        self.controller = QuorumController(
             self.quorum,
             settings(**overrides),
             cluster_id=CLUSTER_ID,
@@ -79,8 +79,8 @@ class Stage:
         while self._committed < len(self.quorum.batches):
             last_offset, epoch, records = self.quorum.batches[self._committed]
             self._committed += 1
-            self.loader.load(records, last_offset, epoch, Delta())
-        self.controller.published(self.quorum.end_offset - 1)
+            self.loader.load(records, last_offset, epoch, MetadataDelta())
+        self.controller.on_published(self.quorum.end_offset - 1)
 
     def lose_uncommitted(self) -> None:
         """Another node leads now, and its log does not have what this one appended last."""

@@ -14,7 +14,7 @@ from barnabas.controller import (
     unregister_broker,
 )
 from barnabas.metadata.features import SUPPORTED
-from barnabas.metadata.states import NO_LEADER, PartitionState, RecoveryState
+from barnabas.metadata.states import NO_LEADER, PartitionRegistration, RecoveryState
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
@@ -74,7 +74,7 @@ def create(world: World, name: str = "orders", **options: Any) -> bytes:
     return topic_id
 
 
-def partition(world: World, topic_id: bytes, index: int = 0) -> PartitionState:
+def partition(world: World, topic_id: bytes, index: int = 0) -> PartitionRegistration:
     state = world.image.partition(topic_id, index)
     assert state is not None
     return state

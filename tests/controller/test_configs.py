@@ -6,7 +6,7 @@ import pytest
 from tests.controller.conftest import World, broker
 
 from barnabas.controller import alter_configs, incremental_alter_configs
-from barnabas.controller.decision import Decision
+from barnabas.controller.context import ControllerDecision
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import alter_configs as legacy
 from barnabas.wire.messages import incremental_alter_configs as incremental
@@ -25,7 +25,7 @@ def world() -> World:
 
 def change(
     world: World, resource_type: int, name: str, *changes: tuple[str, int, str | None]
-) -> tuple[int, Decision]:
+) -> tuple[int, ControllerDecision]:
     request = incremental.IncrementalAlterConfigsRequest(
         resources=[
             incremental.AlterConfigsResource(

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from barnabas.controller.elections import Election, Rules, change_partition
-from barnabas.metadata.replay import changed_partition
-from barnabas.metadata.states import NO_LEADER, PartitionState, RecoveryState
+from barnabas.controller.partition_change import Election, ElectionRules, build_partition_change
+from barnabas.metadata.replay import apply_partition_change
+from barnabas.metadata.states import NO_LEADER, PartitionRegistration, RecoveryState
 
 TOPIC = b"t" * 16
 
@@ -18,8 +18,8 @@ def partition(
     elr: tuple[int, ...] = (),
     last_known: tuple[int, ...] = (),
     recovery: int = RecoveryState.RECOVERED,
-) -> PartitionState:
-    return PartitionState(
+) -> PartitionRegistration:
+    return PartitionRegistration(
         replicas=(1, 2, 3),
         isr=isr,
         leader=leader,
@@ -34,18 +34,18 @@ def partition(
 
 def rules(
     election: Election = Election.ONLINE, *, min_isr: int = 2, elr: bool = True, old: bool = False
-) -> Rules:
-    return Rules(election, min_isr, elr, old)
+) -> ElectionRules:
+    return ElectionRules(election, min_isr, elr, old)
 
 
 def changed(
-    before: PartitionState, rules: Rules, alive: set[int], **target: Any
-) -> PartitionState | None:
-    record = change_partition(TOPIC, 0, before, rules, alive.__contains__, **target)
-    return changed_partition(before, record) if record is not None else None
+    before: PartitionRegistration, rules: ElectionRules, alive: set[int], **target: Any
+) -> PartitionRegistration | None:
+    record = build_partition_change(TOPIC, 0, before, rules, alive.__contains__, **target)
+    return apply_partition_change(before, record) if record is not None else None
 
 
-def outcome(state: PartitionState | None) -> Any:
+def outcome(state: PartitionRegistration | None) -> Any:
     assert state is not None
     return state.leader, state.isr, state.elr, state.last_known_elr, state.recovery_state
 
@@ -85,7 +85,11 @@ CASES = [
 
 @pytest.mark.parametrize(("before", "by", "alive", "isr", "expected"), CASES)
 def test_elections(
-    before: PartitionState, by: Rules, alive: set[int], isr: tuple[int, ...], expected: Any
+    before: PartitionRegistration,
+    by: ElectionRules,
+    alive: set[int],
+    isr: tuple[int, ...],
+    expected: Any,
 ) -> None:
     after = changed(before, by, alive, isr=isr)
     if expected is None:
@@ -95,10 +99,10 @@ def test_elections(
 
 
 def test_a_broker_that_lost_its_log_is_not_eligible() -> None:
-    after = changed(partition((1,), 1), rules(min_isr=1), set(), isr=(), lost_log=1)
+    after = changed(partition((1,), 1), rules(min_isr=1), set(), isr=(), unclean_shutdown=1)
     assert outcome(after) == (NO_LEADER, (), (), (1,), 0)
     after = changed(
-        partition((), NO_LEADER, elr=(1,), last_known=(1,)), rules(), set(), isr=(), lost_log=1
+        partition((), NO_LEADER, elr=(1,), last_known=(1,)), rules(), set(), isr=(), unclean_shutdown=1
     )
     assert outcome(after) == (NO_LEADER, (), (), (1,), 0)
 

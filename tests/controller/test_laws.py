@@ -14,14 +14,14 @@ from tests.controller.stand_in import creation, registration
 from barnabas.controller import (
     alter_partition,
     alter_partition_reassignments,
-    balance,
     broker_heartbeat,
     broker_lifecycle,
     broker_registration,
     create_topics,
     elect_leaders,
+    leader_balancer,
 )
-from barnabas.metadata.states import NO_LEADER, PartitionState, RecoveryState
+from barnabas.metadata.states import NO_LEADER, PartitionRegistration, RecoveryState
 from barnabas.wire.messages.alter_partition import (
     AlterPartitionRequest,
     BrokerState,
@@ -62,7 +62,7 @@ class Cluster:
         self.vouched_for: tuple[int, ...] = ()
         """Whom a leader has just said to be in sync with it."""
 
-    def partition(self, number: int) -> PartitionState:
+    def partition(self, number: int) -> PartitionRegistration:
         topic = self.world.image.topics.by_name("orders")
         assert topic is not None
         return topic.partitions[number]
@@ -135,7 +135,7 @@ class Cluster:
 
     def balance(self, a: int, b: int) -> None:
         context = self.world.context
-        due = balance.Balance(context.resolver, 0)
+        due = leader_balancer.LeaderBalancer(context.resolver, 0)
         self.world.apply(*due.due_elections(self.world.image, context, context.now_ms))
 
     def _broker(self, chosen: int) -> int:
@@ -157,7 +157,7 @@ class Cluster:
         request.cluster_id = CLUSTER_ID
         request.incarnation_id = self.lives.to_bytes(16, "big")
         request.previous_broker_epoch = previous_epoch
-        self.world.now_ms += self.world.contacts.session_timeout_ms
+        self.world.now_ms += self.world.heartbeats.session_timeout_ms
         self.decide(broker_registration, request)
 
     def _alter(self, number: int, isr: tuple[int, ...]) -> None:
@@ -189,7 +189,7 @@ class Cluster:
 
     # What must hold
 
-    def follow(self, number: int, before: PartitionState) -> None:
+    def follow(self, number: int, before: PartitionRegistration) -> None:
         """A leader elected without being sure of its log ends what was committed where it ends."""
         after, copies = self.partition(number), self.copies[number]
         if after.leader != before.leader and after.recovery_state == RecoveryState.RECOVERING:
@@ -198,7 +198,7 @@ class Cluster:
             if replica not in after.replicas:
                 del copies[replica]
 
-    def require_lawful(self, number: int, before: PartitionState) -> None:
+    def require_lawful(self, number: int, before: PartitionRegistration) -> None:
         after, copies = self.partition(number), self.copies[number]
         brokers = self.world.image.brokers
         # A broker that stopped cleanly keeps what it alone holds while it starts again.

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.controller.stand_in import Stage, creation, registration
 
-from barnabas.controller import controller as module
+from barnabas.controller import quorum_controller as module
 from barnabas.metadata.features import default_levels
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.metadata_records import (
@@ -33,8 +33,8 @@ def test_a_standby_sends_everybody_away_in_the_shape_they_asked_in() -> None:
         assert code(await stage.handle(creation("orders"))) == ErrorCode.NOT_CONTROLLER
         refused = await stage.handle(registration(1))
         assert refused.error_code == ErrorCode.NOT_CONTROLLER
-        stage.controller.maintain()
-        stage.controller.presumed_dead(1)
+        stage.controller.run_periodic_tasks()
+        stage.controller.fence_broker(1)
         assert stage.quorum.batches == []
 
     stage.run(life)
@@ -71,7 +71,7 @@ def test_an_answer_leaves_when_what_it_says_is_published() -> None:
         asked = stage.loop.create_task(stage.handle(creation("orders")))
         await stage.turn()
         assert not asked.done()
-        stage.controller.published(stage.quorum.end_offset - 2)
+        stage.controller.on_published(stage.quorum.end_offset - 2)
         await stage.turn()
         assert not asked.done()
         stage.commit()
@@ -215,11 +215,11 @@ def test_a_silent_log_gets_a_sign_of_life() -> None:
         stage.lead(1)
         stage.commit()
         written = len(stage.quorum.batches)
-        stage.controller.maintain()
+        stage.controller.run_periodic_tasks()
         assert len(stage.quorum.batches) == written
         await stage.pass_ms(500)
-        stage.controller.maintain()
-        stage.controller.maintain()
+        stage.controller.run_periodic_tasks()
+        stage.controller.run_periodic_tasks()
         assert [records for _, _, records in stage.quorum.batches[written:]] == [[NoOpRecord()]]
 
     stage.run(life)

@@ -32,10 +32,10 @@ def test_a_silent_broker_is_fenced_and_all_it_led_moves_in_one_batch() -> None:
         for alive in (2, 3):
             await stage.beat(alive)
         written = len(stage.quorum.batches)
-        stage.controller.maintain()
+        stage.controller.run_periodic_tasks()
         assert len(stage.quorum.batches) == written
         await stage.pass_ms(100)
-        stage.controller.maintain()
+        stage.controller.run_periodic_tasks()
         (batch,) = stage.quorum.batches[written:]
         assert len(batch[2]) == 61
         stage.commit()
@@ -44,7 +44,7 @@ def test_a_silent_broker_is_fenced_and_all_it_led_moves_in_one_batch() -> None:
         assert orders is not None
         assert {p.leader for p in orders.partitions.values()} == {2, 3}
         assert all(1 not in p.isr for p in orders.partitions.values())
-        stage.controller.maintain()
+        stage.controller.run_periodic_tasks()
         assert len(stage.quorum.batches) == written + 1
 
     stage.run(life)
@@ -59,12 +59,12 @@ def test_a_clock_that_is_set_neither_ends_a_session_nor_prolongs_one() -> None:
         await stage.join(1, 2)
         for ahead_ms in (3_600_000, -3_600_000):
             stage.clock_ahead_ms = ahead_ms
-            stage.controller.maintain()
+            stage.controller.run_periodic_tasks()
             stage.commit()
             assert not any(broker.fenced for broker in stage.image.brokers.values())
             await stage.pass_ms(4_500)
             await stage.beat(2)
-        stage.controller.maintain()
+        stage.controller.run_periodic_tasks()
         stage.commit()
         assert [b.broker_id for b in stage.image.brokers.values() if b.fenced] == [1]
 
@@ -82,12 +82,12 @@ def test_a_new_controller_gives_every_broker_the_time_to_find_it() -> None:
         stage.follow()
         stage.lead(2)
         await stage.pass_ms(8_999)
-        stage.controller.maintain()
+        stage.controller.run_periodic_tasks()
         stage.commit()
         assert not any(broker.fenced for broker in stage.image.brokers.values())
         await stage.beat(2)
         await stage.pass_ms(1)
-        stage.controller.maintain()
+        stage.controller.run_periodic_tasks()
         stage.commit()
         assert [b.broker_id for b in stage.image.brokers.values() if b.fenced] == [1]
 
@@ -102,9 +102,9 @@ def test_a_broker_whose_process_is_gone_is_fenced_at_once_and_may_come_back() ->
         stage.commit()
         await stage.join(1, 2)
         await stage.ask(creation("orders", replicas=2))
-        stage.controller.presumed_dead(1)
-        stage.controller.presumed_dead(1)
-        stage.controller.presumed_dead(9)
+        stage.controller.fence_broker(1)
+        stage.controller.fence_broker(1)
+        stage.controller.fence_broker(9)
         stage.commit()
         assert stage.image.brokers[1].fenced
         orders = stage.image.topics.by_name("orders")
@@ -167,8 +167,8 @@ def test_a_heartbeat_looks_at_no_partition(monkeypatch: pytest.MonkeyPatch) -> N
         def scanned(*_: Any) -> Any:
             raise AssertionError("topics were scanned")
 
-        monkeypatch.setattr("barnabas.metadata.image.Topics.__iter__", scanned)
-        monkeypatch.setattr("barnabas.metadata.image.Topics.by_id", scanned)
+        monkeypatch.setattr("barnabas.metadata.image.TopicsImage.__iter__", scanned)
+        monkeypatch.setattr("barnabas.metadata.image.TopicsImage.by_id", scanned)
         await stage.beat(1)
         request = BrokerHeartbeatRequest(broker_id=2, broker_epoch=0)
         assert (await stage.ask(request)).error_code == ErrorCode.STALE_BROKER_EPOCH
@@ -183,7 +183,7 @@ def test_leaders_go_back_to_the_preferred_replicas_in_time_and_in_bounded_batche
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stage = Stage(**{QUIET: "0"})
-    monkeypatch.setattr("barnabas.controller.balance.MAX_ELECTIONS", 7)
+    monkeypatch.setattr("barnabas.controller.leader_balancer.MAX_ELECTIONS_PER_RUN", 7)
 
     async def life() -> None:
         stage.lead(1)
@@ -197,13 +197,13 @@ def test_leaders_go_back_to_the_preferred_replicas_in_time_and_in_bounded_batche
         stage.follow()
         stage.lead(2)
         written = len(stage.quorum.batches)
-        stage.controller.maintain()
+        stage.controller.run_periodic_tasks()
         assert len(stage.quorum.batches) == written
         await stage.pass_ms(300_000)
         for _ in range(3):
             await stage.beat(1)
             await stage.beat(2)
-            stage.controller.maintain()
+            stage.controller.run_periodic_tasks()
         stage.commit()
         assert [len(records) for _, _, records in stage.quorum.batches[written:]] == [7, 3]
         now = stage.image.topics.by_name("orders")
@@ -231,15 +231,15 @@ def test_a_partition_without_leader_gets_one_when_unclean_elections_are_switched
         stage.commit()
         await stage.join(1, 2)
         await stage.ask(creation("orders", replicas=2))
-        stage.controller.presumed_dead(1)
-        stage.controller.presumed_dead(2)
+        stage.controller.fence_broker(1)
+        stage.controller.fence_broker(2)
         stage.commit()
         orders = stage.image.topics.by_name("orders")
         assert orders is not None
         assert (orders.partitions[0].leader, orders.partitions[0].elr) == (NO_LEADER, (2,))
         await stage.beat(1)
         await stage.ask(_unclean_elections(allowed))
-        stage.controller.maintain()
+        stage.controller.run_periodic_tasks()
         stage.commit()
         orders = stage.image.topics.by_name("orders")
         assert orders is not None

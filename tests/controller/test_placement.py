@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.controller.conftest import broker
 
-from barnabas.controller.placement import place
-from barnabas.metadata.states import BrokerState, Replicas
+from barnabas.controller.replica_placer import place_replicas
+from barnabas.metadata.states import BrokerRegistration, Replicas
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 
-def in_racks(**racks: list[int]) -> list[BrokerState]:
+def in_racks(**racks: list[int]) -> list[BrokerRegistration]:
     """Brokers by rack; a negative id is a fenced broker's."""
     return [
         broker(abs(number), rack=rack, fenced=number < 0)
@@ -28,7 +28,7 @@ def from_the_start(_: int) -> int:
 
 def test_the_stripes_over_three_racks() -> None:
     brokers = in_racks(a=[1, 2, 3], b=[4, 5, 6], c=[7, 8, 9])
-    assert place(brokers, 4, 3, from_the_start) == [
+    assert place_replicas(brokers, 4, 3, from_the_start) == [
         (1, 4, 7),
         (5, 8, 2),
         (9, 3, 6),
@@ -38,7 +38,7 @@ def test_the_stripes_over_three_racks() -> None:
 
 def test_without_racks_brokers_take_turns() -> None:
     brokers = [broker(number) for number in (3, 1, 2)]
-    assert place(brokers, 3, 2, from_the_start) == [(1, 2), (2, 3), (3, 1)]
+    assert place_replicas(brokers, 3, 2, from_the_start) == [(1, 2), (2, 3), (3, 1)]
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,11 @@ def test_without_racks_brokers_take_turns() -> None:
         (in_racks(a=[1, 2], b=[3]), 3, {(1, 3, 2), (3, 2, 1), (3, 1, 2), (2, 3, 1)}),
     ],
 )
-def test_who_gets_what(brokers: list[BrokerState], factor: int, expected: set[Replicas]) -> None:
+def test_who_gets_what(
+    brokers: list[BrokerRegistration], factor: int, expected: set[Replicas]
+) -> None:
     for seed in range(20):
-        placed = place(brokers, 6, factor, random.Random(seed).randrange)
+        placed = place_replicas(brokers, 6, factor, random.Random(seed).randrange)
         assert set(placed) <= expected
 
 
@@ -68,9 +70,9 @@ def test_who_gets_what(brokers: list[BrokerState], factor: int, expected: set[Re
         ([], 1),
     ],
 )
-def test_what_cannot_be_placed_is_refused(brokers: list[BrokerState], factor: int) -> None:
+def test_what_cannot_be_placed_is_refused(brokers: list[BrokerRegistration], factor: int) -> None:
     with pytest.raises(KafkaError) as refused:
-        place(brokers, 1, factor, from_the_start)
+        place_replicas(brokers, 1, factor, from_the_start)
     assert refused.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
 
 
@@ -88,7 +90,7 @@ def test_replicas_differ_leaders_are_active_and_racks_are_used_evenly(
     if len(fenced) == len(brokers) or factor > len(brokers):
         return
     sizes = Counter(each.rack for each in brokers)
-    placed = place(brokers, count, factor, random.Random(seed).randrange)
+    placed = place_replicas(brokers, count, factor, random.Random(seed).randrange)
     assert len(placed) == count
     for replicas in placed:
         assert len(set(replicas)) == len(replicas) == factor
@@ -101,6 +103,6 @@ def test_replicas_differ_leaders_are_active_and_racks_are_used_evenly(
 
 def test_leaders_are_spread_evenly() -> None:
     brokers = in_racks(a=[1, 2], b=[3, 4], c=[5, 6])
-    placed = place(brokers, 600, 3, random.Random(1).randrange)
+    placed = place_replicas(brokers, 600, 3, random.Random(1).randrange)
     leaders = Counter(replicas[0] for replicas in placed)
     assert max(leaders.values()) - min(leaders.values()) <= 60

@@ -11,7 +11,7 @@ from barnabas.controller import (
     create_topics,
     list_partition_reassignments,
 )
-from barnabas.metadata.states import PartitionState
+from barnabas.metadata.states import PartitionRegistration
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -100,7 +100,7 @@ def in_sync(world: World, *isr: int, name: str = "orders") -> int:
     return code
 
 
-def state(world: World, name: str = "orders") -> PartitionState:
+def state(world: World, name: str = "orders") -> PartitionRegistration:
     topic = world.image.topics.by_name(name)
     assert topic is not None
     return topic.partitions[0]
@@ -223,7 +223,7 @@ def test_a_move_whose_old_replicas_are_all_behind_is_taken_back_only_uncleanly(
     code, _ = reassign(world, None, name="payments")
     if unclean == "false":
         assert code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
-        assert state(world, "payments").is_moving
+        assert state(world, "payments").is_reassigning
     else:
         assert code == ErrorCode.NONE
         assert (state(world, "payments").replicas, state(world, "payments").isr) == ((1,), (1,))

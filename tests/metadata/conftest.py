@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.messages import metadata_records as wire
 from barnabas.wire.records.batch import iterate_batches
 from barnabas.wire.records.read import read_records
@@ -28,10 +28,10 @@ def frames_in(path: Path) -> list[bytes]:
     ]
 
 
-def image_of(*records: Message) -> Image:
-    image = Image()
+def image_of(*records: Message) -> MetadataImage:
+    image = MetadataImage()
     for record in records:
-        image.apply(record, Delta())
+        image.apply(record, MetadataDelta())
     return image
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from barnabas.metadata.features import (
     default_levels,
-    loses_metadata,
+    is_lossy_downgrade,
     metadata_level,
     release_name,
     unmet_dependencies,
@@ -51,7 +51,7 @@ def test_an_unknown_release_is_refused_with_what_is_known(release: str) -> None:
     [(30, 29, True), (29, 28, False), (29, 23, False), (29, 22, True), (23, 23, False)],
 )
 def test_going_down_past_new_records_loses_metadata(current: int, target: int, loses: bool) -> None:
-    assert loses_metadata(current, target) is loses
+    assert is_lossy_downgrade(current, target) is loses
 
 
 def test_eligible_leader_replicas_need_records_that_hold_them() -> None:

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.metadata.conftest import histories, image_of
 
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.partition_index import PartitionIndex
-from barnabas.metadata.states import Directory, PartitionState
+from barnabas.metadata.states import DirectoryId, PartitionRegistration
 from barnabas.wire.messages import metadata_records as wire
 from barnabas.wire.schema import Message
 
@@ -28,10 +28,10 @@ def test_a_copy_is_equal_and_then_goes_its_own_way(
     twin = image.copy()
     assert twin == image
     for record in later:
-        twin.apply(record, Delta())
+        twin.apply(record, MetadataDelta())
     assert image == image_of(*history)
     for record in later:
-        image.apply(record, Delta())
+        image.apply(record, MetadataDelta())
     assert image == twin == image_of(*history, *later)
 
 
@@ -41,7 +41,7 @@ def test_a_delta_names_everything_that_differs(
 ) -> None:
     before = image_of(*history)
     after = before.copy()
-    delta = Delta()
+    delta = MetadataDelta()
     for record in later:
         after.apply(record, delta)
     _require_complete(delta, before, after)
@@ -52,10 +52,10 @@ def test_what_differs_between_two_images_is_found_without_the_records(
     history: list[Message], other: list[Message]
 ) -> None:
     before, after = image_of(*history), image_of(*other)
-    delta = Delta.between(before, after)
+    delta = MetadataDelta.between(before, after)
     _require_complete(delta, before, after)
     assert bool(delta) == (before != after)
-    assert not Delta.between(before, before.copy())
+    assert not MetadataDelta.between(before, before.copy())
 
 
 @given(histories, histories)
@@ -65,17 +65,17 @@ def test_an_index_that_was_kept_up_equals_one_made_anew(
     image = image_of(*history)
     index = image.topics.index
     for record in later:
-        image.apply(record, Delta())
+        image.apply(record, MetadataDelta())
     anew = PartitionIndex(image.topics)
     for broker_id in range(-1, 4):
         assert set(index.led_by(broker_id)) == set(anew.led_by(broker_id))
         assert set(index.in_sync_by(broker_id)) == set(anew.in_sync_by(broker_id))
         assert set(index.eligible_by(broker_id)) == set(anew.eligible_by(broker_id))
         assert index.leads_anything(broker_id) == any(index.led_by(broker_id))
-    assert (index.displaced, index.moving) == (anew.displaced, anew.moving)
+    assert (index.not_led_by_preferred, index.reassigning) == (anew.not_led_by_preferred, anew.reassigning)
 
 
-def _require_complete(delta: Delta, before: Image, after: Image) -> None:
+def _require_complete(delta: MetadataDelta, before: MetadataImage, after: MetadataImage) -> None:
     topics_before = {topic.topic_id: topic for topic in before.topics}
     topics_after = {topic.topic_id: topic for topic in after.topics}
     for topic_id, topic in topics_after.items():
@@ -107,14 +107,14 @@ def test_names_that_differ_in_dots_and_underscores_collide(names: list[str]) -> 
     image = image_of(
         *(wire.TopicRecord(name=name, topic_id=name.encode().ljust(16)) for name in names)
     )
-    assert (image.topics.colliding_with("a.b") is not None) == bool({"a.b", "a_b"} & set(names))
+    assert (image.topics.find_colliding("a.b") is not None) == bool({"a.b", "a_b"} & set(names))
     for name in names:
-        image.apply(wire.RemoveTopicRecord(topic_id=name.encode().ljust(16)), Delta())
-    assert image.topics.colliding_with("a.b") is None
+        image.apply(wire.RemoveTopicRecord(topic_id=name.encode().ljust(16)), MetadataDelta())
+    assert image.topics.find_colliding("a.b") is None
 
 
 def test_a_topic_created_and_deleted_at_once_is_no_change() -> None:
-    image, delta = Image(), Delta()
+    image, delta = MetadataImage(), MetadataDelta()
     for record in (
         wire.TopicRecord(name="orders", topic_id=ORDERS),
         wire.PartitionRecord(partition_id=0, topic_id=ORDERS, replicas=[1]),
@@ -139,13 +139,13 @@ def test_naming_the_leader_begins_an_epoch_and_any_change_counts() -> None:
         wire.PartitionChangeRecord(partition_id=0, topic_id=ORDERS, isr=[1]),
         wire.PartitionChangeRecord(partition_id=0, topic_id=ORDERS, leader=1),
     )
-    assert image.partition(ORDERS, 0) == PartitionState(
+    assert image.partition(ORDERS, 0) == PartitionRegistration(
         replicas=(1, 2),
         isr=(1,),
         leader=1,
         leader_epoch=8,
         partition_epoch=11,
-        directories=(Directory.MIGRATING, Directory.MIGRATING),
+        directories=(DirectoryId.MIGRATING, DirectoryId.MIGRATING),
     )
 
 
@@ -154,7 +154,7 @@ def test_deleting_a_topic_takes_its_settings_along() -> None:
         wire.TopicRecord(name="orders", topic_id=ORDERS),
         wire.ConfigRecord(resource_type=2, resource_name="orders", name="a", value="b"),
     )
-    delta = Delta()
+    delta = MetadataDelta()
     image.apply(wire.RemoveTopicRecord(topic_id=ORDERS), delta)
     assert image.config(2, "orders") == {}
     assert delta.configs_changed == {(2, "orders")}

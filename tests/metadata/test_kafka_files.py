@@ -2,10 +2,10 @@
 
 from tests.metadata.conftest import image_of
 
-from barnabas.metadata.delta import Delta
+from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.frames import decode_record
-from barnabas.metadata.image import Image
-from barnabas.metadata.loader import Loader
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.loader import MetadataLoader
 from barnabas.metadata.states import NO_LEADER
 from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeRecord
 
@@ -16,8 +16,8 @@ def test_log_and_snapshot_tell_the_same(
     records = [decode_record(frame) for frame in kafka_log]
     last = records.pop()
     assert isinstance(last, BrokerRegistrationChangeRecord)  # the one after the snapshot
-    loader = Loader(Image())
-    loader.load(records, last_offset=63, epoch=2, delta=Delta())
+    loader = MetadataLoader(MetadataImage())
+    loader.load(records, last_offset=63, epoch=2, delta=MetadataDelta())
     assert loader.image == image_of(*(decode_record(frame) for frame in kafka_snapshot))
 
 

@@ -1,8 +1,8 @@
 """Metadata transactions: all or nothing, whatever batches they came in."""
 
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
-from barnabas.metadata.loader import Loader
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.loader import MetadataLoader
 from barnabas.wire.messages.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -15,7 +15,7 @@ LEVEL = FeatureLevelRecord(name="group.version", feature_level=1)
 
 
 def test_a_transaction_counts_when_it_ends() -> None:
-    loader, delta = Loader(Image()), Delta()
+    loader, delta = MetadataLoader(MetadataImage()), MetadataDelta()
     loader.load([BEGIN, LEVEL], 1, 1, delta)
     assert loader.in_transaction
     assert not delta
@@ -27,14 +27,14 @@ def test_a_transaction_counts_when_it_ends() -> None:
 
 
 def test_an_aborted_transaction_never_was() -> None:
-    loader, delta = Loader(Image()), Delta()
+    loader, delta = MetadataLoader(MetadataImage()), MetadataDelta()
     loader.load([BEGIN, LEVEL], 1, 1, delta)
     loader.load([ABORT], 2, 2, delta)
-    assert loader.image == Image()
+    assert loader.image == MetadataImage()
     assert (loader.image.offset, loader.image.epoch) == (2, 2)
 
 
 def test_records_outside_transactions_count_at_once() -> None:
-    loader = Loader(Image())
-    loader.load([LEVEL, BEGIN, LEVEL, END], 3, 1, Delta())
+    loader = MetadataLoader(MetadataImage())
+    loader.load([LEVEL, BEGIN, LEVEL, END], 3, 1, MetadataDelta())
     assert loader.image.features == {"group.version": 1}

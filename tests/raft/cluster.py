@@ -14,7 +14,7 @@ from barnabas.raft.listener import CommittedBatch
 from barnabas.raft.metadata_log import FOLDER
 from barnabas.raft.quorum import Quorum
 from barnabas.raft.quorum_config import QuorumConfig
-from barnabas.raft.voters import Endpoint, Voter, Voters
+from barnabas.raft.voters import VoterEndpoint, VoterNode, VoterSet
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.api_versions import (
     ApiVersionsRequest,
@@ -29,7 +29,7 @@ from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
 from barnabas.wire.messages.update_raft_voter import UpdateRaftVoterRequest
 from barnabas.wire.messages.vote import VoteRequest
 from barnabas.wire.outgoing import Outgoing
-from barnabas.wire.peer import Answered
+from barnabas.wire.peer import ResponseCallback
 from barnabas.wire.schema import Message
 from barnabas.wire.uuid import ZERO
 
@@ -53,14 +53,14 @@ class Told:
         self.failure: OSError | None = None
         self.on_lead: Callable[[int], None] = lambda epoch: None
 
-    def committed(self, batches: Sequence[CommittedBatch]) -> None:
+    def on_committed(self, batches: Sequence[CommittedBatch]) -> None:
         for batch in batches:
             assert batch.last_offset >= self.next_offset, "a batch is told once, in order"
             self.next_offset = batch.last_offset + 1
             self.last_epoch = batch.epoch
             self.frames += batch.frames
 
-    def reset(self, batches: Iterable[CommittedBatch]) -> None:
+    def on_snapshot(self, batches: Iterable[CommittedBatch]) -> None:
         self.frames = []
         self.resets += 1
         for batch in batches:
@@ -68,17 +68,17 @@ class Told:
             self.next_offset = batch.last_offset + 1
             self.last_epoch = batch.epoch
 
-    def leads(self, epoch: int) -> None:
+    def on_became_leader(self, epoch: int) -> None:
         self.led.append(epoch)
         self.on_lead(epoch)
 
-    def resigned(self, epoch: int) -> None:
+    def on_resigned(self, epoch: int) -> None:
         self.resigned_from.append(epoch)
 
-    def leader_changed(self, leader_id: int | None, epoch: int) -> None:
+    def on_leader_changed(self, leader_id: int | None, epoch: int) -> None:
         self.leaders.append((leader_id, epoch))
 
-    def failed(self, error: OSError) -> None:
+    def on_failure(self, error: OSError) -> None:
         self.failure = error
 
 
@@ -137,11 +137,13 @@ class Network:
 class _Sent:
     """A request on its way; it is answered once, unless who sent it is gone."""
 
-    def __init__(self, network: Network, source: "Member", port: int, answered: Answered) -> None:
+    def __init__(
+        self, network: Network, source: "Member", port: int, answered: ResponseCallback
+    ) -> None:
         self._network = network
         self._source = source
         self._life = source.life
-        self._answered: Answered | None = answered
+        self._answered: ResponseCallback | None = answered
         self.port = port
         self.target: int | None = None
         network.waiting[self] = None
@@ -177,7 +179,7 @@ class _Peer:
         self._source = source
         self._port = port
 
-    def send(self, request: Message, timeout_ms: int, answered: Answered) -> None:
+    def send(self, request: Message, timeout_ms: int, answered: ResponseCallback) -> None:
         sent = _Sent(self._network, self._source, self._port, answered)
         task = asyncio.get_running_loop().create_task(sent.carry(request, timeout_ms))
         self._source.tasks.add(task)
@@ -205,8 +207,8 @@ class Member:
         path: Path,
         node_id: int,
         *,
-        static_voters: Voters | None = None,
-        initial_voters: Voters | None = None,
+        static_voters: VoterSet | None = None,
+        initial_voters: VoterSet | None = None,
         bootstrap: Sequence[tuple[str, int]] = (),
         config: QuorumConfig | None = None,
         is_controller: bool = True,
@@ -228,7 +230,7 @@ class Member:
         network.members[node_id] = self
         self.format(initial_voters)
 
-    def format(self, initial_voters: Voters | None = None) -> None:
+    def format(self, initial_voters: VoterSet | None = None) -> None:
         LogDirectory.format(self.path, CLUSTER, self.node_id, self.directory_id)
         format_metadata(str(self.path), [], initial_voters, now_ms=1)
 
@@ -237,9 +239,11 @@ class Member:
         return self.path / FOLDER
 
     @property
-    def voter(self) -> Voter:
-        endpoint = Endpoint("CONTROLLER", "localhost", self.port)
-        return Voter(self.node_id, self.directory_id, (endpoint,) if self._is_controller else ())
+    def voter(self) -> VoterNode:
+        endpoint = VoterEndpoint("CONTROLLER", "localhost", self.port)
+        return VoterNode(
+            self.node_id, self.directory_id, (endpoint,) if self._is_controller else ()
+        )
 
     def start(self, on_lead: Callable[[int], None] = lambda epoch: None) -> None:
         loop = asyncio.get_running_loop()
@@ -330,12 +334,12 @@ def directory_of(node_id: int) -> bytes:
     return bytes([node_id]) * 16
 
 
-def voters_of(*node_ids: int, with_directories: bool = True) -> Voters:
-    return Voters(
-        Voter(
+def voters_of(*node_ids: int, with_directories: bool = True) -> VoterSet:
+    return VoterSet(
+        VoterNode(
             node_id,
             directory_of(node_id) if with_directories else ZERO,
-            (Endpoint("CONTROLLER", "localhost", 9000 + node_id),),
+            (VoterEndpoint("CONTROLLER", "localhost", 9000 + node_id),),
         )
         for node_id in node_ids
     )

@@ -5,14 +5,14 @@ from random import Random
 
 from tests.raft.simulation.disk import MemoryLog, Record
 
-from barnabas.raft.core import Raft, Timeouts
 from barnabas.raft.effects import QuorumState
-from barnabas.raft.messages import Ask, VoteAsked, VoteTold
-from barnabas.raft.roles import NOBODY
-from barnabas.raft.voters import ReplicaKey, Voter, Voters
+from barnabas.raft.messages import RaftVoteRequest, RaftVoteResponse, SendVote
+from barnabas.raft.raft_node import RaftNode, RaftTimeouts
+from barnabas.raft.roles import NO_NODE
+from barnabas.raft.voters import ReplicaKey, VoterNode, VoterSet
 from barnabas.wire.errors import ErrorCode
 
-TIMEOUTS = Timeouts(election_ms=1000, fetch_ms=2000, backoff_max_ms=1000)
+TIMEOUTS = RaftTimeouts(election_ms=1000, fetch_ms=2000, backoff_max_ms=1000)
 ELECTION_MS = 2 * TIMEOUTS.election_ms  # the longest that an election timeout can be
 NONE = ErrorCode.NONE
 
@@ -21,8 +21,8 @@ def key(node_id: int) -> ReplicaKey:
     return ReplicaKey(node_id, bytes([node_id % 256]) * 16)
 
 
-def voters_of(*node_ids: int) -> Voters:
-    return Voters(Voter(each, key(each).directory_id, ()) for each in node_ids)
+def voters_of(*node_ids: int) -> VoterSet:
+    return VoterSet(VoterNode(each, key(each).directory_id, ()) for each in node_ids)
 
 
 def log_of(*epochs: int) -> MemoryLog:
@@ -30,7 +30,7 @@ def log_of(*epochs: int) -> MemoryLog:
     log = MemoryLog(voters_of())
     for epoch in epochs:
         log.append(Record(epoch, ""))
-    log.durable_end = log.end_offset
+    log.durable_end_offset = log.end_offset
     return log
 
 
@@ -39,19 +39,19 @@ class Member:
 
     def __init__(
         self,
-        voters: Sequence[int] | Voters = (1, 2, 3),
+        voters: Sequence[int] | VoterSet = (1, 2, 3),
         *,
         epoch: int = 0,
-        leader_id: int = NOBODY,
-        voted: int = NOBODY,
+        leader_id: int = NO_NODE,
+        voted: int = NO_NODE,
         log: MemoryLog | None = None,
     ) -> None:
-        directory_id = key(voted).directory_id if voted != NOBODY else bytes(16)
+        directory_id = key(voted).directory_id if voted != NO_NODE else bytes(16)
         state = QuorumState(epoch, leader_id, voted, directory_id)
         self.log = log or log_of()
         self.now_ms = 0
-        among = voters if isinstance(voters, Voters) else voters_of(*voters)
-        self.raft = Raft(key(1), among, state, self.log, TIMEOUTS, Random(1), 0)
+        among = voters if isinstance(voters, VoterSet) else voters_of(*voters)
+        self.raft = RaftNode(key(1), among, state, self.log, TIMEOUTS, Random(1), 0)
 
     def wait(self, duration_ms: int) -> None:
         """Let time pass, with every tick that is due."""
@@ -69,23 +69,23 @@ class Member:
     def answer(self, *voter_ids: int, granted: bool = True) -> None:
         """These voters answer what they were asked."""
         for voter_id in voter_ids:
-            told = VoteTold(NONE, NOBODY, self.raft.epoch, granted)
-            self.raft.vote_told(voter_id, told, self.now_ms)
+            told = RaftVoteResponse(NONE, NO_NODE, self.raft.epoch, granted)
+            self.raft.election.on_vote_response(voter_id, told, self.now_ms)
 
-    def asked(self) -> list[VoteAsked]:
-        return [each.request for each in self.raft.outstanding() if isinstance(each, Ask)]
+    def asked(self) -> list[RaftVoteRequest]:
+        return [each.request for each in self.raft.pending_requests() if isinstance(each, SendVote)]
 
     def append(self, count: int = 1, *, flushed: bool = True) -> None:
         for _ in range(count):
             self.log.append(Record(self.raft.epoch, ""))
         if flushed:
-            self.raft.flushed(self.log.end_offset, self.now_ms)
+            self.raft.on_flushed(self.log.end_offset, self.now_ms)
 
     def fetch(self, node_id: int, offset: int | None = None) -> None:
         """A replica fetches from its end of a log that agrees."""
         at = self.log.end_offset if offset is None else offset
         epoch = self.log.at(at - 1).epoch if at > 0 else 0
-        self.raft.fetched_by(key(node_id), self.raft.epoch, at, epoch, self.now_ms)
+        self.raft.leadership.on_fetch_request(key(node_id), self.raft.epoch, at, epoch, self.now_ms)
 
 
 def leader(
@@ -111,5 +111,5 @@ def vote(
     *,
     pre_vote: bool = False,
     voter: ReplicaKey | None = None,
-) -> VoteAsked:
-    return VoteAsked(key(candidate), epoch, last_epoch, last_offset, pre_vote, voter)
+) -> RaftVoteRequest:
+    return RaftVoteRequest(key(candidate), epoch, last_epoch, last_offset, pre_vote, voter)

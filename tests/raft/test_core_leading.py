@@ -14,12 +14,12 @@ from tests.raft.members import (
     voters_of,
 )
 
-from barnabas.log import EpochEnd
+from barnabas.log import EpochEndOffset
 from barnabas.raft.effects import HighWatermark
-from barnabas.raft.messages import Announce, BeginEpoch, EpochTold, FetchVerdict
+from barnabas.raft.messages import BeginEpochRequest, EpochResponse, FetchOutcome, SendBeginEpoch
 from barnabas.raft.roles import Follower, Leader, Resigned, Unattached
 from barnabas.raft.snapshots import SnapshotId
-from barnabas.raft.voters import ReplicaKey, Voter, Voters
+from barnabas.raft.voters import ReplicaKey, VoterNode, VoterSet
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.uuid import ZERO
 
@@ -44,14 +44,16 @@ def test_fetches_are_refused_for_these_reasons(
     epoch: int, offset: int, last_epoch: int, error: ErrorCode
 ) -> None:
     raft = leader(epoch=6).raft
-    assert raft.fetched_by(key(2), epoch, offset, last_epoch, 0).error is error
+    assert raft.leadership.on_fetch_request(key(2), epoch, offset, last_epoch, 0).error is error
 
 
 def test_who_does_not_lead_says_so() -> None:
     raft = Member(epoch=7).raft
-    verdict = raft.fetched_by(key(2), 7, 0, 0, 0)
-    assert verdict == FetchVerdict(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    assert raft.snapshot_fetched_by(key(2), 7, 0) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    verdict = raft.leadership.on_fetch_request(key(2), 7, 0, 0, 0)
+    assert verdict == FetchOutcome(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert (
+        raft.leadership.on_fetch_snapshot_request(key(2), 7, 0) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,18 +64,18 @@ def test_who_does_not_lead_says_so() -> None:
         (3, 3, None),
         (5, 3, None),
         (6, 6, None),
-        (3, 1, EpochEnd(1, 2)),  # it has more of epoch 1
-        (4, 2, EpochEnd(1, 2)),  # epoch 2 is not known here
-        (6, 3, EpochEnd(3, 5)),
-        (9, 5, EpochEnd(3, 5)),
+        (3, 1, EpochEndOffset(1, 2)),  # it has more of epoch 1
+        (4, 2, EpochEndOffset(1, 2)),  # epoch 2 is not known here
+        (6, 3, EpochEndOffset(3, 5)),
+        (9, 5, EpochEndOffset(3, 5)),
     ],
 )
 def test_a_log_that_diverged_is_told_where(
-    offset: int, last_epoch: int, diverging: EpochEnd | None
+    offset: int, last_epoch: int, diverging: EpochEndOffset | None
 ) -> None:
     member = leader(log=log_of(1, 1, 3, 3, 3), epoch=5)  # then one record of epoch 6
-    verdict = member.raft.fetched_by(key(2), 6, offset, last_epoch, 0)
-    assert verdict == FetchVerdict(diverging=diverging)
+    verdict = member.raft.leadership.on_fetch_request(key(2), 6, offset, last_epoch, 0)
+    assert verdict == FetchOutcome(diverging=diverging)
 
 
 @pytest.mark.parametrize(
@@ -93,13 +95,13 @@ def test_who_is_behind_the_start_of_the_log_is_sent_a_snapshot(
     log = log_of(1, 1, 3, 3, 3)
     log.take_snapshot(3)
     member = leader(log=log, epoch=5)
-    verdict = member.raft.fetched_by(key(2), 6, offset, last_epoch, 0)
-    assert verdict == FetchVerdict(snapshot=SnapshotId(3, 3) if sent else None)
+    verdict = member.raft.leadership.on_fetch_request(key(2), 6, offset, last_epoch, 0)
+    assert verdict == FetchOutcome(snapshot=SnapshotId(3, 3) if sent else None)
 
 
 def test_a_fetch_that_diverges_counts_for_nothing() -> None:
     member = leader()
-    assert member.raft.fetched_by(key(2), 1, 9, 1, 0).diverging is not None
+    assert member.raft.leadership.on_fetch_request(key(2), 1, 9, 1, 0).diverging is not None
     assert member.raft.high_watermark == 0
 
 
@@ -122,7 +124,7 @@ def test_a_leader_counts_itself_only_once_its_disk_has_it() -> None:
     member.append(flushed=False)
     member.fetch(2, 2)
     assert member.raft.high_watermark == 1
-    member.raft.flushed(2, 0)
+    member.raft.on_flushed(2, 0)
     assert member.raft.high_watermark == 2
 
 
@@ -143,12 +145,12 @@ def test_observers_do_not_commit() -> None:
 
 def test_a_voter_on_another_disk_does_not_commit() -> None:
     member = leader()
-    member.raft.fetched_by(ReplicaKey(2, key(9).directory_id), 1, 1, 1, 0)
+    member.raft.leadership.on_fetch_request(ReplicaKey(2, key(9).directory_id), 1, 1, 1, 0)
     assert member.raft.high_watermark == 0
 
 
 def test_a_voter_whose_directory_is_not_known_commits_from_any() -> None:
-    member = Member(Voters(Voter(each, ZERO, ()) for each in (1, 2, 3)))
+    member = Member(VoterSet(VoterNode(each, ZERO, ()) for each in (1, 2, 3)))
     member.until_it_stands()
     member.answer(2)
     member.answer(2)
@@ -168,7 +170,7 @@ def test_the_high_watermark_never_falls_nor_passes_what_a_majority_has(
     for node_id, offset in steps:
         ends[node_id] = max(ends[1], offset) if node_id == 1 else offset
         if node_id == 1:
-            member.raft.flushed(ends[1], 0)
+            member.raft.on_flushed(ends[1], 0)
         else:
             member.fetch(node_id, offset)
         after = member.raft.high_watermark
@@ -201,7 +203,7 @@ def test_a_fetched_snapshot_is_a_sign_of_life() -> None:
     member = leader()
     for _ in range(5):
         member.wait(CHECK_QUORUM_MS - 1)
-        assert member.raft.snapshot_fetched_by(key(3), 1, member.now_ms) is NONE
+        assert member.raft.leadership.on_fetch_snapshot_request(key(3), 1, member.now_ms) is NONE
     assert member.raft.is_leader
 
 
@@ -215,19 +217,19 @@ def test_an_observer_keeps_no_leader() -> None:
 
 def test_a_resigned_leader_comes_back_with_a_new_epoch() -> None:
     member = leader()
-    member.raft.resign(0)
+    member.raft.leadership.resign(0)
     assert member.raft.leader_id == 1
-    assert member.raft.fetch_from() is None
+    assert member.raft.fetch_source() is None
     member.wait(ELECTION_MS)
     assert member.raft.epoch == 2
 
 
 def test_a_leader_of_a_newer_epoch_is_followed() -> None:
     member = leader()
-    member.raft.leader_told(3, 4, 0)
+    member.raft.on_leader_and_epoch(3, 4, 0)
     assert isinstance(member.raft.role, Follower)
     member = leader()
-    member.raft.leader_told(-1, 4, 0)
+    member.raft.on_leader_and_epoch(-1, 4, 0)
     assert isinstance(member.raft.role, Unattached)
 
 
@@ -236,11 +238,13 @@ def test_a_leader_of_a_newer_epoch_is_followed() -> None:
 
 def test_a_new_leader_announces_itself_until_it_is_heard() -> None:
     member = leader()
-    sent = member.raft.outstanding()
-    assert sent == [Announce(key(each), BeginEpoch(1, 1, key(each))) for each in (2, 3)]
-    member.raft.begin_told(2, EpochTold(NONE, 1, 1), 0)
+    sent = member.raft.pending_requests()
+    assert sent == [
+        SendBeginEpoch(key(each), BeginEpochRequest(1, 1, key(each))) for each in (2, 3)
+    ]
+    member.raft.election.on_begin_epoch_response(2, EpochResponse(NONE, 1, 1), 0)
     member.fetch(3, 0)
-    assert member.raft.outstanding() == []
+    assert member.raft.pending_requests() == []
 
 
 def test_a_leader_reminds_who_does_not_fetch() -> None:
@@ -250,7 +254,7 @@ def test_a_leader_reminds_who_does_not_fetch() -> None:
     member.wait(TIMEOUTS.fetch_ms // 2 - 1)
     member.fetch(2, 0)
     member.wait(1)
-    assert [each.voter for each in member.raft.outstanding()] == [key(3)]
+    assert [each.voter for each in member.raft.pending_requests()] == [key(3)]
 
 
 # Voters that change
@@ -260,10 +264,10 @@ def test_new_voters_count_at_once() -> None:
     member = leader((1,))
     assert member.raft.high_watermark == 1
     member.append(flushed=False)
-    member.raft.voters_changed(voters_of(1, 2), 1, 0)
-    member.raft.flushed(2, 0)
+    member.raft.on_voters_changed(voters_of(1, 2), 1, 0)
+    member.raft.on_flushed(2, 0)
     assert member.raft.high_watermark == 1
-    assert [each.voter for each in member.raft.outstanding()] == [key(2)]
+    assert [each.voter for each in member.raft.pending_requests()] == [key(2)]
     member.fetch(2, 2)
     assert member.raft.high_watermark == 2
 
@@ -272,7 +276,7 @@ def test_what_an_observer_fetched_counts_once_it_votes() -> None:
     member = leader((1, 2))
     member.fetch(3, 1)
     member.append()
-    member.raft.voters_changed(voters_of(1, 2, 3), 1, 0)
+    member.raft.on_voters_changed(voters_of(1, 2, 3), 1, 0)
     assert member.raft.high_watermark == 1
 
 
@@ -280,7 +284,7 @@ def test_a_removed_leader_stays_until_the_others_have_committed_that() -> None:
     member = leader()
     member.fetch(2)
     member.append()
-    member.raft.voters_changed(voters_of(2, 3), 1, 0)
+    member.raft.on_voters_changed(voters_of(2, 3), 1, 0)
     member.fetch(2)
     assert member.raft.is_leader
     assert member.raft.high_watermark == 1
@@ -294,7 +298,7 @@ def test_a_removed_leader_stays_until_the_others_have_committed_that() -> None:
 def test_a_removed_leader_needs_a_majority_without_itself() -> None:
     member = leader()
     member.append()
-    member.raft.voters_changed(voters_of(2, 3), 1, 0)
+    member.raft.on_voters_changed(voters_of(2, 3), 1, 0)
     member.wait(CHECK_QUORUM_MS - 1)
     member.fetch(2, 0)
     member.wait(1)
@@ -303,9 +307,9 @@ def test_a_removed_leader_needs_a_majority_without_itself() -> None:
 
 def test_a_removal_that_is_truncated_is_undone() -> None:
     member = Member(epoch=5, leader_id=3)
-    member.raft.voters_changed(voters_of(2, 3), 4, 0)
+    member.raft.on_voters_changed(voters_of(2, 3), 4, 0)
     assert not member.raft.is_voter
-    member.raft.voters_changed(voters_of(1, 2, 3), -1, 0)
+    member.raft.on_voters_changed(voters_of(1, 2, 3), -1, 0)
     assert member.raft.is_voter
 
 
@@ -316,19 +320,19 @@ def test_a_replica_is_caught_up_when_it_has_what_the_leader_had_at_its_last_fetc
     member = leader()
     role = member.raft.role
     assert isinstance(role, Leader)
-    for now_ms, offset, caught_up_ms in [(10, 0, -1), (20, 1, 20)]:
+    for now_ms, offset, last_caught_up_ms in [(10, 0, -1), (20, 1, 20)]:
         member.now_ms = now_ms
         member.fetch(2, offset)
-        assert role.progress.of(key(2), now_ms).caught_up_ms == caught_up_ms
+        assert role.progress.get_or_add(key(2), now_ms).last_caught_up_ms == last_caught_up_ms
     member.append(3)
-    for now_ms, offset, caught_up_ms in [(30, 2, 20), (40, 3, 20), (50, 4, 50)]:
+    for now_ms, offset, last_caught_up_ms in [(30, 2, 20), (40, 3, 20), (50, 4, 50)]:
         member.now_ms = now_ms
         member.fetch(2, offset)
-        assert role.progress.of(key(2), now_ms).caught_up_ms == caught_up_ms
+        assert role.progress.get_or_add(key(2), now_ms).last_caught_up_ms == last_caught_up_ms
     member.append()
     member.now_ms = 60
     member.fetch(2, 4)
-    assert role.progress.of(key(2), 60).caught_up_ms == 50
+    assert role.progress.get_or_add(key(2), 60).last_caught_up_ms == 50
 
 
 def test_observers_that_are_silent_are_forgotten() -> None:
@@ -337,5 +341,5 @@ def test_observers_that_are_silent_are_forgotten() -> None:
     assert isinstance(role, Leader)
     member.fetch(7)
     forgotten_ms = member.now_ms + 300_000
-    assert [each.key for each in role.progress.observer_states(forgotten_ms - 1)] == [key(7)]
-    assert role.progress.observer_states(forgotten_ms) == []
+    assert [each.key for each in role.progress.observers_progress(forgotten_ms - 1)] == [key(7)]
+    assert role.progress.observers_progress(forgotten_ms) == []

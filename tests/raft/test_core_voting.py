@@ -6,9 +6,16 @@ import pytest
 from tests.raft.members import ELECTION_MS, NONE, TIMEOUTS, Member, key, leader, log_of, vote
 
 from barnabas.raft.effects import AppendLeaderChange, Persist, QuorumState
-from barnabas.raft.messages import AnnounceEnd, BeginEpoch, EndEpoch, EpochTold, VoteAsked, VoteTold
+from barnabas.raft.messages import (
+    BeginEpochRequest,
+    EndEpochRequest,
+    EpochResponse,
+    RaftVoteRequest,
+    RaftVoteResponse,
+    SendEndEpoch,
+)
 from barnabas.raft.roles import (
-    NOBODY,
+    NO_NODE,
     Candidate,
     Follower,
     Leader,
@@ -16,7 +23,7 @@ from barnabas.raft.roles import (
     Resigned,
     Unattached,
 )
-from barnabas.raft.voters import ReplicaKey, Voter, Voters
+from barnabas.raft.voters import ReplicaKey, VoterNode, VoterSet
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.uuid import ZERO
 
@@ -47,8 +54,10 @@ def test_a_vote_is_for_logs_that_lack_nothing(
     last_epoch: int, last_offset: int, granted: bool, pre_vote: bool
 ) -> None:
     member = Member(epoch=4, log=log_of(1, 1, 2, 2))
-    told = member.raft.vote_asked(vote(2, 5, last_epoch, last_offset, pre_vote=pre_vote), 0)
-    assert told == VoteTold(NONE, NOBODY, 5, granted)
+    told = member.raft.election.on_vote_request(
+        vote(2, 5, last_epoch, last_offset, pre_vote=pre_vote), 0
+    )
+    assert told == RaftVoteResponse(NONE, NO_NODE, 5, granted)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +89,9 @@ def test_who_votes_for_a_log_that_lacks_nothing(role: str, pre_vote: bool, grant
     member = _in_role(role)
     epoch = member.raft.epoch
     last_epoch = epoch if pre_vote else epoch - 1
-    told = member.raft.vote_asked(vote(2, epoch, last_epoch, 99, pre_vote=pre_vote), member.now_ms)
+    told = member.raft.election.on_vote_request(
+        vote(2, epoch, last_epoch, 99, pre_vote=pre_vote), member.now_ms
+    )
     assert (told.error, told.granted) == (NONE, granted)
 
 
@@ -95,14 +106,14 @@ def _in_role(role: str) -> Member:
         case ["leader" | "resigned"]:
             member = leader()
             if role == "resigned":
-                member.raft.resign(0)
+                member.raft.leadership.resign(0)
             return member
         case ["follower", *state]:
             member = Member(epoch=1, leader_id=3)
             if state != [" leader unheard"]:
-                member.raft.fetch_told(NONE, 3, 1, 0)
+                member.raft.on_fetch_response(NONE, 3, 1, 0)
             if state == [" leader lost"]:
-                member.raft.leader_lost(0)
+                member.raft.on_leader_lost(0)
             return member
     member = Member(epoch=1)
     member.until_it_stands()
@@ -113,7 +124,7 @@ def _in_role(role: str) -> Member:
 
 def test_a_vote_is_on_disk_before_it_is_told() -> None:
     member = Member(epoch=4)
-    member.raft.vote_asked(vote(2, 5), 0)
+    member.raft.election.on_vote_request(vote(2, 5), 0)
     assert persisted(member) == [
         QuorumState(5),
         QuorumState(5, voted_id=2, voted_directory_id=key(2).directory_id),
@@ -122,34 +133,34 @@ def test_a_vote_is_on_disk_before_it_is_told() -> None:
 
 def test_a_pre_vote_binds_to_nothing() -> None:
     member = Member(epoch=4)
-    assert member.raft.vote_asked(vote(2, 4, pre_vote=True), 0).granted
+    assert member.raft.election.on_vote_request(vote(2, 4, pre_vote=True), 0).granted
     assert persisted(member) == []
-    assert member.raft.vote_asked(vote(3, 4), 0).granted
+    assert member.raft.election.on_vote_request(vote(3, 4), 0).granted
 
 
 def test_a_vote_survives_a_restart() -> None:
     member = Member(epoch=5, voted=3)
-    assert not member.raft.vote_asked(vote(2, 5), 0).granted
-    assert member.raft.vote_asked(vote(3, 5), 0).granted
+    assert not member.raft.election.on_vote_request(vote(2, 5), 0).granted
+    assert member.raft.election.on_vote_request(vote(3, 5), 0).granted
 
 
 def test_a_node_that_voted_for_itself_does_not_ask_again_in_that_epoch() -> None:
     """Its log may be shorter now than it was when the others granted their votes."""
     member = Member(epoch=5, voted=1)
     assert isinstance(member.raft.role, Unattached)
-    assert not member.raft.vote_asked(vote(2, 5), 0).granted
+    assert not member.raft.election.on_vote_request(vote(2, 5), 0).granted
 
 
 def test_a_vote_for_a_node_on_another_disk_is_another_vote() -> None:
     member = Member(epoch=5, voted=2)
     other_disk = replace(vote(2, 5), candidate=ReplicaKey(2, key(9).directory_id))
-    assert not member.raft.vote_asked(other_disk, 0).granted
-    assert member.raft.vote_asked(vote(2, 5), 0).granted
+    assert not member.raft.election.on_vote_request(other_disk, 0).granted
+    assert member.raft.election.on_vote_request(vote(2, 5), 0).granted
 
 
 def test_a_newer_epoch_is_taken_even_where_the_vote_is_refused() -> None:
     member = leader()
-    told = member.raft.vote_asked(vote(2, 7), 0)
+    told = member.raft.election.on_vote_request(vote(2, 7), 0)
     assert (told.epoch, told.granted, member.raft.epoch) == (7, False, 7)
     assert isinstance(member.raft.role, Unattached)
 
@@ -171,8 +182,8 @@ def test_a_newer_epoch_is_taken_even_where_the_vote_is_refused() -> None:
         (vote(2, 6, last_epoch=6, pre_vote=True), NONE),
     ],
 )
-def test_votes_are_refused_for_these_reasons(asked: VoteAsked, error: ErrorCode) -> None:
-    told = Member(epoch=5).raft.vote_asked(asked, 0)
+def test_votes_are_refused_for_these_reasons(asked: RaftVoteRequest, error: ErrorCode) -> None:
+    told = Member(epoch=5).raft.election.on_vote_request(asked, 0)
     assert (told.error, told.granted) == (error, error is NONE)
 
 
@@ -212,7 +223,7 @@ def test_an_election_goes_from_pre_vote_to_vote_to_leader() -> None:
     assert [(each.epoch, each.pre_vote) for each in member.asked()] == [(5, False)] * 2
     member.answer(2)
     assert isinstance(member.raft.role, Leader)
-    assert [state.leader_id for state in persisted(member)] == [NOBODY, 1]
+    assert [state.leader_id for state in persisted(member)] == [NO_NODE, 1]
 
 
 def test_a_follower_whose_pre_vote_is_refused_follows_on_in_its_epoch() -> None:
@@ -220,21 +231,21 @@ def test_a_follower_whose_pre_vote_is_refused_follows_on_in_its_epoch() -> None:
     member.until_it_stands()
     assert isinstance(member.raft.role, Prospective)
     member.answer(2, 3, granted=False)
-    assert (member.raft.role.epoch, member.raft.fetch_from()) == (4, 3)
+    assert (member.raft.role.epoch, member.raft.fetch_source()) == (4, 3)
     assert persisted(member) == []
 
 
 def test_the_leaders_own_word_that_it_leads_is_enough() -> None:
     member = Member(epoch=4, leader_id=3)
     member.until_it_stands()
-    member.raft.vote_told(3, VoteTold(NONE, 3, 4, False), member.now_ms)
-    assert member.raft.fetch_from() == 3
+    member.raft.election.on_vote_response(3, RaftVoteResponse(NONE, 3, 4, False), member.now_ms)
+    assert member.raft.fetch_source() == 3
 
 
 def test_a_leader_that_resigned_may_be_voted_out_by_itself() -> None:
     member = Member(epoch=4, leader_id=3)
     member.until_it_stands()
-    member.raft.vote_told(3, VoteTold(NONE, 3, 4, True), member.now_ms)
+    member.raft.election.on_vote_response(3, RaftVoteResponse(NONE, 3, 4, True), member.now_ms)
     assert isinstance(member.raft.role, Candidate)
 
 
@@ -253,15 +264,17 @@ def test_answers_of_another_epoch_do_not_count() -> None:
     member = Member(epoch=4)
     member.until_it_stands()
     member.answer(2)
-    member.raft.vote_told(3, VoteTold(NONE, NOBODY, 4, True), member.now_ms)
+    member.raft.election.on_vote_response(
+        3, RaftVoteResponse(NONE, NO_NODE, 4, True), member.now_ms
+    )
     assert isinstance(member.raft.role, Candidate)
 
 
 def test_a_voter_that_knows_no_pre_vote_is_asked_for_its_vote() -> None:
     member = Member(epoch=4)
     member.until_it_stands()
-    told = VoteTold(ErrorCode.UNSUPPORTED_VERSION, NOBODY, -1, False)
-    member.raft.vote_told(2, told, member.now_ms)
+    told = RaftVoteResponse(ErrorCode.UNSUPPORTED_VERSION, NO_NODE, -1, False)
+    member.raft.election.on_vote_response(2, told, member.now_ms)
     assert isinstance(member.raft.role, Candidate)
     assert member.raft.epoch == 5
 
@@ -269,7 +282,7 @@ def test_a_voter_that_knows_no_pre_vote_is_asked_for_its_vote() -> None:
 def test_who_voted_gives_the_candidate_time() -> None:
     member = Member(epoch=4)
     member.wait(TIMEOUTS.election_ms - 1)
-    member.raft.vote_asked(vote(2, 5), member.now_ms)
+    member.raft.election.on_vote_request(vote(2, 5), member.now_ms)
     assert member.raft.deadline_ms is not None
     assert member.raft.deadline_ms >= member.now_ms + TIMEOUTS.election_ms
 
@@ -277,7 +290,7 @@ def test_who_voted_gives_the_candidate_time() -> None:
 def test_who_is_asked_in_vain_does_not_wait_longer_for_it() -> None:
     member = Member(epoch=4, log=log_of(4))
     before = member.raft.deadline_ms
-    member.raft.vote_asked(vote(2, 5), member.now_ms)
+    member.raft.election.on_vote_request(vote(2, 5), member.now_ms)
     assert member.raft.deadline_ms == before
 
 
@@ -286,18 +299,20 @@ def test_an_observer_never_stands_but_grants_votes() -> None:
     member = Member((2, 3), epoch=4)
     member.wait(10 * ELECTION_MS)
     assert isinstance(member.raft.role, Unattached)
-    assert member.raft.vote_asked(vote(2, 5, voter=key(1)), 0).granted
+    assert member.raft.election.on_vote_request(vote(2, 5, voter=key(1)), 0).granted
     member.wait(10 * ELECTION_MS)
     assert isinstance(member.raft.role, Unattached)
 
 
 def test_a_node_on_another_disk_than_the_voter_is_an_observer() -> None:
-    other_disk = Voters([Voter(1, key(9).directory_id, ()), Voter(2, key(2).directory_id, ())])
+    other_disk = VoterSet(
+        [VoterNode(1, key(9).directory_id, ()), VoterNode(2, key(2).directory_id, ())]
+    )
     assert not Member(other_disk).raft.is_voter
 
 
 def test_a_voter_whose_directory_is_not_known_votes_from_any() -> None:
-    static = Voters(Voter(each, ZERO, ()) for each in (1, 2, 3))
+    static = VoterSet(VoterNode(each, ZERO, ()) for each in (1, 2, 3))
     assert Member(static).raft.is_voter
 
 
@@ -307,16 +322,16 @@ def test_a_voter_whose_directory_is_not_known_votes_from_any() -> None:
 @pytest.mark.parametrize(
     ("begun", "error"),
     [
-        (BeginEpoch(2, 4), FENCED),
-        (BeginEpoch(-1, 5), INVALID),
-        (BeginEpoch(2, 5), NONE),
-        (BeginEpoch(2, 6, key(1)), NONE),
-        (BeginEpoch(2, 6, key(9)), ErrorCode.INVALID_VOTER_KEY),
+        (BeginEpochRequest(2, 4), FENCED),
+        (BeginEpochRequest(-1, 5), INVALID),
+        (BeginEpochRequest(2, 5), NONE),
+        (BeginEpochRequest(2, 6, key(1)), NONE),
+        (BeginEpochRequest(2, 6, key(9)), ErrorCode.INVALID_VOTER_KEY),
     ],
 )
-def test_beginnings_are_answered_with(begun: BeginEpoch, error: ErrorCode) -> None:
+def test_beginnings_are_answered_with(begun: BeginEpochRequest, error: ErrorCode) -> None:
     member = Member(epoch=5)
-    assert member.raft.epoch_begun(begun, 0) is error
+    assert member.raft.election.on_begin_epoch_request(begun, 0) is error
     # Who leads is true even where the request was for another.
     follows = error in (NONE, ErrorCode.INVALID_VOTER_KEY)
     assert isinstance(member.raft.role, Follower) == follows
@@ -324,7 +339,7 @@ def test_beginnings_are_answered_with(begun: BeginEpoch, error: ErrorCode) -> No
 
 def test_a_leader_and_the_vote_of_its_epoch_are_both_remembered() -> None:
     member = Member(epoch=5, voted=3)
-    member.raft.epoch_begun(BeginEpoch(2, 5), 0)
+    member.raft.election.on_begin_epoch_request(BeginEpochRequest(2, 5), 0)
     assert persisted(member) == [QuorumState(5, 2, 3, key(3).directory_id)]
 
 
@@ -332,7 +347,7 @@ def test_a_candidate_follows_who_won_its_epoch() -> None:
     member = Member(epoch=4)
     member.until_it_stands()
     member.answer(2)
-    member.raft.epoch_begun(BeginEpoch(3, 5), member.now_ms)
+    member.raft.election.on_begin_epoch_request(BeginEpochRequest(3, 5), member.now_ms)
     assert (member.raft.role.epoch, member.raft.leader_id) == (5, 3)
 
 
@@ -348,14 +363,14 @@ def test_a_candidate_follows_who_won_its_epoch() -> None:
 )
 def test_who_is_named_first_stands_first(candidates: tuple[int, ...], pause_ms: int) -> None:
     member = Member(epoch=5, leader_id=4)
-    ended = EndEpoch(4, 5, tuple(map(key, candidates)))
-    assert member.raft.epoch_ended(ended, 100) is NONE
+    ended = EndEpochRequest(4, 5, tuple(map(key, candidates)))
+    assert member.raft.election.on_end_epoch_request(ended, 100) is NONE
     assert member.raft.deadline_ms == 100 + pause_ms
 
 
 def test_an_end_of_an_older_epoch_is_refused() -> None:
     member = Member(epoch=5, leader_id=3)
-    assert member.raft.epoch_ended(EndEpoch(3, 4, ()), 0) is FENCED
+    assert member.raft.election.on_end_epoch_request(EndEpochRequest(3, 4, ()), 0) is FENCED
 
 
 def test_a_resigned_leader_names_the_most_advanced_first_until_all_know() -> None:
@@ -363,13 +378,13 @@ def test_a_resigned_leader_names_the_most_advanced_first_until_all_know() -> Non
     member.append(4)
     for node_id, offset in [(2, 1), (3, 5), (5, 4)]:
         member.fetch(node_id, offset)
-    member.raft.resign(0)
-    sent = member.raft.outstanding()
-    assert all(isinstance(each, AnnounceEnd) for each in sent)
+    member.raft.leadership.resign(0)
+    sent = member.raft.pending_requests()
+    assert all(isinstance(each, SendEndEpoch) for each in sent)
     assert [each.voter.node_id for each in sent] == [2, 3, 4, 5]
-    assert sent[0].request == EndEpoch(1, 1, (key(3), key(5), key(2), key(4)))
-    member.raft.end_told(3, EpochTold(NONE, 1, 1), 0)
-    assert [each.voter.node_id for each in member.raft.outstanding()] == [2, 4, 5]
+    assert sent[0].request == EndEpochRequest(1, 1, (key(3), key(5), key(2), key(4)))
+    member.raft.election.on_end_epoch_response(3, EpochResponse(NONE, 1, 1), 0)
+    assert [each.voter.node_id for each in member.raft.pending_requests()] == [2, 4, 5]
 
 
 def test_a_leader_that_restarts_never_leads_its_epoch_again() -> None:
@@ -377,10 +392,10 @@ def test_a_leader_that_restarts_never_leads_its_epoch_again() -> None:
     assert isinstance(member.raft.role, Resigned)
     member.until_it_stands()
     assert member.raft.epoch == 6
-    assert member.raft.leader_id == NOBODY
+    assert member.raft.leader_id == NO_NODE
 
 
 def test_a_log_that_is_ahead_of_the_state_is_believed() -> None:
     member = Member(epoch=3, leader_id=2, log=log_of(1, 4))
-    assert member.raft.role == Unattached(4, stand_at_ms=member.raft.deadline_ms)
+    assert member.raft.role == Unattached(4, election_at_ms=member.raft.deadline_ms)
     assert persisted(member) == [QuorumState(4)]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from tests.metadata.conftest import KAFKA_DIRECTORY
 
-from barnabas.log import meta_properties
-from barnabas.raft import Endpoint, Voter, Voters, format_metadata, read_bootstrap
+from barnabas.log.directory import meta_properties
+from barnabas.raft import VoterEndpoint, VoterNode, VoterSet, format_metadata, read_bootstrap
 from barnabas.wire.records.batch import iterate_batches
 from barnabas.wire.records.control import ControlType, read_control_type
 from barnabas.wire.records.read import read_records
@@ -17,9 +17,11 @@ CONTROLLER_PORT = 19593
 
 def test_a_formatted_directory_is_the_one_kafka_formats(tmp_path: Path) -> None:
     meta = meta_properties.read(str(KAFKA_DIRECTORY))
-    endpoint = Endpoint("CONTROLLER", "127.0.0.1", CONTROLLER_PORT)
-    voter = Voter(meta.node_id, meta.directory_id, (endpoint,))
-    format_metadata(str(tmp_path), read_bootstrap(str(KAFKA_DIRECTORY)), Voters([voter]), now_ms=1)
+    endpoint = VoterEndpoint("CONTROLLER", "127.0.0.1", CONTROLLER_PORT)
+    voter = VoterNode(meta.node_id, meta.directory_id, (endpoint,))
+    format_metadata(
+        str(tmp_path), read_bootstrap(str(KAFKA_DIRECTORY)), VoterSet([voter]), now_ms=1
+    )
     for name in ("bootstrap.checkpoint", FIRST_SNAPSHOT):
         ours, theirs = tmp_path / name, KAFKA_DIRECTORY / name
         assert ours.stat().st_size == theirs.stat().st_size

@@ -10,9 +10,9 @@ import pytest
 from tests.metadata.conftest import KAFKA_DIRECTORY
 from tests.raft.cluster import Cluster, Member, Network, simulated
 
-from barnabas.log import meta_properties
-from barnabas.raft import QuorumConfig, QuorumError, Voter, Voters, read_bootstrap
-from barnabas.raft.voters import Endpoint
+from barnabas.log.directory import meta_properties
+from barnabas.raft import QuorumConfig, QuorumError, VoterNode, VoterSet, read_bootstrap
+from barnabas.raft.voters import VoterEndpoint
 from barnabas.wire.records.batch import CorruptBatch
 from barnabas.wire.uuid import ZERO
 
@@ -209,7 +209,7 @@ def test_a_snapshot_that_is_no_snapshot_is_refused_by_its_name(member: Member) -
 # Directories that Kafka 4.3 wrote
 
 
-def taken_over(tmp_path: Path, directory: Path, static_voters: Voters | None) -> Member:
+def taken_over(tmp_path: Path, directory: Path, static_voters: VoterSet | None) -> Member:
     """A member on a copy of what a Kafka node with id 1 left."""
     member = Member(Network(), tmp_path / "unused", 1, static_voters=static_voters)
     member.path = tmp_path / "kafka"
@@ -226,8 +226,8 @@ def test_a_directory_of_kafka_with_dynamic_voters_is_taken_over(tmp_path: Path) 
 
 
 def test_a_directory_of_kafka_with_static_voters_is_taken_over(tmp_path: Path) -> None:
-    voter = Voter(1, ZERO, (Endpoint("CONTROLLER", "127.0.0.1", 9001),))
-    member = run(taken_over(tmp_path, KAFKA_STATIC, Voters([voter])), nothing)
+    voter = VoterNode(1, ZERO, (VoterEndpoint("CONTROLLER", "127.0.0.1", 9001),))
+    member = run(taken_over(tmp_path, KAFKA_STATIC, VoterSet([voter])), nothing)
     assert member.told.led == [2]
     assert member.told.frames
     assert member.quorum.kraft_version == 0

@@ -8,7 +8,7 @@ import pytest
 from tests.conformance.brokers import PeerBroker, peer, peer_is_here
 from tests.node.home import Home, Life, nothing
 
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
 pytestmark = [
@@ -95,6 +95,6 @@ def test_what_the_real_kafka_wrote_makes_our_image(tmp_path: Path) -> None:
     assert image.brokers[1].endpoints[0].port == kafka.port
 
 
-def _taken_over(directory: Path, scratch: Path) -> Image:
+def _taken_over(directory: Path, scratch: Path) -> MetadataImage:
     shutil.copytree(directory, scratch / "kafka")
     return Home(scratch / "kafka", is_formatted=True).run(nothing)

@@ -8,8 +8,8 @@ import pytest
 from tests.raft.cluster import CLUSTER, Cluster, simulated, until
 
 from barnabas.raft import quorum_state
-from barnabas.raft.exchange import vote_request
-from barnabas.raft.messages import VoteAsked
+from barnabas.raft.election_codec import vote_request
+from barnabas.raft.messages import RaftVoteRequest
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 
@@ -246,7 +246,7 @@ def test_a_vote_that_is_not_on_disk_is_not_told(
         def refuse(*_: object) -> None:
             raise OSError(28, "no space left")
 
-        asked = VoteAsked(
+        asked = RaftVoteRequest(
             candidate.voter.key,
             epoch=99,
             last_epoch=98,
@@ -272,7 +272,7 @@ def test_a_listener_that_cannot_follow_stops_the_member(cluster: Cluster) -> Non
         def give_up(_: object) -> None:
             raise ValueError("a record from the future")
 
-        follower.told.committed = give_up  # type: ignore[method-assign]
+        follower.told.on_committed = give_up  # type: ignore[method-assign]
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda *_: None)
         leader.append(b"strange")

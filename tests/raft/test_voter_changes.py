@@ -45,7 +45,7 @@ def removing(member: Member, **changes: object) -> RemoveRaftVoterRequest:
 
 
 async def added(leader: Member, member: Member) -> AddRaftVoterResponse:
-    """Ask until the new voter has caught up."""
+    """SendVote until the new voter has caught up."""
     while True:
         answer = await leader.quorum.add_voter(adding(member))
         if answer.error_code != ErrorCode.REQUEST_TIMED_OUT:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.raft.members import key, voters_of
 
-from barnabas.raft.voters import ReplicaKey, Voter, Voters
+from barnabas.raft.voters import ReplicaKey, VoterNode, VoterSet
 from barnabas.wire.uuid import ZERO
 
 
@@ -19,7 +19,7 @@ def test_a_voter_is_a_node_on_one_disk() -> None:
 
 
 def test_a_voter_whose_directory_is_not_known_is_the_node_on_any_disk() -> None:
-    voters = Voters([Voter(1, ZERO, ())])
+    voters = VoterSet([VoterNode(1, ZERO, ())])
     assert voters.includes(key(1))
     assert voters.includes(ReplicaKey(1))
 
@@ -32,11 +32,11 @@ def test_majorities_of_neighbouring_voters_meet(size: int, changed: int) -> None
         assert all(some & others for others in _majorities(after))
 
 
-def _voter(node_id: int) -> Voter:
-    return Voter(node_id, key(node_id).directory_id, ())
+def _voter(node_id: int) -> VoterNode:
+    return VoterNode(node_id, key(node_id).directory_id, ())
 
 
-def _majorities(voters: Voters) -> list[set[int]]:
+def _majorities(voters: VoterSet) -> list[set[int]]:
     ids = voters.ids()
     groups = (set(each) for size in range(len(ids) + 1) for each in combinations(ids, size))
     return [each for each in groups if voters.is_majority(each)]

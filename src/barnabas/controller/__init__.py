@@ -1,5 +1,5 @@
 """The control plane: decides on a command, and answers with metadata records."""
 
-from barnabas.controller.controller import Controller
+from barnabas.controller.quorum_controller import QuorumController
 
-__all__ = ["Controller"]
+__all__ = ["QuorumController"]

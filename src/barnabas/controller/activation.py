@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from barnabas.controller.decision import Context
+from barnabas.controller.context import ControllerContext
 from barnabas.controller.update_features import min_isr_records
 from barnabas.metadata import features
 from barnabas.metadata.frames import decode_record
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.messages.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -17,7 +17,10 @@ from barnabas.wire.schema import Message
 
 
 def activation_records(
-    image: Image, bootstrap: Sequence[bytes], context: Context, in_transaction: bool
+    image: MetadataImage,
+    bootstrap: Sequence[bytes],
+    context: ControllerContext,
+    in_transaction: bool,
 ) -> list[Message]:
     """A new cluster gets its features; a transaction the leader before left open is taken back."""
     records: list[Message] = []
@@ -29,7 +32,9 @@ def activation_records(
     return records
 
 
-def _first_records(bootstrap: Sequence[bytes], image: Image, context: Context) -> list[Message]:
+def _first_records(
+    bootstrap: Sequence[bytes], image: MetadataImage, context: ControllerContext
+) -> list[Message]:
     records = [decode_record(frame) for frame in bootstrap] or _default_features()
     levels = {
         record.name: record.feature_level

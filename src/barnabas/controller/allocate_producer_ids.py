@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from barnabas.controller.broker_lifecycle import require_epoch
-from barnabas.controller.decision import Context, Decision
-from barnabas.metadata.image import Image
+from barnabas.controller.broker_lifecycle import require_broker_epoch
+from barnabas.controller.context import ControllerContext, ControllerDecision
+from barnabas.decision import Decision
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
@@ -16,8 +17,10 @@ BLOCK_SIZE: Final = 1000
 _HIGHEST: Final = 2**63 - 1
 
 
-def decide(request: AllocateProducerIdsRequest, image: Image, context: Context) -> Decision:
-    require_epoch(request.broker_id, request.broker_epoch, image)
+def decide(
+    request: AllocateProducerIdsRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
+    require_broker_epoch(request.broker_id, request.broker_epoch, image)
     start = image.next_producer_id
     if start > _HIGHEST - BLOCK_SIZE:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "All producer ids have been handed out.")

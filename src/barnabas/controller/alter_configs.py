@@ -1,8 +1,9 @@
 """AlterConfigs (key 33): replaces all settings of a resource; what is not named is removed."""
 
-from barnabas.controller.config_changes import change_each, change_resource
-from barnabas.controller.decision import Context, Decision, require_bounded
-from barnabas.metadata.image import Image
+from barnabas.controller.config_changes import change_resource, change_resources
+from barnabas.controller.context import ControllerContext, ControllerDecision, require_record_limit
+from barnabas.decision import Decision
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.alter_configs import (
     AlterConfigsRequest,
@@ -13,7 +14,9 @@ from barnabas.wire.messages.alter_configs import (
 from barnabas.wire.schema import Message
 
 
-def decide(request: AlterConfigsRequest, image: Image, context: Context) -> Decision:
+def decide(
+    request: AlterConfigsRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
     def change(resource: AlterConfigsResource) -> list[Message]:
         for config in resource.configs:
             if config.value is None:
@@ -26,8 +29,8 @@ def decide(request: AlterConfigsRequest, image: Image, context: Context) -> Deci
             changed.setdefault(key, None)
         return change_resource(name, changed, image, context)
 
-    records, responses = change_each(request.resources, change, _answer)
-    require_bounded(records)
+    records, responses = change_resources(request.resources, change, _answer)
+    require_record_limit(records)
     response = AlterConfigsResponse(responses=responses)
     return Decision([] if request.validate_only else records, response)
 

@@ -4,12 +4,17 @@ It is also what completes a reassignment: once all that shall stay are in sync, 
 v2 topic ids; v3 the broker epoch of every in-sync replica.
 """
 
-from barnabas.controller.broker_lifecycle import require_epoch
-from barnabas.controller.decision import Context, Decision
-from barnabas.controller.elections import can_lead, change_partition, rules_for
-from barnabas.metadata.image import Image
-from barnabas.metadata.replay import changed_partition
-from barnabas.metadata.states import PartitionState, RecoveryState
+from barnabas.controller.broker_lifecycle import require_broker_epoch
+from barnabas.controller.context import ControllerContext, ControllerDecision
+from barnabas.controller.partition_change import (
+    acceptable_leader_predicate,
+    build_partition_change,
+    election_rules,
+)
+from barnabas.decision import Decision
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.replay import apply_partition_change
+from barnabas.metadata.states import PartitionRegistration, RecoveryState
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -23,8 +28,10 @@ from barnabas.wire.messages.alter_partition import (
 from barnabas.wire.schema import Message
 
 
-def decide(request: AlterPartitionRequest, image: Image, context: Context) -> Decision:
-    require_epoch(request.broker_id, request.broker_epoch, image)
+def decide(
+    request: AlterPartitionRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
+    require_broker_epoch(request.broker_id, request.broker_epoch, image)
     records: list[Message] = []
     topics = []
     for topic in request.topics:
@@ -50,8 +57,8 @@ def _alter(
     leader: int,
     asked_topic: RequestTopicData,
     asked: RequestPartitionData,
-    image: Image,
-    context: Context,
+    image: MetadataImage,
+    context: ControllerContext,
     records: list[Message],
 ) -> ResponsePartitionData:
     topic = image.topics.by_id(asked_topic.topic_id)
@@ -65,18 +72,18 @@ def _alter(
     ]
     _require_current(leader, asked, partition)
     _require_possible(members, asked, partition, image)
-    record = change_partition(
+    record = build_partition_change(
         topic.topic_id,
         asked.partition_index,
         partition,
-        rules_for(topic, image, context),
-        can_lead(image, partition),
+        election_rules(topic, image, context),
+        acceptable_leader_predicate(image, partition),
         isr=tuple(member.broker_id for member in members),
         recovery_state=asked.leader_recovery_state,
     )
     if record is not None:
         records.append(record)
-        partition = changed_partition(partition, record)
+        partition = apply_partition_change(partition, record)
         if partition.leader != leader:
             # Its request went through, but it no longer leads: it must look at the metadata.
             raise KafkaError(ErrorCode.NEW_LEADER_ELECTED)
@@ -90,7 +97,9 @@ def _alter(
     )
 
 
-def _require_current(leader: int, asked: RequestPartitionData, partition: PartitionState) -> None:
+def _require_current(
+    leader: int, asked: RequestPartitionData, partition: PartitionRegistration
+) -> None:
     """The request must be of the present leader and build on the present state."""
     if (
         asked.leader_epoch > partition.leader_epoch
@@ -109,8 +118,8 @@ def _require_current(leader: int, asked: RequestPartitionData, partition: Partit
 def _require_possible(
     members: list[BrokerState],
     asked: RequestPartitionData,
-    partition: PartitionState,
-    image: Image,
+    partition: PartitionRegistration,
+    image: MetadataImage,
 ) -> None:
     isr = [member.broker_id for member in members]
     recovering = asked.leader_recovery_state == RecoveryState.RECOVERING

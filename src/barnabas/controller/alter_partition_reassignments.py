@@ -4,18 +4,24 @@ The new replicas come to the old ones at once; when all that shall stay are in s
 are dropped (see AlterPartition). v1 may refuse to change the replication factor (KIP-860).
 """
 
-from barnabas.controller.assignments import require_assignable
-from barnabas.controller.decision import Context, Decision, default_directory, require_bounded
-from barnabas.controller.elections import (
-    Assignment,
-    Election,
-    can_lead,
-    change_partition,
-    rules_for,
+from barnabas.controller.context import (
+    ControllerContext,
+    ControllerDecision,
+    default_directory,
+    require_record_limit,
 )
-from barnabas.metadata.image import Image
-from barnabas.metadata.replay import changed_partition
-from barnabas.metadata.states import PartitionState, RecoveryState, TopicState
+from barnabas.controller.partition_assignment import validate_manual_assignment
+from barnabas.controller.partition_change import (
+    Election,
+    ReplicaAssignment,
+    acceptable_leader_predicate,
+    build_partition_change,
+    election_rules,
+)
+from barnabas.decision import Decision
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.replay import apply_partition_change
+from barnabas.metadata.states import PartitionRegistration, RecoveryState, TopicImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -28,7 +34,9 @@ from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 from barnabas.wire.schema import Message
 
 
-def decide(request: AlterPartitionReassignmentsRequest, image: Image, context: Context) -> Decision:
+def decide(
+    request: AlterPartitionReassignmentsRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
     records: list[Message] = []
     responses = []
     factor_may_change = request.allow_replication_factor_change
@@ -48,10 +56,10 @@ def decide(request: AlterPartitionReassignmentsRequest, image: Image, context: C
                 continue
             if record is not None:
                 records.append(record)
-                now[number] = changed_partition(now[number], record)
+                now[number] = apply_partition_change(now[number], record)
             outcomes.append(_outcome(number, None))
         responses.append(ReassignableTopicResponse(name=asked_topic.name, partitions=outcomes))
-    require_bounded(records)
+    require_record_limit(records)
     response = AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=factor_may_change, error_message=None, responses=responses
     )
@@ -59,16 +67,16 @@ def decide(request: AlterPartitionReassignmentsRequest, image: Image, context: C
 
 
 def _reassign(
-    topic: TopicState,
+    topic: TopicImage,
     asked: ReassignablePartition,
-    partition: PartitionState,
+    partition: PartitionRegistration,
     factor_may_change: bool,
-    image: Image,
-    context: Context,
+    image: MetadataImage,
+    context: ControllerContext,
 ) -> PartitionChangeRecord | None:
     if asked.replicas is None:
         return _cancel(topic, asked.partition_index, partition, image, context)
-    replicas = require_assignable(asked.replicas, image, None)
+    replicas = validate_manual_assignment(asked.replicas, image, None)
     staying = len(partition.replicas) - len(partition.removing)
     if not factor_may_change and len(replicas) != staying:
         raise KafkaError(
@@ -78,13 +86,13 @@ def _reassign(
     original = [r for r in partition.replicas if r not in partition.adding]
     adding = tuple(sorted(r for r in replicas if r not in original))
     removing = tuple(sorted(r for r in partition.replicas if r not in replicas))
-    return change_partition(
+    return build_partition_change(
         topic.topic_id,
         asked.partition_index,
         partition,
-        rules_for(topic, image, context, election=Election.ONLINE),
-        can_lead(image, partition),
-        assignment=Assignment((*replicas, *removing), adding, removing),
+        election_rules(topic, image, context, election=Election.ONLINE),
+        acceptable_leader_predicate(image, partition),
+        assignment=ReplicaAssignment((*replicas, *removing), adding, removing),
         directories={
             replica: default_directory(image.brokers.get(replica))
             for replica in replicas
@@ -94,14 +102,18 @@ def _reassign(
 
 
 def _cancel(
-    topic: TopicState, number: int, partition: PartitionState, image: Image, context: Context
+    topic: TopicImage,
+    number: int,
+    partition: PartitionRegistration,
+    image: MetadataImage,
+    context: ControllerContext,
 ) -> PartitionChangeRecord | None:
     """Back to the replicas from before; those that were to be added go."""
-    if not partition.is_moving:
+    if not partition.is_reassigning:
         raise KafkaError(
             ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
         )
-    rules = rules_for(topic, image, context)
+    rules = election_rules(topic, image, context)
     original = tuple(r for r in partition.replicas if r not in partition.adding)
     isr = tuple(r for r in partition.isr if r not in partition.adding)
     recovery_state = None
@@ -113,14 +125,14 @@ def _cancel(
                 "replicas from before is in sync, so it would require an unclean leader election.",
             )
         isr, recovery_state = original[:1], RecoveryState.RECOVERING
-    return change_partition(
+    return build_partition_change(
         topic.topic_id,
         number,
         partition,
         rules,
-        can_lead(image, partition),
+        acceptable_leader_predicate(image, partition),
         isr=isr,
-        assignment=Assignment(original),
+        assignment=ReplicaAssignment(original),
         recovery_state=recovery_state,
     )
 

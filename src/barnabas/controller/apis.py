@@ -4,8 +4,8 @@ from functools import cache
 from importlib import import_module
 from typing import Protocol
 
-from barnabas.controller.decision import Context, Decision
-from barnabas.metadata.image import Image
+from barnabas.controller.context import ControllerContext, ControllerDecision
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.schema import Message
 
@@ -30,12 +30,14 @@ DECIDERS = {
 
 
 class Decider(Protocol):
-    """What such a module offers; see `barnabas.controller.decision`."""
+    """What such a module offers; see `barnabas.controller.context`."""
 
-    def decide(self, request: Message, image: Image, context: Context, /) -> Decision: ...
+    def decide(
+        self, request: Message, image: MetadataImage, context: ControllerContext, /
+    ) -> ControllerDecision: ...
 
 
 @cache
-def decider(api_key: int) -> Decider:
+def load_decider(api_key: int) -> Decider:
     """The module for an API. KeyError if the controller has no say in it."""
     return import_module(f"barnabas.controller.{DECIDERS[ApiKey(api_key)]}")

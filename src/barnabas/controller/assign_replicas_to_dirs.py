@@ -1,11 +1,16 @@
 """AssignReplicasToDirs (key 73): a broker tells in which log directory its replicas are."""
 
-from barnabas.controller.broker_lifecycle import require_epoch
-from barnabas.controller.decision import Context, Decision
-from barnabas.controller.elections import can_lead, change_partition, rules_for
+from barnabas.controller.broker_lifecycle import require_broker_epoch
+from barnabas.controller.context import ControllerContext, ControllerDecision
+from barnabas.controller.partition_change import (
+    acceptable_leader_predicate,
+    build_partition_change,
+    election_rules,
+)
+from barnabas.decision import Decision
 from barnabas.metadata.features import DIRECTORY_ASSIGNMENT_FROM
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import BrokerState
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import BrokerRegistration
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -18,14 +23,16 @@ from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 from barnabas.wire.schema import Message
 
 
-def decide(request: AssignReplicasToDirsRequest, image: Image, context: Context) -> Decision:
+def decide(
+    request: AssignReplicasToDirsRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
     if image.metadata_level < DIRECTORY_ASSIGNMENT_FROM:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_VERSION,
             f"Directories are assigned from metadata.version {DIRECTORY_ASSIGNMENT_FROM} on; "
             f"this cluster is at {image.metadata_level}.",
         )
-    broker = require_epoch(request.broker_id, request.broker_epoch, image)
+    broker = require_broker_epoch(request.broker_id, request.broker_epoch, image)
     records: list[Message] = []
     directories = []
     for directory in request.directories:
@@ -47,12 +54,12 @@ def decide(request: AssignReplicasToDirsRequest, image: Image, context: Context)
 
 
 def _assign(
-    broker: BrokerState,
+    broker: BrokerRegistration,
     directory_id: bytes,
     topic_id: bytes,
     index: int,
-    image: Image,
-    context: Context,
+    image: MetadataImage,
+    context: ControllerContext,
 ) -> PartitionChangeRecord | None:
     topic = image.topics.by_id(topic_id)
     if topic is None:
@@ -63,18 +70,18 @@ def _assign(
     broker_id = broker.broker_id
     if broker_id not in partition.replicas:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    by_state = can_lead(image, partition)
+    by_state = acceptable_leader_predicate(image, partition)
     online = broker.has_online(directory_id)
 
     def acceptable(candidate: int) -> bool:
         return by_state(candidate) if candidate != broker_id else broker.active and online
 
     isr = partition.isr if online else tuple(r for r in partition.isr if r != broker_id)
-    return change_partition(
+    return build_partition_change(
         topic_id,
         index,
         partition,
-        rules_for(topic, image, context),
+        election_rules(topic, image, context),
         acceptable,
         isr=isr,
         directories={broker_id: directory_id},

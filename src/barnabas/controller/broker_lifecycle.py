@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from barnabas.controller.decision import Context
-from barnabas.controller.elections import broker_changes, found
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import BrokerState
+from barnabas.controller.context import ControllerContext
+from barnabas.controller.partition_change import existing_partitions, leader_and_isr_updates
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import BrokerRegistration
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
@@ -18,7 +18,9 @@ _YES: Final = 1
 _NO: Final = -1
 
 
-def require_epoch(broker_id: int, broker_epoch: int, image: Image) -> BrokerState:
+def require_broker_epoch(
+    broker_id: int, broker_epoch: int, image: MetadataImage
+) -> BrokerRegistration:
     """STALE_BROKER_EPOCH unless the request is from the process that is registered."""
     broker = image.brokers.get(broker_id)
     if broker is None or broker.epoch != broker_epoch:
@@ -30,34 +32,45 @@ def require_epoch(broker_id: int, broker_epoch: int, image: Image) -> BrokerStat
     return broker
 
 
-def fence(broker: BrokerState, image: Image, context: Context) -> list[Message]:
+def fence(
+    broker: BrokerRegistration, image: MetadataImage, context: ControllerContext
+) -> list[Message]:
     """It leads nothing any more and is in no in-sync set."""
     return [*_leave(broker, image, context), _change(broker, fenced=_YES)]
 
 
-def unfence(broker: BrokerState, image: Image, context: Context) -> list[Message]:
+def unfence(
+    broker: BrokerRegistration, image: MetadataImage, context: ControllerContext
+) -> list[Message]:
     """It may lead again, and at once leads what had no leader and it can lead."""
     leaderless = image.topics.index.leaderless
     return [
         _change(broker, fenced=_NO),
-        *broker_changes(image, context, leaderless, joining=broker.broker_id),
+        *leader_and_isr_updates(image, context, leaderless, joining=broker.broker_id),
     ]
 
 
-def begin_shutdown(broker: BrokerState, image: Image, context: Context) -> list[Message]:
+def begin_controlled_shutdown(
+    broker: BrokerRegistration, image: MetadataImage, context: ControllerContext
+) -> list[Message]:
     """It hands over what it leads, still serving those who have not heard of it."""
     return [_change(broker, in_controlled_shutdown=_YES), *_leave(broker, image, context)]
 
 
-def unregister(broker: BrokerState, image: Image, context: Context) -> list[Message]:
+def unregister(
+    broker: BrokerRegistration, image: MetadataImage, context: ControllerContext
+) -> list[Message]:
     return [
         *_leave(broker, image, context),
         UnregisterBrokerRecord(broker_id=broker.broker_id, broker_epoch=broker.epoch),
     ]
 
 
-def lose_directories(
-    broker: BrokerState, lost: Collection[bytes], image: Image, context: Context
+def take_directories_offline(
+    broker: BrokerRegistration,
+    lost: Collection[bytes],
+    image: MetadataImage,
+    context: ControllerContext,
 ) -> list[Message]:
     """Some of its log directories failed: what is in them is no longer served by it."""
     offline = [directory for directory in broker.log_dirs if directory in lost]
@@ -66,30 +79,34 @@ def lose_directories(
     broker_id = broker.broker_id
     touched = [
         (topic.topic_id, number)
-        for topic, number, partition in found(image, image.topics.index.in_sync_by(broker_id))
+        for topic, number, partition in existing_partitions(
+            image, image.topics.index.in_sync_by(broker_id)
+        )
         if partition.directory_of(broker_id) in offline
     ]
     online = [directory for directory in broker.log_dirs if directory not in lost]
     return [
-        *broker_changes(image, context, touched, leaving=broker_id),
+        *leader_and_isr_updates(image, context, touched, leaving=broker_id),
         _change(broker, log_dirs=online),
     ]
 
 
-def cordon_directories(broker: BrokerState, cordoned: list[bytes]) -> list[Message]:
+def cordon_directories(broker: BrokerRegistration, cordoned: list[bytes]) -> list[Message]:
     """Some of its log directories take no new replicas."""
     if broker.cordoned_log_dirs == tuple(cordoned):
         return []
     return [_change(broker, cordoned_log_dirs=cordoned)]
 
 
-def _leave(broker: BrokerState, image: Image, context: Context) -> Iterator[Message]:
+def _leave(
+    broker: BrokerRegistration, image: MetadataImage, context: ControllerContext
+) -> Iterator[Message]:
     in_sync = image.topics.index.in_sync_by(broker.broker_id)
-    return broker_changes(image, context, in_sync, leaving=broker.broker_id)
+    return leader_and_isr_updates(image, context, in_sync, leaving=broker.broker_id)
 
 
 def _change(
-    broker: BrokerState,
+    broker: BrokerRegistration,
     *,
     fenced: int = 0,
     in_controlled_shutdown: int = 0,

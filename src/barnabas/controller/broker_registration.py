@@ -3,16 +3,17 @@
 v2 log directories; v3 the epoch before, by which a broker shows that it had stopped cleanly.
 """
 
-from barnabas.controller.contacts import Contact
-from barnabas.controller.decision import Context, Decision
-from barnabas.controller.elections import broker_changes, found
+from barnabas.controller.context import ControllerContext, ControllerDecision
+from barnabas.controller.heartbeat_tracker import BrokerContact
+from barnabas.controller.partition_change import existing_partitions, leader_and_isr_updates
+from barnabas.decision import Decision
 from barnabas.metadata.features import (
     DIRECTORY_ASSIGNMENT_FROM,
     ELIGIBLE_LEADERS_FROM,
     METADATA_VERSION,
 )
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import BrokerState, Directory, LevelRange
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import BrokerRegistration, DirectoryId, FeatureLevelRange
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
@@ -27,7 +28,9 @@ from barnabas.wire.schema import Message
 from barnabas.wire.uuid import to_text
 
 
-def decide(request: BrokerRegistrationRequest, image: Image, context: Context) -> Decision:
+def decide(
+    request: BrokerRegistrationRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
     if request.cluster_id != context.cluster_id:
         raise KafkaError(
             ErrorCode.INCONSISTENT_CLUSTER_ID,
@@ -40,7 +43,7 @@ def decide(request: BrokerRegistrationRequest, image: Image, context: Context) -
         existing is not None
         and restarted
         and not existing.in_controlled_shutdown
-        and context.contacts.has_session(existing, context.now_ms)
+        and context.heartbeats.has_valid_session(existing, context.now_ms)
         and not _has_its_place(request, existing)
     ):
         raise KafkaError(
@@ -63,11 +66,11 @@ def decide(request: BrokerRegistrationRequest, image: Image, context: Context) -
     return Decision(
         records,
         BrokerRegistrationResponse(broker_epoch=record.broker_epoch),
-        Contact(request.broker_id, record.broker_epoch, context.now_ms, metadata_offset=-1),
+        [BrokerContact(request.broker_id, record.broker_epoch, context.now_ms, metadata_offset=-1)],
     )
 
 
-def _has_its_place(request: BrokerRegistrationRequest, existing: BrokerState) -> bool:
+def _has_its_place(request: BrokerRegistrationRequest, existing: BrokerRegistration) -> bool:
     """Whether it has the directories and the addresses of the process that is registered.
 
     Nobody gets either while their owner lives, so that one has died. (Kafka lets its successor
@@ -82,7 +85,10 @@ def _has_its_place(request: BrokerRegistrationRequest, existing: BrokerState) ->
 
 
 def _cleanup(
-    existing: BrokerState | None, request: BrokerRegistrationRequest, image: Image, context: Context
+    existing: BrokerRegistration | None,
+    request: BrokerRegistrationRequest,
+    image: MetadataImage,
+    context: ControllerContext,
 ) -> list[Message]:
     """The process before may have died: it leads nothing now, and unless it had stopped cleanly
     its log may have lost what its replicas were trusted to have (KIP-966).
@@ -94,19 +100,23 @@ def _cleanup(
     """
     broker_id, index = request.broker_id, image.topics.index
     if image.metadata_level < ELIGIBLE_LEADERS_FROM:
-        return list(broker_changes(image, context, index.in_sync_by(broker_id), leaving=broker_id))
+        return list(
+            leader_and_isr_updates(image, context, index.in_sync_by(broker_id), leaving=broker_id)
+        )
     if existing is not None and request.previous_broker_epoch == existing.epoch:
         shared = [
             (topic.topic_id, number)
-            for topic, number, partition in found(image, index.in_sync_by(broker_id))
+            for topic, number, partition in existing_partitions(image, index.in_sync_by(broker_id))
             if len(partition.replicas) > 1
         ]
-        return list(broker_changes(image, context, shared, leaving=broker_id))
+        return list(leader_and_isr_updates(image, context, shared, leaving=broker_id))
     trusted = (*index.in_sync_by(broker_id), *index.eligible_by(broker_id))
-    return list(broker_changes(image, context, trusted, lost_log=broker_id))
+    return list(leader_and_isr_updates(image, context, trusted, unclean_shutdown=broker_id))
 
 
-def _register_record(request: BrokerRegistrationRequest, image: Image) -> RegisterBrokerRecord:
+def _register_record(
+    request: BrokerRegistrationRequest, image: MetadataImage
+) -> RegisterBrokerRecord:
     with_directories = image.metadata_level >= DIRECTORY_ASSIGNMENT_FROM
     return RegisterBrokerRecord(
         broker_id=request.broker_id,
@@ -133,12 +143,12 @@ def _register_record(request: BrokerRegistrationRequest, image: Image) -> Regist
     )
 
 
-def _require_directories(request: BrokerRegistrationRequest, image: Image) -> None:
+def _require_directories(request: BrokerRegistrationRequest, image: MetadataImage) -> None:
     if image.metadata_level < DIRECTORY_ASSIGNMENT_FROM:
         return
     if not request.log_dirs:
         raise _invalid(request, "it names no log directories")
-    if any(Directory.is_reserved(directory) for directory in request.log_dirs):
+    if any(DirectoryId.is_reserved(directory) for directory in request.log_dirs):
         raise _invalid(request, "a log directory has a reserved id")
     if len(set(request.log_dirs)) < len(request.log_dirs):
         raise _invalid(request, "two of its log directories have the same id")
@@ -151,15 +161,17 @@ def _require_directories(request: BrokerRegistrationRequest, image: Image) -> No
             )
 
 
-def _require_features(request: BrokerRegistrationRequest, image: Image) -> None:
+def _require_features(request: BrokerRegistrationRequest, image: MetadataImage) -> None:
     supported = {
-        feature.name: LevelRange(feature.min_supported_version, feature.max_supported_version)
+        feature.name: FeatureLevelRange(
+            feature.min_supported_version, feature.max_supported_version
+        )
         for feature in request.features
     }
     if METADATA_VERSION not in supported:
         raise _invalid(request, f"it does not say which {METADATA_VERSION} it supports")
     for name, level in image.features.items():
-        levels = supported.get(name, LevelRange(0, 0))
+        levels = supported.get(name, FeatureLevelRange(0, 0))
         if level not in levels:
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION,

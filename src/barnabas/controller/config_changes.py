@@ -7,9 +7,9 @@ from typing import Any, Final, Protocol, TypeVar
 from barnabas.config.changes import ResourceType
 from barnabas.config.errors import InvalidConfig, InvalidConfigRequest
 from barnabas.config.validation import validate_client_metrics
-from barnabas.controller.decision import Context
-from barnabas.controller.topic_names import require_valid
-from barnabas.metadata.image import Image
+from barnabas.controller.context import ControllerContext
+from barnabas.controller.topic_names import validate_topic_name
+from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import ConfigResource
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.metadata_records import ClearElrRecord, ConfigRecord
@@ -18,7 +18,7 @@ from barnabas.wire.schema import Message
 _MIN_ISR: Final = "min.insync.replicas"
 
 
-class Resource(Protocol):
+class ConfigRequestResource(Protocol):
     """A resource in a request of either kind."""
 
     resource_type: int
@@ -26,11 +26,11 @@ class Resource(Protocol):
     configs: list[Any]
 
 
-R = TypeVar("R", bound=Resource)
+R = TypeVar("R", bound=ConfigRequestResource)
 A = TypeVar("A")
 
 
-def change_each(
+def change_resources(
     resources: list[R],
     change: Callable[[R], list[Message]],
     answer: Callable[[R, KafkaError | None], A],
@@ -48,14 +48,17 @@ def change_each(
         except KafkaError as error:
             answers.append(answer(resource, error))
         except InvalidConfig as problem:
-            answers.append(answer(resource, refusal(problem)))
+            answers.append(answer(resource, config_error(problem)))
         else:
             answers.append(answer(resource, None))
     return records, answers
 
 
 def change_resource(
-    resource: ConfigResource, changed: Mapping[str, str | None], image: Image, context: Context
+    resource: ConfigResource,
+    changed: Mapping[str, str | None],
+    image: MetadataImage,
+    context: ControllerContext,
 ) -> list[Message]:
     """The records that give a resource its `changed` settings, None removing one, if it may."""
     resource_type, name = resource
@@ -72,7 +75,7 @@ def change_resource(
 
 
 def config_records(
-    resource: ConfigResource, changed: Mapping[str, str | None], image: Image
+    resource: ConfigResource, changed: Mapping[str, str | None], image: MetadataImage
 ) -> list[Message]:
     """The records for settings that are allowed."""
     resource_type, name = resource
@@ -91,7 +94,7 @@ def config_records(
     return records
 
 
-def refusal(problem: InvalidConfig) -> KafkaError:
+def config_error(problem: InvalidConfig) -> KafkaError:
     """The protocol's error for settings that cannot be."""
     is_request = isinstance(problem, InvalidConfigRequest)
     code = ErrorCode.INVALID_REQUEST if is_request else ErrorCode.INVALID_CONFIG
@@ -99,14 +102,17 @@ def refusal(problem: InvalidConfig) -> KafkaError:
 
 
 def _require_allowed(
-    resource: ConfigResource, after: Mapping[str, str], image: Image, context: Context
+    resource: ConfigResource,
+    after: Mapping[str, str],
+    image: MetadataImage,
+    context: ControllerContext,
 ) -> None:
     resource_type, name = resource
     match resource_type:
         case ResourceType.TOPIC:
             if not name:
                 raise _invalid("Default topic resources are not allowed.")
-            require_valid(name)
+            validate_topic_name(name)
             context.resolver.validate_topic(after)
             if image.topics.by_name(name) is None:
                 raise KafkaError(
@@ -152,7 +158,7 @@ def _broker_id(name: str) -> int | None:
         raise _invalid(f"Node id must be an integer, but it is: {name}") from None
 
 
-def _require_registered(node_id: int | None, image: Image) -> None:
+def _require_registered(node_id: int | None, image: MetadataImage) -> None:
     if not (node_id is None or node_id in image.brokers or node_id in image.controllers):
         raise KafkaError(
             ErrorCode.BROKER_ID_NOT_REGISTERED, f"No node with id {node_id} is registered."

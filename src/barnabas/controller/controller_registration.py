@@ -1,8 +1,9 @@
 """ControllerRegistration (key 70): a controller says where it listens and what it supports."""
 
-from barnabas.controller.decision import Context, Decision
+from barnabas.controller.context import ControllerContext, ControllerDecision
+from barnabas.decision import Decision
 from barnabas.metadata.features import CONTROLLER_REGISTRATION_FROM
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.controller_registration import (
     ControllerRegistrationRequest,
@@ -15,7 +16,9 @@ from barnabas.wire.messages.metadata_records import (
 )
 
 
-def decide(request: ControllerRegistrationRequest, image: Image, context: Context) -> Decision:
+def decide(
+    request: ControllerRegistrationRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
     if image.metadata_level < CONTROLLER_REGISTRATION_FROM:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_VERSION,

@@ -2,12 +2,18 @@
 
 from collections import Counter
 
-from barnabas.controller.assignments import new_partition, require_assignable
-from barnabas.controller.decision import MAX_RECORDS, Context, Decision, require_bounded
-from barnabas.controller.placement import place
-from barnabas.metadata.image import Image
+from barnabas.controller.context import (
+    MAX_RECORDS,
+    ControllerContext,
+    ControllerDecision,
+    require_record_limit,
+)
+from barnabas.controller.partition_assignment import new_partition, validate_manual_assignment
+from barnabas.controller.replica_placer import place_replicas
+from barnabas.decision import Decision
+from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.snapshot import partition_record
-from barnabas.metadata.states import Replicas, TopicState
+from barnabas.metadata.states import Replicas, TopicImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.create_partitions import (
     CreatePartitionsAssignment,
@@ -19,7 +25,9 @@ from barnabas.wire.messages.create_partitions import (
 from barnabas.wire.schema import Message
 
 
-def decide(request: CreatePartitionsRequest, image: Image, context: Context) -> Decision:
+def decide(
+    request: CreatePartitionsRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
     mentions = Counter(topic.name for topic in request.topics)
     records: list[Message] = []
     results = []
@@ -34,12 +42,14 @@ def decide(request: CreatePartitionsRequest, image: Image, context: Context) -> 
             results.append(CreatePartitionsTopicResult(name=topic.name))
     twice = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     results += [_result(name, twice) for name, count in mentions.items() if count > 1]
-    require_bounded(records)
+    require_record_limit(records)
     response = CreatePartitionsResponse(results=results)
     return Decision([] if request.validate_only else records, response)
 
 
-def _new_partitions(asked: CreatePartitionsTopic, image: Image, context: Context) -> list[Message]:
+def _new_partitions(
+    asked: CreatePartitionsTopic, image: MetadataImage, context: ControllerContext
+) -> list[Message]:
     topic = image.topics.by_name(asked.name)
     if topic is None:
         raise KafkaError(
@@ -61,7 +71,9 @@ def _new_partitions(asked: CreatePartitionsTopic, image: Image, context: Context
     replication_factor = len(next(iter(topic.partitions.values())).replicas)
     if asked.assignments is None:
         added = asked.count - present
-        placed = place(image.brokers.values(), added, replication_factor, context.random_below)
+        placed = place_replicas(
+            image.brokers.values(), added, replication_factor, context.random_below
+        )
     else:
         placed = _assigned(asked.assignments, asked.count, topic, image, replication_factor)
     return [
@@ -73,8 +85,8 @@ def _new_partitions(asked: CreatePartitionsTopic, image: Image, context: Context
 def _assigned(
     assignments: list[CreatePartitionsAssignment],
     count: int,
-    topic: TopicState,
-    image: Image,
+    topic: TopicImage,
+    image: MetadataImage,
     replication_factor: int,
 ) -> list[Replicas]:
     added = count - len(topic.partitions)
@@ -85,7 +97,7 @@ def _assigned(
             f"{len(assignments)} assignment(s) were given.",
         )
     return [
-        require_assignable(assignment.broker_ids, image, replication_factor)
+        validate_manual_assignment(assignment.broker_ids, image, replication_factor)
         for assignment in assignments
     ]
 

@@ -8,17 +8,23 @@ from collections import Counter
 
 from barnabas.config.changes import ResourceType
 from barnabas.config.errors import InvalidConfig
-from barnabas.controller.assignments import new_partition, require_assignable
-from barnabas.controller.config_changes import config_records, refusal
-from barnabas.controller.decision import MAX_RECORDS, Context, Decision, require_bounded
-from barnabas.controller.placement import place
-from barnabas.controller.topic_names import (
-    require_available,
-    require_valid,
+from barnabas.controller.config_changes import config_error, config_records
+from barnabas.controller.context import (
+    MAX_RECORDS,
+    ControllerContext,
+    ControllerDecision,
+    require_record_limit,
 )
-from barnabas.metadata.image import Image
+from barnabas.controller.partition_assignment import new_partition, validate_manual_assignment
+from barnabas.controller.replica_placer import place_replicas
+from barnabas.controller.topic_names import (
+    require_name_available,
+    validate_topic_name,
+)
+from barnabas.decision import Decision
+from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.snapshot import partition_record
-from barnabas.metadata.states import PartitionState
+from barnabas.metadata.states import PartitionRegistration
 from barnabas.raft import METADATA_TOPIC
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import (
@@ -31,7 +37,9 @@ from barnabas.wire.messages.metadata_records import TopicRecord
 from barnabas.wire.schema import Message
 
 
-def decide(request: CreateTopicsRequest, image: Image, context: Context) -> Decision:
+def decide(
+    request: CreateTopicsRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
     _require_few_partitions(request, context)
     mentions = Counter(topic.name for topic in request.topics)
     records: list[Message] = []
@@ -53,30 +61,30 @@ def decide(request: CreateTopicsRequest, image: Image, context: Context) -> Deci
                 error_message=None,
                 num_partitions=len(partitions),
                 replication_factor=len(partitions[0].replicas),
-                configs=context.new_topic_settings.describe(configs),
+                configs=context.topic_configs.describe(configs),
             )
         )
     twice = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     results += [_failure(name, twice) for name, count in mentions.items() if count > 1]
-    require_bounded(records)
+    require_record_limit(records)
     response = CreateTopicsResponse(topics=results)
     return Decision([] if request.validate_only else records, response)
 
 
 def _plan(
-    topic: CreatableTopic, image: Image, context: Context
-) -> tuple[list[PartitionState], dict[str, str]]:
+    topic: CreatableTopic, image: MetadataImage, context: ControllerContext
+) -> tuple[list[PartitionRegistration], dict[str, str]]:
     if topic.name == METADATA_TOPIC:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Creation of internal topic {topic.name} is prohibited."
         )
-    require_valid(topic.name)
-    require_available(topic.name, image)
+    validate_topic_name(topic.name)
+    require_name_available(topic.name, image)
     configs = _valid_configs(topic, context)
     return _partitions(topic, image, context), configs
 
 
-def _valid_configs(topic: CreatableTopic, context: Context) -> dict[str, str]:
+def _valid_configs(topic: CreatableTopic, context: ControllerContext) -> dict[str, str]:
     configs = {}
     for config in topic.configs:
         if config.value is None:
@@ -89,11 +97,13 @@ def _valid_configs(topic: CreatableTopic, context: Context) -> dict[str, str]:
         try:
             context.resolver.validate_topic(configs)
         except InvalidConfig as problem:
-            raise refusal(problem) from problem
+            raise config_error(problem) from problem
     return configs
 
 
-def _partitions(topic: CreatableTopic, image: Image, context: Context) -> list[PartitionState]:
+def _partitions(
+    topic: CreatableTopic, image: MetadataImage, context: ControllerContext
+) -> list[PartitionRegistration]:
     if topic.assignments:
         return _assigned_partitions(topic, image)
     if topic.replication_factor < -1 or topic.replication_factor == 0:
@@ -112,11 +122,13 @@ def _partitions(topic: CreatableTopic, image: Image, context: Context) -> list[P
     if replication_factor == -1:
         replication_factor = context.resolver.broker("default.replication.factor")
     count = _partition_count(topic, context)
-    placed = place(image.brokers.values(), count, replication_factor, context.random_below)
+    placed = place_replicas(image.brokers.values(), count, replication_factor, context.random_below)
     return [new_partition(index, replicas, image) for index, replicas in enumerate(placed)]
 
 
-def _assigned_partitions(topic: CreatableTopic, image: Image) -> list[PartitionState]:
+def _assigned_partitions(
+    topic: CreatableTopic, image: MetadataImage
+) -> list[PartitionRegistration]:
     for asked, what in (
         (topic.replication_factor, "replication factor"),
         (topic.num_partitions, "number of partitions"),
@@ -126,7 +138,7 @@ def _assigned_partitions(topic: CreatableTopic, image: Image) -> list[PartitionS
                 ErrorCode.INVALID_REQUEST,
                 f"A manual partition assignment of topic {topic.name} goes with the {what} -1.",
             )
-    partitions: dict[int, PartitionState] = {}
+    partitions: dict[int, PartitionRegistration] = {}
     replication_factor: int | None = None
     for assignment in topic.assignments:
         index = assignment.partition_index
@@ -135,7 +147,7 @@ def _assigned_partitions(topic: CreatableTopic, image: Image) -> list[PartitionS
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"Found multiple manual partition assignments for partition {index}.",
             )
-        replicas = require_assignable(assignment.broker_ids, image, replication_factor)
+        replicas = validate_manual_assignment(assignment.broker_ids, image, replication_factor)
         replication_factor = len(replicas)
         partitions[index] = new_partition(index, replicas, image)
     if set(partitions) != set(range(len(partitions))):
@@ -146,13 +158,13 @@ def _assigned_partitions(topic: CreatableTopic, image: Image) -> list[PartitionS
     return [partitions[index] for index in range(len(partitions))]
 
 
-def _partition_count(topic: CreatableTopic, context: Context) -> int:
+def _partition_count(topic: CreatableTopic, context: ControllerContext) -> int:
     if topic.num_partitions == -1:
         return int(context.resolver.broker("num.partitions"))
     return topic.num_partitions
 
 
-def _require_few_partitions(request: CreateTopicsRequest, context: Context) -> None:
+def _require_few_partitions(request: CreateTopicsRequest, context: ControllerContext) -> None:
     total = sum(
         len(topic.assignments) or max(_partition_count(topic, context), 0)
         for topic in request.topics
@@ -167,9 +179,9 @@ def _require_few_partitions(request: CreateTopicsRequest, context: Context) -> N
 def _records(
     name: str,
     topic_id: bytes,
-    partitions: list[PartitionState],
+    partitions: list[PartitionRegistration],
     configs: dict[str, str],
-    image: Image,
+    image: MetadataImage,
 ) -> list[Message]:
     return [
         TopicRecord(name=name, topic_id=topic_id),

@@ -5,9 +5,10 @@ v3 says TOPIC_DELETION_DISABLED where earlier ones say INVALID_REQUEST; v5 has e
 
 from collections import Counter
 
-from barnabas.controller.decision import Context, Decision, require_bounded
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import TopicState
+from barnabas.controller.context import ControllerContext, ControllerDecision, require_record_limit
+from barnabas.decision import Decision
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import TopicImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.delete_topics import (
     DeletableTopicResult,
@@ -20,13 +21,15 @@ from barnabas.wire.schema import Message
 from barnabas.wire.uuid import ZERO, to_text
 
 
-def decide(request: DeleteTopicsRequest, image: Image, context: Context) -> Decision:
+def decide(
+    request: DeleteTopicsRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
     if not context.resolver.broker("delete.topic.enable"):
         raise KafkaError(
             ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false on this broker."
         )
     mentions = Counter((topic.name, topic.topic_id) for topic in _asked(request))
-    found: dict[tuple[str | None, bytes], TopicState] = {}
+    found: dict[tuple[str | None, bytes], TopicImage] = {}
     results = []
     for (name, topic_id), count in mentions.items():
         try:
@@ -44,7 +47,7 @@ def decide(request: DeleteTopicsRequest, image: Image, context: Context) -> Deci
             continue
         records.append(RemoveTopicRecord(topic_id=topic.topic_id))
         results.append(DeletableTopicResult(name=topic.name, topic_id=topic.topic_id))
-    require_bounded(records)
+    require_record_limit(records)
     return Decision(records, DeleteTopicsResponse(responses=results))
 
 
@@ -52,7 +55,7 @@ def _asked(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
     return [*request.topics, *(DeleteTopicState(name=name) for name in request.topic_names)]
 
 
-def _find(name: str | None, topic_id: bytes, image: Image) -> TopicState:
+def _find(name: str | None, topic_id: bytes, image: MetadataImage) -> TopicImage:
     if name is not None:
         if topic_id != ZERO:
             raise _invalid("A topic is named by its name or by its id, not by both.")

@@ -1,8 +1,9 @@
 """ElectLeaders (key 43): the preferred leader, or from v1 any replica that is alive, on demand."""
 
-from barnabas.controller.decision import Context, Decision, require_bounded
-from barnabas.controller.elections import Election, elect
-from barnabas.metadata.image import Image
+from barnabas.controller.context import ControllerContext, ControllerDecision, require_record_limit
+from barnabas.controller.partition_change import Election, elect_leader
+from barnabas.decision import Decision
+from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import NO_LEADER
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.elect_leaders import (
@@ -18,7 +19,9 @@ from barnabas.wire.schema import Message
 _ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
 
-def decide(request: ElectLeadersRequest, image: Image, context: Context) -> Decision:
+def decide(
+    request: ElectLeadersRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
     election = _ELECTIONS.get(request.election_type)
     if election is None:
         raise KafkaError(
@@ -38,11 +41,11 @@ def decide(request: ElectLeadersRequest, image: Image, context: Context) -> Deci
                 if not every or error.code is not ErrorCode.ELECTION_NOT_NEEDED:
                     outcomes.append(_outcome(index, error))
         results.append(ReplicaElectionResult(topic=asked.topic, partition_result=outcomes))
-    require_bounded(records)
+    require_record_limit(records)
     return Decision(records, ElectLeadersResponse(replica_election_results=results))
 
 
-def _asked(request: ElectLeadersRequest, image: Image) -> list[TopicPartitions]:
+def _asked(request: ElectLeadersRequest, image: MetadataImage) -> list[TopicPartitions]:
     if request.topic_partitions is not None:
         return request.topic_partitions
     return [
@@ -52,7 +55,11 @@ def _asked(request: ElectLeadersRequest, image: Image) -> list[TopicPartitions]:
 
 
 def _elect(
-    topic_name: str, index: int, election: Election, image: Image, context: Context
+    topic_name: str,
+    index: int,
+    election: Election,
+    image: MetadataImage,
+    context: ControllerContext,
 ) -> PartitionChangeRecord:
     topic = image.topics.by_name(topic_name)
     partition = topic.partitions.get(index) if topic is not None else None
@@ -65,7 +72,7 @@ def _elect(
         raise KafkaError(
             ErrorCode.ELECTION_NOT_NEEDED, f"{topic_name}-{index} is led by {partition.leader}."
         )
-    record = elect(topic, index, election, image, context)
+    record = elect_leader(topic, index, election, image, context)
     if record is None:
         missing = (
             ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE

@@ -1,9 +1,10 @@
 """IncrementalAlterConfigs (key 44): sets, removes, appends to or takes from single settings."""
 
 from barnabas.config.changes import Operation, apply_operation, find_setting
-from barnabas.controller.config_changes import change_each, change_resource
-from barnabas.controller.decision import Context, Decision, require_bounded
-from barnabas.metadata.image import Image
+from barnabas.controller.config_changes import change_resource, change_resources
+from barnabas.controller.context import ControllerContext, ControllerDecision, require_record_limit
+from barnabas.decision import Decision
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -15,7 +16,9 @@ from barnabas.wire.messages.incremental_alter_configs import (
 from barnabas.wire.schema import Message
 
 
-def decide(request: IncrementalAlterConfigsRequest, image: Image, context: Context) -> Decision:
+def decide(
+    request: IncrementalAlterConfigsRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
     def change(resource: AlterConfigsResource) -> list[Message]:
         name = (resource.resource_type, resource.resource_name)
         current = image.config(*name)
@@ -27,8 +30,8 @@ def decide(request: IncrementalAlterConfigsRequest, image: Image, context: Conte
             )
         return change_resource(name, changed, image, context)
 
-    records, responses = change_each(request.resources, change, _answer)
-    require_bounded(records)
+    records, responses = change_resources(request.resources, change, _answer)
+    require_record_limit(records)
     response = IncrementalAlterConfigsResponse(responses=responses)
     return Decision([] if request.validate_only else records, response)
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
-from barnabas.controller.decision import Context, Decision
-from barnabas.controller.elections import found
-from barnabas.metadata.image import Image
+from barnabas.controller.context import ControllerContext, ControllerDecision
+from barnabas.controller.partition_change import existing_partitions
+from barnabas.decision import Decision
+from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.partition_index import PartitionKey
 from barnabas.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -14,10 +15,12 @@ from barnabas.wire.messages.list_partition_reassignments import (
 )
 
 
-def decide(request: ListPartitionReassignmentsRequest, image: Image, context: Context) -> Decision:
+def decide(
+    request: ListPartitionReassignmentsRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
     moving: dict[str, OngoingTopicReassignment] = {}
-    for topic, number, partition in found(image, _asked(request, image)):
-        if not partition.is_moving:
+    for topic, number, partition in existing_partitions(image, _asked(request, image)):
+        if not partition.is_reassigning:
             continue
         ongoing = moving.setdefault(topic.name, OngoingTopicReassignment(name=topic.name))
         ongoing.partitions.append(
@@ -32,9 +35,11 @@ def decide(request: ListPartitionReassignmentsRequest, image: Image, context: Co
     return Decision([], response)
 
 
-def _asked(request: ListPartitionReassignmentsRequest, image: Image) -> Iterable[PartitionKey]:
+def _asked(
+    request: ListPartitionReassignmentsRequest, image: MetadataImage
+) -> Iterable[PartitionKey]:
     if request.topics is None:
-        return image.topics.index.moving
+        return image.topics.index.reassigning
     return [
         (topic.topic_id, number)
         for asked in request.topics

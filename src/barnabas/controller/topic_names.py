@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 MAX_LENGTH: Final = 249  # with "-", five digits and ".delete" it is still a file name
@@ -11,12 +11,12 @@ MAX_LENGTH: Final = 249  # with "-", five digits and ".delete" it is still a fil
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
-def is_valid(name: str) -> bool:
+def is_valid_topic_name(name: str) -> bool:
     """Whether the name can be a directory and a metric."""
     return len(name) <= MAX_LENGTH and name not in (".", "..") and bool(_LEGAL.fullmatch(name))
 
 
-def require_valid(name: str) -> None:
+def validate_topic_name(name: str) -> None:
     """INVALID_TOPIC_EXCEPTION unless the name is valid, and why it is not."""
     if not name:
         raise _invalid("the empty string is not a topic name")
@@ -28,11 +28,11 @@ def require_valid(name: str) -> None:
         raise _invalid(f"'{name}' has characters other than ASCII letters, digits, '.', '_', '-'")
 
 
-def require_available(name: str, image: Image) -> None:
+def require_name_available(name: str, image: MetadataImage) -> None:
     """TOPIC_ALREADY_EXISTS, or the name differs from an existing one in "." and "_" only."""
     if image.topics.by_name(name) is not None:
         raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    colliding = image.topics.colliding_with(name)
+    colliding = image.topics.find_colliding(name)
     if colliding is not None:
         raise KafkaError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,

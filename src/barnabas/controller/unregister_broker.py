@@ -1,8 +1,9 @@
 """UnregisterBroker (key 64): forget a broker that will not come back."""
 
 from barnabas.controller import broker_lifecycle
-from barnabas.controller.decision import Context, Decision
-from barnabas.metadata.image import Image
+from barnabas.controller.context import ControllerContext, ControllerDecision
+from barnabas.decision import Decision
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,
@@ -10,7 +11,9 @@ from barnabas.wire.messages.unregister_broker import (
 )
 
 
-def decide(request: UnregisterBrokerRequest, image: Image, context: Context) -> Decision:
+def decide(
+    request: UnregisterBrokerRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
     broker = image.brokers.get(request.broker_id)
     if broker is None:
         raise KafkaError(

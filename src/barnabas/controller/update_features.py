@@ -6,10 +6,11 @@ v0 has only "allow downgrade"; v1 upgrade types and validate-only; v2 no results
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 
-from barnabas.controller.decision import Context, Decision
+from barnabas.controller.context import ControllerContext, ControllerDecision
+from barnabas.decision import Decision
 from barnabas.metadata import features
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import LevelRange
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import FeatureLevelRange
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.metadata_records import ConfigRecord, FeatureLevelRecord
 from barnabas.wire.messages.update_features import (
@@ -22,10 +23,10 @@ from barnabas.wire.schema import Message
 
 _BROKER = 4
 _MIN_ISR = "min.insync.replicas"
-_DISABLED = LevelRange(0, 0)
+_DISABLED = FeatureLevelRange(0, 0)
 
 
-class UpgradeType(IntEnum):
+class FeatureUpgradeType(IntEnum):
     """How far a level may go down."""
 
     UPGRADE = 1
@@ -33,7 +34,9 @@ class UpgradeType(IntEnum):
     UNSAFE_DOWNGRADE = 3
 
 
-def decide(request: UpdateFeaturesRequest, image: Image, context: Context) -> Decision:
+def decide(
+    request: UpdateFeaturesRequest, image: MetadataImage, context: ControllerContext
+) -> ControllerDecision:
     updates = {update.feature: update for update in request.feature_updates}
     proposed = dict(image.features)
     proposed.update((name, update.max_version_level) for name, update in updates.items())
@@ -54,7 +57,10 @@ def decide(request: UpdateFeaturesRequest, image: Image, context: Context) -> De
 
 
 def _update(
-    update: FeatureUpdateKey, proposed: Mapping[str, int], image: Image, context: Context
+    update: FeatureUpdateKey,
+    proposed: Mapping[str, int],
+    image: MetadataImage,
+    context: ControllerContext,
 ) -> list[Message]:
     name, level = update.feature, update.max_version_level
     kind = _upgrade_type(update)
@@ -63,16 +69,16 @@ def _update(
     _require_supported(update, image, context)
     is_kraft = name == features.KRAFT_VERSION
     current = context.kraft_version if is_kraft else image.features.get(name, 0)
-    if level < current and kind is UpgradeType.UPGRADE:
+    if level < current and kind is FeatureUpgradeType.UPGRADE:
         raise _invalid(update, "To go down, ask for a safe or an unsafe downgrade.")
-    if level > current and kind is not UpgradeType.UPGRADE:
+    if level > current and kind is not FeatureUpgradeType.UPGRADE:
         raise _invalid(update, "A downgrade cannot lead to a newer version.")
     if is_kraft:
         if level != current:
             raise _invalid(update, "The quorum's version is set when it is formatted.")
         return []
-    if name == features.METADATA_VERSION and features.loses_metadata(current, level):
-        how = "An unsafe" if kind is UpgradeType.UNSAFE_DOWNGRADE else "The"
+    if name == features.METADATA_VERSION and features.is_lossy_downgrade(current, level):
+        how = "An unsafe" if kind is FeatureUpgradeType.UNSAFE_DOWNGRADE else "The"
         raise _invalid(
             update, f"{how} downgrade from {current} could lose metadata and is not supported."
         )
@@ -84,7 +90,7 @@ def _update(
     return records
 
 
-def min_isr_records(image: Image, context: Context) -> Iterator[Message]:
+def min_isr_records(image: MetadataImage, context: ControllerContext) -> Iterator[Message]:
     """What eligible leader replicas need: one minimum of in-sync replicas for the whole cluster."""
     if _MIN_ISR not in image.config(_BROKER, ""):
         value = str(context.resolver.static[_MIN_ISR])
@@ -94,16 +100,18 @@ def min_isr_records(image: Image, context: Context) -> Iterator[Message]:
             yield ConfigRecord(resource_type=_BROKER, resource_name=name, name=_MIN_ISR, value=None)
 
 
-def _upgrade_type(update: FeatureUpdateKey) -> UpgradeType:
+def _upgrade_type(update: FeatureUpdateKey) -> FeatureUpgradeType:
     if update.allow_downgrade:
-        return UpgradeType.SAFE_DOWNGRADE
+        return FeatureUpgradeType.SAFE_DOWNGRADE
     try:
-        return UpgradeType(update.upgrade_type)
+        return FeatureUpgradeType(update.upgrade_type)
     except ValueError:
         raise _invalid(update, "The controller does not know the given upgrade type.") from None
 
 
-def _require_supported(update: FeatureUpdateKey, image: Image, context: Context) -> None:
+def _require_supported(
+    update: FeatureUpdateKey, image: MetadataImage, context: ControllerContext
+) -> None:
     """Every broker and controller must be able to follow; one that names no levels can at 0."""
     own = features.SUPPORTED.get(update.feature)
     if own is None:

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from barnabas.metadata.states import ConfigResource, PartitionState, QuotaEntity, TopicState
+from barnabas.metadata.states import ConfigResource, PartitionRegistration, QuotaEntity, TopicImage
 
 if TYPE_CHECKING:
-    from barnabas.metadata.image import Image
+    from barnabas.metadata.image import MetadataImage
 
 K = TypeVar("K")
 
 
 @dataclass(slots=True)
-class Delta:
+class MetadataDelta:
     """The changes of one or more committed batches, net: created and then deleted is nothing.
 
     `partitions_changed` holds every partition that is new or differs, as it is now, those of
@@ -22,9 +22,9 @@ class Delta:
     not there any more was removed.
     """
 
-    topics_created: dict[bytes, TopicState] = field(default_factory=dict)
-    topics_deleted: dict[bytes, TopicState] = field(default_factory=dict)
-    partitions_changed: dict[tuple[bytes, int], PartitionState] = field(default_factory=dict)
+    topics_created: dict[bytes, TopicImage] = field(default_factory=dict)
+    topics_deleted: dict[bytes, TopicImage] = field(default_factory=dict)
+    partitions_changed: dict[tuple[bytes, int], PartitionRegistration] = field(default_factory=dict)
     configs_changed: set[ConfigResource] = field(default_factory=set)
     brokers_changed: set[int] = field(default_factory=set)
     controllers_changed: set[int] = field(default_factory=set)
@@ -36,7 +36,7 @@ class Delta:
     producer_ids_changed: bool = False
 
     @classmethod
-    def between(cls, before: "Image", after: "Image") -> "Delta":
+    def between(cls, before: "MetadataImage", after: "MetadataImage") -> "MetadataDelta":
         """What differs: for a node that got a snapshot in place of the records up to it."""
         delta = cls(
             configs_changed=_differing(before.configs, after.configs),
@@ -59,10 +59,10 @@ class Delta:
     def __bool__(self) -> bool:
         return any(getattr(self, changed.name) for changed in fields(self))
 
-    def _compare(self, before: TopicState | None, after: TopicState) -> None:
+    def _compare(self, before: TopicImage | None, after: TopicImage) -> None:
         if before is after:
             return
-        known: Mapping[int, PartitionState] = {}
+        known: Mapping[int, PartitionRegistration] = {}
         if before is not None and _is_same(before, after):
             known = before.partitions
         else:
@@ -72,7 +72,7 @@ class Delta:
                 self.partitions_changed[(after.topic_id, number)] = partition
 
 
-def _is_same(before: TopicState, after: TopicState | None) -> bool:
+def _is_same(before: TopicImage, after: TopicImage | None) -> bool:
     """Whether the topic is still there: topics keep their name, and never lose a partition."""
     return (
         after is not None

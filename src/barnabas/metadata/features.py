@@ -7,7 +7,7 @@ behaviour of the whole cluster. The levels and their names are those of Apache K
 from collections.abc import Mapping
 from typing import Final
 
-from barnabas.metadata.states import LevelRange
+from barnabas.metadata.states import FeatureLevelRange
 
 METADATA_VERSION: Final = "metadata.version"
 KRAFT_VERSION: Final = "kraft.version"
@@ -17,14 +17,14 @@ SHARE_VERSION: Final = "share.version"
 STREAMS_VERSION: Final = "streams.version"
 ELIGIBLE_LEADER_REPLICAS_VERSION: Final = "eligible.leader.replicas.version"
 
-SUPPORTED: Final[Mapping[str, LevelRange]] = {
-    GROUP_VERSION: LevelRange(0, 1),
-    KRAFT_VERSION: LevelRange(0, 1),
-    METADATA_VERSION: LevelRange(7, 30),
-    SHARE_VERSION: LevelRange(0, 1),
-    STREAMS_VERSION: LevelRange(0, 1),
-    TRANSACTION_VERSION: LevelRange(0, 2),
-    ELIGIBLE_LEADER_REPLICAS_VERSION: LevelRange(0, 1),
+SUPPORTED: Final[Mapping[str, FeatureLevelRange]] = {
+    GROUP_VERSION: FeatureLevelRange(0, 1),
+    KRAFT_VERSION: FeatureLevelRange(0, 1),
+    METADATA_VERSION: FeatureLevelRange(7, 30),
+    SHARE_VERSION: FeatureLevelRange(0, 1),
+    STREAMS_VERSION: FeatureLevelRange(0, 1),
+    TRANSACTION_VERSION: FeatureLevelRange(0, 2),
+    ELIGIBLE_LEADER_REPLICAS_VERSION: FeatureLevelRange(0, 1),
 }
 
 MIN_METADATA_LEVEL: Final = SUPPORTED[METADATA_VERSION].min
@@ -111,7 +111,7 @@ def release_name(level: int) -> str:
     return METADATA_RELEASES.get(level, str(level))
 
 
-def loses_metadata(current_level: int, target_level: int) -> bool:
+def is_lossy_downgrade(current_level: int, target_level: int) -> bool:
     """Whether going down to `target_level` could drop what newer records hold."""
     return any(target_level < level <= current_level for level in _RECORDS_CHANGED_AT)
 

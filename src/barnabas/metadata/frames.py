@@ -37,10 +37,10 @@ def encode_record(record: Message, version: int) -> bytes:
 
 def decode_record(frame: bytes | memoryview) -> Message:
     """The record in a frame. ProtocolViolation if it is none we know."""
-    return decode_framed(frame)[0]
+    return decode_record_and_version(frame)[0]
 
 
-def decode_framed(
+def decode_record_and_version(
     frame: bytes | memoryview, types: Mapping[int, type[Message]] | None = None
 ) -> tuple[Message, int]:
     """The record in a frame and the version it is written in."""

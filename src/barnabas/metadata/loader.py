@@ -6,8 +6,8 @@ may see a part of it, and an abort marker takes it back.
 
 from collections.abc import Iterable
 
-from barnabas.metadata.delta import Delta
-from barnabas.metadata.image import Image
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.messages.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -16,12 +16,12 @@ from barnabas.wire.messages.metadata_records import (
 from barnabas.wire.schema import Message
 
 
-class Loader:
+class MetadataLoader:
     """Keeps `image` at the last record it was given that belongs to no open transaction."""
 
     __slots__ = ("_open", "image")
 
-    def __init__(self, image: Image) -> None:
+    def __init__(self, image: MetadataImage) -> None:
         self.image = image
         self._open: list[Message] | None = None
 
@@ -29,7 +29,7 @@ class Loader:
     def in_transaction(self) -> bool:
         return self._open is not None
 
-    def load(self, records: Iterable[Message], last_offset: int, epoch: int, delta: Delta) -> None:
+    def load(self, records: Iterable[Message], last_offset: int, epoch: int, delta: MetadataDelta) -> None:
         """Apply one committed batch, whose last record is at `last_offset`."""
         for record in records:
             if isinstance(record, BeginTransactionRecord):

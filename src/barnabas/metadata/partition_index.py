@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from barnabas.metadata.states import NO_LEADER, PartitionState, TopicState
+from barnabas.metadata.states import NO_LEADER, PartitionRegistration, TopicImage
 
 PartitionKey = tuple[bytes, int]
 """The id of a topic, and the number of a partition in it."""
@@ -17,19 +17,19 @@ class PartitionIndex:
     It is made when a copy of the image first needs it: only the active controller's does.
     """
 
-    __slots__ = ("_eligible_by", "_in_sync_by", "_led_by", "displaced", "moving")
+    __slots__ = ("_eligible_by", "_in_sync_by", "_led_by", "not_led_by_preferred", "reassigning")
 
-    def __init__(self, topics: Iterable[TopicState]) -> None:
+    def __init__(self, topics: Iterable[TopicImage]) -> None:
         self._led_by: dict[int, _Keys] = {}
         self._in_sync_by: dict[int, _Keys] = {}
         self._eligible_by: dict[int, _Keys] = {}
-        self.displaced: _Keys = {}
+        self.not_led_by_preferred: _Keys = {}
         """Led by another than the replica that should, where it can (the preferred leader)."""
-        self.moving: _Keys = {}
+        self.reassigning: _Keys = {}
         """To be held by other replicas than now: a reassignment is under way."""
         for topic in topics:
             for number, partition in topic.partitions.items():
-                self.changed((topic.topic_id, number), None, partition)
+                self.update((topic.topic_id, number), None, partition)
 
     def led_by(self, broker_id: int) -> Iterator[PartitionKey]:
         return iter(self._led_by.get(broker_id, ()))
@@ -42,7 +42,7 @@ class PartitionIndex:
         return self.led_by(NO_LEADER)
 
     @property
-    def some_are_leaderless(self) -> bool:
+    def has_leaderless(self) -> bool:
         return self.leads_anything(NO_LEADER)
 
     def in_sync_by(self, broker_id: int) -> Iterator[PartitionKey]:
@@ -53,8 +53,8 @@ class PartitionIndex:
         """Where the broker may lead though it is not in sync (KIP-966)."""
         return iter(self._eligible_by.get(broker_id, ()))
 
-    def changed(
-        self, key: PartitionKey, before: PartitionState | None, after: PartitionState | None
+    def update(
+        self, key: PartitionKey, before: PartitionRegistration | None, after: PartitionRegistration | None
     ) -> None:
         """A partition became `after`; None is what does not exist."""
         _refile(
@@ -75,8 +75,8 @@ class PartitionIndex:
             before.elr if before is not None else (),
             after.elr if after is not None else (),
         )
-        _note(self.displaced, key, after is not None and after.leader != after.preferred_leader)
-        _note(self.moving, key, after is not None and after.is_moving)
+        _note(self.not_led_by_preferred, key, after is not None and after.leader != after.preferred_leader)
+        _note(self.reassigning, key, after is not None and after.is_reassigning)
 
 
 def _refile(

@@ -8,40 +8,40 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from barnabas.metadata.delta import Delta
+from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.features import METADATA_VERSION
 from barnabas.metadata.states import (
-    AclState,
-    BrokerState,
-    ControllerState,
+    AclEntry,
+    BrokerRegistration,
+    ControllerRegistration,
     DelegationToken,
     Directories,
-    Directory,
-    Endpoint,
-    LevelRange,
-    PartitionState,
+    DirectoryId,
+    ListenerEndpoint,
+    FeatureLevelRange,
+    PartitionRegistration,
     Replicas,
     ScramCredential,
-    TopicState,
+    TopicImage,
 )
 from barnabas.wire.messages import metadata_records as wire
 from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
-    from barnabas.metadata.image import Image
+    from barnabas.metadata.image import MetadataImage
 
 _UNCHANGED_LEADER = -2
 _UNCHANGED_RECOVERY = -1
 _TOPIC_CONFIG = 2
 
 
-def _topic(image: "Image", record: wire.TopicRecord, delta: Delta) -> None:
-    topic = TopicState(record.name, record.topic_id)
+def _topic(image: "MetadataImage", record: wire.TopicRecord, delta: MetadataDelta) -> None:
+    topic = TopicImage(record.name, record.topic_id)
     image.topics.add(topic)
     delta.topics_created[record.topic_id] = topic
 
 
-def _remove_topic(image: "Image", record: wire.RemoveTopicRecord, delta: Delta) -> None:
+def _remove_topic(image: "MetadataImage", record: wire.RemoveTopicRecord, delta: MetadataDelta) -> None:
     topic = image.topics.remove(record.topic_id)
     if topic is None:
         return
@@ -53,18 +53,18 @@ def _remove_topic(image: "Image", record: wire.RemoveTopicRecord, delta: Delta) 
         delta.configs_changed.add((_TOPIC_CONFIG, topic.name))
 
 
-def _partition(image: "Image", record: wire.PartitionRecord, delta: Delta) -> None:
+def _partition(image: "MetadataImage", record: wire.PartitionRecord, delta: MetadataDelta) -> None:
     topic = image.topics.by_id(record.topic_id)
     if topic is None:
         return
     replicas = _replicas(record.replicas)
-    state = PartitionState(
+    state = PartitionRegistration(
         replicas,
         _replicas(record.isr),
         record.leader,
         record.leader_epoch,
         record.partition_epoch,
-        _directories(record.directories) or (Directory.MIGRATING,) * len(replicas),
+        _directories(record.directories) or (DirectoryId.MIGRATING,) * len(replicas),
         _replicas(record.removing_replicas),
         _replicas(record.adding_replicas),
         record.leader_recovery_state,
@@ -74,15 +74,15 @@ def _partition(image: "Image", record: wire.PartitionRecord, delta: Delta) -> No
     _put_partition(image, topic, record.partition_id, state, delta)
 
 
-def _partition_change(image: "Image", record: wire.PartitionChangeRecord, delta: Delta) -> None:
+def _partition_change(image: "MetadataImage", record: wire.PartitionChangeRecord, delta: MetadataDelta) -> None:
     topic = image.topics.by_id(record.topic_id)
     before = topic.partitions.get(record.partition_id) if topic is not None else None
     if topic is None or before is None:
         return
-    _put_partition(image, topic, record.partition_id, changed_partition(before, record), delta)
+    _put_partition(image, topic, record.partition_id, apply_partition_change(before, record), delta)
 
 
-def changed_partition(before: PartitionState, record: wire.PartitionChangeRecord) -> PartitionState:
+def apply_partition_change(before: PartitionRegistration, record: wire.PartitionChangeRecord) -> PartitionRegistration:
     """A partition after a change record. Naming a leader, even the same, starts a new epoch."""
 
     def or_before(changed: Sequence[int] | None, kept: Replicas) -> Replicas:
@@ -96,7 +96,7 @@ def changed_partition(before: PartitionState, record: wire.PartitionChangeRecord
         directories = _directories(record.directories)
     elif len(directories) != len(replicas):
         directories = tuple(before.directory_of(replica) for replica in replicas)
-    return PartitionState(
+    return PartitionRegistration(
         replicas,
         or_before(record.isr, before.isr),
         record.leader if led_anew else before.leader,
@@ -111,7 +111,7 @@ def changed_partition(before: PartitionState, record: wire.PartitionChangeRecord
     )
 
 
-def _clear_elr(image: "Image", record: wire.ClearElrRecord, delta: Delta) -> None:
+def _clear_elr(image: "MetadataImage", record: wire.ClearElrRecord, delta: MetadataDelta) -> None:
     """Forget eligible leaders of one topic, or of all where none is named (KIP-966)."""
     named = image.topics.by_name(record.topic_name)
     topics = list(image.topics) if not record.topic_name else [named] if named else []
@@ -122,7 +122,7 @@ def _clear_elr(image: "Image", record: wire.ClearElrRecord, delta: Delta) -> Non
                 _put_partition(image, topic, index, cleared, delta)
 
 
-def _config(image: "Image", record: wire.ConfigRecord, delta: Delta) -> None:
+def _config(image: "MetadataImage", record: wire.ConfigRecord, delta: MetadataDelta) -> None:
     resource = (record.resource_type, record.resource_name)
     values = dict(image.configs.get(resource, ()))
     if record.value is None:
@@ -136,9 +136,9 @@ def _config(image: "Image", record: wire.ConfigRecord, delta: Delta) -> None:
     delta.configs_changed.add(resource)
 
 
-def _register_broker(image: "Image", record: wire.RegisterBrokerRecord, delta: Delta) -> None:
+def _register_broker(image: "MetadataImage", record: wire.RegisterBrokerRecord, delta: MetadataDelta) -> None:
     cordoned = record.cordoned_log_dirs
-    image.brokers[record.broker_id] = BrokerState(
+    image.brokers[record.broker_id] = BrokerRegistration(
         record.broker_id,
         record.broker_epoch,
         record.incarnation_id,
@@ -153,21 +153,21 @@ def _register_broker(image: "Image", record: wire.RegisterBrokerRecord, delta: D
     delta.brokers_changed.add(record.broker_id)
 
 
-def _unregister_broker(image: "Image", record: wire.UnregisterBrokerRecord, delta: Delta) -> None:
+def _unregister_broker(image: "MetadataImage", record: wire.UnregisterBrokerRecord, delta: MetadataDelta) -> None:
     if image.brokers.pop(record.broker_id, None) is not None:
         delta.brokers_changed.add(record.broker_id)
 
 
-def _fence_broker(image: "Image", record: wire.FenceBrokerRecord, delta: Delta) -> None:
+def _fence_broker(image: "MetadataImage", record: wire.FenceBrokerRecord, delta: MetadataDelta) -> None:
     _change_broker(image, record.id, delta, fenced=True)
 
 
-def _unfence_broker(image: "Image", record: wire.UnfenceBrokerRecord, delta: Delta) -> None:
+def _unfence_broker(image: "MetadataImage", record: wire.UnfenceBrokerRecord, delta: MetadataDelta) -> None:
     _change_broker(image, record.id, delta, fenced=False)
 
 
 def _registration_change(
-    image: "Image", record: wire.BrokerRegistrationChangeRecord, delta: Delta
+    image: "MetadataImage", record: wire.BrokerRegistrationChangeRecord, delta: MetadataDelta
 ) -> None:
     changes: dict[str, Any] = {}
     if record.fenced:
@@ -182,9 +182,9 @@ def _registration_change(
 
 
 def _register_controller(
-    image: "Image", record: wire.RegisterControllerRecord, delta: Delta
+    image: "MetadataImage", record: wire.RegisterControllerRecord, delta: MetadataDelta
 ) -> None:
-    image.controllers[record.controller_id] = ControllerState(
+    image.controllers[record.controller_id] = ControllerRegistration(
         record.controller_id,
         record.incarnation_id,
         _endpoints(record.end_points),
@@ -193,7 +193,7 @@ def _register_controller(
     delta.controllers_changed.add(record.controller_id)
 
 
-def _feature_level(image: "Image", record: wire.FeatureLevelRecord, delta: Delta) -> None:
+def _feature_level(image: "MetadataImage", record: wire.FeatureLevelRecord, delta: MetadataDelta) -> None:
     if record.feature_level == 0 and record.name != METADATA_VERSION:
         image.features.pop(record.name, None)
     else:
@@ -201,12 +201,12 @@ def _feature_level(image: "Image", record: wire.FeatureLevelRecord, delta: Delta
     delta.features_changed.add(record.name)
 
 
-def _producer_ids(image: "Image", record: wire.ProducerIdsRecord, delta: Delta) -> None:
+def _producer_ids(image: "MetadataImage", record: wire.ProducerIdsRecord, delta: MetadataDelta) -> None:
     image.next_producer_id = record.next_producer_id
     delta.producer_ids_changed = True
 
 
-def _client_quota(image: "Image", record: wire.ClientQuotaRecord, delta: Delta) -> None:
+def _client_quota(image: "MetadataImage", record: wire.ClientQuotaRecord, delta: MetadataDelta) -> None:
     entity = tuple(sorted((part.entity_type, part.entity_name) for part in record.entity))
     values = dict(image.quotas.get(entity, ()))
     if record.remove:
@@ -220,8 +220,8 @@ def _client_quota(image: "Image", record: wire.ClientQuotaRecord, delta: Delta) 
     delta.quotas_changed.add(entity)
 
 
-def _acl(image: "Image", record: wire.AccessControlEntryRecord, delta: Delta) -> None:
-    image.acls[record.id] = AclState(
+def _acl(image: "MetadataImage", record: wire.AccessControlEntryRecord, delta: MetadataDelta) -> None:
+    image.acls[record.id] = AclEntry(
         record.resource_type,
         record.resource_name,
         record.pattern_type,
@@ -233,12 +233,12 @@ def _acl(image: "Image", record: wire.AccessControlEntryRecord, delta: Delta) ->
     delta.acls_changed.add(record.id)
 
 
-def _remove_acl(image: "Image", record: wire.RemoveAccessControlEntryRecord, delta: Delta) -> None:
+def _remove_acl(image: "MetadataImage", record: wire.RemoveAccessControlEntryRecord, delta: MetadataDelta) -> None:
     if image.acls.pop(record.id, None) is not None:
         delta.acls_changed.add(record.id)
 
 
-def _scram(image: "Image", record: wire.UserScramCredentialRecord, delta: Delta) -> None:
+def _scram(image: "MetadataImage", record: wire.UserScramCredentialRecord, delta: MetadataDelta) -> None:
     user = (record.name, record.mechanism)
     image.scram[user] = ScramCredential(
         record.salt, record.stored_key, record.server_key, record.iterations
@@ -247,13 +247,13 @@ def _scram(image: "Image", record: wire.UserScramCredentialRecord, delta: Delta)
 
 
 def _remove_scram(
-    image: "Image", record: wire.RemoveUserScramCredentialRecord, delta: Delta
+    image: "MetadataImage", record: wire.RemoveUserScramCredentialRecord, delta: MetadataDelta
 ) -> None:
     if image.scram.pop((record.name, record.mechanism), None) is not None:
         delta.scram_changed.add((record.name, record.mechanism))
 
 
-def _token(image: "Image", record: wire.DelegationTokenRecord, delta: Delta) -> None:
+def _token(image: "MetadataImage", record: wire.DelegationTokenRecord, delta: MetadataDelta) -> None:
     image.tokens[record.token_id] = DelegationToken(
         record.token_id,
         record.owner,
@@ -266,12 +266,12 @@ def _token(image: "Image", record: wire.DelegationTokenRecord, delta: Delta) -> 
     delta.tokens_changed.add(record.token_id)
 
 
-def _remove_token(image: "Image", record: wire.RemoveDelegationTokenRecord, delta: Delta) -> None:
+def _remove_token(image: "MetadataImage", record: wire.RemoveDelegationTokenRecord, delta: MetadataDelta) -> None:
     if image.tokens.pop(record.token_id, None) is not None:
         delta.tokens_changed.add(record.token_id)
 
 
-APPLIERS: dict[type[Message], Callable[["Image", Any, Delta], None]] = {
+REPLAY_FUNCTIONS: dict[type[Message], Callable[["MetadataImage", Any, MetadataDelta], None]] = {
     wire.TopicRecord: _topic,
     wire.RemoveTopicRecord: _remove_topic,
     wire.PartitionRecord: _partition,
@@ -297,13 +297,13 @@ APPLIERS: dict[type[Message], Callable[["Image", Any, Delta], None]] = {
 
 
 def _put_partition(
-    image: "Image", topic: TopicState, index: int, state: PartitionState, delta: Delta
+    image: "MetadataImage", topic: TopicImage, index: int, state: PartitionRegistration, delta: MetadataDelta
 ) -> None:
     image.topics.put_partition(topic, index, state)
     delta.partitions_changed[(topic.topic_id, index)] = state
 
 
-def _change_broker(image: "Image", broker_id: int, delta: Delta, **changes: Any) -> None:
+def _change_broker(image: "MetadataImage", broker_id: int, delta: MetadataDelta, **changes: Any) -> None:
     before = image.brokers.get(broker_id)
     if before is not None:
         image.brokers[broker_id] = replace(before, **changes)
@@ -336,11 +336,11 @@ def _directories(values: Sequence[bytes]) -> Directories:
 
 def _endpoints(
     declared: Sequence[wire.BrokerEndpoint] | Sequence[wire.ControllerEndpoint],
-) -> tuple[Endpoint, ...]:
-    return tuple(Endpoint(e.name, e.host, e.port, e.security_protocol) for e in declared)
+) -> tuple[ListenerEndpoint, ...]:
+    return tuple(ListenerEndpoint(e.name, e.host, e.port, e.security_protocol) for e in declared)
 
 
 def _features(
     declared: Sequence[wire.BrokerFeature] | Sequence[wire.ControllerFeature],
-) -> dict[str, LevelRange]:
-    return {f.name: LevelRange(f.min_supported_version, f.max_supported_version) for f in declared}
+) -> dict[str, FeatureLevelRange]:
+    return {f.name: FeatureLevelRange(f.min_supported_version, f.max_supported_version) for f in declared}

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from barnabas.metadata.features import METADATA_VERSION
-from barnabas.metadata.states import BrokerState, ControllerState, PartitionState, TopicState
+from barnabas.metadata.states import BrokerRegistration, ControllerRegistration, PartitionRegistration, TopicImage
 from barnabas.wire.messages import metadata_records as wire
 from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
-    from barnabas.metadata.image import Image
+    from barnabas.metadata.image import MetadataImage
 
 
-def snapshot_records(image: "Image") -> Iterator[Message]:
+def snapshot_records(image: "MetadataImage") -> Iterator[Message]:
     """Features first: their levels decide how a reader understands the rest."""
     yield from _features(image)
     for broker in image.brokers.values():
@@ -33,7 +33,7 @@ def snapshot_records(image: "Image") -> Iterator[Message]:
     yield from _security(image)
 
 
-def partition_record(topic_id: bytes, index: int, partition: PartitionState) -> Message:
+def partition_record(topic_id: bytes, index: int, partition: PartitionRegistration) -> Message:
     """The record that sets a whole partition."""
     return wire.PartitionRecord(
         partition_id=index,
@@ -52,7 +52,7 @@ def partition_record(topic_id: bytes, index: int, partition: PartitionState) -> 
     )
 
 
-def broker_record(broker: BrokerState) -> wire.RegisterBrokerRecord:
+def broker_record(broker: BrokerRegistration) -> wire.RegisterBrokerRecord:
     """The record that registers a broker as it is."""
     cordoned = broker.cordoned_log_dirs
     return wire.RegisterBrokerRecord(
@@ -82,7 +82,7 @@ def broker_record(broker: BrokerState) -> wire.RegisterBrokerRecord:
     )
 
 
-def controller_record(controller: ControllerState) -> wire.RegisterControllerRecord:
+def controller_record(controller: ControllerRegistration) -> wire.RegisterControllerRecord:
     """The record that registers a controller."""
     return wire.RegisterControllerRecord(
         controller_id=controller.controller_id,
@@ -105,7 +105,7 @@ def controller_record(controller: ControllerState) -> wire.RegisterControllerRec
     )
 
 
-def _features(image: "Image") -> Iterator[Message]:
+def _features(image: "MetadataImage") -> Iterator[Message]:
     level = image.features.get(METADATA_VERSION)
     if level is not None:
         yield wire.FeatureLevelRecord(name=METADATA_VERSION, feature_level=level)
@@ -114,20 +114,20 @@ def _features(image: "Image") -> Iterator[Message]:
             yield wire.FeatureLevelRecord(name=name, feature_level=level)
 
 
-def _topic(topic: TopicState) -> Iterator[Message]:
+def _topic(topic: TopicImage) -> Iterator[Message]:
     yield wire.TopicRecord(name=topic.name, topic_id=topic.topic_id)
     for index, partition in topic.partitions.items():
         yield partition_record(topic.topic_id, index, partition)
 
 
-def _quotas(image: "Image") -> Iterator[Message]:
+def _quotas(image: "MetadataImage") -> Iterator[Message]:
     for entity, values in image.quotas.items():
         for key, value in values.items():
             parts = [wire.EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
             yield wire.ClientQuotaRecord(entity=parts, key=key, value=value)
 
 
-def _security(image: "Image") -> Iterator[Message]:
+def _security(image: "MetadataImage") -> Iterator[Message]:
     for acl_id, acl in image.acls.items():
         yield wire.AccessControlEntryRecord(
             id=acl_id,

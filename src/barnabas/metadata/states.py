@@ -13,7 +13,7 @@ Replicas = tuple[int, ...]
 Directories = tuple[bytes, ...]
 
 
-class Directory:
+class DirectoryId:
     """The ids that stand for something other than one log directory (KIP-858)."""
 
     MIGRATING = bytes(16)
@@ -34,7 +34,7 @@ class RecoveryState(IntEnum):
 
 
 @dataclass(slots=True, frozen=True)
-class PartitionState:
+class PartitionRegistration:
     """Who holds a partition and who leads it."""
 
     replicas: Replicas
@@ -54,7 +54,7 @@ class PartitionState:
         return self.replicas[0] if self.replicas else NO_LEADER
 
     @property
-    def is_moving(self) -> bool:
+    def is_reassigning(self) -> bool:
         """Whether a reassignment is under way."""
         return bool(self.adding or self.removing)
 
@@ -63,11 +63,11 @@ class PartitionState:
         for replica, directory in zip(self.replicas, self.directories, strict=False):
             if replica == broker_id:
                 return directory
-        return Directory.UNASSIGNED
+        return DirectoryId.UNASSIGNED
 
 
 @dataclass(slots=True, frozen=True)
-class TopicState:
+class TopicImage:
     """A topic and its partitions.
 
     `partitions` belongs to the image that holds this value; only that image changes it.
@@ -75,11 +75,11 @@ class TopicState:
 
     name: str
     topic_id: bytes
-    partitions: dict[int, PartitionState] = field(default_factory=dict)
+    partitions: dict[int, PartitionRegistration] = field(default_factory=dict)
 
 
 @dataclass(slots=True, frozen=True)
-class Endpoint:
+class ListenerEndpoint:
     """Where a broker or a controller listens."""
 
     name: str
@@ -89,7 +89,7 @@ class Endpoint:
 
 
 @dataclass(slots=True, frozen=True)
-class LevelRange:
+class FeatureLevelRange:
     """The levels of one feature that a node can run at."""
 
     min: int
@@ -100,14 +100,14 @@ class LevelRange:
 
 
 @dataclass(slots=True, frozen=True)
-class BrokerState:
+class BrokerRegistration:
     """A registered broker."""
 
     broker_id: int
     epoch: int
     incarnation_id: bytes
-    endpoints: tuple[Endpoint, ...]
-    features: Mapping[str, LevelRange]
+    endpoints: tuple[ListenerEndpoint, ...]
+    features: Mapping[str, FeatureLevelRange]
     rack: str | None
     fenced: bool
     in_controlled_shutdown: bool
@@ -125,30 +125,30 @@ class BrokerState:
         A broker that names no directories registered before there were directory ids; a reserved
         id other than "lost" only says that the broker has not yet told where the replica is.
         """
-        if directory_id in (Directory.UNASSIGNED, Directory.MIGRATING):
+        if directory_id in (DirectoryId.UNASSIGNED, DirectoryId.MIGRATING):
             return True
-        return directory_id != Directory.LOST and (
+        return directory_id != DirectoryId.LOST and (
             not self.log_dirs or directory_id in self.log_dirs
         )
 
 
 @dataclass(slots=True, frozen=True)
-class ControllerState:
+class ControllerRegistration:
     """A registered controller."""
 
     controller_id: int
     incarnation_id: bytes
-    endpoints: tuple[Endpoint, ...]
-    features: Mapping[str, LevelRange]
+    endpoints: tuple[ListenerEndpoint, ...]
+    features: Mapping[str, FeatureLevelRange]
 
 
-def endpoint_of(node: BrokerState | ControllerState, listener: str) -> Endpoint | None:
+def endpoint_of(node: BrokerRegistration | ControllerRegistration, listener: str) -> ListenerEndpoint | None:
     """Where a node listens under that name; None if it does not."""
     return next((endpoint for endpoint in node.endpoints if endpoint.name == listener), None)
 
 
 @dataclass(slots=True, frozen=True)
-class AclState:
+class AclEntry:
     """One access control entry."""
 
     resource_type: int

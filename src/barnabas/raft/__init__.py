@@ -5,20 +5,19 @@ other members, and Kafka's files: the log in `__cluster_metadata-0`, the snapsho
 `quorum-state`.
 """
 
+from barnabas.raft.addresses import QuorumLeader
 from barnabas.raft.bootstrap import format_metadata, read_bootstrap
-from barnabas.raft.describing import QuorumDescription
-from barnabas.raft.exchange import QuorumLeader
 from barnabas.raft.listener import CommittedBatch, QuorumListener
 from barnabas.raft.metadata_log import METADATA_TOPIC
 from barnabas.raft.quorum import Quorum
 from barnabas.raft.quorum_config import QuorumConfig
+from barnabas.raft.quorum_description import QuorumDescription
 from barnabas.raft.snapshots import SnapshotId, SnapshotWriter
-from barnabas.raft.voters import Endpoint, QuorumError, Voter, Voters
+from barnabas.raft.voters import QuorumError, VoterEndpoint, VoterNode, VoterSet
 
 __all__ = [
     "METADATA_TOPIC",
     "CommittedBatch",
-    "Endpoint",
     "Quorum",
     "QuorumConfig",
     "QuorumDescription",
@@ -27,8 +26,9 @@ __all__ = [
     "QuorumListener",
     "SnapshotId",
     "SnapshotWriter",
-    "Voter",
-    "Voters",
+    "VoterEndpoint",
+    "VoterNode",
+    "VoterSet",
     "format_metadata",
     "read_bootstrap",
 ]

@@ -1,64 +1,86 @@
-"""Where the members of the quorum listen, as far as this node knows."""
+"""Where the controllers of the quorum listen, as far as this node knows."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from barnabas.raft.exchange import Address
-from barnabas.raft.roles import NOBODY
-from barnabas.raft.voters import Endpoint, Voter, Voters
+from barnabas.raft.roles import NO_NODE
+from barnabas.raft.voters import VoterEndpoint, VoterNode, VoterSet
 
 
-class Addresses:
-    """Voters by their endpoints; leaders also by what answers and announcements say of them."""
+class ControllerAddress(NamedTuple):
+    """Where a controller listens."""
 
-    __slots__ = ("_bootstrap", "_leader", "_leader_id", "_listener_name", "_turn", "_voters")
+    host: str
+    port: int
+
+
+@dataclass(slots=True, frozen=True)
+class QuorumLeader:
+    """The leader of the quorum, and where its controller listens."""
+
+    node_id: int
+    epoch: int
+    host: str
+    port: int
+
+
+class ControllerAddresses:
+    """Finds voters by their endpoints, and leaders also by what responses and requests report."""
+
+    __slots__ = ("_bootstrap", "_leader", "_leader_id", "_listener_name", "_next", "_voters")
 
     def __init__(
-        self, bootstrap: Sequence[tuple[str, int]], voters: Voters, listener_name: str
+        self, bootstrap: Sequence[tuple[str, int]], voters: VoterSet, listener_name: str
     ) -> None:
-        self._bootstrap = [Address(host, port) for host, port in bootstrap]
+        self._bootstrap = [ControllerAddress(host, port) for host, port in bootstrap]
         self._voters = voters
         self._listener_name = listener_name
-        self._leader_id = NOBODY
-        self._leader: Address | None = None
-        self._turn = 0
+        self._leader_id = NO_NODE
+        self._leader: ControllerAddress | None = None
+        self._next = 0
 
-    def change(self, voters: Voters) -> None:
-        """Other voters, or other endpoints of theirs, which are newer than what was learnt."""
+    def update_voters(self, voters: VoterSet) -> None:
+        """Adopts other voters or endpoints; they are newer than a reported leader address."""
         if voters.get(self._leader_id) != self._voters.get(self._leader_id):
             self.forget_leader()
         self._voters = voters
 
-    def learn(self, leader_id: int, address: Address | None) -> None:
-        """Some message says where the leader is."""
-        if address is not None and leader_id != NOBODY:
+    def learn_leader(self, leader_id: int, address: ControllerAddress | None) -> None:
+        """Remembers the leader's address that a request or response reports."""
+        if address is not None and leader_id != NO_NODE:
             self._leader_id, self._leader = leader_id, address
 
+    def learn_leader_endpoints(self, leader_id: int, endpoints: Sequence[VoterEndpoint]) -> None:
+        self.learn_leader(leader_id, self.select(endpoints))
+
     def forget_leader(self) -> None:
-        """It is not where it was said to be."""
-        self._leader_id, self._leader = NOBODY, None
+        """Forgets a reported address at which the leader was not reachable."""
+        self._leader_id, self._leader = NO_NODE, None
 
-    def learn_endpoints(self, leader_id: int, endpoints: Sequence[Endpoint]) -> None:
-        self.learn(leader_id, self.choose(endpoints))
-
-    def of(self, node_id: int) -> Address | None:
+    def find(self, node_id: int) -> ControllerAddress | None:
         if node_id == self._leader_id:
             return self._leader
         voter = self._voters.get(node_id)
-        return self.choose(voter.endpoints) if voter is not None else None
+        return self.select(voter.endpoints) if voter is not None else None
 
-    def next_to_ask(self, node: Voter) -> Address | None:
-        """Each call another who may know the leader: bootstrap servers and voters in turn."""
-        known = [*self._bootstrap, *(self.choose(voter.endpoints) for voter in self._voters)]
-        own = self.choose(node.endpoints)
-        others = [each for each in dict.fromkeys(known) if each is not None and each != own]
+    def next_candidate(self, node: VoterNode) -> ControllerAddress | None:
+        """Returns a node that may know the leader: bootstrap servers and voters in rotation."""
+        addresses = [*self._bootstrap, *(self.select(voter.endpoints) for voter in self._voters)]
+        own = self.select(node.endpoints)
+        others = [
+            address
+            for address in dict.fromkeys(addresses)
+            if address is not None and address != own
+        ]
         if not others:
             return None
-        self._turn += 1
-        return others[self._turn % len(others)]
+        self._next += 1
+        return others[self._next % len(others)]
 
-    def choose(self, endpoints: Sequence[Endpoint]) -> Address | None:
-        """Of a controller's endpoints, the one that this node would use."""
-        named = [each for each in endpoints if each.name == self._listener_name]
-        for each in named or endpoints:
-            return Address(each.host, each.port)
+    def select(self, endpoints: Sequence[VoterEndpoint]) -> ControllerAddress | None:
+        """Returns the one of a controller's endpoints that this node uses."""
+        named = [endpoint for endpoint in endpoints if endpoint.name == self._listener_name]
+        for endpoint in named or endpoints:
+            return ControllerAddress(endpoint.host, endpoint.port)
         return None

@@ -8,10 +8,10 @@ log. A node formatted with the voters of a new quorum also gets the snapshot
 from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.log.partition_metadata import write as write_partition_metadata
+from barnabas.log.directory.partition_metadata import write as write_partition_metadata
 from barnabas.raft.metadata_log import FOLDER
 from barnabas.raft.snapshots import SnapshotId, SnapshotWriter, read_snapshot
-from barnabas.raft.voters import Voters
+from barnabas.raft.voters import VoterSet
 from barnabas.wire.uuid import METADATA_TOPIC_ID
 
 BOOTSTRAP_FILE = "bootstrap.checkpoint"
@@ -19,7 +19,7 @@ _BEGINNING = SnapshotId(0, 0)
 
 
 def format_metadata(
-    directory: str, bootstrap_frames: Sequence[bytes], voters: Voters | None, now_ms: int
+    directory: str, bootstrap_frames: Sequence[bytes], voters: VoterSet | None, now_ms: int
 ) -> None:
     """Prepare a formatted log directory to hold the metadata log."""
     bootstrap = SnapshotWriter(

@@ -10,17 +10,16 @@ import logging
 from collections.abc import Callable, Sequence
 
 from barnabas.raft import quorum_state
-from barnabas.raft.addresses import Addresses
-from barnabas.raft.contacts import Contacts
-from barnabas.raft.control import ControlRecord, control_batch, leader_change, voter_records
-from barnabas.raft.core import Raft
+from barnabas.raft.addresses import ControllerAddresses, QuorumLeader
+from barnabas.raft.control_records import ControlRecord, control_batch, leader_change, voter_records
 from barnabas.raft.effects import AppendLeaderChange, Effect, Persist
-from barnabas.raft.exchange import QuorumLeader
 from barnabas.raft.metadata_log import MetadataLog
+from barnabas.raft.peer_failures import PeerFailures
 from barnabas.raft.quorum_config import QuorumConfig
-from barnabas.raft.roles import NOBODY, Leader
-from barnabas.raft.voter_history import BEFORE_THE_LOG
-from barnabas.raft.voters import Voter
+from barnabas.raft.raft_node import RaftNode
+from barnabas.raft.roles import NO_NODE, Leader
+from barnabas.raft.voter_history import OFFSET_BEFORE_LOG
+from barnabas.raft.voters import VoterNode
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 Worker = Callable[[], None]
@@ -28,15 +27,15 @@ Worker = Callable[[], None]
 _logger = logging.getLogger(__name__)
 
 
-class Driver:
+class RaftDriver:
     """One node's consensus, and what all who work around it share."""
 
     def __init__(
         self,
-        node: Voter,
+        node: VoterNode,
         cluster_id: str,
         log: MetadataLog,
-        addresses: Addresses,
+        addresses: ControllerAddresses,
         config: QuorumConfig,
         clock: Callable[[], int],
         on_failure: Callable[[OSError], None],
@@ -44,9 +43,9 @@ class Driver:
         self.node = node
         self.cluster_id = cluster_id
         self.log = log
-        self.raft: Raft  # set as soon as there is one: it begins at this driver's time
+        self.raft: RaftNode  # set as soon as there is one: it begins at this driver's time
         self.addresses = addresses
-        self.contacts = Contacts()
+        self.peer_failures = PeerFailures()
         self.config = config
         self.wall_ms = clock
         self.failure: OSError | None = None
@@ -61,11 +60,11 @@ class Driver:
         self._is_stepping = False
         self._again = False
 
-    def employ(self, *workers: Worker) -> None:
+    def set_workers(self, *workers: Worker) -> None:
         """Each is called after every step, in this order."""
         self._workers = workers
 
-    def watch(self, worker: Worker) -> None:
+    def add_worker(self, worker: Worker) -> None:
         """Call this one, too, from now on."""
         self._workers = (*self._workers, worker)
         self.step()
@@ -76,7 +75,7 @@ class Driver:
         return int(self._loop.time() * 1000)
 
     @property
-    def is_alone(self) -> bool:
+    def is_sole_voter(self) -> bool:
         """Whether this node is the only voter: then it needs nobody to commit."""
         return len(self.raft.voters) == 1 and self.raft.is_voter
 
@@ -84,17 +83,17 @@ class Driver:
     def leader(self) -> QuorumLeader | None:
         """Who leads, if it is known where it listens."""
         raft = self.raft
-        if raft.leader_id == NOBODY:
+        if raft.leader_id == NO_NODE:
             return None
         if raft.leader_id == self.node.node_id:
-            address = self.addresses.choose(self.node.endpoints)
+            address = self.addresses.select(self.node.endpoints)
         else:
-            address = self.addresses.of(raft.leader_id)
+            address = self.addresses.find(raft.leader_id)
         if address is None:
             return None
         return QuorumLeader(raft.leader_id, raft.epoch, address.host, address.port)
 
-    def refuse(self, cluster_id: str | None) -> ErrorCode:
+    def cluster_error(self, cluster_id: str | None) -> ErrorCode:
         """What keeps this node from answering anybody of that cluster."""
         if cluster_id is not None and cluster_id != self.cluster_id:
             return ErrorCode.INCONSISTENT_CLUSTER_ID
@@ -111,15 +110,15 @@ class Driver:
         try:
             while self._again and not self.is_closed:
                 self._again = False
-                self.perform()
+                self.perform_effects()
                 for work in self._workers:
                     work()
-                self.perform()
+                self.perform_effects()
         except OSError as error:
             self.fail(error)
         except Exception as error:
             # A listener that cannot take in what is committed would be wrong ever after.
-            self.fail(as_failure(error))
+            self.fail(as_disk_error(error))
             raise
         finally:
             self._is_stepping = False
@@ -134,7 +133,7 @@ class Driver:
         self._soon = None
         self.step()
 
-    def perform(self) -> None:
+    def perform_effects(self) -> None:
         """Do what the consensus asks for; roles and the high watermark the workers look at."""
         while effects := self.raft.take_effects():
             self._again = True
@@ -169,7 +168,7 @@ class Driver:
         self.raft.tick(self.now_ms)
         self.step()
 
-    def later(self, wait_ms: int, work: Callable[[], None]) -> None:
+    def call_later(self, wait_ms: int, work: Callable[[], None]) -> None:
         """Do it after a while, and then a step; not if the node has stopped by then."""
 
         def do() -> None:
@@ -189,16 +188,16 @@ class Driver:
         batch = control_batch(records, now_ms)
         last_offset = self.log.append_as_leader(batch, epoch, now_ms)
         if self.log.history.offset != before:
-            self.voters_changed()
+            self.on_voters_changed()
         return last_offset
 
-    def voters_changed(self) -> None:
+    def on_voters_changed(self) -> None:
         """The newest record of voters is another one now."""
         history = self.log.history
-        offset = BEFORE_THE_LOG if history.offset is None else history.offset
+        offset = OFFSET_BEFORE_LOG if history.offset is None else history.offset
         _logger.info("The voters are %s, by offset %d.", history.voters.ids(), offset)
-        self.addresses.change(history.voters)
-        self.raft.voters_changed(history.voters, offset, self.now_ms)
+        self.addresses.update_voters(history.voters)
+        self.raft.on_voters_changed(history.voters, offset, self.now_ms)
 
     def _own_voter_update(self) -> list[ControlRecord]:
         """The voters, if the log does not have them yet or has another address of this node."""
@@ -206,7 +205,7 @@ class Driver:
         if not history.kraft_version:
             return []
         is_known = history.voters.get(self.node.node_id) == self.node
-        if history.offset != BEFORE_THE_LOG and is_known:
+        if history.offset != OFFSET_BEFORE_LOG and is_known:
             return []
         return voter_records(history.voters.with_voter(self.node))
 
@@ -236,7 +235,7 @@ class Driver:
         self._tick = self._soon = None
 
 
-def as_failure(error: Exception) -> OSError:
+def as_disk_error(error: Exception) -> OSError:
     """What cannot be read from the disk is a failure of the disk."""
     if isinstance(error, OSError):
         return error

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from barnabas.raft.roles import NOBODY, Role
+from barnabas.raft.roles import NO_NODE, Role
 from barnabas.raft.voters import ReplicaKey
 from barnabas.wire.uuid import ZERO
 
@@ -12,13 +12,19 @@ class QuorumState:
     """What a node must not forget: its epoch, who leads it, and whom it voted for."""
 
     epoch: int = 0
-    leader_id: int = NOBODY
-    voted_id: int = NOBODY
+    leader_id: int = NO_NODE
+    voted_id: int = NO_NODE
     voted_directory_id: bytes = ZERO
 
+    @classmethod
+    def of_vote(cls, epoch: int, leader_id: int, voted_key: ReplicaKey | None) -> "QuorumState":
+        if voted_key is None:
+            return cls(epoch, leader_id)
+        return cls(epoch, leader_id, voted_key.node_id, voted_key.directory_id)
+
     @property
-    def voted(self) -> ReplicaKey | None:
-        if self.voted_id == NOBODY:
+    def voted_key(self) -> ReplicaKey | None:
+        if self.voted_id == NO_NODE:
             return None
         return ReplicaKey(self.voted_id, self.voted_directory_id)
 

@@ -19,20 +19,20 @@ class CommittedBatch:
 class QuorumListener(Protocol):
     """Told of every change, on the loop, in order."""
 
-    def committed(self, batches: Sequence[CommittedBatch]) -> None:
+    def on_committed(self, batches: Sequence[CommittedBatch]) -> None:
         """The next batches of the log below the high watermark; each comes once."""
 
-    def reset(self, batches: Iterable[CommittedBatch]) -> None:
+    def on_snapshot(self, batches: Iterable[CommittedBatch]) -> None:
         """A snapshot stands in place of everything so far. To be read at once, to its end."""
 
-    def leads(self, epoch: int) -> None:
+    def on_became_leader(self, epoch: int) -> None:
         """This node leads, and everything before its epoch has been told."""
 
-    def resigned(self, epoch: int) -> None:
+    def on_resigned(self, epoch: int) -> None:
         """It no longer does."""
 
-    def leader_changed(self, leader_id: int | None, epoch: int) -> None:
+    def on_leader_changed(self, leader_id: int | None, epoch: int) -> None:
         """Another leads, or nobody that this node knows of."""
 
-    def failed(self, error: OSError) -> None:
+    def on_failure(self, error: OSError) -> None:
         """The disk refused, or holds what cannot be read: this node must stop."""

@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from barnabas.log import EpochEnd
-from barnabas.raft.messages import FetchVerdict
+from barnabas.log import EpochEndOffset
+from barnabas.raft.messages import FetchOutcome
 from barnabas.raft.snapshots import SnapshotId
 
 
@@ -26,24 +26,24 @@ class LogView(Protocol):
     @property
     def newest_snapshot(self) -> SnapshotId | None: ...
 
-    def epoch_end(self, epoch: int) -> EpochEnd:
+    def epoch_end(self, epoch: int) -> EpochEndOffset:
         """The largest epoch up to `epoch` that has records, and where it ends."""
 
 
-def check_position(log: LogView, offset: int, last_fetched_epoch: int) -> FetchVerdict:
+def check_position(log: LogView, offset: int, last_fetched_epoch: int) -> FetchOutcome:
     """What to tell a replica whose log ends at `offset` with a record of that epoch."""
     oldest, newest = log.oldest_snapshot, log.newest_snapshot
     if offset == 0 and newest is not None and newest.end_offset > 0:
         # An empty log is filled faster by a snapshot than by what the snapshot stands for.
-        return FetchVerdict(snapshot=newest)
+        return FetchOutcome(snapshot=newest)
     if offset == 0 and log.start_offset == 0:
-        return FetchVerdict()
+        return FetchOutcome()
     if oldest is not None and _is_before(log.start_offset, oldest, offset, last_fetched_epoch):
-        return FetchVerdict(snapshot=newest)
+        return FetchOutcome(snapshot=newest)
     end = log.epoch_end(last_fetched_epoch)
     if end.epoch != last_fetched_epoch or end.end_offset < offset:
-        return FetchVerdict(diverging=end)
-    return FetchVerdict()
+        return FetchOutcome(diverging=end)
+    return FetchOutcome()
 
 
 def _is_before(start_offset: int, oldest: SnapshotId, offset: int, epoch: int) -> bool:

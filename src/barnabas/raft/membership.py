@@ -8,8 +8,8 @@ voted with another disk before, that one is removed first (KIP-1186).
 import logging
 from typing import Any
 
-from barnabas.raft.driver import Driver
-from barnabas.raft.exchange import Address
+from barnabas.raft.addresses import ControllerAddress
+from barnabas.raft.driver import RaftDriver
 from barnabas.raft.roles import Follower
 from barnabas.raft.voter_changes import PURPOSE
 from barnabas.raft.voters import MAX_KRAFT_VERSION, MIN_KRAFT_VERSION
@@ -25,28 +25,28 @@ from barnabas.wire.schema import Message
 _logger = logging.getLogger(__name__)
 
 
-class Membership:
+class VoterMembership:
     """Looks, every fetch timeout, whether the voters should be others as far as this node goes."""
 
     __slots__ = ("_driver", "_is_asking", "_may_join", "_peers")
 
-    def __init__(self, driver: Driver, peers: Peers, *, may_join: bool) -> None:
+    def __init__(self, driver: RaftDriver, peers: Peers, *, may_join: bool) -> None:
         self._driver = driver
         self._peers = peers
         self._may_join = may_join
         self._is_asking = False
 
     def look_again(self) -> None:
-        self._driver.later(self._driver.config.fetch_timeout_ms, self._look)
+        self._driver.call_later(self._driver.config.fetch_timeout_ms, self._look)
 
     def _look(self) -> None:
         self.look_again()
         driver = self._driver
         role = driver.raft.role
-        if self._is_asking or not isinstance(role, Follower) or not role.hears_leader:
+        if self._is_asking or not isinstance(role, Follower) or not role.is_leader_reachable:
             return
         request = self._request()
-        address = driver.addresses.of(role.leader_id)
+        address = driver.addresses.find(role.leader_id)
         if request is not None and address is not None:
             self._send(request, address)
 
@@ -99,7 +99,7 @@ class Membership:
             ack_when_committed=False,  # it could not acknowledge its own voting otherwise
         )
 
-    def _send(self, request: Message, address: Address) -> None:
+    def _send(self, request: Message, address: ControllerAddress) -> None:
         self._is_asking = True
         peer = self._peers.at(address.host, address.port, PURPOSE)
         peer.send(request, self._driver.config.request_timeout_ms, self._answered)
@@ -112,8 +112,10 @@ class Membership:
         if isinstance(answer, UpdateRaftVoterResponse):
             leader = answer.current_leader
             if leader.host and leader.port > 0:
-                driver.addresses.learn(leader.leader_id, Address(leader.host, leader.port))
-            driver.raft.leader_told(leader.leader_id, leader.leader_epoch, driver.now_ms)
+                driver.addresses.learn_leader(
+                    leader.leader_id, ControllerAddress(leader.host, leader.port)
+                )
+            driver.raft.on_leader_and_epoch(leader.leader_id, leader.leader_epoch, driver.now_ms)
         if answer.error_code:
             name = ErrorCode.of(answer.error_code).name
             _logger.info("The leader did not change the voters for this node: %s", name)

@@ -5,14 +5,14 @@ The driver turns these into Vote, BeginQuorumEpoch, EndQuorumEpoch and Fetch, an
 
 from dataclasses import dataclass
 
-from barnabas.log import EpochEnd
+from barnabas.log import EpochEndOffset
 from barnabas.raft.snapshots import SnapshotId
 from barnabas.raft.voters import ReplicaKey
 from barnabas.wire.errors import ErrorCode
 
 
 @dataclass(slots=True, frozen=True)
-class VoteAsked:
+class RaftVoteRequest:
     """A request for a vote or, before that, for the promise of one (pre-vote, KIP-996)."""
 
     candidate: ReplicaKey
@@ -24,7 +24,7 @@ class VoteAsked:
 
 
 @dataclass(slots=True, frozen=True)
-class VoteTold:
+class RaftVoteResponse:
     """The answer, with what the voter knows of epoch and leader."""
 
     error: ErrorCode
@@ -34,7 +34,7 @@ class VoteTold:
 
 
 @dataclass(slots=True, frozen=True)
-class BeginEpoch:
+class BeginEpochRequest:
     """A leader announces itself."""
 
     leader_id: int
@@ -43,7 +43,7 @@ class BeginEpoch:
 
 
 @dataclass(slots=True, frozen=True)
-class EndEpoch:
+class EndEpochRequest:
     """A leader resigns, and names those who should stand, the most advanced first."""
 
     leader_id: int
@@ -52,8 +52,8 @@ class EndEpoch:
 
 
 @dataclass(slots=True, frozen=True)
-class EpochTold:
-    """The answer to `BeginEpoch` and `EndEpoch`."""
+class EpochResponse:
+    """The answer to `BeginEpochRequest` and `EndEpochRequest`."""
 
     error: ErrorCode
     leader_id: int
@@ -61,7 +61,7 @@ class EpochTold:
 
 
 @dataclass(slots=True, frozen=True)
-class FetchVerdict:
+class FetchOutcome:
     """What a fetch is answered with.
 
     An error; or where the fetcher must truncate to, or the snapshot it must fetch first; or,
@@ -69,36 +69,36 @@ class FetchVerdict:
     """
 
     error: ErrorCode = ErrorCode.NONE
-    diverging: EpochEnd | None = None
+    diverging: EpochEndOffset | None = None
     snapshot: SnapshotId | None = None
 
     @property
-    def is_good(self) -> bool:
-        return self == FetchVerdict()
+    def has_records(self) -> bool:
+        return self == FetchOutcome()
 
 
 @dataclass(slots=True, frozen=True)
-class Ask:
+class SendVote:
     """Vote should be on its way to this voter."""
 
     voter: ReplicaKey
-    request: VoteAsked
+    request: RaftVoteRequest
 
 
 @dataclass(slots=True, frozen=True)
-class Announce:
+class SendBeginEpoch:
     """BeginQuorumEpoch should be on its way to this voter."""
 
     voter: ReplicaKey
-    request: BeginEpoch
+    request: BeginEpochRequest
 
 
 @dataclass(slots=True, frozen=True)
-class AnnounceEnd:
+class SendEndEpoch:
     """EndQuorumEpoch should be on its way to this voter."""
 
     voter: ReplicaKey
-    request: EndEpoch
+    request: EndEpochRequest
 
 
-Outgoing = Ask | Announce | AnnounceEnd
+OutgoingRequest = SendVote | SendBeginEpoch | SendEndEpoch

@@ -7,23 +7,23 @@ votes by its control records, and is kept in step with it here.
 from collections.abc import Iterator
 from pathlib import Path
 
-from barnabas.log import EpochEnd, Log, LogConfig, LogDirectory
+from barnabas.log import EpochEndOffset, Log, LogConfig, LogDirectory
 from barnabas.log.flush import Flush
-from barnabas.log.slices import Slice
-from barnabas.raft.downloads import SnapshotDownload
+from barnabas.log.segments.log_slice import LogSlice
 from barnabas.raft.listener import CommittedBatch
 from barnabas.raft.quorum_config import QuorumConfig
-from barnabas.raft.retention import expendable
 from barnabas.raft.snapshots import (
+    SnapshotDownload,
     SnapshotId,
     SnapshotWriter,
     checked_batches,
+    expired_snapshots,
     list_snapshots,
     read_snapshot,
     read_snapshot_head,
 )
-from barnabas.raft.voter_history import BEFORE_THE_LOG, VoterHistory
-from barnabas.raft.voters import QuorumError, Voters
+from barnabas.raft.voter_history import OFFSET_BEFORE_LOG, VoterHistory
+from barnabas.raft.voters import QuorumError, VoterSet
 from barnabas.wire.records.batch import CorruptBatch, iterate_batches, read_header
 from barnabas.wire.records.read import read_records
 from barnabas.wire.records.record import Record
@@ -40,7 +40,7 @@ _NO_EPOCH = -1
 class MetadataLog:
     """This node's copy of the metadata log."""
 
-    def __init__(self, log: Log, config: QuorumConfig, static_voters: Voters | None) -> None:
+    def __init__(self, log: Log, config: QuorumConfig, static_voters: VoterSet | None) -> None:
         self._log = log
         self._config = config
         self.folder = log.path
@@ -52,7 +52,7 @@ class MetadataLog:
 
     @classmethod
     def open(
-        cls, directory: LogDirectory, config: QuorumConfig, static_voters: Voters | None
+        cls, directory: LogDirectory, config: QuorumConfig, static_voters: VoterSet | None
     ) -> "MetadataLog":
         """Open, or begin, the metadata log in a formatted directory; who votes is read from it."""
         log_config = LogConfig(
@@ -71,12 +71,12 @@ class MetadataLog:
     def _check_gapless(self) -> None:
         newest = self.newest_snapshot or SnapshotId(0, 0)
         covered = newest.end_offset
-        if (newest.epoch, covered) > (self.last_epoch, self._log.end_offset):
+        if (newest.epoch, covered) > (self.last_epoch, self._log.log_end_offset):
             # The snapshot came from a leader, and this node stopped before its log followed.
             self._log.truncate_fully_and_start_at(covered)
-        if self._log.start_offset > covered:
+        if self._log.log_start_offset > covered:
             raise QuorumError(
-                f"{self.folder}: the log begins at offset {self._log.start_offset}, but the newest "
+                f"{self.folder}: the log begins at offset {self._log.log_start_offset}, but the newest "
                 f"snapshot ends at {covered}; restore the missing files from a copy."
             )
 
@@ -86,29 +86,29 @@ class MetadataLog:
         newest = self.newest_snapshot
         if newest is not None:
             offset = newest.end_offset
-            # The voters that formatting left are in no log yet; see `BEFORE_THE_LOG`.
-            at = offset - 1 if offset > 0 else BEFORE_THE_LOG
-            self.history.take_in(read_snapshot_head(self.path_of(newest)), at)
+            # The voters that formatting left are in no log yet; see `OFFSET_BEFORE_LOG`.
+            at = offset - 1 if offset > 0 else OFFSET_BEFORE_LOG
+            self.history.update(read_snapshot_head(self.path_of(newest)), at)
         while (piece := self.read(offset, _READ_BYTES)) is not None:
             content = piece.read()
             for position, header in iterate_batches(content):
                 self.last_timestamp_ms = max(self.last_timestamp_ms, header.max_timestamp)
                 if header.is_control and header.base_offset >= offset:
-                    self.history.take_in(read_records(content, position))
+                    self.history.update(read_records(content, position))
             offset = piece.next_offset
 
     # What the consensus sees of it
 
     @property
     def start_offset(self) -> int:
-        return self._log.start_offset
+        return self._log.log_start_offset
 
     @property
     def end_offset(self) -> int:
-        return self._log.end_offset
+        return self._log.log_end_offset
 
     @property
-    def durable_end(self) -> int:
+    def durable_end_offset(self) -> int:
         """Up to where the log is on disk for certain."""
         return self._log.recovery_point
 
@@ -120,15 +120,15 @@ class MetadataLog:
         newest = self.newest_snapshot
         return newest.epoch if newest else 0
 
-    def epoch_end(self, epoch: int) -> EpochEnd:
+    def epoch_end(self, epoch: int) -> EpochEndOffset:
         """The largest epoch up to `epoch`, and where it ends here."""
-        end = self._log.epoch_end(epoch)
+        end = self._log.epoch_end_offset(epoch)
         if end.epoch == _NO_EPOCH:
-            return EpochEnd(self.last_epoch, self.end_offset)
+            return EpochEndOffset(self.last_epoch, self.end_offset)
         oldest = self.oldest_snapshot
         if oldest and end == (epoch, oldest.end_offset):
             # It is older than what the log has: the snapshot is what the log begins with.
-            return EpochEnd(oldest.epoch, oldest.end_offset)
+            return EpochEndOffset(oldest.epoch, oldest.end_offset)
         return end
 
     @property
@@ -147,7 +147,7 @@ class MetadataLog:
         appended = self._log.append_as_leader(valid, epoch, now_ms, from_client=False)
         self.last_timestamp_ms = now_ms
         if valid.header.is_control:
-            self.history.take_in(read_records(batch))
+            self.history.update(read_records(batch))
         return appended.last_offset
 
     def append_as_follower(self, batches: memoryview, epoch: int, now_ms: int) -> bool:
@@ -173,9 +173,9 @@ class MetadataLog:
             if header.is_control:
                 control += read_records(batches, position)
         self._log.append_as_follower(batches[:size_bytes], now_ms)
-        return self.history.take_in(control)
+        return self.history.update(control)
 
-    def parting(self, leaders: EpochEnd) -> int:
+    def find_divergence(self, leaders: EpochEndOffset) -> int:
         """Where this log parts from a leader's, which has this end of an epoch."""
         if leaders.epoch == 0:
             return min(leaders.end_offset, self.end_offset)
@@ -188,7 +188,7 @@ class MetadataLog:
         return self.history.truncate(self.end_offset)
 
     def begin_flush(self) -> Flush:
-        """What to sync in a thread; `finish_flush` then moves `durable_end`."""
+        """What to sync in a thread; `finish_flush` then moves `durable_end_offset`."""
         return self._log.begin_flush()
 
     def finish_flush(self, flush: Flush) -> None:
@@ -196,12 +196,12 @@ class MetadataLog:
 
     def flush(self) -> None:
         """Blocks until all of it is on disk."""
-        if self.durable_end < self.end_offset:
+        if self.durable_end_offset < self.end_offset:
             self._log.flush()
 
     # Reading
 
-    def read(self, offset: int, max_bytes: int, upto: int | None = None) -> Slice | None:
+    def read(self, offset: int, max_bytes: int, upto: int | None = None) -> LogSlice | None:
         """Whole batches from `offset` on; None where there are none."""
         return self._log.read(offset, max_bytes, upto=self.end_offset if upto is None else upto)
 
@@ -259,10 +259,10 @@ class MetadataLog:
             self.bytes_since_snapshot = 0
 
     def begin_download(self, snapshot: SnapshotId) -> SnapshotDownload:
-        """Where the pieces of a leader's snapshot go; see `begin_anew`."""
+        """Where the pieces of a leader's snapshot go; see `install_snapshot`."""
         return SnapshotDownload(self.folder, snapshot)
 
-    def begin_anew(self, snapshot: SnapshotId) -> None:
+    def install_snapshot(self, snapshot: SnapshotId) -> None:
         """A downloaded snapshot stands for everything: the log goes on after it."""
         self._log.truncate_fully_and_start_at(snapshot.end_offset)
         for old in self.snapshots:
@@ -276,7 +276,7 @@ class MetadataLog:
         paths = {each: self.path_of(each) for each in self.snapshots}
         sizes = {each: path.stat().st_size for each, path in paths.items()}
         ages_ms = {each: now_ms - int(path.stat().st_mtime * 1000) for each, path in paths.items()}
-        for snapshot in expendable(
+        for snapshot in expired_snapshots(
             sizes,
             ages_ms,
             self._log.size_bytes,
@@ -286,7 +286,7 @@ class MetadataLog:
             paths[snapshot].unlink()
             self.snapshots.remove(snapshot)
         oldest = self.snapshots[0].end_offset if self.snapshots else 0
-        if oldest > self._log.start_offset:
-            self._log.advance_start(oldest)
+        if oldest > self._log.log_start_offset:
+            self._log.advance_log_start_offset(oldest)
             self._log.delete_old_segments(now_ms, high_watermark)
             self.history.forget_below(oldest)

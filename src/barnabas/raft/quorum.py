@@ -10,29 +10,27 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from barnabas.log import LogDirectory
-from barnabas.log.background import Background
-from barnabas.raft.addresses import Addresses
-from barnabas.raft.asking import Asking
-from barnabas.raft.contacts import Contacts
-from barnabas.raft.core import Raft
-from barnabas.raft.describing import QuorumDescription, describe
-from barnabas.raft.driver import Driver
-from barnabas.raft.exchange import QuorumLeader
-from barnabas.raft.fetch_serving import FetchServing
-from barnabas.raft.fetching import Fetching
-from barnabas.raft.flushing import Flushing
+from barnabas.log.background import BackgroundExecutor
+from barnabas.raft.addresses import ControllerAddresses, QuorumLeader
+from barnabas.raft.commit_publisher import CommitPublisher
+from barnabas.raft.driver import RaftDriver
+from barnabas.raft.election_sender import ElectionSender
+from barnabas.raft.fetch_handler import MetadataFetchHandler
 from barnabas.raft.listener import QuorumListener
-from barnabas.raft.member import Timeouts
-from barnabas.raft.membership import Membership
+from barnabas.raft.log_fetcher import MetadataLogFetcher
+from barnabas.raft.log_flusher import MetadataLogFlusher
+from barnabas.raft.membership import VoterMembership
 from barnabas.raft.metadata_log import MetadataLog
-from barnabas.raft.publishing import Publishing
+from barnabas.raft.peer_failures import PeerFailures
 from barnabas.raft.quorum_config import QuorumConfig
+from barnabas.raft.quorum_description import QuorumDescription, describe
 from barnabas.raft.quorum_state import read_state
+from barnabas.raft.raft_node import RaftNode, RaftTimeouts
+from barnabas.raft.request_handler import QuorumRequestHandler
 from barnabas.raft.roles import Follower, Leader, Resigned
-from barnabas.raft.served import Served
 from barnabas.raft.snapshots import SnapshotId, SnapshotWriter
 from barnabas.raft.voter_changes import VoterChanges
-from barnabas.raft.voters import QuorumError, Voter, Voters
+from barnabas.raft.voters import QuorumError, VoterNode, VoterSet
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from barnabas.wire.messages.begin_quorum_epoch import (
@@ -66,14 +64,14 @@ class Quorum:
     def __init__(
         self,
         log: MetadataLog,
-        node: Voter,
+        node: VoterNode,
         cluster_id: str,
         bootstrap: Sequence[tuple[str, int]],
         config: QuorumConfig,
         *,
         is_controller: bool,
         peers: Peers,
-        background: Background,
+        background: BackgroundExecutor,
         clock: Callable[[], int],
         random: Random,
     ) -> None:
@@ -94,14 +92,14 @@ class Quorum:
     def open(
         cls,
         directory: LogDirectory,
-        node: Voter,
+        node: VoterNode,
         *,
-        static_voters: Voters | None = None,
+        static_voters: VoterSet | None = None,
         bootstrap: Sequence[tuple[str, int]] = (),
         config: QuorumConfig | None = None,
         is_controller: bool,
         peers: Peers,
-        background: Background,
+        background: BackgroundExecutor,
         clock: Callable[[], int],
         random: Random,
     ) -> "Quorum":
@@ -129,17 +127,17 @@ class Quorum:
         voters = log.history.voters
         self._check(voters)
         log.flush()  # what it tells others to have must be on disk
-        addresses = Addresses(self._bootstrap, voters, self._config.listener_name)
+        addresses = ControllerAddresses(self._bootstrap, voters, self._config.listener_name)
         config = self._config
-        driver = self._driver = Driver(
-            self._node, self._cluster_id, log, addresses, config, self._clock, listener.failed
+        driver = self._driver = RaftDriver(
+            self._node, self._cluster_id, log, addresses, config, self._clock, listener.on_failure
         )
-        driver.raft = Raft(
+        driver.raft = RaftNode(
             self._node.key,
             voters,
             read_state(log.folder),
             log,
-            Timeouts(
+            RaftTimeouts(
                 config.election_timeout_ms,
                 config.fetch_timeout_ms,
                 config.election_backoff_max_ms,
@@ -149,7 +147,7 @@ class Quorum:
         )
         self._employ(driver, listener)
         driver.step()
-        while driver.is_alone and self._flushing.is_needed and driver.failure is None:
+        while driver.is_sole_voter and self._flushing.is_needed and driver.failure is None:
             self._flushing.flush_now()
             driver.step()
         while self._publishing.has_more:
@@ -157,7 +155,7 @@ class Quorum:
         self._flushing.begin()
         driver.step()
 
-    def _check(self, voters: Voters) -> None:
+    def _check(self, voters: VoterSet) -> None:
         if not voters and not self._bootstrap:
             raise QuorumError(
                 "No voters are known: format the directory with --standalone, or set "
@@ -175,20 +173,20 @@ class Quorum:
                 self._node.node_id,
             )
 
-    def _employ(self, driver: Driver, listener: QuorumListener) -> None:
+    def _employ(self, driver: RaftDriver, listener: QuorumListener) -> None:
         background, peers = self._background, self._peers
-        self._served = Served(driver)
-        self._fetches = FetchServing(driver)
-        self._publishing = Publishing(driver, listener)
-        self._flushing = Flushing(driver, background)
-        asking = Asking(driver, peers)
-        fetching = Fetching(
+        self._served = QuorumRequestHandler(driver)
+        self._fetches = MetadataFetchHandler(driver)
+        self._publishing = CommitPublisher(driver, listener)
+        self._flushing = MetadataLogFlusher(driver, background)
+        asking = ElectionSender(driver, peers)
+        fetching = MetadataLogFetcher(
             driver, peers, background, self._publishing, must_be_durable=self._is_controller
         )
         self._changes = VoterChanges(driver, peers)
         may_join = self._is_controller and self._config.auto_join
-        Membership(driver, peers, may_join=may_join).look_again()
-        driver.employ(
+        VoterMembership(driver, peers, may_join=may_join).look_again()
+        driver.set_workers(
             self._changes.advance,
             self._fetches.advance,
             *([self._flushing.advance] if self._is_controller else []),
@@ -204,7 +202,7 @@ class Quorum:
         """
         driver = self._driver
         if driver.failure is None:
-            driver.raft.resign(driver.now_ms)
+            driver.raft.leadership.resign(driver.now_ms)
             driver.step()
             await self._successors_told()
             await self._flushing.idle()
@@ -229,11 +227,11 @@ class Quorum:
 
         def look() -> None:
             role = driver.raft.role
-            if not (isinstance(role, Resigned) and role.unaware):
+            if not (isinstance(role, Resigned) and role.unacknowledged):
                 end()
 
-        driver.watch(look)
-        driver.later(_FAREWELL_MS, end)
+        driver.add_worker(look)
+        driver.call_later(_FAREWELL_MS, end)
         await told
 
     # What it is
@@ -255,7 +253,7 @@ class Quorum:
         return self._log.end_offset
 
     @property
-    def voters(self) -> Voters:
+    def voters(self) -> VoterSet:
         return self._log.history.voters
 
     @property
@@ -271,10 +269,10 @@ class Quorum:
         return self._driver.leader
 
     @property
-    def hears_leader(self) -> bool:
+    def is_leader_reachable(self) -> bool:
         """Whether this node leads, or its leader has answered and not been lost since."""
         role = self._driver.raft.role
-        return isinstance(role, Leader) or (isinstance(role, Follower) and role.hears_leader)
+        return isinstance(role, Leader) or (isinstance(role, Follower) and role.is_leader_reachable)
 
     @property
     def state_name(self) -> str:
@@ -285,9 +283,9 @@ class Quorum:
         return type(role).__name__.lower()
 
     @property
-    def contacts(self) -> Contacts:
+    def peer_failures(self) -> PeerFailures:
         """What came of asking the others."""
-        return self._driver.contacts
+        return self._driver.peer_failures
 
     def describe(self) -> QuorumDescription:
         return describe(self._driver)

@@ -7,9 +7,9 @@ are a setting (`controller.quorum.voters`).
 import json
 from pathlib import Path
 
-from barnabas.log.checkpoints import replace_file
+from barnabas.log.checkpoint_file import replace_file
 from barnabas.raft.effects import QuorumState
-from barnabas.raft.roles import NOBODY
+from barnabas.raft.roles import NO_NODE
 from barnabas.raft.voters import QuorumError
 from barnabas.wire.uuid import ZERO, from_text, to_text
 
@@ -48,7 +48,7 @@ def write_state(folder: str, state: QuorumState, static_voters: list[int] | None
     else:
         fields["votedId"] = state.voted_id
         fields["votedDirectoryId"] = to_text(
-            state.voted_directory_id if state.voted_id != NOBODY else ZERO
+            state.voted_directory_id if state.voted_id != NO_NODE else ZERO
         )
         fields["data_version"] = 1
     replace_file(str(Path(folder, FILE_NAME)), json.dumps(fields, separators=(",", ":")).encode())

@@ -13,24 +13,23 @@ An observer, a replica without a vote, is Unattached or Follower.
 
 from dataclasses import dataclass, field
 
-from barnabas.raft.progress import Progress
-from barnabas.raft.voters import ReplicaKey, Voters
+from barnabas.raft.replica_progress import QuorumProgress
+from barnabas.raft.voters import ReplicaKey, VoterSet
 
-NOBODY = -1
-NEVER = None
+NO_NODE = -1
 
 
-class Ballot:
+class VoteTally:
     """The votes for one nominee, who votes for itself."""
 
     __slots__ = ("_voters", "granted", "rejected")
 
-    def __init__(self, voters: Voters, nominee_id: int) -> None:
+    def __init__(self, voters: VoterSet, nominee_id: int) -> None:
         self._voters = voters
         self.granted = {nominee_id}
         self.rejected: set[int] = set()
 
-    def count(self, voter_id: int, granted: bool) -> None:
+    def record(self, voter_id: int, granted: bool) -> None:
         (self.granted if granted else self.rejected).add(voter_id)
         (self.rejected if granted else self.granted).discard(voter_id)
 
@@ -43,7 +42,7 @@ class Ballot:
         possible = set(self._voters.ids()) - self.rejected
         return not self._voters.is_majority(possible)
 
-    def open(self) -> list[ReplicaKey]:
+    def pending_voters(self) -> list[ReplicaKey]:
         """Who has not answered yet."""
         answered = self.granted | self.rejected
         return [key for key in self._voters.replicas() if key.node_id not in answered]
@@ -54,9 +53,9 @@ class Unattached:
     """Follows nobody: no leader of its epoch is known, or not where it is."""
 
     epoch: int
-    leader_id: int = NOBODY
-    voted: ReplicaKey | None = None
-    stand_at_ms: int | None = NEVER
+    leader_id: int = NO_NODE
+    voted_key: ReplicaKey | None = None
+    election_at_ms: int | None = None
 
 
 @dataclass(slots=True)
@@ -65,11 +64,11 @@ class Prospective:
 
     epoch: int
     leader_id: int
-    voted: ReplicaKey | None
-    ballot: Ballot
-    give_up_at_ms: int
+    voted_key: ReplicaKey | None
+    votes: VoteTally
+    timeout_at_ms: int
     # How many elections in a row were lost; longer pauses follow.
-    losses: int = 0
+    lost_elections: int = 0
 
 
 @dataclass(slots=True)
@@ -77,9 +76,9 @@ class Candidate:
     """Asks to lead its epoch."""
 
     epoch: int
-    ballot: Ballot
-    give_up_at_ms: int
-    losses: int = 0
+    votes: VoteTally
+    timeout_at_ms: int
+    lost_elections: int = 0
 
 
 @dataclass(slots=True)
@@ -88,13 +87,13 @@ class Follower:
 
     epoch: int
     leader_id: int
-    voted: ReplicaKey | None
+    voted_key: ReplicaKey | None
     # When the leader counts as gone, unless a good answer comes from it.
-    silent_at_ms: int
+    fetch_timeout_at_ms: int
     # Whether the leader has answered a fetch and nothing since says that it is gone.
-    hears_leader: bool = False
+    is_leader_reachable: bool = False
     # Whether the connection to the leader broke, or it was silent for too long.
-    lost_leader: bool = False
+    has_lost_leader: bool = False
 
 
 @dataclass(slots=True)
@@ -103,26 +102,26 @@ class Leader:
 
     epoch: int
     start_offset: int
-    progress: Progress
+    progress: QuorumProgress
     resign_at_ms: int
     announce_at_ms: int
     # Everything below it is committed; -1 until a record of this epoch is.
     high_watermark: int = -1
     # Voters that fetched since a majority last had.
-    fetched: set[int] = field(default_factory=set)
+    fetched_voters: set[int] = field(default_factory=set)
     # Voters that must be told who leads.
-    unaware: set[int] = field(default_factory=set)
+    unacknowledged: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
 class Resigned:
-    """Led its epoch, and never will again in it. `unaware` must still be told."""
+    """Led its epoch, and never will again in it. `unacknowledged` must still be told."""
 
     epoch: int
     leader_id: int
     candidates: tuple[ReplicaKey, ...]
-    unaware: set[int]
-    leave_at_ms: int
+    unacknowledged: set[int]
+    unattach_at_ms: int
 
 
 Role = Unattached | Prospective | Candidate | Follower | Leader | Resigned

@@ -11,13 +11,13 @@ While it is written it ends in `.part`, and is not seen by anyone.
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from barnabas.log.checkpoints import sync_path
-from barnabas.raft.control import control_batch, snapshot_footer, snapshot_head
-from barnabas.raft.voters import Voters
+from barnabas.log.checkpoint_file import sync_path
+from barnabas.raft.control_records import control_batch, snapshot_footer, snapshot_head
+from barnabas.raft.voters import VoterSet
 from barnabas.wire.records.batch import (
     HEADER_BYTES,
     BatchHeader,
@@ -52,7 +52,7 @@ class SnapshotWriter:
         self,
         folder: str,
         snapshot_id: SnapshotId,
-        voters: Voters | None,
+        voters: VoterSet | None,
         *,
         last_timestamp_ms: int,
         now_ms: int,
@@ -164,3 +164,61 @@ def checked_batches(path: str | Path, content: bytes) -> Iterator[tuple[int, Bat
         raise CorruptBatch(
             f"{path} is damaged: {damage.message} Restore the file from a copy."
         ) from None
+
+
+class SnapshotDownload:
+    """The part of a snapshot that has come; it counts only after `finish`."""
+
+    __slots__ = ("_file", "_part", "_path", "position", "snapshot")
+
+    def __init__(self, folder: str, snapshot: SnapshotId) -> None:
+        self.snapshot = snapshot
+        self.position = 0
+        self._path = Path(folder, snapshot.file_name)
+        self._part = self._path.with_name(self._path.name + ".part")
+        self._file = self._part.open("wb")
+
+    def append(self, piece: bytes | memoryview) -> None:
+        self._file.write(piece)
+        self.position += len(piece)
+
+    def finish(self) -> None:
+        """Check all of it, bring it to disk and give it its name; may run in any thread.
+
+        CorruptBatch if what came is not a whole snapshot.
+        """
+        self._file.flush()
+        for _ in read_snapshot(self._part):
+            pass
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._part.chmod(0o400)
+        self._part.rename(self._path)
+        sync_path(str(self._path.parent))
+
+    def abandon(self) -> None:
+        self._file.close()
+        self._part.unlink(missing_ok=True)
+
+
+def expired_snapshots(
+    sizes: Mapping[SnapshotId, int],
+    ages_ms: Mapping[SnapshotId, int],
+    log_bytes: int,
+    retention_bytes: int,
+    retention_ms: int,
+) -> list[SnapshotId]:
+    """The oldest snapshots that are too old or too much; never the newest.
+
+    A retention below 0 sets no limit.
+    """
+    total_bytes = log_bytes + sum(sizes.values())
+    gone = []
+    for snapshot in sorted(sizes)[:-1]:
+        too_much = 0 <= retention_bytes < total_bytes
+        too_old = 0 <= retention_ms < ages_ms[snapshot]
+        if not too_much and not too_old:
+            break
+        total_bytes -= sizes[snapshot]
+        gone.append(snapshot)
+    return gone

@@ -8,9 +8,9 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.raft.control import new_voters
-from barnabas.raft.driver import Driver
-from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, Voters
+from barnabas.raft.control_records import new_voters
+from barnabas.raft.driver import RaftDriver
+from barnabas.raft.voters import ReplicaKey, VoterEndpoint, VoterNode, VoterSet
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -56,7 +56,7 @@ class VoterChanges:
 
     __slots__ = ("_driver", "_peers", "_under_way")
 
-    def __init__(self, driver: Driver, peers: Peers) -> None:
+    def __init__(self, driver: RaftDriver, peers: Peers) -> None:
         self._driver = driver
         self._peers = peers
         self._under_way: _Change | None = None
@@ -101,7 +101,7 @@ class VoterChanges:
 
     # The changes
 
-    async def _add(self, voter: Voter, wait_for_commit: bool) -> None:
+    async def _add(self, voter: VoterNode, wait_for_commit: bool) -> None:
         voters = self._settled_voters()
         if voters.get(voter.node_id) is not None:
             raise KafkaError(
@@ -143,7 +143,7 @@ class VoterChanges:
             self._end(change)
             raise
 
-    def _update(self, voter: Voter, supported: KRaftVersionFeature) -> None:
+    def _update(self, voter: VoterNode, supported: KRaftVersionFeature) -> None:
         lowest, highest = supported.min_supported_version, supported.max_supported_version
         if not 0 <= lowest <= highest:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
@@ -162,29 +162,31 @@ class VoterChanges:
 
     def _check_leads(self, cluster_id: str | None, epoch: int | None = None) -> None:
         driver = self._driver
-        refused = driver.refuse(cluster_id)
+        refused = driver.cluster_error(cluster_id)
         if refused is ErrorCode.INCONSISTENT_CLUSTER_ID:
             raise KafkaError(
                 refused,
                 f"This is cluster {driver.cluster_id}, not {cluster_id}: see meta.properties.",
             )
-        refused = refused or driver.raft.refuse_as_leader(
+        refused = refused or driver.raft.leadership.leader_error(
             driver.raft.epoch if epoch is None else epoch
         )
         if refused is not ErrorCode.NONE:
             raise KafkaError(refused)
 
-    def _voter(self, request: AddRaftVoterRequest | UpdateRaftVoterRequest) -> Voter:
+    def _voter(self, request: AddRaftVoterRequest | UpdateRaftVoterRequest) -> VoterNode:
         key = _key(request)
-        endpoints = tuple(Endpoint(each.name, each.host, each.port) for each in request.listeners)
+        endpoints = tuple(
+            VoterEndpoint(each.name, each.host, each.port) for each in request.listeners
+        )
         name = self._driver.config.listener_name
         if name not in [each.name for each in endpoints]:
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST, f"The voter's listeners must include {name}."
             )
-        return Voter(key.node_id, key.directory_id, endpoints)
+        return VoterNode(key.node_id, key.directory_id, endpoints)
 
-    def _settled_voters(self) -> Voters:
+    def _settled_voters(self) -> VoterSet:
         """The voters, where nothing stands in the way of changing them."""
         history, leader = self._driver.log.history, self._driver.leader_role
         if self._under_way is not None:
@@ -204,12 +206,12 @@ class VoterChanges:
         driver = self._driver
         change = _Change(driver.raft.epoch, asyncio.get_running_loop().create_future())
         self._under_way = change
-        driver.later(driver.config.request_timeout_ms, lambda: self._give_up(change))
+        driver.call_later(driver.config.request_timeout_ms, lambda: self._give_up(change))
         return change
 
-    async def _supported(self, voter: Voter, change: _Change) -> tuple[int, int]:
+    async def _supported(self, voter: VoterNode, change: _Change) -> tuple[int, int]:
         """Ask the new voter itself which kraft.version it supports."""
-        address = self._driver.addresses.choose(voter.endpoints)
+        address = self._driver.addresses.select(voter.endpoints)
         assert address is not None, "its listeners were checked"
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
@@ -243,19 +245,19 @@ class VoterChanges:
         """A voter that lags would hold up every commit."""
         leader, now_ms = self._driver.leader_role, self._driver.now_ms
         if leader is not None:
-            for each in leader.progress.observer_states(now_ms):
-                is_recent = each.fetched_ms > now_ms - _CAUGHT_UP_WITHIN_MS
-                if each.key == key and each.caught_up_ms >= 0 and is_recent:
+            for each in leader.progress.observers_progress(now_ms):
+                is_recent = each.last_fetch_ms > now_ms - _CAUGHT_UP_WITHIN_MS
+                if each.key == key and each.last_caught_up_ms >= 0 and is_recent:
                     return
         raise _later(f"node {key.node_id} has not caught up with the log yet.")
 
-    def _write(self, change: _Change, voters: Voters) -> None:
+    def _write(self, change: _Change, voters: VoterSet) -> None:
         driver = self._driver
         if not driver.raft.is_leader or driver.raft.epoch != change.epoch:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         change.offset = self._append(voters)
 
-    def _append(self, voters: Voters) -> int:
+    def _append(self, voters: VoterSet) -> int:
         driver = self._driver
         try:
             offset = driver.append_control([new_voters(voters)], driver.raft.epoch)

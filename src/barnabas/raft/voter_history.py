@@ -8,12 +8,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
-from barnabas.raft.voters import Voters
+from barnabas.raft.voters import VoterSet
 from barnabas.wire.messages.raft_records import KRaftVersionRecord, VotersRecord
 from barnabas.wire.records.control import ControlType, read_control_type
 from barnabas.wire.records.record import Record
 
-BEFORE_THE_LOG = -1
+OFFSET_BEFORE_LOG = -1
 """The offset of voters that formatting left in the snapshot at 0: the log never had them."""
 
 _T = TypeVar("_T")
@@ -24,13 +24,13 @@ class VoterHistory:
 
     __slots__ = ("_static", "_versions", "_voters")
 
-    def __init__(self, static: Voters | None) -> None:
-        self._static = static or Voters(())
-        self._voters: _Timeline[Voters] = _Timeline()
+    def __init__(self, static: VoterSet | None) -> None:
+        self._static = static or VoterSet(())
+        self._voters: _Timeline[VoterSet] = _Timeline()
         self._versions: _Timeline[int] = _Timeline()
 
     @property
-    def voters(self) -> Voters:
+    def voters(self) -> VoterSet:
         """The newest; those of the settings while the log has none."""
         newest = self._voters.newest
         return self._static if newest is None else newest
@@ -45,13 +45,13 @@ class VoterHistory:
         """1 where voters are kept in the log, 0 where they are a setting."""
         return self._versions.newest or 0
 
-    def voters_below(self, end_offset: int) -> Voters | None:
+    def voters_below(self, end_offset: int) -> VoterSet | None:
         """The voters that a snapshot of everything below `end_offset` tells; None for version 0."""
         if not self._versions.below(end_offset):
             return None
         return self._voters.below(end_offset)
 
-    def take_in(self, records: Iterable[Record], offset: int | None = None) -> bool:
+    def update(self, records: Iterable[Record], offset: int | None = None) -> bool:
         """Note what control records say of voters; whether they say anything.
 
         `offset` stands for that of the records where they come from a snapshot.
@@ -63,7 +63,7 @@ class VoterHistory:
             at = record.offset if offset is None else offset
             kind = read_control_type(record.key)
             if kind is ControlType.KRAFT_VOTERS:
-                voters = Voters.from_record(VotersRecord.read(record.value, 0)[0])
+                voters = VoterSet.from_record(VotersRecord.read(record.value, 0)[0])
                 self._voters.add(at, voters)
                 found = True
             elif kind is ControlType.KRAFT_VERSION:
@@ -83,8 +83,8 @@ class VoterHistory:
         self._versions.forget_below(start_offset)
 
     def clear(self) -> None:
-        self._voters.truncate(BEFORE_THE_LOG)
-        self._versions.truncate(BEFORE_THE_LOG)
+        self._voters.truncate(OFFSET_BEFORE_LOG)
+        self._versions.truncate(OFFSET_BEFORE_LOG)
 
 
 class _Timeline(Generic[_T]):

@@ -17,7 +17,7 @@ class QuorumError(Exception):
 
 
 @dataclass(slots=True, frozen=True)
-class Endpoint:
+class VoterEndpoint:
     """Where a voter's controller listener is."""
 
     name: str
@@ -41,34 +41,34 @@ class ReplicaKey:
 
 
 @dataclass(slots=True, frozen=True)
-class Voter:
+class VoterNode:
     """A node that votes. Its directory id tells it from the same node on another disk."""
 
     node_id: int
     directory_id: bytes
-    endpoints: tuple[Endpoint, ...]
+    endpoints: tuple[VoterEndpoint, ...]
 
     @property
     def key(self) -> ReplicaKey:
         return ReplicaKey(self.node_id, self.directory_id)
 
 
-class Voters:
+class VoterSet:
     """A set of voters, by node id."""
 
     __slots__ = ("_by_id", "_keys")
 
-    def __init__(self, voters: Iterable[Voter]) -> None:
-        self._by_id: Mapping[int, Voter] = {voter.node_id: voter for voter in voters}
+    def __init__(self, voters: Iterable[VoterNode]) -> None:
+        self._by_id: Mapping[int, VoterNode] = {voter.node_id: voter for voter in voters}
         self._keys = {node_id: self._by_id[node_id].key for node_id in sorted(self._by_id)}
 
     @classmethod
-    def from_record(cls, record: VotersRecord) -> "Voters":
+    def from_record(cls, record: VotersRecord) -> "VoterSet":
         return cls(
-            Voter(
+            VoterNode(
                 entry.voter_id,
                 entry.voter_directory_id,
-                tuple(Endpoint(each.name, each.host, each.port) for each in entry.endpoints),
+                tuple(VoterEndpoint(each.name, each.host, each.port) for each in entry.endpoints),
             )
             for entry in record.voters
         )
@@ -92,29 +92,29 @@ class Voters:
             ]
         )
 
-    def __iter__(self) -> Iterator[Voter]:
+    def __iter__(self) -> Iterator[VoterNode]:
         return iter(self._by_id.values())
 
     def __len__(self) -> int:
         return len(self._by_id)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Voters) and self._by_id == other._by_id
+        return isinstance(other, VoterSet) and self._by_id == other._by_id
 
     __hash__ = None  # type: ignore[assignment]
 
-    def get(self, node_id: int) -> Voter | None:
+    def get(self, node_id: int) -> VoterNode | None:
         return self._by_id.get(node_id)
 
     def ids(self) -> list[int]:
         return list(self._keys)
 
-    def with_voter(self, voter: Voter) -> "Voters":
+    def with_voter(self, voter: VoterNode) -> "VoterSet":
         """The same set in which one voter is as given."""
-        return Voters({**self._by_id, voter.node_id: voter}.values())
+        return VoterSet({**self._by_id, voter.node_id: voter}.values())
 
-    def without(self, node_id: int) -> "Voters":
-        return Voters(voter for voter in self if voter.node_id != node_id)
+    def without(self, node_id: int) -> "VoterSet":
+        return VoterSet(voter for voter in self if voter.node_id != node_id)
 
     def replicas(self) -> list[ReplicaKey]:
         return list(self._keys.values())

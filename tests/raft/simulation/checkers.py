@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from tests.raft.simulation.disk import Disk, Record, Snapshot
 
 from barnabas.raft.effects import QuorumState
-from barnabas.raft.messages import VoteAsked, VoteTold
+from barnabas.raft.messages import RaftVoteRequest, RaftVoteResponse
 from barnabas.raft.roles import Candidate, Leader, Role
 from barnabas.raft.voters import ReplicaKey
 
@@ -33,7 +33,7 @@ class Checkers:
         self.replicas: list[Replica] = []
         # Who wants to know of every new leader, and of everyone who has just voted.
         self.elected: Callable[[int], None] = lambda node_id: None
-        self.voted: Callable[[int], None] = lambda node_id: None
+        self.voted_key: Callable[[int], None] = lambda node_id: None
         self.committed_records: list[Record] = []
         self.leaders: dict[int, int] = {}
         self._voted: dict[tuple[int, int], int] = {}
@@ -69,13 +69,13 @@ class Checkers:
             told = f"{leader.id} leads with {held} at {offset}, where {record} is committed"
             self._claim(held == record, "leader completeness", told)
 
-    def votes(self, node: Replica, asked: VoteAsked, told: VoteTold) -> None:
+    def votes(self, node: Replica, asked: RaftVoteRequest, told: RaftVoteResponse) -> None:
         if told.granted and not asked.pre_vote:
             self._vote(node, asked.epoch, asked.candidate.node_id)
             kept = (node.disk.state.epoch, node.disk.state.voted_id)
             said = (asked.epoch, asked.candidate.node_id)
             self._claim(kept == said, "durable votes", f"{node.id} says {said}, keeps {kept}")
-            self.voted(node.id)
+            self.voted_key(node.id)
 
     def _vote(self, node: Replica, epoch: int, candidate_id: int) -> None:
         given = self._voted.setdefault((node.id, epoch), candidate_id)
@@ -145,4 +145,4 @@ def _has_durable(replica: Replica, offset: int, record: Record) -> bool:
     log = replica.disk.log
     if offset < log.start_offset:
         return True
-    return offset < log.durable_end and log.at(offset) == record
+    return offset < log.durable_end_offset and log.at(offset) == record

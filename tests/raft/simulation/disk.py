@@ -4,37 +4,37 @@ from bisect import bisect_right
 from random import Random
 from typing import NamedTuple
 
-from barnabas.log import EpochEnd
+from barnabas.log import EpochEndOffset
 from barnabas.raft.effects import QuorumState
 from barnabas.raft.snapshots import SnapshotId
-from barnabas.raft.voters import Voters
+from barnabas.raft.voters import VoterSet
 
 
 class Record(NamedTuple):
     """A record; of a voters record, `content` is who votes."""
 
     epoch: int
-    content: str | Voters
+    content: str | VoterSet
 
 
 class Snapshot(NamedTuple):
     id: SnapshotId
-    voters: Voters
+    voters: VoterSet
     voters_offset: int
 
 
 class MemoryLog:
     """A `LogView` that can be written, and cut where it was not yet durable."""
 
-    def __init__(self, voters: Voters) -> None:
+    def __init__(self, voters: VoterSet) -> None:
         self._records: list[Record] = []
         self._static = voters
         # Where each epoch that has records, or is the snapshot's, begins.
         self._epochs: list[tuple[int, int]] = []
-        self._voters: list[tuple[int, Voters]] = []
+        self._voters: list[tuple[int, VoterSet]] = []
         self.snapshot: Snapshot | None = None
         self.start_offset = 0
-        self.durable_end = 0
+        self.durable_end_offset = 0
         # Counts truncations: a flush that began before one says nothing after it.
         self.truncations = 0
 
@@ -52,14 +52,14 @@ class MemoryLog:
 
     oldest_snapshot = newest_snapshot
 
-    def epoch_end(self, epoch: int) -> EpochEnd:
+    def epoch_end(self, epoch: int) -> EpochEndOffset:
         place = bisect_right(self._epochs, (epoch, self.end_offset + 1))
         if place == 0:
-            return EpochEnd(0, self.start_offset)
+            return EpochEndOffset(0, self.start_offset)
         ends = self._epochs[place][1] if place < len(self._epochs) else self.end_offset
-        return EpochEnd(self._epochs[place - 1][0], ends)
+        return EpochEndOffset(self._epochs[place - 1][0], ends)
 
-    def newest_voters(self) -> tuple[Voters, int]:
+    def newest_voters(self) -> tuple[VoterSet, int]:
         """Who votes, and the offset of the record that says so."""
         if self._voters:
             offset, voters = self._voters[-1]
@@ -78,7 +78,7 @@ class MemoryLog:
     def append(self, record: Record) -> None:
         if record.epoch != self.last_epoch:
             self._epochs.append((record.epoch, self.end_offset))
-        if isinstance(record.content, Voters):
+        if isinstance(record.content, VoterSet):
             self._voters.append((self.end_offset, record.content))
         self._records.append(record)
 
@@ -90,10 +90,10 @@ class MemoryLog:
             self._epochs = [(self.snapshot.id.epoch, self.start_offset)] if self.snapshot else []
         while self._voters and self._voters[-1][0] >= end_offset:
             self._voters.pop()
-        self.durable_end = min(self.durable_end, end_offset)
+        self.durable_end_offset = min(self.durable_end_offset, end_offset)
         self.truncations += 1
 
-    def truncation_point(self, diverging: EpochEnd) -> int:
+    def truncation_point(self, diverging: EpochEndOffset) -> int:
         """Where this log and one that has `diverging` may still agree."""
         own = self.epoch_end(diverging.epoch)
         if own.epoch == diverging.epoch:
@@ -122,20 +122,20 @@ class MemoryLog:
         self.snapshot = snapshot
         self._records.clear()
         self._voters.clear()
-        self.start_offset = self.durable_end = snapshot.id.end_offset
+        self.start_offset = self.durable_end_offset = snapshot.id.end_offset
         self._epochs = [(snapshot.id.epoch, self.start_offset)]
         self.truncations += 1
 
     def crash(self, random: Random) -> None:
         """Lose some of what was not durable."""
-        self.truncate(random.randint(self.durable_end, self.end_offset))
-        self.durable_end = self.end_offset
+        self.truncate(random.randint(self.durable_end_offset, self.end_offset))
+        self.durable_end_offset = self.end_offset
 
 
 class Disk:
     """What outlives a process."""
 
-    def __init__(self, voters: Voters) -> None:
+    def __init__(self, voters: VoterSet) -> None:
         self.state = QuorumState()
         self.log = MemoryLog(voters)
         self.max_flush_ms = 4

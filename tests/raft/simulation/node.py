@@ -9,7 +9,6 @@ from tests.raft.simulation.clock import Clock
 from tests.raft.simulation.disk import Disk, Record, Snapshot
 from tests.raft.simulation.network import LOST, REFUSED, Answered, Network
 
-from barnabas.raft.core import ANYONE, Raft, Timeouts
 from barnabas.raft.effects import (
     AppendLeaderChange,
     HighWatermark,
@@ -17,21 +16,22 @@ from barnabas.raft.effects import (
     RoleChanged,
 )
 from barnabas.raft.messages import (
-    Announce,
-    AnnounceEnd,
-    Ask,
-    BeginEpoch,
-    EndEpoch,
-    EpochTold,
-    FetchVerdict,
-    Outgoing,
-    VoteAsked,
+    BeginEpochRequest,
+    EndEpochRequest,
+    EpochResponse,
+    FetchOutcome,
+    OutgoingRequest,
+    RaftVoteRequest,
+    SendBeginEpoch,
+    SendEndEpoch,
+    SendVote,
 )
+from barnabas.raft.raft_node import ANY_NODE, RaftNode, RaftTimeouts
 from barnabas.raft.roles import Follower, Leader
-from barnabas.raft.voters import ReplicaKey, Voters
+from barnabas.raft.voters import ReplicaKey, VoterSet
 from barnabas.wire.errors import ErrorCode
 
-TIMEOUTS = Timeouts(election_ms=300, fetch_ms=600, backoff_max_ms=300)
+TIMEOUTS = RaftTimeouts(election_ms=300, fetch_ms=600, backoff_max_ms=300)
 RETRY_MS = 20
 LONG_POLL_MS = 120
 
@@ -45,7 +45,7 @@ class Fetch(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    verdict: FetchVerdict
+    verdict: FetchOutcome
     leader_id: int
     epoch: int
     high_watermark: int
@@ -79,7 +79,7 @@ class Node:
         self.key = key
         self.id = key.node_id
         self.disk = disk
-        self.raft: Raft | None = None
+        self.raft: RaftNode | None = None
         self.paused = False
         self.max_fetch_records = 8
         self._clock = clock
@@ -99,7 +99,7 @@ class Node:
 
     def start(self) -> None:
         self._process += 1
-        self._sent: dict[int, Outgoing] = {}
+        self._sent: dict[int, OutgoingRequest] = {}
         self._is_fetching = False
         self._snapshot_wanted = False
         self._is_flushing = False
@@ -107,7 +107,7 @@ class Node:
         self._ticks_at_ms: int | None = None
         log, now_ms = self.disk.log, self._clock.now_ms
         voters, _ = log.newest_voters()
-        self.raft = Raft(self.key, voters, self.disk.state, log, TIMEOUTS, self._random, now_ms)
+        self.raft = RaftNode(self.key, voters, self.disk.state, log, TIMEOUTS, self._random, now_ms)
         self._checkers.started(self)
         self._settle()
 
@@ -159,18 +159,18 @@ class Node:
                     self._checkers.role_changed(self, role)
                     if not isinstance(role, Leader):
                         self._refuse_polls()
-        if log.durable_end != log.end_offset:
+        if log.durable_end_offset != log.end_offset:
             self._flush()
         if self._polls:
             self._answer_polls()
-        for outgoing in raft.outstanding():
+        for outgoing in raft.pending_requests():
             self._send(outgoing)
-        if not self._is_fetching and log.durable_end == log.end_offset:
+        if not self._is_fetching and log.durable_end_offset == log.end_offset:
             self._fetch()
         self._set_timer()
 
     @property
-    def _raft(self) -> Raft:
+    def _raft(self) -> RaftNode:
         assert self.raft is not None
         return self.raft
 
@@ -194,8 +194,8 @@ class Node:
         log = self.disk.log
         self._checkers.appends(self, record)
         log.append(record)
-        if isinstance(record.content, Voters):
-            self._raft.voters_changed(record.content, log.end_offset - 1, self._clock.now_ms)
+        if isinstance(record.content, VoterSet):
+            self._raft.on_voters_changed(record.content, log.end_offset - 1, self._clock.now_ms)
 
     def _flush(self) -> None:
         log = self.disk.log
@@ -207,13 +207,13 @@ class Node:
         def flushed() -> None:
             self._is_flushing = False
             if truncations == log.truncations:
-                log.durable_end = upto
-                self._raft.flushed(upto, self._clock.now_ms)
+                log.durable_end_offset = upto
+                self._raft.on_flushed(upto, self._clock.now_ms)
             self._settle()
 
         self._clock.later(self._random.randint(1, self.disk.max_flush_ms), self._mine(flushed))
 
-    def propose(self, content: str | Voters) -> bool:
+    def propose(self, content: str | VoterSet) -> bool:
         """Append a record, if this node leads; whether it did."""
         if self.paused or self.raft is None or not self.raft.is_leader:
             return False
@@ -222,16 +222,16 @@ class Node:
         return True
 
     def resign(self) -> None:
-        self._raft.resign(self._clock.now_ms)
+        self._raft.leadership.resign(self._clock.now_ms)
         self._settle()
 
     def take_snapshot(self) -> None:
         end_offset = self._raft.high_watermark
-        if self.disk.log.start_offset < end_offset <= self.disk.log.durable_end:
+        if self.disk.log.start_offset < end_offset <= self.disk.log.durable_end_offset:
             self.disk.log.take_snapshot(end_offset)
 
     def lose_connection(self) -> None:
-        self._raft.leader_lost(self._clock.now_ms)
+        self._raft.on_leader_lost(self._clock.now_ms)
         self._settle()
 
     def may_change_voters(self) -> bool:
@@ -240,9 +240,9 @@ class Node:
         _, offset = self.disk.log.newest_voters()
         return isinstance(role, Leader) and role.high_watermark > max(offset, role.start_offset)
 
-    # Asking
+    # ElectionSender
 
-    def _send(self, outgoing: Outgoing) -> None:
+    def _send(self, outgoing: OutgoingRequest) -> None:
         voter_id = outgoing.voter.node_id
         if self._sent.get(voter_id) == outgoing:
             return
@@ -254,12 +254,14 @@ class Node:
                 self._clock.later(RETRY_MS, self._mine(forget))
                 return
             match outgoing:
-                case Ask():
-                    self._raft.vote_told(voter_id, answer, self._clock.now_ms)
-                case Announce():
-                    self._raft.begin_told(voter_id, answer, self._clock.now_ms)
-                case AnnounceEnd():
-                    self._raft.end_told(voter_id, answer, self._clock.now_ms)
+                case SendVote():
+                    self._raft.election.on_vote_response(voter_id, answer, self._clock.now_ms)
+                case SendBeginEpoch():
+                    self._raft.election.on_begin_epoch_response(
+                        voter_id, answer, self._clock.now_ms
+                    )
+                case SendEndEpoch():
+                    self._raft.election.on_end_epoch_response(voter_id, answer, self._clock.now_ms)
             forget()
 
         def forget() -> None:
@@ -279,8 +281,8 @@ class Node:
         return arrive
 
     def _fetch(self) -> None:
-        source = self._raft.fetch_from()
-        if source == ANYONE:
+        source = self._raft.fetch_source()
+        if source == ANY_NODE:
             source = self._random.choice(self._raft.voters.ids())
         if source is None or source == self.id:
             return
@@ -310,7 +312,7 @@ class Node:
     def _lose(self, answer: str, source: int) -> None:
         role = self._raft.role
         if answer == REFUSED and isinstance(role, Follower) and role.leader_id == source:
-            self._raft.leader_lost(self._clock.now_ms)
+            self._raft.on_leader_lost(self._clock.now_ms)
         self._clock.later(RETRY_MS, self._mine(self._retry_fetch))
         self._set_timer()
 
@@ -318,7 +320,7 @@ class Node:
         raft, log, now_ms = self._raft, self.disk.log, self._clock.now_ms
         error = answer.verdict.error if isinstance(answer, Fetched) else answer.error
         self._snapshot_wanted = False
-        if not raft.fetch_told(error, answer.leader_id, answer.epoch, now_ms):
+        if not raft.on_fetch_response(error, answer.leader_id, answer.epoch, now_ms):
             return
         if isinstance(answer, FetchedSnapshot):
             assert answer.snapshot is not None
@@ -329,23 +331,23 @@ class Node:
             end_offset = log.truncation_point(answer.verdict.diverging)
             self._checkers.truncates(self, end_offset)
             log.truncate(end_offset)
-            raft.truncated(end_offset)
-            raft.voters_changed(*log.newest_voters(), now_ms)
+            raft.on_truncated(end_offset)
+            raft.on_voters_changed(*log.newest_voters(), now_ms)
         elif answer.verdict.snapshot is not None:
             self._snapshot_wanted = True
         else:
             for record in answer.records:
                 self._append(record)
-            raft.leader_committed(answer.high_watermark)
+            raft.on_leader_high_watermark(answer.high_watermark)
 
     def _install(self, snapshot: Snapshot) -> None:
         now_ms = self._clock.now_ms
         self._checkers.installs(self, snapshot)
         self.disk.log.replace(snapshot)
-        self._raft.truncated(snapshot.id.end_offset)
-        self._raft.flushed(snapshot.id.end_offset, now_ms)
-        self._raft.voters_changed(snapshot.voters, snapshot.voters_offset, now_ms)
-        self._raft.leader_committed(snapshot.id.end_offset)
+        self._raft.on_truncated(snapshot.id.end_offset)
+        self._raft.on_flushed(snapshot.id.end_offset, now_ms)
+        self._raft.on_voters_changed(snapshot.voters, snapshot.voters_offset, now_ms)
+        self._raft.on_leader_high_watermark(snapshot.id.end_offset)
 
     # Answering
 
@@ -356,18 +358,20 @@ class Node:
         raft, now_ms = self._raft, self._clock.now_ms
         answer: Any
         match request:
-            case VoteAsked():
-                answer = raft.vote_asked(request, now_ms)
+            case RaftVoteRequest():
+                answer = raft.election.on_vote_request(request, now_ms)
                 self._settle()
                 self._checkers.votes(self, request, answer)
-            case BeginEpoch():
-                error = raft.epoch_begun(request, now_ms)
-                answer = EpochTold(error, raft.leader_id, raft.epoch)
-            case EndEpoch():
-                error = raft.epoch_ended(request, now_ms)
-                answer = EpochTold(error, raft.leader_id, raft.epoch)
+            case BeginEpochRequest():
+                error = raft.election.on_begin_epoch_request(request, now_ms)
+                answer = EpochResponse(error, raft.leader_id, raft.epoch)
+            case EndEpochRequest():
+                error = raft.election.on_end_epoch_request(request, now_ms)
+                answer = EpochResponse(error, raft.leader_id, raft.epoch)
             case FetchSnapshot():
-                error = raft.snapshot_fetched_by(request.replica, request.epoch, now_ms)
+                error = raft.leadership.on_fetch_snapshot_request(
+                    request.replica, request.epoch, now_ms
+                )
                 snapshot = self.disk.log.snapshot
                 if error is ErrorCode.NONE and snapshot is None:
                     error = ErrorCode.SNAPSHOT_NOT_FOUND
@@ -382,7 +386,7 @@ class Node:
     def _poll(self, fetch: Fetch, reply: Answered) -> None:
         verdict = self._judge(fetch)
         self._settle()
-        if not verdict.is_good or not self._raft.is_leader or self._is_news(fetch):
+        if not verdict.has_records or not self._raft.is_leader or self._is_news(fetch):
             reply(self._fetched(fetch, verdict))
             return
         self._polls.append((fetch, reply))
@@ -395,8 +399,8 @@ class Node:
 
         self._clock.later(LONG_POLL_MS, self._mine(give_up))
 
-    def _judge(self, fetch: Fetch) -> FetchVerdict:
-        return self._raft.fetched_by(
+    def _judge(self, fetch: Fetch) -> FetchOutcome:
+        return self._raft.leadership.on_fetch_request(
             fetch.replica, fetch.epoch, fetch.offset, fetch.last_epoch, self._clock.now_ms
         )
 
@@ -416,9 +420,9 @@ class Node:
         for fetch, reply in polls:
             reply(self._fetched(fetch, self._judge(fetch)))
 
-    def _fetched(self, fetch: Fetch, verdict: FetchVerdict) -> Fetched:
+    def _fetched(self, fetch: Fetch, verdict: FetchOutcome) -> Fetched:
         raft, log = self._raft, self.disk.log
         known = raft.role.high_watermark if isinstance(raft.role, Leader) else -1
-        good = verdict.is_good and raft.is_leader
+        good = verdict.has_records and raft.is_leader
         records = log.read(fetch.offset, self.max_fetch_records) if good else []
         return Fetched(verdict, raft.leader_id, raft.epoch, known, records)

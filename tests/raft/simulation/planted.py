@@ -31,71 +31,71 @@ class Bug(NamedTuple):
 BUGS = [
     Bug(
         "vote-twice",
-        "voting.py",
-        """            case Unattached() as role if role.voted is None:
-                role.voted = candidate
+        "election.py",
+        """            case Unattached() as role if role.voted_key is None:
+                role.voted_key = candidate
 """,
-        """            case Unattached() as role if role.voted is None:
+        """            case Unattached() as role if role.voted_key is None:
 """,
     ),
     Bug(
         "vote-for-shorter-logs",
-        "voting.py",
-        "up_to_date = (asked.last_epoch, asked.last_offset) >= mine",
-        "up_to_date = (asked.last_epoch, asked.last_offset) >= (0, 0)",
+        "election.py",
+        "up_to_date = (request.last_epoch, request.last_offset) >= own_end",
+        "up_to_date = (request.last_epoch, request.last_offset) >= (0, 0)",
     ),
     Bug(
         "longest-log-wins",
-        "voting.py",
-        "up_to_date = (asked.last_epoch, asked.last_offset) >= mine",
-        "up_to_date = asked.last_offset >= mine[1]",
+        "election.py",
+        "up_to_date = (request.last_epoch, request.last_offset) >= own_end",
+        "up_to_date = request.last_offset >= own_end[1]",
     ),
     Bug(
         "answer-before-persist",
-        "voting.py",
-        """                role.give_up_at_ms = now_ms + self._election_timeout_ms()
-        self._persist()
+        "election.py",
+        """                role.timeout_at_ms = now_ms + timeout_ms()
+        self._node.persist_state()
 """,
-        """                role.give_up_at_ms = now_ms + self._election_timeout_ms()
+        """                role.timeout_at_ms = now_ms + timeout_ms()
 """,
     ),
     Bug(
         "forget-vote-by-restart",
-        "member.py",
-        "return Unattached(epoch, leader_id, state.voted, stand_at_ms)",
-        "return Unattached(epoch, leader_id, None, stand_at_ms)",
+        "raft_node.py",
+        "return Unattached(epoch, leader_id, state.voted_key, election_at_ms)",
+        "return Unattached(epoch, leader_id, None, election_at_ms)",
     ),
     Bug(
         "lead-again-after-restart",
-        "member.py",
-        "return Resigned(epoch, leader_id, (), others, stand_at_ms)",
-        "return Unattached(epoch, stand_at_ms=stand_at_ms)",
+        "raft_node.py",
+        "return Resigned(epoch, leader_id, (), self.other_voter_ids(), election_at_ms)",
+        "return Unattached(epoch, election_at_ms=election_at_ms)",
     ),
     Bug(
         "stand-without-new-epoch",
-        "member.py",
+        "raft_node.py",
         """            self.epoch + 1,
-            Ballot(""",
+            VoteTally(""",
         """            max(1, self.epoch),
-            Ballot(""",
+            VoteTally(""",
     ),
     Bug(
         "stand-only-once",
-        "member.py",
-        "self._become(Unattached(self.epoch, voted=voted, stand_at_ms=stand_at_ms))",
-        "self._become(Unattached(self.epoch, voted=voted))",
+        "raft_node.py",
+        "Unattached(self.epoch, voted_key=voted_key, election_at_ms=election_at_ms)",
+        "Unattached(self.epoch, voted_key=voted_key)",
     ),
     Bug(
         "commit-old-epochs",
-        "leading.py",
-        "if reached > max(leader.start_offset, leader.high_watermark):",
-        "if reached > leader.high_watermark:",
+        "leadership.py",
+        "if majority_end_offset > max(leader.start_offset, leader.high_watermark):",
+        "if majority_end_offset > leader.high_watermark:",
     ),
     Bug(
         "count-own-undurable-end",
-        "leading.py",
-        "leader.progress.of(self.node, now_ms).end_offset = self._durable_end",
-        "leader.progress.of(self.node, now_ms).end_offset = self._log.end_offset",
+        "leadership.py",
+        "progress.end_offset = node.durable_end_offset",
+        "progress.end_offset = node.log.end_offset",
     ),
     Bug(
         "majority-of-half",
@@ -111,9 +111,9 @@ BUGS = [
     ),
     Bug(
         "follow-older-leaders",
-        "voting.py",
-        "        elif epoch == self.epoch and known:",
-        "        elif known:",
+        "raft_node.py",
+        "        elif epoch == self.epoch and is_other:",
+        "        elif is_other:",
     ),
     Bug(
         "no-divergence",
@@ -124,30 +124,29 @@ BUGS = [
     Bug(
         "truncate-too-far",
         "log_view.py",
-        "        return FetchVerdict(diverging=end)",
-        "        return FetchVerdict(diverging=EpochEnd(end.epoch, log.start_offset))",
+        "        return FetchOutcome(diverging=end)",
+        "        return FetchOutcome(diverging=EpochEnd(end.epoch, log.start_offset))",
     ),
     Bug(
         "pre-vote-granted-always",
-        "voting.py",
-        "return asked.pre_vote and up_to_date and not follower.hears_leader",
-        "return asked.pre_vote and up_to_date",
+        "election.py",
+        "return request.pre_vote and up_to_date and not follower.is_leader_reachable",
+        "return request.pre_vote and up_to_date",
     ),
     Bug(
         "leader-grants-pre-votes",
-        "voting.py",
+        "election.py",
         """            case Leader():
                 return False
 """,
         """            case Leader():
-                return asked.pre_vote
+                return request.pre_vote
 """,
     ),
     Bug(
         "new-voters-are-not-asked",
-        "leading.py",
-        """                leader.progress.change(voters)
-""",
+        "leadership.py",
+        "        leader.progress.update_voters(self._node.voters)\n",
         "",
     ),
 ]

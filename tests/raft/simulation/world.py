@@ -10,7 +10,7 @@ from tests.raft.simulation.network import Network
 from tests.raft.simulation.node import TIMEOUTS, Node
 
 from barnabas.raft.roles import Follower, Leader
-from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, Voters
+from barnabas.raft.voters import ReplicaKey, VoterEndpoint, VoterNode, VoterSet
 from barnabas.wire.uuid import ZERO
 
 TROUBLE_MS = 3_000
@@ -35,7 +35,7 @@ class World:
         # Voters that are a setting have no known directories, and cannot change (KIP-853).
         self.is_static = self.random.random() < 0.3
         keys = [ReplicaKey(each, bytes([each] * 16)) for each in range(1, voters + observers + 1)]
-        self.first_voters = Voters(map(self.voter, keys[:voters]))
+        self.first_voters = VoterSet(map(self.voter, keys[:voters]))
         self.nodes = [self._node(key) for key in keys]
         self.checkers.replicas.extend(self.nodes)
         # With few at a time, followers often have the end of one epoch and nothing of the next.
@@ -44,10 +44,10 @@ class World:
             node.max_fetch_records = max_fetch_records
         self._proposals = 0
 
-    def voter(self, key: ReplicaKey) -> Voter:
+    def voter(self, key: ReplicaKey) -> VoterNode:
         directory_id = ZERO if self.is_static else key.directory_id
-        endpoint = Endpoint("CONTROLLER", "localhost", 9000 + key.node_id)
-        return Voter(key.node_id, directory_id, (endpoint,))
+        endpoint = VoterEndpoint("CONTROLLER", "localhost", 9000 + key.node_id)
+        return VoterNode(key.node_id, directory_id, (endpoint,))
 
     def _node(self, key: ReplicaKey) -> Node:
         disk = Disk(self.first_voters)
@@ -123,6 +123,6 @@ class World:
     def roles(self) -> str:
         return "; ".join(
             f"{node.id} {node.raft.role if node.raft else 'down'}"
-            f" {node.disk.log.durable_end}/{node.disk.log.end_offset}"
+            f" {node.disk.log.durable_end_offset}/{node.disk.log.end_offset}"
             for node in self.nodes
         )

@@ -1,15 +1,15 @@
 """Tells the listener what is committed and who leads, each once and in order."""
 
-from barnabas.raft.driver import Driver, as_failure
+from barnabas.raft.driver import RaftDriver, as_disk_error
 from barnabas.raft.listener import QuorumListener
-from barnabas.raft.roles import NOBODY, Resigned
+from barnabas.raft.roles import NO_NODE, Resigned
 from barnabas.wire.errors import KafkaError
 
 _PIECES_A_TURN = 4
 """What is told before others on the loop get their turn: a piece is a mebibyte at most."""
 
 
-class Publishing:
+class CommitPublisher:
     """How far the listener has come. Only what is below the high watermark reaches it."""
 
     __slots__ = (
@@ -22,7 +22,7 @@ class Publishing:
         "next_offset",
     )
 
-    def __init__(self, driver: Driver, listener: QuorumListener) -> None:
+    def __init__(self, driver: RaftDriver, listener: QuorumListener) -> None:
         self._driver = driver
         self._listener = listener
         self._leader: tuple[int | None, int] = (None, 0)
@@ -34,7 +34,7 @@ class Publishing:
         # Whether more is committed than what a turn was enough for.
         self.has_more = False
 
-    def begin_anew(self) -> None:
+    def install_snapshot(self) -> None:
         """A snapshot has come that stands for more than what was told."""
         self._begins_anew = True
 
@@ -54,9 +54,9 @@ class Publishing:
         if snapshot is None:
             return
         try:
-            self._listener.reset(self._driver.log.read_snapshot(snapshot))
+            self._listener.on_snapshot(self._driver.log.read_snapshot(snapshot))
         except (KafkaError, EOFError) as error:
-            self._driver.fail(as_failure(error))
+            self._driver.fail(as_disk_error(error))
             return
         self.next_offset = snapshot.end_offset
 
@@ -68,22 +68,22 @@ class Publishing:
         try:
             batches, self.next_offset = log.read_committed(self.next_offset, high_watermark)
         except (KafkaError, EOFError) as error:
-            self._driver.fail(as_failure(error))
+            self._driver.fail(as_disk_error(error))
             return False
         if batches:
-            self._listener.committed(batches)
+            self._listener.on_committed(batches)
         return bool(batches)
 
     def _tell_leader(self) -> None:
         raft = self._driver.raft
         if self._leads is not None and (not raft.is_leader or raft.epoch != self._leads):
             epoch, self._leads = self._leads, None
-            self._listener.resigned(epoch)
-        has_leader = raft.leader_id != NOBODY and not isinstance(raft.role, Resigned)
+            self._listener.on_resigned(epoch)
+        has_leader = raft.leader_id != NO_NODE and not isinstance(raft.role, Resigned)
         leader = (raft.leader_id if has_leader else None, raft.epoch)
         if leader != self._leader:
             self._leader = leader
-            self._listener.leader_changed(*leader)
+            self._listener.on_leader_changed(*leader)
 
     def _tell_if_it_leads(self) -> None:
         leader = self._driver.leader_role
@@ -91,4 +91,4 @@ class Publishing:
             return
         if self.next_offset > leader.start_offset:
             self._leads = leader.epoch
-            self._listener.leads(leader.epoch)
+            self._listener.on_became_leader(leader.epoch)

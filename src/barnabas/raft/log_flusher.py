@@ -2,12 +2,12 @@
 
 import asyncio
 
-from barnabas.log.background import Background
+from barnabas.log.background import BackgroundExecutor
 from barnabas.log.flush import Flush
-from barnabas.raft.driver import Driver, as_failure
+from barnabas.raft.driver import RaftDriver, as_disk_error
 
 
-class Flushing:
+class MetadataLogFlusher:
     """At most one flush at a time; the next takes all that came while it ran.
 
     While the node starts, it flushes by `flush_now` alone; `begin` ends that.
@@ -15,7 +15,7 @@ class Flushing:
 
     __slots__ = ("_background", "_driver", "_ended", "_has_begun", "_is_running")
 
-    def __init__(self, driver: Driver, background: Background) -> None:
+    def __init__(self, driver: RaftDriver, background: BackgroundExecutor) -> None:
         self._driver = driver
         self._background = background
         self._has_begun = False
@@ -25,7 +25,7 @@ class Flushing:
     @property
     def is_needed(self) -> bool:
         log = self._driver.log
-        return log.durable_end < log.end_offset
+        return log.durable_end_offset < log.end_offset
 
     def begin(self) -> None:
         self._has_begun = True
@@ -41,7 +41,7 @@ class Flushing:
         self._is_running = False
         driver = self._driver
         if isinstance(error, Exception):
-            driver.fail(as_failure(error))
+            driver.fail(as_disk_error(error))
         elif error is None:
             self.finish(flush)
             driver.step()
@@ -53,12 +53,12 @@ class Flushing:
     def finish(self, flush: Flush) -> None:
         driver = self._driver
         driver.log.finish_flush(flush)
-        driver.raft.flushed(driver.log.durable_end, driver.now_ms)
+        driver.raft.on_flushed(driver.log.durable_end_offset, driver.now_ms)
 
     def flush_now(self) -> None:
         """Blocks until everything is on disk."""
         self._driver.log.flush()
-        self._driver.raft.flushed(self._driver.log.durable_end, self._driver.now_ms)
+        self._driver.raft.on_flushed(self._driver.log.durable_end_offset, self._driver.now_ms)
 
     async def idle(self) -> None:
         """Wait for the flush that is running, if any."""

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from barnabas.config.settings import BrokerSettings
-from barnabas.controller.apis import decider
-from barnabas.controller.term import MetadataLog, Term
-from barnabas.metadata.image import Image
+from barnabas.controller.active_controller import ActiveController, ControllerLog
+from barnabas.controller.apis import load_decider
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.schema import Message
 
@@ -28,18 +28,18 @@ LEAST_WAIT_MS: Final = 5_000
 _logger = logging.getLogger(__name__)
 
 
-class Controller:
+class QuorumController:
     """Active from `activate` to `resign`. Lives on one event loop."""
 
     def __init__(
         self,
-        quorum: MetadataLog,
+        quorum: ControllerLog,
         settings: BrokerSettings,
         *,
         cluster_id: str,
         clock: Callable[[], int],
         monotonic: Callable[[], int],
-        image: Callable[[], Image],
+        image: Callable[[], MetadataImage],
         random: random.Random,
     ) -> None:
         """`clock` is the wall clock, for what is written; all waiting goes by `monotonic`."""
@@ -50,7 +50,7 @@ class Controller:
         self._monotonic = monotonic
         self._image = image
         self._random = random
-        self._term: Term | None = None
+        self._term: ActiveController | None = None
         self._published = -1
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
@@ -74,7 +74,7 @@ class Controller:
         self.resign()
         committed = self._image()
         self._published = max(self._published, committed.offset)
-        term = Term(
+        term = ActiveController(
             epoch,
             self._quorum,
             committed.copy(),
@@ -87,7 +87,7 @@ class Controller:
         self._term = term
         _logger.info("Active controller in epoch %d, from offset %d", epoch, committed.offset)
         try:
-            term.begin(bootstrap, in_transaction=in_transaction)
+            term.activate(bootstrap, in_transaction=in_transaction)
         except KafkaError as error:
             self._end(term, error)
 
@@ -107,7 +107,7 @@ class Controller:
 
         Raises KafkaError if the request fails as a whole.
         """
-        api = decider(request.API_KEY)
+        api = load_decider(request.API_KEY)
         term = self._require_active()
         try:
             response = term.decide(api, request)
@@ -117,7 +117,7 @@ class Controller:
         await self._wait_for(term, timeout_ms)
         return response
 
-    def published(self, offset: int) -> None:
+    def on_published(self, offset: int) -> None:
         """The committed image was published up to and including `offset`: answers leave."""
         self._published = offset
         while self._waiting and self._waiting[0][0] <= offset:
@@ -125,18 +125,18 @@ class Controller:
             if not published.done():
                 published.set_result(None)
 
-    def maintain(self) -> None:
+    def run_periodic_tasks(self) -> None:
         """What time brings: sessions end, leaders are balanced, a silent log gets a sign of life.
 
         To be called often; it costs no more than there is to do.
         """
-        self._act(Term.maintain)
+        self._act(ActiveController.run_periodic_tasks)
 
-    def presumed_dead(self, broker_id: int) -> None:
+    def fence_broker(self, broker_id: int) -> None:
         """Somebody saw that a broker's process is gone: do not wait for its session to end."""
-        self._act(lambda term: term.fence(broker_id))
+        self._act(lambda term: term.fence_broker(broker_id))
 
-    def _act(self, action: Callable[[Term], None]) -> None:
+    def _act(self, action: Callable[[ActiveController], None]) -> None:
         term = self._term
         if term is None:
             return
@@ -145,16 +145,16 @@ class Controller:
         except KafkaError as error:
             self._end(term, error)
 
-    def _leave_a_term_that_is_over(self, term: Term) -> None:
-        if term.is_over and self._term is term:
+    def _leave_a_term_that_is_over(self, term: ActiveController) -> None:
+        if term.has_failed and self._term is term:
             self.resign()
 
-    def _end(self, term: Term, error: KafkaError) -> None:
+    def _end(self, term: ActiveController, error: KafkaError) -> None:
         _logger.warning("The controller of epoch %d cannot go on: %s", term.epoch, error)
         if self._term is term:
             self.resign()
 
-    def _require_active(self) -> Term:
+    def _require_active(self) -> ActiveController:
         if self._term is None:
             raise _not_controller()
         if len(self._waiting) >= MAX_WAITING:
@@ -164,7 +164,7 @@ class Controller:
             )
         return self._term
 
-    async def _wait_for(self, term: Term, timeout_ms: int) -> None:
+    async def _wait_for(self, term: ActiveController, timeout_ms: int) -> None:
         """Until everything decided so far in this term is published."""
         if term.last_offset <= self._published:
             return

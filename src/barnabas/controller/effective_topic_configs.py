@@ -11,7 +11,7 @@ from barnabas.wire.messages.create_topics import CreatableTopicConfigs
 _NO_TOPIC = ""  # has no settings of its own, as no topic can have that name
 
 
-class NewTopicSettings:
+class EffectiveTopicConfigs:
     """Describes them once for all topics without settings of their own, until those change."""
 
     __slots__ = ("_defaults", "_described", "_resolver")

@@ -5,19 +5,19 @@ answer that is not is no answer: reading it gives None.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+from barnabas.raft.addresses import ControllerAddress, QuorumLeader
 from barnabas.raft.messages import (
-    BeginEpoch,
-    EndEpoch,
-    EpochTold,
-    VoteAsked,
-    VoteTold,
+    BeginEpochRequest,
+    EndEpochRequest,
+    EpochResponse,
+    RaftVoteRequest,
+    RaftVoteResponse,
 )
 from barnabas.raft.metadata_log import METADATA_TOPIC
-from barnabas.raft.roles import NOBODY
-from barnabas.raft.voters import Endpoint, ReplicaKey
+from barnabas.raft.roles import NO_NODE
+from barnabas.raft.voters import ReplicaKey, VoterEndpoint
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import begin_quorum_epoch as begin
 from barnabas.wire.messages import end_quorum_epoch as end
@@ -26,24 +26,7 @@ from barnabas.wire.messages import vote
 E = TypeVar("E")
 
 
-class Address(NamedTuple):
-    """Where a controller listens."""
-
-    host: str
-    port: int
-
-
-@dataclass(slots=True, frozen=True)
-class QuorumLeader:
-    """Who leads the quorum, and where its controller listens."""
-
-    node_id: int
-    epoch: int
-    host: str
-    port: int
-
-
-def of_the_log(topics: list[Any]) -> Any | None:
+def metadata_partition(topics: list[Any]) -> Any | None:
     """What a message says of the metadata log, if it speaks of that and of nothing else."""
     found = only_partition(topics)
     if found is None:
@@ -60,11 +43,11 @@ def only_partition(topics: list[Any]) -> tuple[Any, Any] | None:
     return topics[0], topics[0].partitions[0]
 
 
-def leader_address(response: Any, leader_id: int) -> Address | None:
+def leader_address(response: Any, leader_id: int) -> ControllerAddress | None:
     """Where a response says that the leader listens."""
     for node in response.node_endpoints:
         if node.node_id == leader_id and node.host and node.port > 0:
-            return Address(node.host, node.port)
+            return ControllerAddress(node.host, node.port)
     return None
 
 
@@ -78,8 +61,8 @@ def node_endpoints(endpoint: Callable[..., E], leader: QuorumLeader | None) -> l
 # Vote
 
 
-def vote_request(cluster_id: str, asked: VoteAsked) -> vote.VoteRequest:
-    voter = asked.voter or ReplicaKey(NOBODY)
+def vote_request(cluster_id: str, asked: RaftVoteRequest) -> vote.VoteRequest:
+    voter = asked.voter or ReplicaKey(NO_NODE)
     return vote.VoteRequest(
         cluster_id=cluster_id,
         voter_id=voter.node_id,
@@ -102,11 +85,11 @@ def vote_request(cluster_id: str, asked: VoteAsked) -> vote.VoteRequest:
     )
 
 
-def read_vote_request(request: vote.VoteRequest) -> VoteAsked | None:
-    partition = of_the_log(request.topics)
+def read_vote_request(request: vote.VoteRequest) -> RaftVoteRequest | None:
+    partition = metadata_partition(request.topics)
     if partition is None:
         return None
-    return VoteAsked(
+    return RaftVoteRequest(
         candidate=ReplicaKey(partition.replica_id, partition.replica_directory_id),
         epoch=partition.replica_epoch,
         last_epoch=partition.last_offset_epoch,
@@ -116,7 +99,7 @@ def read_vote_request(request: vote.VoteRequest) -> VoteAsked | None:
     )
 
 
-def vote_response(told: VoteTold, leader: QuorumLeader | None) -> vote.VoteResponse:
+def vote_response(told: RaftVoteResponse, leader: QuorumLeader | None) -> vote.VoteResponse:
     return vote.VoteResponse(
         topics=[
             vote.ResponseTopicData(
@@ -135,11 +118,11 @@ def vote_response(told: VoteTold, leader: QuorumLeader | None) -> vote.VoteRespo
     )
 
 
-def read_vote_response(response: vote.VoteResponse) -> VoteTold | None:
-    partition = of_the_log(response.topics)
+def read_vote_response(response: vote.VoteResponse) -> RaftVoteResponse | None:
+    partition = metadata_partition(response.topics)
     if partition is None or response.error_code:
         return None
-    return VoteTold(
+    return RaftVoteResponse(
         ErrorCode.of(partition.error_code),
         partition.leader_id,
         partition.leader_epoch,
@@ -151,9 +134,9 @@ def read_vote_response(response: vote.VoteResponse) -> VoteTold | None:
 
 
 def begin_request(
-    cluster_id: str, begun: BeginEpoch, endpoints: tuple[Endpoint, ...]
+    cluster_id: str, begun: BeginEpochRequest, endpoints: tuple[VoterEndpoint, ...]
 ) -> begin.BeginQuorumEpochRequest:
-    voter = begun.voter or ReplicaKey(NOBODY)
+    voter = begun.voter or ReplicaKey(NO_NODE)
     return begin.BeginQuorumEpochRequest(
         cluster_id=cluster_id,
         voter_id=voter.node_id,
@@ -176,11 +159,11 @@ def begin_request(
     )
 
 
-def read_begin_request(request: begin.BeginQuorumEpochRequest) -> BeginEpoch | None:
-    partition = of_the_log(request.topics)
+def read_begin_request(request: begin.BeginQuorumEpochRequest) -> BeginEpochRequest | None:
+    partition = metadata_partition(request.topics)
     if partition is None:
         return None
-    return BeginEpoch(
+    return BeginEpochRequest(
         partition.leader_id,
         partition.leader_epoch,
         _voter(request.voter_id, partition.voter_directory_id),
@@ -188,7 +171,7 @@ def read_begin_request(request: begin.BeginQuorumEpochRequest) -> BeginEpoch | N
 
 
 def end_request(
-    cluster_id: str, ended: EndEpoch, endpoints: tuple[Endpoint, ...]
+    cluster_id: str, ended: EndEpochRequest, endpoints: tuple[VoterEndpoint, ...]
 ) -> end.EndQuorumEpochRequest:
     return end.EndQuorumEpochRequest(
         cluster_id=cluster_id,
@@ -216,18 +199,20 @@ def end_request(
     )
 
 
-def read_end_request(request: end.EndQuorumEpochRequest) -> EndEpoch | None:
-    partition = of_the_log(request.topics)
+def read_end_request(request: end.EndQuorumEpochRequest) -> EndEpochRequest | None:
+    partition = metadata_partition(request.topics)
     if partition is None:
         return None
     candidates = tuple(
         ReplicaKey(each.candidate_id, each.candidate_directory_id)
         for each in partition.preferred_candidates
     ) or tuple(map(ReplicaKey, partition.preferred_successors))
-    return EndEpoch(partition.leader_id, partition.leader_epoch, candidates)
+    return EndEpochRequest(partition.leader_id, partition.leader_epoch, candidates)
 
 
-def begin_response(told: EpochTold, leader: QuorumLeader | None) -> begin.BeginQuorumEpochResponse:
+def begin_response(
+    told: EpochResponse, leader: QuorumLeader | None
+) -> begin.BeginQuorumEpochResponse:
     partition = begin.ResponsePartitionData(
         error_code=told.error, leader_id=told.leader_id, leader_epoch=told.epoch
     )
@@ -236,7 +221,7 @@ def begin_response(told: EpochTold, leader: QuorumLeader | None) -> begin.BeginQ
     return begin.BeginQuorumEpochResponse(topics=[topic], node_endpoints=nodes)
 
 
-def end_response(told: EpochTold, leader: QuorumLeader | None) -> end.EndQuorumEpochResponse:
+def end_response(told: EpochResponse, leader: QuorumLeader | None) -> end.EndQuorumEpochResponse:
     partition = end.ResponsePartitionData(
         error_code=told.error, leader_id=told.leader_id, leader_epoch=told.epoch
     )
@@ -247,11 +232,11 @@ def end_response(told: EpochTold, leader: QuorumLeader | None) -> end.EndQuorumE
 
 def read_epoch_response(
     response: begin.BeginQuorumEpochResponse | end.EndQuorumEpochResponse,
-) -> EpochTold | None:
-    partition = of_the_log(response.topics)
+) -> EpochResponse | None:
+    partition = metadata_partition(response.topics)
     if partition is None or response.error_code:
         return None
-    return EpochTold(
+    return EpochResponse(
         ErrorCode.of(partition.error_code), partition.leader_id, partition.leader_epoch
     )
 

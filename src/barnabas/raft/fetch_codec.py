@@ -2,17 +2,12 @@
 
 from dataclasses import dataclass
 
-from barnabas.log import EpochEnd
-from barnabas.raft.exchange import (
-    Address,
-    QuorumLeader,
-    leader_address,
-    node_endpoints,
-    only_partition,
-)
-from barnabas.raft.messages import FetchVerdict
+from barnabas.log import EpochEndOffset
+from barnabas.raft.addresses import ControllerAddress, QuorumLeader
+from barnabas.raft.election_codec import leader_address, node_endpoints, only_partition
+from barnabas.raft.messages import FetchOutcome
 from barnabas.raft.metadata_log import METADATA_TOPIC
-from barnabas.raft.roles import NOBODY
+from barnabas.raft.roles import NO_NODE
 from barnabas.raft.snapshots import SnapshotId
 from barnabas.raft.voters import ReplicaKey
 from barnabas.wire.errors import ErrorCode
@@ -26,7 +21,7 @@ _NOT_TOLD = 2**63 - 1  # a fetcher's high watermark before Fetch v18
 
 
 @dataclass(slots=True, frozen=True)
-class FetchAsked:
+class RaftFetchRequest:
     """What a replica wants to read."""
 
     replica: ReplicaKey
@@ -39,27 +34,27 @@ class FetchAsked:
 
 
 @dataclass(slots=True, frozen=True)
-class FetchTold:
+class RaftFetchResponse:
     """A leader's answer, or another's who says where the leader is."""
 
     error: ErrorCode
     leader_id: int
     epoch: int
-    leader_address: Address | None
+    leader_address: ControllerAddress | None
     high_watermark: int
-    diverging: EpochEnd | None
+    diverging: EpochEndOffset | None
     snapshot: SnapshotId | None
     records: memoryview
 
 
 @dataclass(slots=True, frozen=True)
-class PieceTold:
+class SnapshotChunk:
     """A piece of a snapshot."""
 
     error: ErrorCode
     leader_id: int
     epoch: int
-    leader_address: Address | None
+    leader_address: ControllerAddress | None
     snapshot: SnapshotId
     size_bytes: int
     position: int
@@ -69,7 +64,7 @@ class PieceTold:
 # Fetch
 
 
-def fetch_request(cluster_id: str, asked: FetchAsked) -> FetchRequest:
+def fetch_request(cluster_id: str, asked: RaftFetchRequest) -> FetchRequest:
     replica = asked.replica
     partition = fetch.FetchPartition(
         current_leader_epoch=asked.epoch,
@@ -92,7 +87,7 @@ def fetch_request(cluster_id: str, asked: FetchAsked) -> FetchRequest:
     )
 
 
-def read_fetch_request(request: FetchRequest) -> FetchAsked | None:
+def read_fetch_request(request: FetchRequest) -> RaftFetchRequest | None:
     found = only_partition(request.topics)
     if found is None:
         return None
@@ -100,9 +95,9 @@ def read_fetch_request(request: FetchRequest) -> FetchAsked | None:
     if partition.partition != 0 or not _is_metadata(topic):
         return None
     node_id = request.replica_state.replica_id
-    return FetchAsked(
+    return RaftFetchRequest(
         replica=ReplicaKey(
-            request.replica_id if node_id == NOBODY else node_id, partition.replica_directory_id
+            request.replica_id if node_id == NO_NODE else node_id, partition.replica_directory_id
         ),
         epoch=partition.current_leader_epoch,
         offset=partition.fetch_offset,
@@ -114,7 +109,7 @@ def read_fetch_request(request: FetchRequest) -> FetchAsked | None:
 
 
 def fetch_response(
-    verdict: FetchVerdict,
+    verdict: FetchOutcome,
     leader_id: int,
     epoch: int,
     leader: QuorumLeader | None,
@@ -148,7 +143,7 @@ def fetch_response(
     )
 
 
-def read_fetch_response(response: FetchResponse) -> FetchTold | None:
+def read_fetch_response(response: FetchResponse) -> RaftFetchResponse | None:
     found = only_partition(response.responses)
     if found is None or response.error_code:
         return None
@@ -157,13 +152,15 @@ def read_fetch_response(response: FetchResponse) -> FetchTold | None:
         return None
     leader = partition.current_leader
     diverging, snapshot = partition.diverging_epoch, partition.snapshot_id
-    return FetchTold(
+    return RaftFetchResponse(
         error=ErrorCode.of(partition.error_code),
         leader_id=leader.leader_id,
         epoch=leader.leader_epoch,
         leader_address=leader_address(response, leader.leader_id),
         high_watermark=partition.high_watermark,
-        diverging=EpochEnd(diverging.epoch, diverging.end_offset) if diverging.epoch >= 0 else None,
+        diverging=EpochEndOffset(diverging.epoch, diverging.end_offset)
+        if diverging.epoch >= 0
+        else None,
         snapshot=(
             SnapshotId(snapshot.end_offset, snapshot.epoch)
             if snapshot.epoch >= 0 and snapshot.end_offset >= 0
@@ -225,7 +222,7 @@ def snapshot_response(
     return FetchSnapshotResponse(topics=[topic], node_endpoints=nodes)
 
 
-def read_snapshot_response(response: FetchSnapshotResponse) -> PieceTold | None:
+def read_snapshot_response(response: FetchSnapshotResponse) -> SnapshotChunk | None:
     found = only_partition(response.topics)
     if found is None or response.error_code:
         return None
@@ -233,7 +230,7 @@ def read_snapshot_response(response: FetchSnapshotResponse) -> PieceTold | None:
     if (topic.name, partition.index) != (METADATA_TOPIC, 0):
         return None
     leader = partition.current_leader
-    return PieceTold(
+    return SnapshotChunk(
         error=ErrorCode.of(partition.error_code),
         leader_id=leader.leader_id,
         epoch=leader.leader_epoch,

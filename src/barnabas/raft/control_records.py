@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from barnabas.raft.effects import LeaderChange
-from barnabas.raft.voters import MAX_KRAFT_VERSION, Voters
+from barnabas.raft.voters import MAX_KRAFT_VERSION, VoterSet
 from barnabas.wire.messages.raft_records import (
     KRaftVersionRecord,
     LeaderChangeMessage,
@@ -39,18 +39,18 @@ def leader_change(change: LeaderChange) -> ControlRecord:
     return ControlType.LEADER_CHANGE, message.write(_VERSION)
 
 
-def voter_records(voters: Voters) -> list[ControlRecord]:
+def voter_records(voters: VoterSet) -> list[ControlRecord]:
     """That voters are kept in the log, and who they are."""
     version = KRaftVersionRecord(k_raft_version=MAX_KRAFT_VERSION)
     return [(ControlType.KRAFT_VERSION, version.write(_VERSION)), new_voters(voters)]
 
 
-def new_voters(voters: Voters) -> ControlRecord:
+def new_voters(voters: VoterSet) -> ControlRecord:
     """Who the voters are from here on."""
     return ControlType.KRAFT_VOTERS, voters.to_record().write(_VERSION)
 
 
-def snapshot_head(voters: Voters | None, last_timestamp_ms: int) -> list[ControlRecord]:
+def snapshot_head(voters: VoterSet | None, last_timestamp_ms: int) -> list[ControlRecord]:
     header = SnapshotHeaderRecord(last_contained_log_timestamp=last_timestamp_ms)
     head = [(ControlType.SNAPSHOT_HEADER, header.write(_VERSION))]
     return head + voter_records(voters) if voters is not None else head

@@ -5,14 +5,15 @@ No request makes it raise: what cannot be answered has the protocol's error.
 
 import os
 
-from barnabas.raft import exchange
-from barnabas.raft.driver import Driver
-from barnabas.raft.exchange import QuorumLeader, only_partition
-from barnabas.raft.fetch_exchange import snapshot_response
-from barnabas.raft.messages import EpochTold
+from barnabas.raft import election_codec
+from barnabas.raft.addresses import QuorumLeader
+from barnabas.raft.driver import RaftDriver
+from barnabas.raft.election_codec import only_partition
+from barnabas.raft.fetch_codec import snapshot_response
+from barnabas.raft.messages import EpochResponse
 from barnabas.raft.metadata_log import METADATA_TOPIC
 from barnabas.raft.snapshots import SnapshotId
-from barnabas.raft.voters import Endpoint, ReplicaKey
+from barnabas.raft.voters import ReplicaKey, VoterEndpoint
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import begin_quorum_epoch as begin
 from barnabas.wire.messages import end_quorum_epoch as end
@@ -24,60 +25,60 @@ _MAX_PIECE_BYTES = 8 * 1024 * 1024
 _BEGINNING = 0
 
 
-class Served:
+class QuorumRequestHandler:
     """What this member tells those who ask."""
 
     __slots__ = ("_driver",)
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: RaftDriver) -> None:
         self._driver = driver
 
     def vote(self, request: wire_vote.VoteRequest, api_version: int) -> wire_vote.VoteResponse:
         driver = self._driver
-        refused = driver.refuse(request.cluster_id)
-        asked = exchange.read_vote_request(request)
+        refused = driver.cluster_error(request.cluster_id)
+        asked = election_codec.read_vote_request(request)
         if refused is not ErrorCode.NONE or asked is None:
             return wire_vote.VoteResponse(error_code=refused or ErrorCode.INVALID_REQUEST)
-        told = driver.raft.vote_asked(asked, driver.now_ms)
+        told = driver.raft.election.on_vote_request(asked, driver.now_ms)
         driver.step()
         if driver.failure is not None:
             # The vote is not on disk: it must not be told.
             return wire_vote.VoteResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
-        return exchange.vote_response(told, self._leader(api_version))
+        return election_codec.vote_response(told, self._leader(api_version))
 
     def begin_epoch(
         self, request: begin.BeginQuorumEpochRequest, api_version: int
     ) -> begin.BeginQuorumEpochResponse:
         driver = self._driver
-        refused = driver.refuse(request.cluster_id)
-        begun = exchange.read_begin_request(request)
+        refused = driver.cluster_error(request.cluster_id)
+        begun = election_codec.read_begin_request(request)
         if refused is not ErrorCode.NONE or begun is None:
             return begin.BeginQuorumEpochResponse(error_code=refused or ErrorCode.INVALID_REQUEST)
         if begun.epoch >= driver.raft.epoch:
             self._learn(begun.leader_id, request.leader_endpoints)
-        error = driver.raft.epoch_begun(begun, driver.now_ms)
+        error = driver.raft.election.on_begin_epoch_request(begun, driver.now_ms)
         driver.step()
-        return exchange.begin_response(self._epoch_told(error), self._leader(api_version))
+        return election_codec.begin_response(self._epoch_told(error), self._leader(api_version))
 
     def end_epoch(
         self, request: end.EndQuorumEpochRequest, api_version: int
     ) -> end.EndQuorumEpochResponse:
         driver = self._driver
-        refused = driver.refuse(request.cluster_id)
-        ended = exchange.read_end_request(request)
+        refused = driver.cluster_error(request.cluster_id)
+        ended = election_codec.read_end_request(request)
         if refused is not ErrorCode.NONE or ended is None:
             return end.EndQuorumEpochResponse(error_code=refused or ErrorCode.INVALID_REQUEST)
         if ended.epoch >= driver.raft.epoch:
             self._learn(ended.leader_id, request.leader_endpoints)
-        error = driver.raft.epoch_ended(ended, driver.now_ms)
+        error = driver.raft.election.on_end_epoch_request(ended, driver.now_ms)
         driver.step()
-        return exchange.end_response(self._epoch_told(error), self._leader(api_version))
+        return election_codec.end_response(self._epoch_told(error), self._leader(api_version))
 
     def fetch_snapshot(
         self, request: wire_snapshot.FetchSnapshotRequest, api_version: int
     ) -> wire_snapshot.FetchSnapshotResponse:
         driver = self._driver
-        refused = driver.refuse(request.cluster_id)
+        refused = driver.cluster_error(request.cluster_id)
         found = only_partition(request.topics)
         if refused is not ErrorCode.NONE or found is None:
             error = refused or ErrorCode.INVALID_REQUEST
@@ -90,7 +91,9 @@ class Served:
             told = wire_snapshot.ResponseTopicSnapshot(name=topic.name, partitions=[unknown])
             return wire_snapshot.FetchSnapshotResponse(topics=[told])
         replica = ReplicaKey(request.replica_id, asked.replica_directory_id)
-        error = driver.raft.snapshot_fetched_by(replica, asked.current_leader_epoch, driver.now_ms)
+        error = driver.raft.leadership.on_fetch_snapshot_request(
+            replica, asked.current_leader_epoch, driver.now_ms
+        )
         driver.step()
         snapshot = SnapshotId(asked.snapshot_id.end_offset, asked.snapshot_id.epoch)
         return self._piece(error, snapshot, asked.position, request.max_bytes, api_version)
@@ -144,11 +147,11 @@ class Served:
     def _learn(
         self, leader_id: int, endpoints: list[begin.LeaderEndpoint] | list[end.LeaderEndpoint]
     ) -> None:
-        known = [Endpoint(each.name, each.host, each.port) for each in endpoints]
-        self._driver.addresses.learn_endpoints(leader_id, known)
+        known = [VoterEndpoint(each.name, each.host, each.port) for each in endpoints]
+        self._driver.addresses.learn_leader_endpoints(leader_id, known)
 
-    def _epoch_told(self, error: ErrorCode) -> EpochTold:
-        return EpochTold(error, self._driver.raft.leader_id, self._driver.raft.epoch)
+    def _epoch_told(self, error: ErrorCode) -> EpochResponse:
+        return EpochResponse(error, self._driver.raft.leader_id, self._driver.raft.epoch)
 
     def _leader(self, api_version: int) -> QuorumLeader | None:
         """Whom a response names: before there was a place for it, nobody."""

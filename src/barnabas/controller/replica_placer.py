@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import cycle, islice
 from typing import TypeVar
 
-from barnabas.metadata.states import BrokerState, Replicas
+from barnabas.metadata.states import BrokerRegistration, Replicas
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 RandomBelow = Callable[[int], int]
 T = TypeVar("T")
 
 
-def place(
-    brokers: Iterable[BrokerState],
+def place_replicas(
+    brokers: Iterable[BrokerRegistration],
     partition_count: int,
     replication_factor: int,
     random_below: RandomBelow,
@@ -47,9 +47,9 @@ def place(
 class _Stripes:
     """The racks, and which of them is next."""
 
-    def __init__(self, brokers: list[BrokerState], random_below: RandomBelow) -> None:
+    def __init__(self, brokers: list[BrokerRegistration], random_below: RandomBelow) -> None:
         self._random_below = random_below
-        by_rack: dict[str, list[BrokerState]] = {}
+        by_rack: dict[str, list[BrokerRegistration]] = {}
         for broker in sorted(brokers, key=lambda broker: broker.broker_id):
             by_rack.setdefault(broker.rack or "", []).append(broker)
         self._racks = [_Rack(by_rack[name], random_below) for name in sorted(by_rack)]
@@ -80,7 +80,7 @@ class _Stripes:
 class _Rack:
     """The brokers of a rack, each kind in a circle of its own."""
 
-    def __init__(self, brokers: list[BrokerState], random_below: RandomBelow) -> None:
+    def __init__(self, brokers: list[BrokerRegistration], random_below: RandomBelow) -> None:
         self._active = _Circle([b.broker_id for b in brokers if not b.fenced], random_below)
         self._fenced = _Circle([b.broker_id for b in brokers if b.fenced], random_below)
 
@@ -119,7 +119,7 @@ def _shuffle(items: list[T], random_below: RandomBelow) -> None:
         items[last], items[other] = items[other], items[last]
 
 
-def _is_full(broker: BrokerState) -> bool:
+def _is_full(broker: BrokerRegistration) -> bool:
     """Whether every log directory is cordoned: it keeps what it has and takes nothing new."""
     cordoned = broker.cordoned_log_dirs or ()
     return bool(broker.log_dirs) and all(directory in cordoned for directory in broker.log_dirs)

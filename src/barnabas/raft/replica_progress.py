@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from barnabas.raft.voters import ReplicaKey, Voters
+from barnabas.raft.voters import ReplicaKey, VoterSet
 
 OBSERVER_SESSION_MS = 300_000
 UNKNOWN = -1
@@ -14,33 +14,33 @@ class ReplicaProgress:
 
     key: ReplicaKey
     end_offset: int = UNKNOWN
-    fetched_ms: int = UNKNOWN
-    caught_up_ms: int = UNKNOWN
+    last_fetch_ms: int = UNKNOWN
+    last_caught_up_ms: int = UNKNOWN
     # Where the leader's log ended when this replica fetched last.
     leader_end_offset: int = UNKNOWN
 
-    def fetched(self, offset: int, leader_end_offset: int, now_ms: int) -> None:
+    def on_fetch(self, offset: int, leader_end_offset: int, now_ms: int) -> None:
         if offset >= leader_end_offset:
-            self.caught_up_ms = max(self.caught_up_ms, now_ms)
+            self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)
         elif 0 < self.leader_end_offset <= offset:
             # It has what the leader had at its last fetch: it was caught up then.
-            self.caught_up_ms = max(self.caught_up_ms, self.fetched_ms)
+            self.last_caught_up_ms = max(self.last_caught_up_ms, self.last_fetch_ms)
         self.leader_end_offset = leader_end_offset
-        self.fetched_ms = max(self.fetched_ms, now_ms)
+        self.last_fetch_ms = max(self.last_fetch_ms, now_ms)
         self.end_offset = offset
 
 
-class Progress:
+class QuorumProgress:
     """The voters and the observers of one epoch."""
 
     __slots__ = ("_observers", "_voters", "voters")
 
-    def __init__(self, voters: Voters) -> None:
+    def __init__(self, voters: VoterSet) -> None:
         self._voters: dict[int, ReplicaProgress] = {}
         self._observers: dict[ReplicaKey, ReplicaProgress] = {}
-        self.change(voters)
+        self.update_voters(voters)
 
-    def change(self, voters: Voters) -> None:
+    def update_voters(self, voters: VoterSet) -> None:
         """Other voters count from now on; what is known of a replica stays."""
         before = self._voters
         self.voters = voters
@@ -56,7 +56,7 @@ class Progress:
         for removed in before.values():
             self._observers[removed.key] = removed
 
-    def of(self, replica: ReplicaKey, now_ms: int) -> ReplicaProgress:
+    def get_or_add(self, replica: ReplicaKey, now_ms: int) -> ReplicaProgress:
         """What is known of a replica; one that is new becomes an observer."""
         voter = self._voters.get(replica.node_id)
         if voter is not None and voter.key.matches(replica):
@@ -67,10 +67,10 @@ class Progress:
             observer = self._observers[replica] = ReplicaProgress(replica)
         return observer
 
-    def voter_states(self) -> list[ReplicaProgress]:
+    def voters_progress(self) -> list[ReplicaProgress]:
         return [self._voters[node_id] for node_id in sorted(self._voters)]
 
-    def observer_states(self, now_ms: int) -> list[ReplicaProgress]:
+    def observers_progress(self, now_ms: int) -> list[ReplicaProgress]:
         """The replicas that fetched lately without a vote."""
         self._forget_silent_observers(now_ms)
         return [self._observers[key] for key in sorted(self._observers)]
@@ -79,14 +79,14 @@ class Progress:
         self._observers = {
             key: each
             for key, each in self._observers.items()
-            if now_ms - each.fetched_ms < OBSERVER_SESSION_MS
+            if now_ms - each.last_fetch_ms < OBSERVER_SESSION_MS
         }
 
-    def majority_end(self) -> int:
+    def majority_end_offset(self) -> int:
         """The largest offset that a majority of the voters has on disk."""
         ends = {node_id: each.end_offset for node_id, each in self._voters.items()}
         return self.voters.majority_offset(ends)
 
-    def most_advanced_first(self) -> list[ReplicaKey]:
+    def voters_by_end_offset(self) -> list[ReplicaKey]:
         ranked = sorted(self._voters.values(), key=lambda each: (-each.end_offset, each.key))
         return [each.key for each in ranked]

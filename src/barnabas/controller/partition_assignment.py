@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from barnabas.controller.decision import default_directory
-from barnabas.metadata.image import Image
-from barnabas.metadata.states import PartitionState, Replicas
+from barnabas.controller.context import default_directory
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.states import PartitionRegistration, Replicas
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 
-def new_partition(index: int, replicas: Replicas, image: Image) -> PartitionState:
+def new_partition(index: int, replicas: Replicas, image: MetadataImage) -> PartitionRegistration:
     """A partition led by its first active replica, all active replicas in sync."""
     brokers = image.brokers
     isr = tuple(r for r in replicas if (broker := brokers.get(r)) is not None and broker.active)
@@ -16,7 +16,7 @@ def new_partition(index: int, replicas: Replicas, image: Image) -> PartitionStat
         raise _refused(
             f"All brokers assigned to partition {index} are fenced or in controlled shutdown."
         )
-    return PartitionState(
+    return PartitionRegistration(
         replicas=replicas,
         isr=isr,
         leader=isr[0],
@@ -26,8 +26,8 @@ def new_partition(index: int, replicas: Replicas, image: Image) -> PartitionStat
     )
 
 
-def require_assignable(
-    replicas: Sequence[int], image: Image, replication_factor: int | None
+def validate_manual_assignment(
+    replicas: Sequence[int], image: MetadataImage, replication_factor: int | None
 ) -> Replicas:
     """INVALID_REPLICA_ASSIGNMENT unless the brokers exist, differ, and are as many as elsewhere."""
     if not replicas:

@@ -9,23 +9,22 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.log import EpochEnd
-from barnabas.log.background import Background
-from barnabas.raft.core import ANYONE
-from barnabas.raft.downloads import SnapshotDownload
-from barnabas.raft.driver import Driver, as_failure
-from barnabas.raft.exchange import Address
-from barnabas.raft.fetch_exchange import (
-    FetchAsked,
-    FetchTold,
-    PieceTold,
+from barnabas.log import EpochEndOffset
+from barnabas.log.background import BackgroundExecutor
+from barnabas.raft.addresses import ControllerAddress
+from barnabas.raft.commit_publisher import CommitPublisher
+from barnabas.raft.driver import RaftDriver, as_disk_error
+from barnabas.raft.fetch_codec import (
+    RaftFetchRequest,
+    RaftFetchResponse,
+    SnapshotChunk,
     fetch_request,
     read_fetch_response,
     read_snapshot_response,
     snapshot_request,
 )
-from barnabas.raft.publishing import Publishing
-from barnabas.raft.snapshots import SnapshotId
+from barnabas.raft.raft_node import ANY_NODE
+from barnabas.raft.snapshots import SnapshotDownload, SnapshotId
 from barnabas.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from barnabas.wire.messages.fetch import FetchResponse
 from barnabas.wire.peer import Peers
@@ -43,19 +42,19 @@ class _Fetch:
 
     source: int
     epoch: int
-    address: Address
+    address: ControllerAddress
     is_to_leader: bool
 
 
-class Fetching:
+class MetadataLogFetcher:
     """What is on its way from the leader, or from one who may know it."""
 
     def __init__(
         self,
-        driver: Driver,
+        driver: RaftDriver,
         peers: Peers,
-        background: Background,
-        publishing: Publishing,
+        background: BackgroundExecutor,
+        publishing: CommitPublisher,
         *,
         must_be_durable: bool,
     ) -> None:
@@ -70,23 +69,23 @@ class Fetching:
         self._download: SnapshotDownload | None = None
         self._is_finishing = False
 
-    # Asking
+    # ElectionSender
 
     def advance(self) -> None:
         raft, log = self._driver.raft, self._driver.log
-        source = raft.fetch_from()
+        source = raft.fetch_source()
         if source is None:
             self._on_its_way = None
             return
         running = self._on_its_way
         if running is not None and (running.source, running.epoch) == (source, raft.epoch):
             return
-        is_durable = log.durable_end >= log.end_offset or not self._must_be_durable
+        is_durable = log.durable_end_offset >= log.end_offset or not self._must_be_durable
         if self._rests or self._is_finishing or not is_durable:
             return
         addresses = self._driver.addresses
-        leader = None if source == ANYONE else addresses.of(source)
-        address = leader or addresses.next_to_ask(self._driver.node)
+        leader = None if source == ANY_NODE else addresses.find(source)
+        address = leader or addresses.next_candidate(self._driver.node)
         if address is not None:
             self._send(_Fetch(source, raft.epoch, address, leader is not None))
 
@@ -104,14 +103,14 @@ class Fetching:
         if self._download is not None and fetch.is_to_leader:
             return snapshot_request(
                 driver.cluster_id,
-                raft.node,
+                raft.key,
                 raft.epoch,
                 self._download.snapshot,
                 self._download.position,
                 driver.config.fetch_snapshot_max_bytes,
             )
-        asked = FetchAsked(
-            replica=raft.node,
+        asked = RaftFetchRequest(
+            replica=raft.key,
             epoch=raft.epoch,
             offset=log.end_offset,
             last_fetched_epoch=log.last_epoch,
@@ -141,11 +140,11 @@ class Fetching:
 
     def _missed(self, fetch: _Fetch, error: OSError) -> None:
         raft = self._driver.raft
-        self._driver.contacts.failed(fetch.address, error)
+        self._driver.peer_failures.on_failure(fetch.address, error)
         is_gone = isinstance(error, ConnectionError)
         if is_gone and fetch.is_to_leader and fetch.epoch == raft.epoch:
             self._driver.addresses.forget_leader()
-            raft.leader_lost(self._driver.now_ms)
+            raft.on_leader_lost(self._driver.now_ms)
         self._rest()
 
     def _take_in(self, fetch: _Fetch, answer: Any, is_current: bool) -> None:
@@ -153,30 +152,30 @@ class Fetching:
         is_records = isinstance(answer, FetchResponse)
         told = read_fetch_response(answer) if is_records else read_snapshot_response(answer)
         if told is None:
-            driver.contacts.failed(fetch.address, answer)
+            driver.peer_failures.on_failure(fetch.address, answer)
             self._rest()
             return
-        driver.contacts.answered(fetch.address)
-        driver.addresses.learn(told.leader_id, told.leader_address)
-        is_good = raft.fetch_told(told.error, told.leader_id, told.epoch, driver.now_ms)
-        driver.perform()
+        driver.peer_failures.on_response(fetch.address)
+        driver.addresses.learn_leader(told.leader_id, told.leader_address)
+        is_good = raft.on_fetch_response(told.error, told.leader_id, told.epoch, driver.now_ms)
+        driver.perform_effects()
         if not is_current:
             return
         try:
-            if isinstance(told, PieceTold):
+            if isinstance(told, SnapshotChunk):
                 self._take_piece(told, is_good)
             elif is_good:
                 self._take_records(told)
-            elif (raft.fetch_from(), raft.epoch) == (fetch.source, fetch.epoch):
+            elif (raft.fetch_source(), raft.epoch) == (fetch.source, fetch.epoch):
                 if fetch.is_to_leader and told.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                    raft.leader_lost(driver.now_ms)  # it was restarted: it will not lead again
+                    raft.on_leader_lost(driver.now_ms)  # it was restarted: it will not lead again
                 self._rest()
         except (KafkaError, ProtocolViolation) as error:
             _logger.warning("What leader %d sent is not usable: %s", told.leader_id, error)
             self._abandon_download()
             self._rest()
 
-    def _take_records(self, told: FetchTold) -> None:
+    def _take_records(self, told: RaftFetchResponse) -> None:
         driver = self._driver
         if told.diverging is not None:
             self._truncate(told.diverging)
@@ -186,12 +185,12 @@ class Fetching:
             if told.records and driver.log.append_as_follower(
                 told.records, told.epoch, driver.wall_ms()
             ):
-                driver.voters_changed()
-            driver.raft.leader_committed(told.high_watermark)
+                driver.on_voters_changed()
+            driver.raft.on_leader_high_watermark(told.high_watermark)
 
-    def _truncate(self, leaders: EpochEnd) -> None:
+    def _truncate(self, leaders: EpochEndOffset) -> None:
         driver, log, raft = self._driver, self._driver.log, self._driver.raft
-        offset = log.parting(leaders)
+        offset = log.find_divergence(leaders)
         if offset < max(raft.high_watermark, self._publishing.next_offset):
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
@@ -199,13 +198,13 @@ class Fetching:
             )
         _logger.info("The log parts from the leader's at %d; it ends at %d", offset, log.end_offset)
         voters_went = log.truncate_to(offset)
-        raft.truncated(log.end_offset)
+        raft.on_truncated(log.end_offset)
         if voters_went:
-            driver.voters_changed()
+            driver.on_voters_changed()
 
     def _rest(self) -> None:
         self._rests = True
-        self._driver.later(self._driver.config.retry_backoff_ms, self._wake)
+        self._driver.call_later(self._driver.config.retry_backoff_ms, self._wake)
 
     def _wake(self) -> None:
         self._rests = False
@@ -219,10 +218,10 @@ class Fetching:
                 f"its snapshot ends at {snapshot.end_offset}, before what is committed here.",
             )
         self._abandon_download()
-        _logger.info("Fetching the leader's snapshot of %d", snapshot.end_offset)
+        _logger.info("MetadataLogFetcher the leader's snapshot of %d", snapshot.end_offset)
         self._download = self._driver.log.begin_download(snapshot)
 
-    def _take_piece(self, piece: PieceTold, is_good: bool) -> None:
+    def _take_piece(self, piece: SnapshotChunk, is_good: bool) -> None:
         download = self._download
         if not is_good or download is None:
             # The snapshot is gone there, or the leader is: begin again with a fetch.
@@ -253,7 +252,7 @@ class Fetching:
             download.abandon()
             self._rest()
         elif isinstance(error, Exception):
-            driver.fail(as_failure(error))
+            driver.fail(as_disk_error(error))
         else:
             self._begin_anew(download.snapshot)
         driver.step()
@@ -261,11 +260,11 @@ class Fetching:
     def _begin_anew(self, snapshot: SnapshotId) -> None:
         driver = self._driver
         try:
-            driver.log.begin_anew(snapshot)
-            driver.raft.truncated(driver.log.end_offset)
-            driver.voters_changed()
-            self._publishing.begin_anew()
-            driver.raft.leader_committed(snapshot.end_offset)
+            driver.log.install_snapshot(snapshot)
+            driver.raft.on_truncated(driver.log.end_offset)
+            driver.on_voters_changed()
+            self._publishing.install_snapshot()
+            driver.raft.on_leader_high_watermark(snapshot.end_offset)
         except OSError as error:
             driver.fail(error)
 

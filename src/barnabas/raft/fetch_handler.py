@@ -7,10 +7,10 @@ the high watermark (KIP-1166), until this node no longer leads, or until it has 
 import asyncio
 from dataclasses import dataclass
 
-from barnabas.log.slices import Slice
-from barnabas.raft.driver import Driver
-from barnabas.raft.fetch_exchange import FetchAsked, fetch_response, read_fetch_request
-from barnabas.raft.messages import FetchVerdict
+from barnabas.log.segments.log_slice import LogSlice
+from barnabas.raft.driver import RaftDriver
+from barnabas.raft.fetch_codec import RaftFetchRequest, fetch_response, read_fetch_request
+from barnabas.raft.messages import FetchOutcome
 from barnabas.raft.roles import Leader
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
@@ -25,7 +25,7 @@ _FIRST_VERSION_WITH_ENDPOINTS = 17
 class _Parked:
     """A fetch that waits."""
 
-    asked: FetchAsked
+    asked: RaftFetchRequest
     api_version: int
     answered: "asyncio.Future[FetchResponse]"
     timer: asyncio.TimerHandle | None = None
@@ -37,38 +37,38 @@ class _Parked:
         return not self.answered.done()
 
 
-class FetchServing:
+class MetadataFetchHandler:
     """The fetches of other replicas."""
 
     __slots__ = ("_driver", "_parked")
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: RaftDriver) -> None:
         self._driver = driver
         self._parked: dict[_Parked, None] = {}
 
     def fetch(
         self, request: FetchRequest, api_version: int
     ) -> "FetchResponse | asyncio.Future[FetchResponse]":
-        refused = self._driver.refuse(request.cluster_id)
+        refused = self._driver.cluster_error(request.cluster_id)
         asked = read_fetch_request(request)
         if refused is not ErrorCode.NONE or asked is None:
             return FetchResponse(error_code=refused or ErrorCode.INVALID_REQUEST)
         verdict = self._verdict(asked)
-        if not verdict.is_good or self._has_news(asked) or asked.max_wait_ms == 0:
+        if not verdict.has_records or self._has_news(asked) or asked.max_wait_ms == 0:
             return self._answer(asked, verdict, api_version)
         return self._park(asked, api_version)
 
-    def _verdict(self, asked: FetchAsked) -> FetchVerdict:
+    def _verdict(self, asked: RaftFetchRequest) -> FetchOutcome:
         driver = self._driver
         if asked.max_wait_ms < 0:
-            return FetchVerdict(ErrorCode.INVALID_REQUEST)
-        verdict = driver.raft.fetched_by(
+            return FetchOutcome(ErrorCode.INVALID_REQUEST)
+        verdict = driver.raft.leadership.on_fetch_request(
             asked.replica, asked.epoch, asked.offset, asked.last_fetched_epoch, driver.now_ms
         )
         driver.step()
         return verdict
 
-    def _has_news(self, asked: FetchAsked) -> bool:
+    def _has_news(self, asked: RaftFetchRequest) -> bool:
         role = self._driver.raft.role
         if not isinstance(role, Leader) or role.epoch != asked.epoch:
             return True
@@ -76,16 +76,18 @@ class FetchServing:
             return True
         return asked.high_watermark is not None and asked.high_watermark < role.high_watermark
 
-    def _answer(self, asked: FetchAsked, verdict: FetchVerdict, api_version: int) -> FetchResponse:
+    def _answer(
+        self, asked: RaftFetchRequest, verdict: FetchOutcome, api_version: int
+    ) -> FetchResponse:
         driver = self._driver
-        records: Slice | None = None
-        if verdict.is_good:
+        records: LogSlice | None = None
+        if verdict.has_records:
             max_bytes = min(max(asked.max_bytes, 1), MAX_BYTES)
             try:
                 records = driver.log.read(asked.offset, max_bytes)
             except OSError as error:
                 driver.fail(error)
-                verdict = FetchVerdict(ErrorCode.UNKNOWN_SERVER_ERROR)
+                verdict = FetchOutcome(ErrorCode.UNKNOWN_SERVER_ERROR)
         role = driver.leader_role
         return fetch_response(
             verdict,
@@ -97,7 +99,7 @@ class FetchServing:
             records=records or b"",
         )
 
-    def _park(self, asked: FetchAsked, api_version: int) -> "asyncio.Future[FetchResponse]":
+    def _park(self, asked: RaftFetchRequest, api_version: int) -> "asyncio.Future[FetchResponse]":
         loop = asyncio.get_running_loop()
         wait_ms = min(asked.max_wait_ms, LONGEST_WAIT_MS)
         answered: asyncio.Future[FetchResponse] = loop.create_future()
@@ -121,7 +123,7 @@ class FetchServing:
         """Nobody waits here any longer."""
         for parked in self._parked:
             if parked.end():
-                unavailable = FetchVerdict(ErrorCode.BROKER_NOT_AVAILABLE)
+                unavailable = FetchOutcome(ErrorCode.BROKER_NOT_AVAILABLE)
                 parked.answered.set_result(
                     self._answer(parked.asked, unavailable, parked.api_version)
                 )

@@ -9,14 +9,14 @@ from barnabas.config.settings import BrokerSettings
 from barnabas.controller import broker_lifecycle
 from barnabas.controller.activation import activation_records
 from barnabas.controller.apis import Decider
-from barnabas.controller.balance import Balance
-from barnabas.controller.contacts import Contacts
-from barnabas.controller.decision import Context
-from barnabas.controller.new_topic_settings import NewTopicSettings
-from barnabas.metadata.delta import Delta
+from barnabas.controller.context import ControllerContext
+from barnabas.controller.effective_topic_configs import EffectiveTopicConfigs
+from barnabas.controller.heartbeat_tracker import BrokerHeartbeatTracker
+from barnabas.controller.leader_balancer import LeaderBalancer
+from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.frames import encode_record, record_version
-from barnabas.metadata.image import Image
-from barnabas.raft import Voters
+from barnabas.metadata.image import MetadataImage
+from barnabas.raft import VoterSet
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.metadata_records import NoOpRecord
 from barnabas.wire.schema import Message
@@ -25,14 +25,14 @@ from barnabas.wire.uuid import random_uuid
 _MAX_BATCH_BYTES: Final = 8 * 1024 * 1024
 
 
-class MetadataLog(Protocol):
+class ControllerLog(Protocol):
     """What a controller needs of the quorum."""
 
     @property
     def end_offset(self) -> int: ...
 
     @property
-    def voters(self) -> Voters: ...
+    def voters(self) -> VoterSet: ...
 
     @property
     def kraft_version(self) -> int: ...
@@ -44,14 +44,14 @@ class MetadataLog(Protocol):
         """
 
 
-class Term:
+class ActiveController:
     """The image ahead, and everything else that dies with the leadership."""
 
     def __init__(
         self,
         epoch: int,
-        log: MetadataLog,
-        ahead: Image,
+        log: ControllerLog,
+        speculative_image: MetadataImage,
         settings: BrokerSettings,
         *,
         cluster_id: str,
@@ -62,52 +62,56 @@ class Term:
         self.epoch = epoch
         self.last_offset = -1
         """Of the newest record appended in this term."""
-        self.is_over = False
+        self.has_failed = False
         """Set when an append failed: what the log has is then not what is decided on here."""
         self._log = log
-        self._ahead = ahead
+        self._speculative_image = speculative_image
         self._settings = settings
         self._cluster_id = cluster_id
         self._clock = clock
         self._monotonic = monotonic
         self._random = random
-        self._resolver = Resolver(settings, ahead.configs)
-        self._new_topic_settings = NewTopicSettings(self._resolver)
-        self._contacts = Contacts(settings["broker.session.timeout.ms"])
+        self._resolver = Resolver(settings, speculative_image.configs)
+        self._new_topic_settings = EffectiveTopicConfigs(self._resolver)
+        self._heartbeats = BrokerHeartbeatTracker(settings["broker.session.timeout.ms"])
         self._idle_interval_ms: int = settings["metadata.max.idle.interval.ms"]
         self._last_append_ms = monotonic()
-        self._balance = Balance(self._resolver, self._last_append_ms)
+        self._balance = LeaderBalancer(self._resolver, self._last_append_ms)
 
-    def begin(self, bootstrap: Sequence[bytes], *, in_transaction: bool) -> None:
+    def activate(self, bootstrap: Sequence[bytes], *, in_transaction: bool) -> None:
         """Write what a new leader writes first; give every broker the time to find it."""
         own_id = self._settings.node_id
-        self._contacts.expect(self._ahead.brokers.values(), own_id, self._monotonic())
-        self._append(activation_records(self._ahead, bootstrap, self._context(), in_transaction))
+        self._heartbeats.begin_sessions(
+            self._speculative_image.brokers.values(), own_id, self._monotonic()
+        )
+        self._append(
+            activation_records(self._speculative_image, bootstrap, self._context(), in_transaction)
+        )
 
     def decide(self, api: Decider, request: Message) -> Message:
         """The response to a request, true when everything up to `last_offset` is committed."""
-        decision = api.decide(request, self._ahead, self._context())
+        decision = api.decide(request, self._speculative_image, self._context())
         self._append(decision.records)
-        if decision.contact is not None:
-            self._contacts.touch(decision.contact)
+        for contact in decision.effects:
+            self._heartbeats.touch(contact)
         return decision.response
 
-    def maintain(self) -> None:
+    def run_periodic_tasks(self) -> None:
         now_ms = self._monotonic()
-        for broker_id in self._contacts.expired(now_ms):
-            self.fence(broker_id)
-        self._append(self._balance.due_elections(self._ahead, self._context(), now_ms))
+        for broker_id in self._heartbeats.expire_sessions(now_ms):
+            self.fence_broker(broker_id)
+        self._append(self._balance.due_elections(self._speculative_image, self._context(), now_ms))
         if 0 < self._idle_interval_ms <= now_ms - self._last_append_ms:
             self._append([NoOpRecord()])
 
-    def fence(self, broker_id: int) -> None:
+    def fence_broker(self, broker_id: int) -> None:
         """Take everything from a broker, unless that has been done: all in one batch."""
-        broker = self._ahead.brokers.get(broker_id)
+        broker = self._speculative_image.brokers.get(broker_id)
         if broker is not None and not broker.fenced:
-            self._append(broker_lifecycle.fence(broker, self._ahead, self._context()))
+            self._append(broker_lifecycle.fence(broker, self._speculative_image, self._context()))
 
-    def _context(self) -> Context:
-        return Context(
+    def _context(self) -> ControllerContext:
+        return ControllerContext(
             now_ms=self._monotonic(),
             next_offset=self._log.end_offset,
             cluster_id=self._cluster_id,
@@ -115,8 +119,8 @@ class Term:
             voter_ids=self._log.voters.ids(),
             kraft_version=self._log.kraft_version,
             resolver=self._resolver,
-            new_topic_settings=self._new_topic_settings,
-            contacts=self._contacts,
+            topic_configs=self._new_topic_settings,
+            heartbeats=self._heartbeats,
             random_uuid=lambda: random_uuid(self._random.randbytes),
             random_below=self._random.randrange,
         )
@@ -125,7 +129,7 @@ class Term:
         """Write records to the log, and let them have happened in the image ahead."""
         if not records:
             return
-        level = self._ahead.metadata_level
+        level = self._speculative_image.metadata_level
         frames = [encode_record(record, record_version(record, level)) for record in records]
         self._last_append_ms = self._monotonic()
         written_ms = self._clock()
@@ -133,19 +137,19 @@ class Term:
             for start, end in _batches(frames):
                 self.last_offset = self._log.append(frames[start:end], self.epoch, written_ms)
         except OSError as error:
-            self.is_over = True
+            self.has_failed = True
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR, f"The metadata log cannot be written ({error})."
             ) from error
         except KafkaError:
-            self.is_over = True
+            self.has_failed = True
             raise
-        delta = Delta()
+        delta = MetadataDelta()
         for record in records:
-            self._ahead.apply(record, delta)
+            self._speculative_image.apply(record, delta)
         if delta.configs_changed:
             self._resolver.changed(delta.configs_changed)
-            self._balance.settings_changed()
+            self._balance.on_configs_changed()
 
 
 def _batches(frames: Sequence[bytes]) -> list[tuple[int, int]]:

@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass
 
-from barnabas.raft.driver import Driver
-from barnabas.raft.progress import ReplicaProgress
+from barnabas.raft.driver import RaftDriver
+from barnabas.raft.replica_progress import ReplicaProgress
 from barnabas.raft.roles import Leader
-from barnabas.raft.voters import Voters
+from barnabas.raft.voters import VoterSet
 
 _NEVER = -1
 
 
 @dataclass(slots=True, frozen=True)
-class ReplicaState:
+class QuorumReplicaState:
     """One replica as the leader sees it; its times are those of the wall clock, or -1."""
 
     node_id: int
@@ -29,19 +29,19 @@ class QuorumDescription:
     epoch: int
     high_watermark: int
     end_offset: int
-    voters: Voters
-    voter_states: list[ReplicaState]
-    observer_states: list[ReplicaState]
+    voters: VoterSet
+    voter_states: list[QuorumReplicaState]
+    observer_states: list[QuorumReplicaState]
 
 
-def describe(driver: Driver) -> QuorumDescription:
+def describe(driver: RaftDriver) -> QuorumDescription:
     raft, now_ms = driver.raft, driver.now_ms
-    voters: list[ReplicaState] = []
-    observers: list[ReplicaState] = []
+    voters: list[QuorumReplicaState] = []
+    observers: list[QuorumReplicaState] = []
     if isinstance(raft.role, Leader):
         progress = raft.role.progress
-        voters = [_state(driver, each) for each in progress.voter_states()]
-        observers = [_state(driver, each) for each in progress.observer_states(now_ms)]
+        voters = [_state(driver, each) for each in progress.voters_progress()]
+        observers = [_state(driver, each) for each in progress.observers_progress(now_ms)]
     return QuorumDescription(
         raft.leader_id,
         raft.epoch,
@@ -53,15 +53,19 @@ def describe(driver: Driver) -> QuorumDescription:
     )
 
 
-def _state(driver: Driver, replica: ReplicaProgress) -> ReplicaState:
+def _state(driver: RaftDriver, replica: ReplicaProgress) -> QuorumReplicaState:
     key = replica.key
     if key.node_id == driver.node.node_id:
         now_ms = driver.wall_ms()
-        return ReplicaState(key.node_id, key.directory_id, driver.log.end_offset, now_ms, now_ms)
+        return QuorumReplicaState(
+            key.node_id, key.directory_id, driver.log.end_offset, now_ms, now_ms
+        )
     # The consensus has a clock of its own, which nobody sets.
     ahead_ms = driver.wall_ms() - driver.now_ms
-    fetch_ms, caught_up_ms = (
+    fetch_ms, last_caught_up_ms = (
         at_ms if at_ms == _NEVER else at_ms + ahead_ms
-        for at_ms in (replica.fetched_ms, replica.caught_up_ms)
+        for at_ms in (replica.last_fetch_ms, replica.last_caught_up_ms)
     )
-    return ReplicaState(key.node_id, key.directory_id, replica.end_offset, fetch_ms, caught_up_ms)
+    return QuorumReplicaState(
+        key.node_id, key.directory_id, replica.end_offset, fetch_ms, last_caught_up_ms
+    )

@@ -11,17 +11,17 @@ from enum import Enum, auto
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from barnabas.controller.decision import Context
+from barnabas.controller.context import ControllerContext
 from barnabas.metadata.features import DIRECTORY_ASSIGNMENT_FROM
-from barnabas.metadata.image import Image
+from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.partition_index import PartitionKey
 from barnabas.metadata.states import (
     NO_LEADER,
     Directories,
-    PartitionState,
+    PartitionRegistration,
     RecoveryState,
     Replicas,
-    TopicState,
+    TopicImage,
 )
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 
@@ -40,7 +40,7 @@ class Election(Enum):
 
 
 @dataclass(slots=True, frozen=True)
-class Rules:
+class ElectionRules:
     """What one topic's elections go by."""
 
     election: Election
@@ -50,7 +50,7 @@ class Rules:
     names_directories: bool = True
 
 
-class Assignment(NamedTuple):
+class ReplicaAssignment(NamedTuple):
     """Who holds a partition, and which of them are only coming or still going."""
 
     replicas: Replicas
@@ -58,32 +58,36 @@ class Assignment(NamedTuple):
     removing: Replicas = ()
 
     @classmethod
-    def of(cls, partition: PartitionState) -> "Assignment":
+    def of(cls, partition: PartitionRegistration) -> "ReplicaAssignment":
         return cls(partition.replicas, partition.adding, partition.removing)
 
     @property
-    def is_moving(self) -> bool:
+    def is_reassigning(self) -> bool:
         return bool(self.adding or self.removing)
 
-    def completed(self, isr: Replicas) -> tuple["Assignment", Replicas]:
+    def completed(self, isr: Replicas) -> tuple["ReplicaAssignment", Replicas]:
         """The assignment and in-sync set once all that shall stay are in sync; before, as it is."""
         staying = tuple(replica for replica in self.replicas if replica not in self.removing)
         in_sync = tuple(replica for replica in isr if replica not in self.removing)
         if not staying or not set(staying) <= set(in_sync):
             return self, isr
-        return Assignment(staying), in_sync
+        return ReplicaAssignment(staying), in_sync
 
 
-def rules_for(
-    topic: TopicState, image: Image, context: Context, *, election: Election | None = None
-) -> Rules:
+def election_rules(
+    topic: TopicImage,
+    image: MetadataImage,
+    context: ControllerContext,
+    *,
+    election: Election | None = None,
+) -> ElectionRules:
     """The rules that the topic's settings and the cluster's features make."""
     config = context.resolver.topic(topic.name)
     replication_factor = len(topic.partitions[0].replicas) if 0 in topic.partitions else 1
     if election is None:
         unclean = config["unclean.leader.election.enable"]
         election = Election.UNCLEAN if unclean else Election.ONLINE
-    return Rules(
+    return ElectionRules(
         election,
         min(config["min.insync.replicas"], replication_factor),
         image.has_eligible_leaders,
@@ -92,9 +96,9 @@ def rules_for(
     )
 
 
-def can_lead(
-    image: Image,
-    partition: PartitionState,
+def acceptable_leader_predicate(
+    image: MetadataImage,
+    partition: PartitionRegistration,
     *,
     excluded: Collection[int | None] = (),
     joining: int | None = None,
@@ -117,16 +121,16 @@ def can_lead(
     return acceptable
 
 
-def change_partition(
+def build_partition_change(
     topic_id: bytes,
     number: int,
-    partition: PartitionState,
-    rules: Rules,
+    partition: PartitionRegistration,
+    rules: ElectionRules,
     acceptable: Callable[[int], bool],
     *,
     isr: Replicas | None = None,
-    assignment: Assignment | None = None,
-    lost_log: int | None = None,
+    assignment: ReplicaAssignment | None = None,
+    unclean_shutdown: int | None = None,
     recovery_state: int | None = None,
     directories: Mapping[int, bytes] = _AS_BEFORE,
 ) -> PartitionChangeRecord | None:
@@ -135,11 +139,11 @@ def change_partition(
     `assignment` is who shall hold it; `lost_log` a broker that stopped uncleanly and may have
     lost what it once had; `directories` where replicas are that are new or have moved.
     """
-    held = assignment or Assignment.of(partition)
+    held = assignment or ReplicaAssignment.of(partition)
     target_isr = partition.isr if isr is None else isr
-    if held.is_moving:
+    if held.is_reassigning:
         held, target_isr = held.completed(target_isr)
-    elr = _eligible(partition, held.replicas, target_isr, rules, lost_log)
+    elr = _eligible(partition, held.replicas, target_isr, rules, unclean_shutdown)
     leader, unclean = _elect(partition, held.replicas, target_isr, elr, rules, acceptable)
     recovery = partition.recovery_state if recovery_state is None else recovery_state
     if unclean:
@@ -148,7 +152,7 @@ def change_partition(
         target_isr, elr = (leader,), tuple(replica for replica in elr if replica != leader)
     elif not target_isr and not rules.eligible_leaders:
         target_isr = partition.isr  # kept, so that its members may lead when they are back
-    after = PartitionState(
+    after = PartitionRegistration(
         held.replicas,
         target_isr,
         leader,
@@ -166,46 +170,52 @@ def change_partition(
     return _difference(topic_id, number, partition, after, rules)
 
 
-def broker_changes(
-    image: Image,
-    context: Context,
-    concerned: Iterable[PartitionKey],
+def leader_and_isr_updates(
+    image: MetadataImage,
+    context: ControllerContext,
+    partitions: Iterable[PartitionKey],
     *,
     leaving: int | None = None,
     joining: int | None = None,
-    lost_log: int | None = None,
+    unclean_shutdown: int | None = None,
 ) -> Iterator[PartitionChangeRecord]:
     """The changes to partitions when a broker leaves, joins, or comes back without its log."""
-    gone = (leaving, lost_log)
-    rules: dict[bytes, Rules] = {}
-    for topic, number, partition in found(image, concerned):
+    gone = (leaving, unclean_shutdown)
+    rules: dict[bytes, ElectionRules] = {}
+    for topic, number, partition in existing_partitions(image, partitions):
         if topic.topic_id not in rules:
-            rules[topic.topic_id] = rules_for(topic, image, context)
-        record = change_partition(
+            rules[topic.topic_id] = election_rules(topic, image, context)
+        record = build_partition_change(
             topic.topic_id,
             number,
             partition,
             rules[topic.topic_id],
-            can_lead(image, partition, excluded=gone, joining=joining),
+            acceptable_leader_predicate(image, partition, excluded=gone, joining=joining),
             isr=tuple(replica for replica in partition.isr if replica not in gone),
-            lost_log=lost_log,
+            unclean_shutdown=unclean_shutdown,
         )
         if record is not None:
             yield record
 
 
-def elect(
-    topic: TopicState, number: int, election: Election, image: Image, context: Context
+def elect_leader(
+    topic: TopicImage,
+    number: int,
+    election: Election,
+    image: MetadataImage,
+    context: ControllerContext,
 ) -> PartitionChangeRecord | None:
     """The change that an election of that kind makes to a partition, if any."""
     partition = topic.partitions[number]
-    rules = rules_for(topic, image, context, election=election)
-    return change_partition(topic.topic_id, number, partition, rules, can_lead(image, partition))
+    rules = election_rules(topic, image, context, election=election)
+    return build_partition_change(
+        topic.topic_id, number, partition, rules, acceptable_leader_predicate(image, partition)
+    )
 
 
-def found(
-    image: Image, keys: Iterable[PartitionKey]
-) -> Iterator[tuple[TopicState, int, PartitionState]]:
+def existing_partitions(
+    image: MetadataImage, keys: Iterable[PartitionKey]
+) -> Iterator[tuple[TopicImage, int, PartitionRegistration]]:
     """The partitions of these ids and numbers, as far as they exist."""
     for topic_id, number in keys:
         topic = image.topics.by_id(topic_id)
@@ -214,10 +224,10 @@ def found(
 
 
 def _eligible(
-    partition: PartitionState,
+    partition: PartitionRegistration,
     replicas: Replicas,
     isr: Replicas,
-    rules: Rules,
+    rules: ElectionRules,
     lost_log: int | None,
 ) -> Replicas:
     """Below the minimum, whoever leaves the in-sync set still has all that is committed."""
@@ -228,11 +238,11 @@ def _eligible(
 
 
 def _elect(
-    partition: PartitionState,
+    partition: PartitionRegistration,
     replicas: Replicas,
     isr: Replicas,
     elr: Replicas,
-    rules: Rules,
+    rules: ElectionRules,
     acceptable: Callable[[int], bool],
 ) -> tuple[int, bool]:
     """The leader, and whether it may lack committed records."""
@@ -255,7 +265,7 @@ def _elect(
 
 
 def _last_known_leader(
-    partition: PartitionState, leader: int, isr: Replicas, rules: Rules
+    partition: PartitionRegistration, leader: int, isr: Replicas, rules: ElectionRules
 ) -> Replicas:
     """Whom to wait for when nobody is left who surely has everything."""
     if not rules.eligible_leaders:
@@ -266,7 +276,10 @@ def _last_known_leader(
 
 
 def _directories(
-    partition: PartitionState, held: Assignment, rules: Rules, changed: Mapping[int, bytes]
+    partition: PartitionRegistration,
+    held: ReplicaAssignment,
+    rules: ElectionRules,
+    changed: Mapping[int, bytes],
 ) -> Directories:
     if not rules.names_directories or not (changed or held.replicas != partition.replicas):
         return partition.directories
@@ -274,7 +287,11 @@ def _directories(
 
 
 def _difference(
-    topic_id: bytes, number: int, before: PartitionState, after: PartitionState, rules: Rules
+    topic_id: bytes,
+    number: int,
+    before: PartitionRegistration,
+    after: PartitionRegistration,
+    rules: ElectionRules,
 ) -> PartitionChangeRecord:
     """The record that names what differs, and the leader wherever a new epoch has to begin."""
     record = PartitionChangeRecord(topic_id=topic_id, partition_id=number)
@@ -303,6 +320,6 @@ def _difference(
     return record
 
 
-def _removes_replicas(before: PartitionState, after: PartitionState) -> bool:
+def _removes_replicas(before: PartitionRegistration, after: PartitionRegistration) -> bool:
     """Then a new epoch tells those who were removed, and keeps them from coming back."""
     return after.replicas is not before.replicas and not set(before.replicas) <= set(after.replicas)
