@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.conformance.brokers import wait_until
-from tests.registry.asking import ask
+from tests.registry.http_requests import ask
 
 START_S = 60
 STOP_S = 30

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from barnabas.client.errors import KafkaError, KafkaException
-from barnabas.registry.election import DUPLICATE_URLS, Identity, Outcome, elect
-from barnabas.registry.membership import Membership
+from barnabas.registry.election import DUPLICATE_URLS, ElectionOutcome, InstanceIdentity, elect
+from barnabas.registry.membership import GroupMembership
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_groups import (
     DescribedGroup,
@@ -28,40 +28,60 @@ from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespons
 from barnabas.wire.schema import Message
 
 
-def members(*identities: Identity) -> dict[str, bytes]:
-    return {f"m{index}": each.write() for index, each in enumerate(identities)}
+def members(*identities: InstanceIdentity) -> dict[str, bytes]:
+    return {f"m{index}": each.encode() for index, each in enumerate(identities)}
 
 
 def test_the_first_by_url_writes() -> None:
-    outcome = elect(members(Identity("b", 1), Identity("a", 2), Identity("a", 3)))
-    assert (outcome.member_id, outcome.identity) == ("m1", Identity("a", 2))
+    outcome = elect(
+        members(InstanceIdentity("b", 1), InstanceIdentity("a", 2), InstanceIdentity("a", 3))
+    )
+    assert (outcome.member_id, outcome.identity) == ("m1", InstanceIdentity("a", 2))
 
 
 def test_a_member_that_is_no_registry_stops_no_election() -> None:
     for foreign in (b"", b"?", b"[]", b"{}", b'{"host":1,"port":1}', b"[" * 100_000):
-        assert elect({"x": foreign, **members(Identity("a", 1))}) == Outcome("m0", Identity("a", 1))
+        assert elect({"x": foreign, **members(InstanceIdentity("a", 1))}) == ElectionOutcome(
+            "m0", InstanceIdentity("a", 1)
+        )
 
 
 def test_who_writes_already_goes_on() -> None:
-    assert elect(members(Identity("a", 1), Identity("b", 1, writes=True))).member_id == "m1"
+    assert (
+        elect(members(InstanceIdentity("a", 1), InstanceIdentity("b", 1, is_leader=True))).member_id
+        == "m1"
+    )
 
 
 def test_of_two_who_both_believe_to_write_the_first_does() -> None:
-    both = members(Identity("b", 1, writes=True), Identity("a", 1, writes=True), Identity("0", 1))
+    both = members(
+        InstanceIdentity("b", 1, is_leader=True),
+        InstanceIdentity("a", 1, is_leader=True),
+        InstanceIdentity("0", 1),
+    )
     assert elect(both).member_id == "m2"
 
 
 def test_who_is_not_eligible_never_writes() -> None:
-    assert elect(members(Identity("a", 1, eligible=False))) == Outcome(None, None)
-    assert elect(members(Identity("a", 1, eligible=False), Identity("b", 1))).member_id == "m1"
+    assert elect(members(InstanceIdentity("a", 1, is_eligible=False))) == ElectionOutcome(
+        None, None
+    )
+    assert (
+        elect(
+            members(InstanceIdentity("a", 1, is_eligible=False), InstanceIdentity("b", 1))
+        ).member_id
+        == "m1"
+    )
 
 
 def test_two_with_one_url_are_told() -> None:
-    assert elect(members(Identity("a", 1), Identity("a", 1))).error == DUPLICATE_URLS
+    assert (
+        elect(members(InstanceIdentity("a", 1), InstanceIdentity("a", 1))).error == DUPLICATE_URLS
+    )
 
 
 def test_identities_and_outcomes_are_written_as_others_read_them() -> None:
-    written = json.loads(Identity("a", 1).write())
+    written = json.loads(InstanceIdentity("a", 1).encode())
     assert written == {
         "version": 1,
         "host": "a",
@@ -70,9 +90,14 @@ def test_identities_and_outcomes_are_written_as_others_read_them() -> None:
         "scheme": "http",
         "leader": False,
     }
-    theirs = b'{"version":1,"error":0,"master":"x","master_identity":' + Identity("b", 2).write()
-    assert Outcome.read(theirs + b"}") == Outcome("x", Identity("b", 2))
-    assert Outcome.read(Outcome("x", Identity("b", 2)).write()) == Outcome("x", Identity("b", 2))
+    theirs = (
+        b'{"version":1,"error":0,"master":"x","master_identity":'
+        + InstanceIdentity("b", 2).encode()
+    )
+    assert ElectionOutcome.decode(theirs + b"}") == ElectionOutcome("x", InstanceIdentity("b", 2))
+    assert ElectionOutcome.decode(
+        ElectionOutcome("x", InstanceIdentity("b", 2)).encode()
+    ) == ElectionOutcome("x", InstanceIdentity("b", 2))
 
 
 class Group:
@@ -112,12 +137,12 @@ def heard_of(
 async def _heard_of(group: Group) -> tuple[Heard, list[Message]]:
     heard = Heard()
 
-    async def elected(outcome: Outcome | None, member_id: str) -> None:
+    async def elected(outcome: ElectionOutcome | None, member_id: str) -> None:
         heard.append(None if outcome is None else outcome.member_id)
 
-    told: Callable[[Outcome | None, str], Awaitable[None]] = elected
+    told: Callable[[ElectionOutcome | None, str], Awaitable[None]] = elected
     # Beats follow each other at once.
-    member = Membership("g", Identity("a", 1), group, told, session_timeout_ms=3)
+    member = GroupMembership("g", InstanceIdentity("a", 1), group, told, session_timeout_ms=3)
     running = asyncio.create_task(member.run())
     await asyncio.wait_for(group.is_empty.wait(), 60)
     running.cancel()
@@ -126,14 +151,14 @@ async def _heard_of(group: Group) -> tuple[Heard, list[Message]]:
 
 
 def joined(leader: str = "m0") -> JoinGroupResponse:
-    others = [JoinGroupResponseMember(member_id="m0", metadata=Identity("a", 1).write())]
+    others = [JoinGroupResponseMember(member_id="m0", metadata=InstanceIdentity("a", 1).encode())]
     return JoinGroupResponse(
         generation_id=1, protocol_name="v0", leader=leader, member_id="m0", members=others
     )
 
 
 def synced(writer: str = "m0") -> SyncGroupResponse:
-    return SyncGroupResponse(assignment=Outcome(writer, Identity("a", 1)).write())
+    return SyncGroupResponse(assignment=ElectionOutcome(writer, InstanceIdentity("a", 1)).encode())
 
 
 def beaten(code: ErrorCode) -> HeartbeatResponse:
@@ -190,7 +215,7 @@ def test_the_leader_of_the_group_elects_and_the_others_do_not() -> None:
     assert isinstance(join, JoinGroupRequest)
     assert (join.protocol_type, join.protocols[0].name) == ("sr", "v0")
     assert isinstance(sync, SyncGroupRequest)
-    assert Outcome.read(bytes(sync.assignments[0].assignment)).member_id == "m0"
+    assert ElectionOutcome.decode(bytes(sync.assignments[0].assignment)).member_id == "m0"
     assert isinstance(beat, HeartbeatRequest)
     _, (_, sync, _) = heard_of(joined(leader="m1"), synced())
     assert isinstance(sync, SyncGroupRequest)
@@ -200,7 +225,7 @@ def test_the_leader_of_the_group_elects_and_the_others_do_not() -> None:
 def test_nobody_waits_for_one_whose_address_another_has() -> None:
     before = [
         DescribedGroupMember(member_id=id_, member_metadata=content)
-        for id_, content in members(Identity("b", 1), Identity("a", 1)).items()
+        for id_, content in members(InstanceIdentity("b", 1), InstanceIdentity("a", 1)).items()
     ]
     for joining_or_foreign in (b"", b"\0\1\0", b"[]", b"{}"):
         before.append(DescribedGroupMember(member_id="x", member_metadata=joining_or_foreign))
@@ -234,14 +259,16 @@ async def _burial() -> tuple[Heard, list[LeaveGroupRequest]]:
                 return LeaveGroupResponse()
         return beaten(ErrorCode.NONE)
 
-    async def elected(outcome: Outcome | None, member_id: str) -> None:
+    async def elected(outcome: ElectionOutcome | None, member_id: str) -> None:
         heard.append(None if outcome is None else outcome.member_id)
         is_heard.set()
 
-    member = Membership("g", Identity("a", 1), coordinator, elected, session_timeout_ms=60_000)
+    member = GroupMembership(
+        "g", InstanceIdentity("a", 1), coordinator, elected, session_timeout_ms=60_000
+    )
     running = asyncio.create_task(member.run())
     await asyncio.wait_for(is_heard.wait(), 60)
-    await member.bury_the_writer()
+    await member.remove_leader()
     while len(heard) < 3:
         is_heard.clear()
         await asyncio.wait_for(is_heard.wait(), 60)

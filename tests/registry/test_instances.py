@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.brokers import free_port, wait_until
-from tests.registry.asking import Answer, ask, record
+from tests.registry.http_requests import Answer, ask, record
 from tests.registry.processes import RegistryProcess
 
 from barnabas import Producer, TopicPartition

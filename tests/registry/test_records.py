@@ -2,8 +2,14 @@
 
 import pytest
 
-from barnabas.registry.config import CompatibilityLevel, Config
-from barnabas.registry.documents import Definition, Metadata, Reference, Rule, RuleSet
+from barnabas.registry.config import CompatibilityLevel, SubjectConfig
+from barnabas.registry.definitions import (
+    RegistryMetadata,
+    RegistryReference,
+    RegistryRule,
+    RegistryRuleSet,
+    SchemaDefinition,
+)
 from barnabas.registry.records import (
     ClearSubjectKey,
     ClearSubjectValue,
@@ -13,27 +19,31 @@ from barnabas.registry.records import (
     ContextValue,
     DeleteSubjectKey,
     DeleteSubjectValue,
-    Mode,
     ModeKey,
     ModeValue,
     NoopKey,
-    Record,
+    RegistryMode,
+    RegistryRecord,
     SchemaKey,
     SchemaValue,
     UnreadableRecordError,
-    noop,
-    read,
-    write,
+    decode_record,
+    encode_record,
+    noop_record,
 )
 
 ORDERS = SchemaKey("orders", 2)
-FULLY = Config(compatibility_level=CompatibilityLevel.FULL)
-RULES = RuleSet(domain_rules=(Rule(name="check", kind="CONDITION", mode="WRITE", type="CEL"),))
-FULL = Definition(
+FULLY = SubjectConfig(compatibility_level=CompatibilityLevel.FULL)
+RULES = RegistryRuleSet(
+    domain_rules=(RegistryRule(name="check", kind="CONDITION", mode="WRITE", type="CEL"),)
+)
+FULL = SchemaDefinition(
     '"string"',
     "AVRO",
-    (Reference("Item", "items", 3),),
-    Metadata(tags=(("a", ("PII", "X")),), properties=(("owner", "me"),), sensitive=("owner",)),
+    (RegistryReference("Item", "items", 3),),
+    RegistryMetadata(
+        tags=(("a", ("PII", "X")),), properties=(("owner", "me"),), sensitive=("owner",)
+    ),
     RULES,
 )
 
@@ -42,13 +52,13 @@ FULL = Definition(
     ("record", "key", "value"),
     [
         (
-            Record(ORDERS, SchemaValue("orders", 2, 7, Definition('"int"'))),
+            RegistryRecord(ORDERS, SchemaValue("orders", 2, 7, SchemaDefinition('"int"'))),
             b'{"keytype":"SCHEMA","subject":"orders","version":2,"magic":1}',
             b'{"subject":"orders","version":2,"id":7,"schemaType":"AVRO","schema":"\\"int\\"",'
             b'"deleted":false}',
         ),
         (
-            Record(ORDERS, SchemaValue("orders", 2, 7, FULL, deleted=True)),
+            RegistryRecord(ORDERS, SchemaValue("orders", 2, 7, FULL, deleted=True)),
             b'{"keytype":"SCHEMA","subject":"orders","version":2,"magic":1}',
             b'{"subject":"orders","version":2,"id":7,"schemaType":"AVRO","references":'
             b'[{"name":"Item","subject":"items","version":3}],"metadata":{"tags":{"a":'
@@ -56,52 +66,58 @@ FULL = Definition(
             b'{"domainRules":[{"name":"check","kind":"CONDITION","mode":"WRITE","type":"CEL",'
             b'"disabled":false}]},"schema":"\\"string\\"","deleted":true}',
         ),
-        (Record(ORDERS), b'{"keytype":"SCHEMA","subject":"orders","version":2,"magic":1}', None),
         (
-            Record(ConfigKey(None), ConfigValue(None, FULLY)),
+            RegistryRecord(ORDERS),
+            b'{"keytype":"SCHEMA","subject":"orders","version":2,"magic":1}',
+            None,
+        ),
+        (
+            RegistryRecord(ConfigKey(None), ConfigValue(None, FULLY)),
             b'{"keytype":"CONFIG","magic":0}',
             b'{"compatibilityLevel":"FULL"}',
         ),
         (
-            Record(ConfigKey("s"), ConfigValue("s", Config(alias="t", normalize=True))),
+            RegistryRecord(
+                ConfigKey("s"), ConfigValue("s", SubjectConfig(alias="t", normalize=True))
+            ),
             b'{"keytype":"CONFIG","subject":"s","magic":0}',
             b'{"subject":"s","alias":"t","normalize":true}',
         ),
         (
-            Record(ModeKey("s"), ModeValue("s", Mode.IMPORT)),
+            RegistryRecord(ModeKey("s"), ModeValue("s", RegistryMode.IMPORT)),
             b'{"keytype":"MODE","subject":"s","magic":0}',
             b'{"subject":"s","mode":"IMPORT"}',
         ),
         (
-            Record(DeleteSubjectKey("s"), DeleteSubjectValue("s", 4)),
+            RegistryRecord(DeleteSubjectKey("s"), DeleteSubjectValue("s", 4)),
             b'{"keytype":"DELETE_SUBJECT","subject":"s","magic":0}',
             b'{"subject":"s","version":4}',
         ),
         (
-            Record(ClearSubjectKey("s"), ClearSubjectValue("s")),
+            RegistryRecord(ClearSubjectKey("s"), ClearSubjectValue("s")),
             b'{"keytype":"CLEAR_SUBJECT","subject":"s","magic":0}',
             b'{"subject":"s"}',
         ),
         (
-            Record(ContextKey(".staging"), ContextValue(".staging")),
+            RegistryRecord(ContextKey(".staging"), ContextValue(".staging")),
             b'{"keytype":"CONTEXT","tenant":"default","context":".staging","magic":0}',
             b'{"tenant":"default","context":".staging"}',
         ),
-        (Record(NoopKey()), b'{"keytype":"NOOP","magic":0}', None),
-        (noop({".": 7}), b'{"keytype":"NOOP","magic":0}', b'{"maxIds":{".":7}}'),
+        (RegistryRecord(NoopKey()), b'{"keytype":"NOOP","magic":0}', None),
+        (noop_record({".": 7}), b'{"keytype":"NOOP","magic":0}', b'{"maxIds":{".":7}}'),
     ],
 )
 def test_a_record_is_written_so_and_read_back(
-    record: Record, key: bytes, value: bytes | None
+    record: RegistryRecord, key: bytes, value: bytes | None
 ) -> None:
-    assert write(record) == (key, value)
-    assert read(key, value) == record
+    assert encode_record(record) == (key, value)
+    assert decode_record(key, value) == record
 
 
 def test_what_older_registries_left_out_is_read_as_they_meant_it() -> None:
     key = b'{"keytype":"SCHEMA","subject":"s","version":1,"magic":0}'
-    record = read(key, b'{"subject":"s","version":1,"id":1,"schema":"\\"int\\""}', 12)
-    assert record.value == SchemaValue("s", 1, 1, Definition('"int"'), timestamp_ms=12)
+    record = decode_record(key, b'{"subject":"s","version":1,"id":1,"schema":"\\"int\\""}', 12)
+    assert record.value == SchemaValue("s", 1, 1, SchemaDefinition('"int"'), timestamp_ms=12)
 
 
 @pytest.mark.parametrize(
@@ -128,10 +144,14 @@ def test_what_older_registries_left_out_is_read_as_they_meant_it() -> None:
 )
 def test_what_is_no_record_of_this_format_is_told_apart(key: bytes | None, value: bytes) -> None:
     with pytest.raises(UnreadableRecordError):
-        read(key, value)
+        decode_record(key, value)
 
 
 def test_a_guid_is_the_digest_of_all_that_is_said() -> None:
-    assert Definition('"string"').guid == "095d71cf-1255-6b9d-5e33-0ad575b3df5d"
-    others = {Definition('"string"', metadata=Metadata()).guid, FULL.guid, Definition('"int"').guid}
-    assert len(others | {Definition('"string"').guid}) == 4
+    assert SchemaDefinition('"string"').guid == "095d71cf-1255-6b9d-5e33-0ad575b3df5d"
+    others = {
+        SchemaDefinition('"string"', metadata=RegistryMetadata()).guid,
+        FULL.guid,
+        SchemaDefinition('"int"').guid,
+    }
+    assert len(others | {SchemaDefinition('"string"').guid}) == 4

@@ -4,46 +4,48 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.registry.states import state_of
+from tests.registry.replay import state_of
 
-from barnabas.registry.config import CompatibilityLevel, Config
-from barnabas.registry.documents import Definition, Reference
+from barnabas.registry.config import CompatibilityLevel, SubjectConfig
+from barnabas.registry.definitions import RegistryReference, SchemaDefinition
 from barnabas.registry.records import (
     ConfigKey,
     ConfigValue,
     DeleteSubjectKey,
     DeleteSubjectValue,
-    Key,
-    Mode,
     ModeKey,
     ModeValue,
-    Record,
+    RegistryKey,
+    RegistryMode,
+    RegistryRecord,
     SchemaKey,
     SchemaValue,
 )
-from barnabas.registry.state import State
+from barnabas.registry.state import RegistryState
 
-INT, LONG = Definition('"int"'), Definition('"long"')
-
-
-def version(subject: str, number: int, id_: int, definition: Definition = INT) -> Record:
-    return Record(SchemaKey(subject, number), SchemaValue(subject, number, id_, definition))
+INT, LONG = SchemaDefinition('"int"'), SchemaDefinition('"long"')
 
 
-def numbers(state: State, subject: str, *, deleted: bool = False) -> list[int]:
+def version(
+    subject: str, number: int, id_: int, definition: SchemaDefinition = INT
+) -> RegistryRecord:
+    return RegistryRecord(SchemaKey(subject, number), SchemaValue(subject, number, id_, definition))
+
+
+def numbers(state: RegistryState, subject: str, *, deleted: bool = False) -> list[int]:
     return [each.version for each in state.versions(subject, deleted=deleted)]
 
 
 def test_a_schema_has_one_id_under_all_its_subjects() -> None:
     state = state_of(version("a", 1, 1), version("b", 1, 1), version("b", 2, 2, LONG))
-    known = state.same("c", INT)
+    known = state.find_entry("c", INT)
     assert known is not None
-    assert known.places == {"a": {1}, "b": {1}}
+    assert known.versions_by_subject == {"a": {1}, "b": {1}}
     assert state.contexts["."].max_id == 2
 
 
 def test_a_soft_deletion_hides_versions_and_keeps_their_ids() -> None:
-    deletion = Record(DeleteSubjectKey("a"), DeleteSubjectValue("a", 1))
+    deletion = RegistryRecord(DeleteSubjectKey("a"), DeleteSubjectValue("a", 1))
     state = state_of(version("a", 1, 1), version("a", 2, 2, LONG), deletion)
     assert numbers(state, "a") == [2]
     assert numbers(state, "a", deleted=True) == [1, 2]
@@ -51,19 +53,19 @@ def test_a_soft_deletion_hides_versions_and_keeps_their_ids() -> None:
 
 
 def test_a_tombstone_forgets_a_version_and_the_last_one_its_id() -> None:
-    state = state_of(version("a", 1, 1), version("b", 1, 1), Record(SchemaKey("a", 1)))
-    assert not state.has("a", deleted=True)
+    state = state_of(version("a", 1, 1), version("b", 1, 1), RegistryRecord(SchemaKey("a", 1)))
+    assert not state.has_versions("a", deleted=True)
     assert 1 in state.contexts["."].by_id
-    state.apply(Record(SchemaKey("b", 1)))
+    state.apply(RegistryRecord(SchemaKey("b", 1)))
     assert state.contexts["."].by_id == {}
-    assert state.same("a", INT) is None
+    assert state.find_entry("a", INT) is None
     assert state.contexts["."].max_id == 1  # an id is not given again
 
 
 def test_the_first_schema_of_an_id_stays() -> None:
     state = state_of(version("a", 1, 1), version("b", 1, 1, LONG))
     assert state.contexts["."].by_id[1].definition == INT
-    assert not state.has("b", deleted=True)
+    assert not state.has_versions("b", deleted=True)
 
 
 def test_contexts_have_ids_of_their_own() -> None:
@@ -73,60 +75,62 @@ def test_contexts_have_ids_of_their_own() -> None:
 
 
 def test_who_refers_to_a_version_is_known_until_it_is_gone() -> None:
-    referring = Definition('"x"', references=(Reference("A", "a", 1),))
+    referring = SchemaDefinition('"x"', references=(RegistryReference("A", "a", 1),))
     state = state_of(version("a", 1, 1), version(":.s:a", 1, 1), version(":.s:b", 1, 2, referring))
     assert state.referrers(SchemaKey("a", 1)) == []
     assert [each.subject for each in state.referrers(SchemaKey(":.s:a", 1))] == [":.s:b"]
-    state.apply(Record(SchemaKey(":.s:b", 1)))
+    state.apply(RegistryRecord(SchemaKey(":.s:b", 1)))
     assert state.referrers(SchemaKey(":.s:a", 1), deleted=True) == []
 
 
 def test_the_narrowest_config_holds_over_that_of_all() -> None:
-    def config(subject: str | None, config: Config) -> Record:
-        return Record(ConfigKey(subject), ConfigValue(subject, config))
+    def config(subject: str | None, config: SubjectConfig) -> RegistryRecord:
+        return RegistryRecord(ConfigKey(subject), ConfigValue(subject, config))
 
-    full = Config(compatibility_level=CompatibilityLevel.FULL)
-    none = Config(compatibility_level=CompatibilityLevel.NONE)
-    state = state_of(config(None, full), config(":.s:", none), config("a", Config(normalize=True)))
-    assert state.config("a") == replace(full, normalize=True)
-    assert state.config("b") == full
-    assert state.config(":.s:b") == none
-    state.apply(Record(ConfigKey(None)))
-    assert state.config("b").compatibility_level is CompatibilityLevel.BACKWARD
+    full = SubjectConfig(compatibility_level=CompatibilityLevel.FULL)
+    none = SubjectConfig(compatibility_level=CompatibilityLevel.NONE)
+    state = state_of(
+        config(None, full), config(":.s:", none), config("a", SubjectConfig(normalize=True))
+    )
+    assert state.effective_config("a") == replace(full, normalize=True)
+    assert state.effective_config("b") == full
+    assert state.effective_config(":.s:b") == none
+    state.apply(RegistryRecord(ConfigKey(None)))
+    assert state.effective_config("b").compatibility_level is CompatibilityLevel.BACKWARD
 
 
 def test_read_only_for_all_goes_over_the_mode_of_a_subject() -> None:
-    state = state_of(Record(ModeKey("a"), ModeValue("a", Mode.IMPORT)))
-    assert state.mode("a") is Mode.IMPORT
-    state.apply(Record(ModeKey(None), ModeValue(None, Mode.READONLY_OVERRIDE)))
-    assert state.mode("a") is Mode.READONLY_OVERRIDE
+    state = state_of(RegistryRecord(ModeKey("a"), ModeValue("a", RegistryMode.IMPORT)))
+    assert state.effective_mode("a") is RegistryMode.IMPORT
+    state.apply(RegistryRecord(ModeKey(None), ModeValue(None, RegistryMode.READONLY_OVERRIDE)))
+    assert state.effective_mode("a") is RegistryMode.READONLY_OVERRIDE
 
 
 _subjects = st.sampled_from(["a", "b", ":.s:a"])
 _records = st.one_of(
     st.builds(
-        lambda subject, number, text: version(subject, number, text, Definition(f'"{text}"')),
+        lambda subject, number, text: version(subject, number, text, SchemaDefinition(f'"{text}"')),
         _subjects,
         st.integers(1, 3),
         st.integers(1, 4),
     ),
-    st.builds(lambda *key: Record(SchemaKey(*key)), _subjects, st.integers(1, 3)),
+    st.builds(lambda *key: RegistryRecord(SchemaKey(*key)), _subjects, st.integers(1, 3)),
     st.builds(
-        lambda subject, mode: Record(ModeKey(subject), ModeValue(subject, mode)),
+        lambda subject, mode: RegistryRecord(ModeKey(subject), ModeValue(subject, mode)),
         _subjects,
-        st.sampled_from(Mode),
+        st.sampled_from(RegistryMode),
     ),
 )
 
 
 @given(st.lists(_records, max_size=30))
-def test_a_compacted_log_says_the_same_as_the_whole(records: list[Record]) -> None:
-    last: dict[Key, Record] = {}
+def test_a_compacted_log_says_the_same_as_the_whole(records: list[RegistryRecord]) -> None:
+    last: dict[RegistryKey, RegistryRecord] = {}
     for record in records:
         last.pop(record.key, None)
         last[record.key] = record
     whole, compacted = state_of(*records), state_of(*last.values())
-    assert set(whole.names()) == set(compacted.names())
-    for subject in whole.names():
+    assert set(whole.subjects()) == set(compacted.subjects())
+    for subject in whole.subjects():
         assert whole.versions(subject, deleted=True) == compacted.versions(subject, deleted=True)
     assert whole.modes == compacted.modes

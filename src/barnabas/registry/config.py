@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, Self
 
-from barnabas.registry.documents import DocumentError, Json, Metadata, RuleSet
+from barnabas.registry.definitions import DocumentError, Json, RegistryMetadata, RegistryRuleSet
 
 
 class CompatibilityLevel(StrEnum):
@@ -40,7 +40,7 @@ DEFAULT_LEVEL = CompatibilityLevel.BACKWARD
 
 
 @dataclass(slots=True, frozen=True)
-class Config:
+class SubjectConfig:
     """In the order that records have."""
 
     alias: str | None = None
@@ -52,21 +52,21 @@ class Config:
     compatibility_level: CompatibilityLevel | None = None
     compatibility_policy: str | None = None
     compatibility_group: str | None = None
-    default_metadata: Metadata | None = None
-    override_metadata: Metadata | None = None
-    default_rule_set: RuleSet | None = None
-    override_rule_set: RuleSet | None = None
+    default_metadata: RegistryMetadata | None = None
+    override_metadata: RegistryMetadata | None = None
+    default_rule_set: RegistryRuleSet | None = None
+    override_rule_set: RegistryRuleSet | None = None
 
     @classmethod
-    def read(cls, document: Mapping[str, Any]) -> Self:
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Of a record, or of a request, which names the level `compatibility`."""
         return cls(**_read_fields(document))
 
-    def changed(self, document: Mapping[str, Any]) -> Self:
+    def with_changes(self, document: Mapping[str, Any]) -> Self:
         """With what a request says; a null takes something away."""
         return replace(self, **_read_fields(document))
 
-    def over(self, wider: "Config | None") -> "Config":
+    def merged_over(self, wider: "SubjectConfig | None") -> "SubjectConfig":
         """With what a wider scope says where this one says nothing."""
         if wider is None:
             return self
@@ -74,7 +74,7 @@ class Config:
         return replace(wider, **{name: value for name, value in own.items() if value is not None})
 
     @property
-    def says_of_schemas(self) -> bool:
+    def adds_metadata_or_rules(self) -> bool:
         """Whether schemas are given metadata or rules that they do not say themselves."""
         given = (
             self.default_metadata,
@@ -84,10 +84,12 @@ class Config:
         )
         return any(each is not None for each in given)
 
-    def json(self) -> Json:
+    def to_json(self) -> Json:
         said = {_JSON_NAMES[each.name]: getattr(self, each.name) for each in fields(self)}
         return {
-            name: value.json() if isinstance(value, Metadata | RuleSet) else value
+            name: value.to_json()
+            if isinstance(value, RegistryMetadata | RegistryRuleSet)
+            else value
             for name, value in said.items()
             if value is not None
         }
@@ -126,9 +128,9 @@ def _read_field(name: str, json_name: str, value: object) -> Any:
     if name == "compatibility_level":
         return None if value is None else _level(value)
     if name.endswith("_metadata"):
-        return Metadata.read(value)
+        return RegistryMetadata.from_json(value)
     if name.endswith("_rule_set"):
-        return RuleSet.read(value)
+        return RegistryRuleSet.from_json(value)
     expected = bool if name in _FLAGS else str
     if value is not None and not isinstance(value, expected):
         raise DocumentError(f"{json_name}: a {expected.__name__} is expected, not {value!r}")

@@ -19,14 +19,14 @@ DUPLICATE_URLS = 1
 
 
 @dataclass(slots=True, frozen=True)
-class Identity:
+class InstanceIdentity:
     """An instance, as others see it."""
 
     host: str
     port: int
-    eligible: bool = True
+    is_eligible: bool = True
     scheme: str = "http"
-    writes: bool = False
+    is_leader: bool = False
 
     @property
     def url(self) -> str:
@@ -34,7 +34,7 @@ class Identity:
         return f"{self.scheme}://{host}:{self.port}"
 
     @classmethod
-    def read(cls, document: Mapping[str, Any]) -> Self:
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
         return cls(
             document["host"],
             document["port"],
@@ -44,65 +44,65 @@ class Identity:
         )
 
     @classmethod
-    def of_member(cls, content: bytes) -> Self | None:
+    def from_member_metadata(cls, content: bytes) -> Self | None:
         """By what it joined with; None between elections, or if it is no registry."""
         try:
-            told = cls.read(json.loads(content))
+            told = cls.from_json(json.loads(content))
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
         return told if isinstance(told.host, str) else None
 
-    def json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "host": self.host,
             "port": self.port,
-            "master_eligibility": self.eligible,
+            "master_eligibility": self.is_eligible,
             "scheme": self.scheme,
             "version": _VERSION,
-            "leader": self.writes,
+            "leader": self.is_leader,
         }
 
-    def write(self) -> bytes:
-        return json.dumps(self.json()).encode()
+    def encode(self) -> bytes:
+        return json.dumps(self.to_json()).encode()
 
 
 @dataclass(slots=True, frozen=True)
-class Outcome:
+class ElectionOutcome:
     """What everybody is told: the member that writes, or nobody."""
 
     member_id: str | None
-    identity: Identity | None
+    identity: InstanceIdentity | None
     error: int = NO_ERROR
 
     @classmethod
-    def read(cls, content: bytes) -> Self:
+    def decode(cls, content: bytes) -> Self:
         document = json.loads(content or b"{}")
         identity = document.get("master_identity")
         return cls(
             document.get("master"),
-            None if identity is None else Identity.read(identity),
+            None if identity is None else InstanceIdentity.from_json(identity),
             document.get("error", NO_ERROR),
         )
 
-    def write(self) -> bytes:
+    def encode(self) -> bytes:
         document: dict[str, Any] = {"error": self.error}
         if self.member_id is not None and self.identity is not None:
-            document |= {"master": self.member_id, "master_identity": self.identity.json()}
+            document |= {"master": self.member_id, "master_identity": self.identity.to_json()}
         return json.dumps({**document, "version": _VERSION}).encode()
 
 
-def elect(members: Mapping[str, bytes]) -> Outcome:
+def elect(members: Mapping[str, bytes]) -> ElectionOutcome:
     """Of the members, by id, with what each joined with; without those that are no registry."""
-    told = {id_: Identity.of_member(content) for id_, content in members.items()}
+    told = {id_: InstanceIdentity.from_member_metadata(content) for id_, content in members.items()}
     identities = {id_: identity for id_, identity in told.items() if identity is not None}
     urls = {identity.url for identity in identities.values()}
     error = NO_ERROR if len(urls) == len(identities) else DUPLICATE_URLS
     eligible = sorted(
-        (id_ for id_, identity in identities.items() if identity.eligible),
+        (id_ for id_, identity in identities.items() if identity.is_eligible),
         key=lambda id_: identities[id_].url,
     )
-    writing = [id_ for id_ in eligible if identities[id_].writes]
+    writing = [id_ for id_ in eligible if identities[id_].is_leader]
     chosen = writing[0] if len(writing) == 1 else next(iter(eligible), None)
     if chosen is None:
-        return Outcome(None, None, error)
-    return Outcome(chosen, replace(identities[chosen], writes=False), error)
+        return ElectionOutcome(None, None, error)
+    return ElectionOutcome(chosen, replace(identities[chosen], is_leader=False), error)

@@ -117,5 +117,5 @@ def forwarding_failed(reason: str) -> RegistryError:
     return RegistryError(50003, reason)
 
 
-def no_writer(reason: str) -> RegistryError:
+def no_leader(reason: str) -> RegistryError:
     return RegistryError(50004, reason)

@@ -6,32 +6,32 @@ import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from barnabas.client.cluster import Cluster, Coordinator, Deadline
+from barnabas.client.cluster import Cluster, CoordinatorType, Deadline
 from barnabas.client.settings import admin_settings
 from barnabas.registry import errors
-from barnabas.registry.commands import Decision
-from barnabas.registry.election import Identity, Outcome
-from barnabas.registry.log import SchemaLog
-from barnabas.registry.membership import Membership
+from barnabas.registry.commands import RegistryDecision
+from barnabas.registry.election import ElectionOutcome, InstanceIdentity
+from barnabas.registry.membership import GroupMembership
+from barnabas.registry.schema_log import SchemaLog
 from barnabas.registry.settings import RegistrySettings
-from barnabas.registry.state import State
+from barnabas.registry.state import RegistryState
 from barnabas.wire.messages.describe_groups import DescribeGroupsResponse
 from barnabas.wire.schema import Message
 
 Request = TypeVar("Request")
-Answer = TypeVar("Answer")
+Response = TypeVar("Response")
 _log = logging.getLogger(__name__)
 
 
-class Instance:
+class RegistryInstance:
     """Lives on one loop. Whoever answers requests reads `state`; `write` is how it changes."""
 
-    def __init__(self, settings: RegistrySettings, identity: Identity) -> None:
+    def __init__(self, settings: RegistrySettings, identity: InstanceIdentity) -> None:
         self.settings = settings
         self.kafka_cluster_id = ""
-        self._cluster = Cluster(admin_settings(settings.kafka))
+        self._cluster = Cluster(admin_settings(settings.kafka_client_config))
         self._log = SchemaLog(settings, self._cluster)
-        self._membership = Membership(
+        self._membership = GroupMembership(
             settings.group_id,
             identity,
             self._ask_coordinator,
@@ -40,7 +40,7 @@ class Instance:
         )
         self._tasks: list[asyncio.Task[None]] = []
         self._writing = asyncio.Lock()
-        self._writer: Identity | None = None  # None: it is not known who writes
+        self._writer: InstanceIdentity | None = None  # None: it is not known who writes
         self._is_writer = False
         self._elected = asyncio.Event()
         self._buried: set[str] = set()  # writers that nobody has met since
@@ -61,37 +61,39 @@ class Instance:
         await self._cluster.close()
 
     @property
-    def state(self) -> State:
+    def state(self) -> RegistryState:
         return self._log.state
 
     @property
     def applied_offset(self) -> int:
         return self._log.applied_offset
 
-    async def applied(self, offset: int) -> None:
+    async def wait_until_applied(self, offset: int) -> None:
         """Wait for what another instance wrote; no longer than a write may take."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._log.applied(offset), self.settings.timeout_ms / 1000)
+            await asyncio.wait_for(
+                self._log.wait_until_applied(offset), self.settings.timeout_ms / 1000
+            )
 
     @property
-    def other_writer(self) -> str | None:
+    def other_leader_url(self) -> str | None:
         """The URL of who writes, if that is known and another instance."""
         if self._writer is None or self._is_writer or not self._elected.is_set():
             return None
         return self._writer.url
 
-    async def writer(self) -> str | None:
+    async def find_leader_url(self) -> str | None:
         """The URL of who writes; None if it is this instance. Waits for an election."""
         try:
             await asyncio.wait_for(self._elected.wait(), self.settings.timeout_ms / 1000)
         except TimeoutError:
-            raise errors.no_writer(
+            raise errors.no_leader(
                 f"No instance of group {self.settings.group_id} is known to write; is there a "
                 f"broker at {self.settings.bootstrap_servers}?"
             ) from None
-        return self.other_writer
+        return self.other_leader_url
 
-    async def bury(self, writer: str) -> None:
+    async def on_leader_lost(self, writer: str) -> None:
         """Nobody listens at the writer's URL: have another one elected, who is then waited for.
 
         Once, until it is met: one that is elected again is there, but not to be reached from here.
@@ -100,31 +102,33 @@ class Instance:
             return
         self._buried.add(writer)
         self._elected.clear()
-        await self._membership.bury_the_writer()
+        await self._membership.remove_leader()
 
-    def met(self, writer: str) -> None:
+    def on_leader_reachable(self, writer: str) -> None:
         self._buried.discard(writer)
 
     async def write(
-        self, decide: Callable[[Request, State], Decision[Answer]], request: Request
-    ) -> Answer:
+        self,
+        decide: Callable[[Request, RegistryState], RegistryDecision[Response]],
+        request: Request,
+    ) -> Response:
         """Decide with all that was written before in view, and answer when it is written too."""
         async with self._writing:
             self._log.require_topic()
             try:
-                if not self._log.is_taken_over:
-                    await self._log.take_over()
+                if not self._log.is_leader:
+                    await self._log.become_leader()
                 # Comparing large schemas takes its time, and others want theirs.
                 decision = await asyncio.to_thread(decide, request, self.state)
                 if decision.records:
                     await self._log.append(decision.records)
-                return decision.answer
+                return decision.response
             finally:
-                if not self._log.is_taken_over:  # the broker refused, or was not to be reached
+                if not self._log.is_leader:  # the broker refused, or was not to be reached
                     self._elected.clear()
-                    self._membership.doubt()
+                    self._membership.request_election()
 
-    async def _hear(self, outcome: Outcome | None, member_id: str) -> None:
+    async def _hear(self, outcome: ElectionOutcome | None, member_id: str) -> None:
         was_writer, self._is_writer = self._is_writer, False
         if outcome is None or outcome.identity is None:
             self._elected.clear()
@@ -136,13 +140,13 @@ class Instance:
         if was_writer and not self._is_writer:
             instead = "nobody is known to" if self._writer is None else f"{self._writer.url} does"
             _log.info("this instance writes %s no more: %s", self.settings.topic, instead)
-            self._log.retire()
+            self._log.resign()
         elif self._is_writer and not was_writer:
             _log.info("this instance writes %s", self.settings.topic)
 
     async def _ask_coordinator(self, request: Message, timeout_ms: int) -> Any:
-        return await self._cluster.ask_coordinator(
-            Coordinator.GROUP,
+        return await self._cluster.send_to_coordinator(
+            CoordinatorType.GROUP,
             self.settings.group_id,
             request,
             _error_code,

@@ -3,43 +3,51 @@
 from dataclasses import replace
 from typing import Protocol, Self, TypeVar
 
-from barnabas.registry.config import Config
-from barnabas.registry.documents import Definition
+from barnabas.registry import errors
+from barnabas.registry.config import SubjectConfig
+from barnabas.registry.definitions import SchemaDefinition
 from barnabas.registry.errors import RegistryError
 from barnabas.registry.records import SchemaValue
-from barnabas.registry.schemas import canonical, parsed_version
-from barnabas.registry.state import State
+from barnabas.registry.schema_parser import canonicalize, parse_stored_version
+from barnabas.registry.state import RegistryState
 
 
-def looked_up(
-    state: State, subject: str, definition: Definition, *, normalize: bool, deleted: bool
+def find_registered_version(
+    state: RegistryState,
+    subject: str,
+    definition: SchemaDefinition,
+    *,
+    normalize: bool,
+    deleted: bool,
 ) -> SchemaValue | None:
     """Exactly so, or with the metadata and rules that it would be given when it is registered."""
-    found = found_as(state, subject, definition, normalize=normalize, deleted=deleted)
+    found = find_version_with(state, subject, definition, normalize=normalize, deleted=deleted)
     if found is not None:
         return found
-    full = populated(definition, state.config(subject), state.latest(subject))
+    full = with_inherited_metadata(
+        definition, state.effective_config(subject), state.latest(subject)
+    )
     if full == definition:
         return None
-    return found_as(state, subject, full, normalize=normalize, deleted=deleted)
+    return find_version_with(state, subject, full, normalize=normalize, deleted=deleted)
 
 
-def found_as(
-    state: State,
+def find_version_with(
+    state: RegistryState,
     subject: str,
-    definition: Definition,
+    definition: SchemaDefinition,
     *,
     normalize: bool,
     deleted: bool = False,
 ) -> SchemaValue | None:
     """The newest version with this very definition."""
-    known = canonical(state, subject, definition, normalize=normalize)
-    versions = [each for each in state.under(subject, known) if deleted or not each.deleted]
+    known = canonicalize(state, subject, definition, normalize=normalize)
+    versions = [each for each in state.versions_with(subject, known) if deleted or not each.deleted]
     return versions[-1] if versions else _found_resolved(state, subject, known, deleted=deleted)
 
 
 def _found_resolved(
-    state: State, subject: str, known: Definition, *, deleted: bool
+    state: RegistryState, subject: str, known: SchemaDefinition, *, deleted: bool
 ) -> SchemaValue | None:
     """The newest version that is this with what it refers to in it, as compiled classes have it."""
     if known.references:
@@ -50,16 +58,18 @@ def _found_resolved(
     return None
 
 
-def _resolved(state: State, version: SchemaValue) -> Definition | None:
+def _resolved(state: RegistryState, version: SchemaValue) -> SchemaDefinition | None:
     """None where it cannot be read: another registry may have stored it."""
     try:
-        text = parsed_version(state, version).resolved
+        text = parse_stored_version(state, version).resolved
     except RegistryError:
         return None
     return replace(version.definition, references=(), schema=text)
 
 
-def populated(definition: Definition, config: Config, previous: SchemaValue | None) -> Definition:
+def with_inherited_metadata(
+    definition: SchemaDefinition, config: SubjectConfig, previous: SchemaValue | None
+) -> SchemaDefinition:
     """With what the latest version says of itself, if this one does not; and the config's.
 
     Defaults are weaker than what is said, overrides are stronger.
@@ -76,7 +86,7 @@ def populated(definition: Definition, config: Config, previous: SchemaValue | No
 
 
 class _Layer(Protocol):
-    def over(self, weaker: Self | None) -> Self: ...
+    def merged_over(self, weaker: Self | None) -> Self: ...
 
 
 L = TypeVar("L", bound=_Layer)
@@ -85,5 +95,41 @@ L = TypeVar("L", bound=_Layer)
 def _layered(*weakest_first: L | None) -> L | None:
     merged: L | None = None
     for each in weakest_first:
-        merged = merged if each is None else each.over(merged)
+        merged = merged if each is None else each.merged_over(merged)
     return merged
+
+
+LATEST_VERSION = -1
+
+
+def parse_version(text: str) -> int:
+    """A number, or -1 for the latest; RegistryError 42202 for anything else."""
+    if text == "latest":
+        return LATEST_VERSION
+    try:
+        version = int(text)
+    except ValueError:
+        raise errors.invalid_version(text) from None
+    if "_" in text or (version != LATEST_VERSION and not 1 <= version <= 2**31 - 1):
+        raise errors.invalid_version(text)
+    return version
+
+
+def find_version(
+    state: RegistryState, subject: str, version: int, *, deleted: bool = False
+) -> SchemaValue | None:
+    """The latest is never one that is deleted."""
+    if version == LATEST_VERSION:
+        return state.latest(subject)
+    return state.version(subject, version, deleted=deleted)
+
+
+def require_version(
+    state: RegistryState, subject: str, version: int, *, deleted: bool = False
+) -> SchemaValue:
+    """RegistryError 40401 or 40402 if there is none."""
+    if (found := find_version(state, subject, version, deleted=deleted)) is not None:
+        return found
+    if not state.has_versions(subject, deleted=deleted):
+        raise errors.subject_not_found(subject)
+    raise errors.version_not_found(version)

@@ -17,8 +17,8 @@ from barnabas.registry.election import (
     DUPLICATE_URLS,
     PROTOCOL_NAME,
     PROTOCOL_TYPE,
-    Identity,
-    Outcome,
+    ElectionOutcome,
+    InstanceIdentity,
     elect,
 )
 from barnabas.wire.errors import ErrorCode
@@ -40,13 +40,13 @@ _LONGEST_BEAT_S = 1  # so that all soon hear of an election, and nobody waits fo
 _DEATH_TIMEOUT_MS = 2_000
 
 
-class Coordinator(Protocol):
+class SendToCoordinator(Protocol):
     """Whoever coordinates the group, wherever it is. KafkaException if nobody answers in time."""
 
     async def __call__(self, request: Message, timeout_ms: int) -> Any: ...
 
 
-class Membership:
+class GroupMembership:
     """Runs until it is cancelled. `elected` is told who writes, whenever that is known anew.
 
     None is told when it is not known any more: the coordinator has not been heard of for as long
@@ -56,9 +56,9 @@ class Membership:
     def __init__(
         self,
         group_id: str,
-        identity: Identity,
-        ask: Coordinator,
-        elected: Callable[[Outcome | None, str], Awaitable[None]],
+        identity: InstanceIdentity,
+        ask: SendToCoordinator,
+        elected: Callable[[ElectionOutcome | None, str], Awaitable[None]],
         *,
         session_timeout_ms: int,
     ) -> None:
@@ -69,18 +69,18 @@ class Membership:
         self._session_timeout_ms = session_timeout_ms
         self._member_id = ""
         self._generation = -1
-        self._outcome: Outcome | None = None
+        self._outcome: ElectionOutcome | None = None
         self._doubt = asyncio.Event()
 
-    def doubt(self) -> None:
+    def request_election(self) -> None:
         """Something spoke against what was elected: let it be elected again."""
         self._doubt.set()
 
-    async def bury_the_writer(self) -> None:
+    async def remove_leader(self) -> None:
         """Nobody is where it should be: have another one elected. A mistake does no harm."""
         if self._outcome is not None and self._outcome.member_id is not None:
             await self._remove([self._outcome.member_id], "nobody listens at its address")
-        self.doubt()
+        self.request_election()
 
     async def run(self) -> None:
         await self._bury_predecessors()
@@ -114,7 +114,8 @@ class Membership:
             member.member_id
             for group in told.groups
             for member in group.members
-            if (it := Identity.of_member(bytes(member.member_metadata))) is not None
+            if (it := InstanceIdentity.from_member_metadata(bytes(member.member_metadata)))
+            is not None
             and it.url == self._identity.url
         ]
         if before:
@@ -128,9 +129,9 @@ class Membership:
         except KafkaException as failure:
             _log.info("group %s was not left: %s", self._group_id, _said(failure))
 
-    async def _join(self) -> Outcome | None:
+    async def _join(self) -> ElectionOutcome | None:
         """The outcome of an election, or None to begin again."""
-        protocol = JoinGroupRequestProtocol(name=PROTOCOL_NAME, metadata=self._identity.write())
+        protocol = JoinGroupRequestProtocol(name=PROTOCOL_NAME, metadata=self._identity.encode())
         request = JoinGroupRequest(
             group_id=self._group_id,
             session_timeout_ms=self._session_timeout_ms,
@@ -151,12 +152,12 @@ class Membership:
         self._generation = joined.generation_id
         return await self._sync(joined)
 
-    async def _sync(self, joined: JoinGroupResponse) -> Outcome | None:
+    async def _sync(self, joined: JoinGroupResponse) -> ElectionOutcome | None:
         """Whoever leads the group elects, and all are told."""
         assignments = []
         if joined.leader == self._member_id:
             members = {each.member_id: bytes(each.metadata) for each in joined.members}
-            content = elect(members).write()
+            content = elect(members).encode()
             assignments = [
                 SyncGroupRequestAssignment(member_id=id_, assignment=content) for id_ in members
             ]
@@ -173,9 +174,9 @@ class Membership:
         )
         if not await self._is_fine(synced.error_code):
             return None
-        return Outcome.read(bytes(synced.assignment))
+        return ElectionOutcome.decode(bytes(synced.assignment))
 
-    async def _accept(self, outcome: Outcome) -> None:
+    async def _accept(self, outcome: ElectionOutcome) -> None:
         if outcome.error == DUPLICATE_URLS:
             _log.error(
                 "group %s: two instances give the same URL (one of them %s); start each with a "
@@ -183,7 +184,7 @@ class Membership:
                 self._group_id,
                 self._identity.url,
             )
-        self._identity = replace(self._identity, writes=outcome.member_id == self._member_id)
+        self._identity = replace(self._identity, is_leader=outcome.member_id == self._member_id)
         self._outcome = outcome
         await self._elected(outcome, self._member_id)
 
@@ -216,7 +217,7 @@ class Membership:
 
     async def _forget(self) -> None:
         """It is not known any more who writes, and this instance does not claim to."""
-        self._identity = replace(self._identity, writes=False)
+        self._identity = replace(self._identity, is_leader=False)
         self._outcome = None
         await self._elected(None, self._member_id)
 

@@ -18,13 +18,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from barnabas.registry.config import Config
-from barnabas.registry.documents import Definition, read_json
+from barnabas.registry.config import SubjectConfig
+from barnabas.registry.definitions import SchemaDefinition, parse_json
 
 TENANT = "default"
 
 
-class Mode(StrEnum):
+class RegistryMode(StrEnum):
     """What may be done with a subject."""
 
     READWRITE = "READWRITE"
@@ -35,12 +35,12 @@ class Mode(StrEnum):
 
     @property
     def is_read_only(self) -> bool:
-        return self in (Mode.READONLY, Mode.READONLY_OVERRIDE)
+        return self in (RegistryMode.READONLY, RegistryMode.READONLY_OVERRIDE)
 
     @property
-    def takes_ids(self) -> bool:
+    def accepts_ids(self) -> bool:
         """Whether who registers a schema says which id and version it has."""
-        return self in (Mode.IMPORT, Mode.FORWARD)
+        return self in (RegistryMode.IMPORT, RegistryMode.FORWARD)
 
 
 @dataclass(slots=True, frozen=True)
@@ -83,7 +83,9 @@ class NoopKey:
     pass
 
 
-Key = SchemaKey | ConfigKey | ModeKey | DeleteSubjectKey | ClearSubjectKey | ContextKey | NoopKey
+RegistryKey = (
+    SchemaKey | ConfigKey | ModeKey | DeleteSubjectKey | ClearSubjectKey | ContextKey | NoopKey
+)
 
 
 @dataclass(slots=True, frozen=True)
@@ -93,7 +95,7 @@ class SchemaValue:
     subject: str
     version: int
     id: int
-    definition: Definition
+    definition: SchemaDefinition
     deleted: bool = False
     md5: str | None = None  # of what was there before Confluent's registry encrypted parts of it
     timestamp_ms: int | None = None  # when it was appended: not written, but told by the log
@@ -102,20 +104,20 @@ class SchemaValue:
     def key(self) -> SchemaKey:
         return SchemaKey(self.subject, self.version)
 
-    def as_deleted(self) -> "SchemaValue":
+    def as_soft_deleted(self) -> "SchemaValue":
         return replace(self, deleted=True)
 
 
 @dataclass(slots=True, frozen=True)
 class ConfigValue:
     subject: str | None
-    config: Config
+    config: SubjectConfig
 
 
 @dataclass(slots=True, frozen=True)
 class ModeValue:
     subject: str | None
-    mode: Mode
+    mode: RegistryMode
 
 
 @dataclass(slots=True, frozen=True)
@@ -136,55 +138,57 @@ class ContextValue:
 
 
 @dataclass(slots=True, frozen=True)
-class SpentIds:
+class HighestDeletedIds:
     """The highest id of a context, where no schema has it any more: it is not given again."""
 
     by_context: Mapping[str, int]
 
 
-Value = (
+RegistryValue = (
     SchemaValue
     | ConfigValue
     | ModeValue
     | DeleteSubjectValue
     | ClearSubjectValue
     | ContextValue
-    | SpentIds
+    | HighestDeletedIds
 )
 
 
 @dataclass(slots=True, frozen=True)
-class Record:
-    key: Key
-    value: Value | None = None
+class RegistryRecord:
+    key: RegistryKey
+    value: RegistryValue | None = None
 
 
-def noop(spent_ids: Mapping[str, int]) -> Record:
-    return Record(NoopKey(), SpentIds(spent_ids) if spent_ids else None)
+def noop_record(spent_ids: Mapping[str, int]) -> RegistryRecord:
+    return RegistryRecord(NoopKey(), HighestDeletedIds(spent_ids) if spent_ids else None)
 
 
 class UnreadableRecordError(ValueError):
     """It is not of this format, or of a kind that is not known here."""
 
 
-def write(record: Record) -> tuple[bytes, bytes | None]:
+def encode_record(record: RegistryRecord) -> tuple[bytes, bytes | None]:
     """The bytes of the key and of the value."""
     value = None if record.value is None else _bytes(_value_fields(record.value))
     return _bytes(_key_fields(record.key)), value
 
 
-def read(key: bytes | None, value: bytes | None, timestamp_ms: int | None = None) -> Record:
+def decode_record(
+    key: bytes | None, value: bytes | None, timestamp_ms: int | None = None
+) -> RegistryRecord:
     try:
-        found = _read_key(read_json(key or b"null"))
+        found = _read_key(parse_json(key or b"null"))
         if value is None:
-            return Record(found)
-        return Record(found, _read_value(found, read_json(value), timestamp_ms))
+            return RegistryRecord(found)
+        return RegistryRecord(found, _read_value(found, parse_json(value), timestamp_ms))
     except (ValueError, KeyError, TypeError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise UnreadableRecordError(f"{(key or b'')[:200]!r}: {reason}") from None
 
 
-def _key_fields(key: Key) -> dict[str, Any]:
+def _key_fields(key: RegistryKey) -> dict[str, Any]:
     match key:
         case SchemaKey(subject, version):
             return {"keytype": "SCHEMA", "subject": subject, "version": version, "magic": 1}
@@ -207,12 +211,12 @@ def _about(keytype: str, subject: str | None) -> dict[str, Any]:
     return {"keytype": keytype, **named, "magic": 0}
 
 
-def _value_fields(value: Value) -> dict[str, Any]:
+def _value_fields(value: RegistryValue) -> dict[str, Any]:
     match value:
         case SchemaValue():
             return _schema_fields(value)
         case ConfigValue(subject, config):
-            return _named(subject) | config.json()
+            return _named(subject) | config.to_json()
         case ModeValue(subject, mode):
             return _named(subject) | {"mode": mode.value}
         case DeleteSubjectValue(subject, version):
@@ -221,7 +225,7 @@ def _value_fields(value: Value) -> dict[str, Any]:
             return {"subject": subject}
         case ContextValue(context, tenant):
             return {"tenant": tenant, "context": context}
-        case SpentIds(by_context):
+        case HighestDeletedIds(by_context):
             return {"maxIds": dict(sorted(by_context.items()))}
 
 
@@ -237,9 +241,9 @@ def _schema_fields(value: SchemaValue) -> dict[str, Any]:
         "id": value.id,
         "md5": value.md5,
         "schemaType": definition.schema_type,
-        "references": [each.json() for each in definition.references],
-        "metadata": definition.metadata and definition.metadata.json(),
-        "ruleSet": definition.rule_set and definition.rule_set.json(),
+        "references": [each.to_json() for each in definition.references],
+        "metadata": definition.metadata and definition.metadata.to_json(),
+        "ruleSet": definition.rule_set and definition.rule_set.to_json(),
         "schema": definition.schema,
     }
     # An object that says nothing is written, a missing one is not: Jackson's NON_EMPTY.
@@ -247,7 +251,7 @@ def _schema_fields(value: SchemaValue) -> dict[str, Any]:
     return {**kept, "deleted": value.deleted}
 
 
-def _read_key(fields: Mapping[str, Any]) -> Key:
+def _read_key(fields: Mapping[str, Any]) -> RegistryKey:
     keytype = fields["keytype"]
     match keytype:
         case "SCHEMA":
@@ -269,22 +273,24 @@ def _read_key(fields: Mapping[str, Any]) -> Key:
     raise ValueError(f"keytype {keytype} is not known")
 
 
-def _read_value(key: Key, fields: Mapping[str, Any], timestamp_ms: int | None) -> Value:
+def _read_value(
+    key: RegistryKey, fields: Mapping[str, Any], timestamp_ms: int | None
+) -> RegistryValue:
     match key:
         case SchemaKey(subject, version):
             return SchemaValue(
                 subject,
                 version,
                 _number(fields, "id"),
-                Definition.read(fields),
+                SchemaDefinition.from_json(fields),
                 deleted=bool(fields.get("deleted", False)),
                 md5=fields.get("md5"),
                 timestamp_ms=timestamp_ms,
             )
         case ConfigKey(subject):
-            return ConfigValue(subject, Config.read(fields))
+            return ConfigValue(subject, SubjectConfig.from_json(fields))
         case ModeKey(subject):
-            return ModeValue(subject, Mode(fields["mode"]))
+            return ModeValue(subject, RegistryMode(fields["mode"]))
         case DeleteSubjectKey(subject):
             return DeleteSubjectValue(subject, _number(fields, "version"))
         case ClearSubjectKey(subject):
@@ -293,7 +299,7 @@ def _read_value(key: Key, fields: Mapping[str, Any], timestamp_ms: int | None) -
             return ContextValue(context, tenant)
         case NoopKey():
             ids: Mapping[str, Any] = fields["maxIds"]
-            return SpentIds({context: _number(ids, context) for context in ids})
+            return HighestDeletedIds({context: _number(ids, context) for context in ids})
 
 
 def _scope(fields: Mapping[str, Any]) -> str | None:

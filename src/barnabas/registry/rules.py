@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from barnabas.registry.documents import Rule, RuleSet
+from barnabas.registry.definitions import RegistryRule, RegistryRuleSet
 from barnabas.registry.errors import RegistryError
 
 _NAME = re.compile(r"[^\W\d][\w-]{0,255}")
@@ -11,7 +11,7 @@ _MIGRATION = ("UPGRADE", "DOWNGRADE", "UPDOWN")
 _DOMAIN = ("WRITE", "READ", "WRITEREAD")
 
 
-def require_valid(rules: RuleSet | None) -> None:
+def require_valid_rules(rules: RegistryRuleSet | None) -> None:
     """RegistryError 42210 if two rules have one name, or one is no rule of its kind."""
     if rules is None:
         return
@@ -21,7 +21,9 @@ def require_valid(rules: RuleSet | None) -> None:
     _check(rules.encoding_rules, "Encoding", _DOMAIN, names)
 
 
-def _check(rules: Sequence[Rule], kind: str, modes: tuple[str, ...], names: set[str]) -> None:
+def _check(
+    rules: Sequence[RegistryRule], kind: str, modes: tuple[str, ...], names: set[str]
+) -> None:
     for rule in rules:
         if rule.name is None or not _NAME.fullmatch(rule.name):
             raise _invalid(rule, "a name needs letters, digits, _ and -, and no digit or - first")
@@ -37,5 +39,5 @@ def _check(rules: Sequence[Rule], kind: str, modes: tuple[str, ...], names: set[
             raise _invalid(rule, "Multiple actions only valid with WRITEREAD and UPDOWN")
 
 
-def _invalid(rule: Rule, reason: str) -> RegistryError:
+def _invalid(rule: RegistryRule, reason: str) -> RegistryError:
     return RegistryError(42210, f"Invalid rule {rule.name}: {reason}")

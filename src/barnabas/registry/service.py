@@ -12,10 +12,10 @@ from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
 from typing import Any, Self
 
-from barnabas.registry.election import Identity
-from barnabas.registry.instance import Instance
+from barnabas.registry.election import InstanceIdentity
+from barnabas.registry.instance import RegistryInstance
 from barnabas.registry.settings import RegistrySettings
-from barnabas.schemas.extra import needed_by
+from barnabas.schemas import extra_required_by
 
 
 class SchemaRegistry:
@@ -70,23 +70,23 @@ class SchemaRegistry:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        async with serving(self.settings) as self.url:
+        async with serve_registry(self.settings) as self.url:
             self._started.set()
             await self._stop.wait()
 
 
 @contextlib.asynccontextmanager
-async def serving(settings: RegistrySettings) -> AsyncIterator[str]:
+async def serve_registry(settings: RegistrySettings) -> AsyncIterator[str]:
     """An instance on the running loop, answering at the URL that is given."""
-    with needed_by("a schema registry"):
+    with extra_required_by("a schema registry"):
         import uvicorn
 
         from barnabas.registry.api import application
 
     listener = _listener(settings.host, settings.port)
     port = listener.getsockname()[1]
-    identity = Identity(settings.reachable_host, port, settings.leader_eligibility)
-    instance = Instance(settings, identity)
+    identity = InstanceIdentity(settings.reachable_host, port, settings.leader_eligibility)
+    instance = RegistryInstance(settings, identity)
     config = uvicorn.Config(
         application(instance),
         access_log=False,

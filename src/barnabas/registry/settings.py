@@ -23,7 +23,7 @@ class RegistrySettings:
     client: Mapping[str, object] = field(default_factory=dict)  # settings of the Kafka clients
 
     @property
-    def kafka(self) -> dict[str, object]:
+    def kafka_client_config(self) -> dict[str, object]:
         """What every client of the brokers is made with."""
         return {**self.client, "bootstrap.servers": self.bootstrap_servers}
 

@@ -12,22 +12,27 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeVar
 
-from barnabas.registry.config import DEFAULT_LEVEL, Config
-from barnabas.registry.documents import Definition
-from barnabas.registry.naming import DEFAULT_CONTEXT, GLOBAL_SCOPE, Subject, beside
+from barnabas.registry.config import DEFAULT_LEVEL, SubjectConfig
+from barnabas.registry.definitions import SchemaDefinition
 from barnabas.registry.records import (
     ClearSubjectValue,
     ConfigKey,
     ConfigValue,
     ContextKey,
     DeleteSubjectValue,
-    Mode,
+    HighestDeletedIds,
     ModeKey,
     ModeValue,
-    Record,
+    RegistryMode,
+    RegistryRecord,
     SchemaKey,
     SchemaValue,
-    SpentIds,
+)
+from barnabas.registry.subjects import (
+    DEFAULT_CONTEXT,
+    GLOBAL_SCOPE,
+    QualifiedSubject,
+    qualify_reference,
 )
 
 K = TypeVar("K")
@@ -35,32 +40,32 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Registered:
+class SchemaEntry:
     """A schema of a context, and every version of a subject that it is."""
 
     id: int
-    definition: Definition
-    places: dict[str, set[int]] = field(default_factory=dict)  # versions by subject
+    definition: SchemaDefinition
+    versions_by_subject: dict[str, set[int]] = field(default_factory=dict)  # versions by subject
 
 
 @dataclass(slots=True)
-class Context:
+class SchemaContext:
     """The ids of one context."""
 
     name: str
     max_id: int = 0
-    by_id: dict[int, Registered] = field(default_factory=dict)
-    by_definition: dict[Definition, dict[int, Registered]] = field(default_factory=dict)
-    by_guid: dict[str, dict[int, Registered]] = field(default_factory=dict)
+    by_id: dict[int, SchemaEntry] = field(default_factory=dict)
+    by_definition: dict[SchemaDefinition, dict[int, SchemaEntry]] = field(default_factory=dict)
+    by_guid: dict[str, dict[int, SchemaEntry]] = field(default_factory=dict)
 
 
-class State:
+class RegistryState:
     """Who decides and who answers reads it; the log alone changes it."""
 
     def __init__(self) -> None:
-        self.configs: dict[str | None, Config] = {}
-        self.modes: dict[str | None, Mode] = {}
-        self.contexts: dict[str, Context] = {DEFAULT_CONTEXT: Context(DEFAULT_CONTEXT)}
+        self.configs: dict[str | None, SubjectConfig] = {}
+        self.modes: dict[str | None, RegistryMode] = {}
+        self.contexts: dict[str, SchemaContext] = {DEFAULT_CONTEXT: SchemaContext(DEFAULT_CONTEXT)}
         self._subjects: dict[str, dict[int, SchemaValue]] = {}
         self._latest: dict[str, int] = {}  # the highest version, a deleted one too
         self._referrers: dict[SchemaKey, dict[SchemaKey, None]] = {}
@@ -68,7 +73,7 @@ class State:
 
     # Versions
 
-    def names(self) -> list[str]:
+    def subjects(self) -> list[str]:
         """Every subject that has a version, be it a deleted one."""
         return list(self._subjects)
 
@@ -77,7 +82,7 @@ class State:
         found = sorted(self._subjects.get(subject, {}).items())
         return [value for _, value in found if deleted or not value.deleted]
 
-    def has(self, subject: str, *, deleted: bool = False) -> bool:
+    def has_versions(self, subject: str, *, deleted: bool = False) -> bool:
         found = list(self._subjects.get(subject, {}).values())
         return any(deleted or not each.deleted for each in found)
 
@@ -98,13 +103,13 @@ class State:
 
     # Ids
 
-    def context_of(self, subject: str) -> Context:
+    def context_of(self, subject: str) -> SchemaContext:
         """The subject's; an empty one if nothing was registered there."""
-        name = Subject.parse(subject).context
-        return self.contexts.get(name) or Context(name, self._spent.get(name, 0))
+        name = QualifiedSubject.parse(subject).context
+        return self.contexts.get(name) or SchemaContext(name, self._spent.get(name, 0))
 
     @property
-    def spent_ids(self) -> dict[str, int]:
+    def highest_deleted_ids(self) -> dict[str, int]:
         """The highest id of every context in which no schema has it any more."""
         found = [(name, id_, self.contexts.get(name)) for name, id_ in list(self._spent.items())]
         return {
@@ -113,15 +118,15 @@ class State:
             if context is None or (id_ == context.max_id and id_ not in context.by_id)
         }
 
-    def same(self, subject: str, definition: Definition) -> Registered | None:
+    def find_entry(self, subject: str, definition: SchemaDefinition) -> SchemaEntry | None:
         """What is known under this definition in the subject's context."""
         found = self.context_of(subject).by_definition.get(definition)
         return None if not found else next(iter(found.values()))
 
-    def under(self, subject: str, definition: Definition) -> list[SchemaValue]:
+    def versions_with(self, subject: str, definition: SchemaDefinition) -> list[SchemaValue]:
         """Versions of a subject with exactly this definition, the earliest first."""
         found = self.context_of(subject).by_definition.get(definition, {})
-        versions = [each.places.get(subject, ()) for each in list(found.values())]
+        versions = [each.versions_by_subject.get(subject, ()) for each in list(found.values())]
         values = (self.version(subject, each, deleted=True) for each in sorted(chain(*versions)))
         return [each for each in values if each is not None]
 
@@ -133,27 +138,27 @@ class State:
 
     # Scopes
 
-    def config(self, subject: str | None) -> Config:
+    def effective_config(self, subject: str | None) -> SubjectConfig:
         """What holds for a subject: its own over everybody's, else its context's, else those."""
-        default = Config(compatibility_level=DEFAULT_LEVEL)
+        default = SubjectConfig(compatibility_level=DEFAULT_LEVEL)
         own = self.configs.get(subject)
         if own is not None:
-            return own.over(self.configs.get(None)).over(default)
+            return own.merged_over(self.configs.get(None)).merged_over(default)
         wider = (self.configs.get(scope) for scope in _scopes(subject))
-        return next((found.over(default) for found in wider if found is not None), default)
+        return next((found.merged_over(default) for found in wider if found is not None), default)
 
-    def mode(self, subject: str | None) -> Mode:
+    def effective_mode(self, subject: str | None) -> RegistryMode:
         # An operator's stop for all goes over whatever a subject says.
-        if self.modes.get(None) is Mode.READONLY_OVERRIDE:
-            return Mode.READONLY_OVERRIDE
+        if self.modes.get(None) is RegistryMode.READONLY_OVERRIDE:
+            return RegistryMode.READONLY_OVERRIDE
         for scope in _scopes(subject):
             if (found := self.modes.get(scope)) is not None:
                 return found
-        return Mode.READWRITE
+        return RegistryMode.READWRITE
 
     # Replay
 
-    def apply(self, record: Record) -> None:
+    def apply(self, record: RegistryRecord) -> None:
         match record.key, record.value:
             case SchemaKey() as key, SchemaValue() as value:
                 self._put(key, value)
@@ -162,7 +167,7 @@ class State:
             case _, DeleteSubjectValue(subject, version):
                 for value in self.versions(subject):
                     if value.version <= version:
-                        self._subjects[subject][value.version] = value.as_deleted()
+                        self._subjects[subject][value.version] = value.as_soft_deleted()
             case ConfigKey(subject), ConfigValue(_, config):
                 self.configs[subject] = config
             case ConfigKey(subject), None:
@@ -175,14 +180,14 @@ class State:
                 self._forget(context)
             case ContextKey(context), _:
                 self._context(context)
-            case _, SpentIds(by_context):
+            case _, HighestDeletedIds(by_context):
                 for name, id_ in by_context.items():
                     self._spend(name, id_)
             case _, ClearSubjectValue():
                 pass  # nothing is kept here besides what the records say
 
     def _put(self, key: SchemaKey, value: SchemaValue) -> None:
-        context = self._context(Subject.parse(key.subject).context)
+        context = self._context(QualifiedSubject.parse(key.subject).context)
         known = context.by_id.get(value.id)
         if known is not None and known.definition != value.definition:
             _log.error(
@@ -196,8 +201,8 @@ class State:
         context.max_id = max(context.max_id, value.id)
         known = context.by_id.get(value.id)
         if known is None:
-            known = context.by_id[value.id] = Registered(value.id, value.definition)
-        known.places.setdefault(key.subject, set()).add(key.version)
+            known = context.by_id[value.id] = SchemaEntry(value.id, value.definition)
+        known.versions_by_subject.setdefault(key.subject, set()).add(key.version)
         context.by_definition.setdefault(value.definition, {})[value.id] = known
         context.by_guid.setdefault(value.definition.guid, {})[value.id] = known
         self._subjects.setdefault(key.subject, {})[key.version] = value
@@ -216,21 +221,21 @@ class State:
             self._latest[key.subject] = max(versions)
         for referred in _referred(value):
             self._referrers[referred].pop(key, None)
-        context = self._context(Subject.parse(key.subject).context)
+        context = self._context(QualifiedSubject.parse(key.subject).context)
         known = context.by_id[value.id]
-        known.places[key.subject].discard(key.version)
-        if not known.places[key.subject]:
-            del known.places[key.subject]
-        if not known.places:
+        known.versions_by_subject[key.subject].discard(key.version)
+        if not known.versions_by_subject[key.subject]:
+            del known.versions_by_subject[key.subject]
+        if not known.versions_by_subject:
             del context.by_id[value.id]
             self._spend(context.name, value.id)
             _drop(context.by_definition, value.definition, value.id)
             _drop(context.by_guid, value.definition.guid, value.id)
 
-    def _context(self, name: str) -> Context:
+    def _context(self, name: str) -> SchemaContext:
         found = self.contexts.get(name)
         if found is None:
-            found = self.contexts[name] = Context(name, self._spent.get(name, 0))
+            found = self.contexts[name] = SchemaContext(name, self._spent.get(name, 0))
         return found
 
     def _spend(self, context: str, id_: int) -> None:
@@ -248,7 +253,7 @@ def _scopes(subject: str | None) -> Iterator[str | None]:
     """Where to look for what holds for a subject, the narrowest first."""
     if subject is not None:
         yield subject
-        yield Subject.parse(subject).prefix or None
+        yield QualifiedSubject.parse(subject).prefix or None
     else:
         yield None
     yield GLOBAL_SCOPE
@@ -256,10 +261,10 @@ def _scopes(subject: str | None) -> Iterator[str | None]:
 
 def _referred(value: SchemaValue) -> Iterator[SchemaKey]:
     for each in value.definition.references:
-        yield SchemaKey(beside(value.subject, each.subject), each.version)
+        yield SchemaKey(qualify_reference(value.subject, each.subject), each.version)
 
 
-def _drop(index: dict[K, dict[int, Registered]], key: K, id_: int) -> None:
+def _drop(index: dict[K, dict[int, SchemaEntry]], key: K, id_: int) -> None:
     index[key].pop(id_, None)
     if not index[key]:
         del index[key]

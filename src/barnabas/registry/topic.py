@@ -23,14 +23,14 @@ async def prepare_topic(settings: RegistrySettings) -> None:
     """Have it, with one partition, compacted. TopicError where it cannot be."""
     deadline = Deadline.after(settings.start_timeout_ms)
     waits = False
-    async with AioAdminClient(settings.kafka) as admin:
+    async with AioAdminClient(settings.kafka_client_config) as admin:
         while True:
             try:
                 await _create_or_verify(admin, settings)
                 return
             except KafkaException as failure:
                 error = error_in(failure)
-                if not error.retriable() or deadline.passed:
+                if not error.retriable() or deadline.has_passed:
                     raise TopicError(
                         f"Topic {settings.topic} could not be made ready: {error.str()}"
                     ) from failure

@@ -5,32 +5,29 @@ The serializers are in `avro`, `json_schema` and `protobuf`. What is here is thi
 """
 
 from barnabas.schema_registry.client.aio import AsyncSchemaRegistryClient
-from barnabas.schema_registry.client.associations import (
+from barnabas.schema_registry.client.client import SchemaRegistryClient
+from barnabas.schema_registry.client.errors import RegistryUnreachableError, SchemaRegistryError
+from barnabas.schema_registry.client.models import (
     Association,
     AssociationCreateOrUpdateInfo,
     AssociationCreateOrUpdateRequest,
     AssociationInfo,
     AssociationResponse,
-)
-from barnabas.schema_registry.client.client import SchemaRegistryClient
-from barnabas.schema_registry.client.errors import RegistryUnreachableError, SchemaRegistryError
-from barnabas.schema_registry.client.rules import (
+    ConfigCompatibilityLevel,
     Metadata,
     MetadataProperties,
     MetadataTags,
+    RegisteredSchema,
     Rule,
     RuleKind,
     RuleMode,
     RuleParams,
     RuleSet,
-)
-from barnabas.schema_registry.client.schemas import (
-    RegisteredSchema,
     Schema,
     SchemaReference,
     SchemaVersion,
+    ServerConfig,
 )
-from barnabas.schema_registry.client.server_config import ConfigCompatibilityLevel, ServerConfig
 from barnabas.schema_registry.serdes.framing import (
     dual_schema_id_deserializer,
     header_schema_id_serializer,

@@ -1,13 +1,14 @@
 """JSON by a registry's schemas."""
 
-from barnabas.schema_registry.serdes.async_builders import (
+from barnabas.schema_registry.serdes.builders import (
     AsyncJSONDeserializerBuilder,
     AsyncJSONSerializerBuilder,
+    JSONDeserializerBuilder,
+    JSONSerializerBuilder,
 )
-from barnabas.schema_registry.serdes.builders import JSONDeserializerBuilder, JSONSerializerBuilder
-from barnabas.schemas.extra import needed_by
+from barnabas.schemas import extra_required_by
 
-with needed_by(__name__):
+with extra_required_by(__name__):
     from barnabas.schema_registry.serdes.json_schema import (
         AsyncJSONDeserializer,
         AsyncJSONSerializer,

@@ -1,16 +1,14 @@
 """Protobuf by a registry's schemas."""
 
-from barnabas.schema_registry.serdes.async_builders import (
+from barnabas.schema_registry.serdes.builders import (
     AsyncProtobufDeserializerBuilder,
     AsyncProtobufSerializerBuilder,
-)
-from barnabas.schema_registry.serdes.builders import (
     ProtobufDeserializerBuilder,
     ProtobufSerializerBuilder,
 )
-from barnabas.schemas.extra import needed_by
+from barnabas.schemas import extra_required_by
 
-with needed_by(__name__):
+with extra_required_by(__name__):
     from barnabas.schema_registry.serdes.protobuf import (
         AsyncProtobufDeserializer,
         AsyncProtobufSerializer,

@@ -7,7 +7,7 @@ from barnabas.schema_registry.serdes.subjects import (
     AssociatedNameStrategy,
     SubjectNameStrategyType,
 )
-from barnabas.schema_registry.serdes.subjects import STRATEGIES as STRATEGY_TYPE_MAP
+from barnabas.schema_registry.serdes.subjects import STRATEGIES_BY_TYPE as STRATEGY_TYPE_MAP
 
 __all__ = [
     "FALLBACK_TYPE",

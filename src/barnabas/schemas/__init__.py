@@ -1,12 +1,11 @@
 """What the registry asks of a schema language, whichever it is."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
 from typing import Protocol
-
-from barnabas.schemas.extra import needed_by
 
 
 class SchemaType(StrEnum):
@@ -30,7 +29,7 @@ class Incompatibility:
     description: str
     additional: str = ""
 
-    def described(self, reader: str, writer: str) -> str:
+    def describe(self, reader: str, writer: str) -> str:
         """The description with what the two are called there ("new" and "old", say)."""
         return self.description.replace("{reader}", reader).replace("{writer}", writer)
 
@@ -60,7 +59,7 @@ class ParsedSchema(Protocol):
         """SchemaError if it can be read but has faults that a new schema must not have."""
         ...
 
-    def cannot_read(self, written: "ParsedSchema") -> list[Incompatibility]:
+    def find_incompatibilities(self, written: "ParsedSchema") -> list[Incompatibility]:
         """Why data of `written` cannot be read with this schema; nothing where it can.
 
         The two are of one type: whoever asks has seen to that.
@@ -80,7 +79,20 @@ def parse(kind: SchemaType, text: str, references: Mapping[str, str]) -> ParsedS
 
     SchemaError where it cannot be.
     """
-    with needed_by(f"A schema of type {kind}"):
+    with extra_required_by(f"A schema of type {kind}"):
         home = import_module(_HOMES[kind])
     parsed: ParsedSchema = home.parse(text, references)
     return parsed
+
+
+@contextmanager
+def extra_required_by(feature: str) -> Iterator[None]:
+    """Wraps imports of optional libraries. If one is missing, the error names the extra to install."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").startswith("barnabas"):
+            raise
+        raise ImportError(
+            f"{feature} needs {missing.name}: pip install 'barnabas[registry]'"
+        ) from None

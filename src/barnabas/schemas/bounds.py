@@ -12,7 +12,7 @@ MAX_STEPS = 50_000
 """Nodes visited (or pairs of them compared) in one walk; some seconds of work at the very worst."""
 
 
-class Bounds:
+class WalkBounds:
     """Counts the depth and the steps of one walk over a schema."""
 
     __slots__ = ("_depth", "_steps", "_task")

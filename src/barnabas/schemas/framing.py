@@ -16,9 +16,9 @@ from barnabas.schemas.varints import read_varint, write_varint
 
 ID_MAGIC = 0
 GUID_MAGIC = 1
-HEADER_BYTES = 5
+ID_PREFIX_BYTES = 5
 """Of the magic byte and an id."""
-GUID_HEADER_BYTES = 17
+GUID_PREFIX_BYTES = 17
 MAX_INDEXES = 100
 """No message is nested deeper: so many indexes are not indexes."""
 
@@ -27,11 +27,11 @@ class FramingError(ValueError):
     """The bytes do not begin as they should; says how."""
 
 
-def header(schema_id: int) -> bytes:
+def id_prefix(schema_id: int) -> bytes:
     return bytes((ID_MAGIC,)) + schema_id.to_bytes(4, "big")
 
 
-def guid_header(guid: UUID) -> bytes:
+def guid_prefix(guid: UUID) -> bytes:
     return bytes((GUID_MAGIC,)) + guid.bytes
 
 

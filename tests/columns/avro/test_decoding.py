@@ -15,7 +15,7 @@ from tests.columns.avro.examples import Example, examples, write
 from barnabas.columns import Decoded, avro
 from barnabas.columns.language import SchemaSource
 from barnabas.schemas import SchemaError
-from barnabas.schemas.framing import header
+from barnabas.schemas.framing import id_prefix
 
 few = settings(
     max_examples=40,
@@ -86,7 +86,7 @@ def test_any_bytes_are_either_values_or_faults(example: Example, payloads: list[
 def test_a_slice_of_payloads_with_ids_before_them_is_decoded() -> None:
     schema = record(field("a", "long"), field("b", ["null", "string"]))
     values = [{"a": row, "b": None if row % 2 else f"b{row}"} for row in range(5)]
-    payloads = pa.array([header(7) + write(schema, value) for value in values] + [None])
+    payloads = pa.array([id_prefix(7) + write(schema, value) for value in values] + [None])
     source = SchemaSource(json.dumps(schema))
     decoded = avro.decoder(source, source, None, framed=True).decode(payloads[2:])
     assert decoded.values.to_pylist() == [*values[2:], None]

@@ -12,7 +12,7 @@ from tests.columns.avro.examples import Example, examples, read, write
 from barnabas.columns import avro
 from barnabas.columns.language import SchemaSource
 from barnabas.schemas import SchemaError
-from barnabas.schemas.framing import header
+from barnabas.schemas.framing import id_prefix
 
 
 def encode(schema: Any, values: pa.Array, schema_id: int | None = None) -> list[bytes | None]:
@@ -51,7 +51,7 @@ def test_what_is_encoded_is_what_fastavro_writes_and_reads(example: Example) -> 
 
 def test_the_id_stands_before_each_payload_and_nulls_stay_null() -> None:
     values = pa.array([{"a": 1}, None, {"a": 2}])
-    assert encode(record(a="long"), values, 7) == [header(7) + b"\x02", None, header(7) + b"\x04"]
+    assert encode(record(a="long"), values, 7) == [id_prefix(7) + b"\x02", None, id_prefix(7) + b"\x04"]
 
 
 def test_bytes_alone_stand_behind_the_id_without_their_length() -> None:

@@ -85,7 +85,7 @@ def test_records_that_double_each_other_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("schema", "says"),
     [
-        (record(field("a", "int"), field("a", "int")), "two fields of one name"),
+        (record(field("a", "int"), field("a", "int")), "two fields called a"),
         (_bomb(15), "more than 5000 types"),
     ],
 )

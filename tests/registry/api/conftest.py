@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.registry.asking import Answer, ask
+from tests.registry.http_requests import Answer, ask
 
 from barnabas.registry.service import SchemaRegistry
 

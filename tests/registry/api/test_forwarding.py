@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.conformance.brokers import free_port, wait_until
-from tests.registry.asking import ask, record
+from tests.registry.http_requests import ask, record
 
-from barnabas.registry.api.forwarding import FORWARDED, MOST_AT_ONCE
-from barnabas.registry.instance import Instance
+from barnabas.registry.api.forwarding import FORWARDED_HEADER, MAX_CONCURRENT_FORWARDS
+from barnabas.registry.instance import RegistryInstance
 from barnabas.registry.service import SchemaRegistry
 from barnabas.testing import Broker
 
@@ -18,21 +18,21 @@ PATIENCE_S = 60
 def test_a_writer_that_hangs_does_not_hold_up_reads(
     registry_broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    silent = socket.create_server(("127.0.0.1", 0), backlog=MOST_AT_ONCE)
+    silent = socket.create_server(("127.0.0.1", 0), backlog=MAX_CONCURRENT_FORWARDS)
     silent.settimeout(60)
 
-    async def writer(_: Instance) -> str:
+    async def writer(_: RegistryInstance) -> str:
         return f"http://127.0.0.1:{silent.getsockname()[1]}"
 
-    monkeypatch.setattr(Instance, "writer", writer)
+    monkeypatch.setattr(RegistryInstance, "writer", writer)
     servers, body = registry_broker.bootstrap_servers, record("x")
     with (
         SchemaRegistry(servers, group_id="held-up", timeout_ms=600_000) as registry,
-        ThreadPoolExecutor(MOST_AT_ONCE) as pool,
+        ThreadPoolExecutor(MAX_CONCURRENT_FORWARDS) as pool,
     ):
         writes = [
             pool.submit(ask, registry.url, "POST", "/subjects/held-up/versions", body)
-            for _ in range(MOST_AT_ONCE)
+            for _ in range(MAX_CONCURRENT_FORWARDS)
         ]
         held = [silent.accept()[0] for _ in writes]
         assert ask(registry.url, "POST", "/subjects/none", body).error_code == 40401
@@ -51,7 +51,7 @@ def test_a_write_is_passed_on_once(registry_broker: Broker) -> None:
     ):
         assert ask(other.url, "PUT", "/config", {"compatibility": "NONE"}).status == 200
         assert ask(other.url, "GET", "/config").json == {"compatibilityLevel": "NONE"}
-        again = {FORWARDED: "true"}
+        again = {FORWARDED_HEADER: "true"}
         assert ask(other.url, "DELETE", "/config", headers=again).error_code == 50004
 
 
@@ -61,14 +61,14 @@ def test_a_write_is_made_though_its_writer_is_gone(
     nobody = f"http://127.0.0.1:{free_port()}"
     buried: list[str] = []
 
-    async def writer(_: Instance) -> str | None:
+    async def writer(_: RegistryInstance) -> str | None:
         return None if buried else nobody
 
-    async def bury(_: Instance, url: str) -> None:
+    async def on_leader_lost(_: RegistryInstance, url: str) -> None:
         buried.append(url)
 
-    monkeypatch.setattr(Instance, "writer", writer)
-    monkeypatch.setattr(Instance, "bury", bury)
+    monkeypatch.setattr(RegistryInstance, "writer", writer)
+    monkeypatch.setattr(RegistryInstance, "on_leader_lost", on_leader_lost)
     servers = registry_broker.bootstrap_servers
     with SchemaRegistry(servers, topic="gone", group_id="gone") as registry:
         assert ask(registry.url, "POST", "/subjects/a/versions", record("x")).json["id"] == 1

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.registry.api.conftest import Api
-from tests.registry.asking import record
+from tests.registry.http_requests import record
 
 from barnabas import __version__
 

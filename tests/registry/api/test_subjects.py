@@ -5,7 +5,7 @@ import json
 
 import pytest
 from tests.registry.api.conftest import Api
-from tests.registry.asking import half_a_request, record
+from tests.registry.http_requests import half_a_request, record
 
 from barnabas.registry.service import SchemaRegistry
 
@@ -252,7 +252,7 @@ def test_a_body_is_bounded(api: Api) -> None:
 def test_a_body_that_does_not_come_is_not_waited_for(
     schema_registry: SchemaRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("barnabas.registry.api.asking.BODY_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("barnabas.registry.api.request_parsing.BODY_TIMEOUT_S", 0.1)
     for promised, status in ((1_000, b"408"), (10**10, b"413")):
         with half_a_request(schema_registry.url, promised) as connection:
             assert connection.recv(100).startswith(b"HTTP/1.1 " + status)

@@ -4,49 +4,49 @@ import json
 
 import pytest
 
-from barnabas.registry.commands import Decision
+from barnabas.decision import Decision
 from barnabas.registry.commands.register import Register, decide
-from barnabas.registry.config import CompatibilityLevel, Config
-from barnabas.registry.documents import Definition, Metadata, Reference
+from barnabas.registry.config import CompatibilityLevel, SubjectConfig
+from barnabas.registry.definitions import RegistryMetadata, RegistryReference, SchemaDefinition
 from barnabas.registry.errors import RegistryError
 from barnabas.registry.records import (
     ConfigKey,
     ConfigValue,
     ContextKey,
-    Mode,
     ModeKey,
     ModeValue,
-    Record,
+    RegistryMode,
+    RegistryRecord,
     SchemaKey,
     SchemaValue,
 )
-from barnabas.registry.state import State
+from barnabas.registry.state import RegistryState
 
 
-def record(*fields: str, name: str = "Order") -> Definition:
+def record(*fields: str, name: str = "Order") -> SchemaDefinition:
     types = [{"name": each, "type": "int"} for each in fields]
-    return Definition(json.dumps({"type": "record", "name": name, "fields": types}))
+    return SchemaDefinition(json.dumps({"type": "record", "name": name, "fields": types}))
 
 
-def put(state: State, request: Register) -> SchemaValue:
+def put(state: RegistryState, request: Register) -> SchemaValue:
     """Decide, and have it written."""
     decision = decide(request, state)
     for each in decision.records:
         state.apply(each)
-    return decision.answer
+    return decision.response
 
 
-def set_mode(state: State, mode: Mode, subject: str | None = None) -> None:
-    state.apply(Record(ModeKey(subject), ModeValue(subject, mode)))
+def set_mode(state: RegistryState, mode: RegistryMode, subject: str | None = None) -> None:
+    state.apply(RegistryRecord(ModeKey(subject), ModeValue(subject, mode)))
 
 
-def set_config(state: State, config: Config, subject: str | None = None) -> None:
-    state.apply(Record(ConfigKey(subject), ConfigValue(subject, config)))
+def set_config(state: RegistryState, config: SubjectConfig, subject: str | None = None) -> None:
+    state.apply(RegistryRecord(ConfigKey(subject), ConfigValue(subject, config)))
 
 
 def test_ids_grow_by_one_and_versions_by_subject() -> None:
-    state = State()
-    set_config(state, Config(compatibility_level=CompatibilityLevel.NONE))
+    state = RegistryState()
+    set_config(state, SubjectConfig(compatibility_level=CompatibilityLevel.NONE))
     known = [put(state, Register(*each)) for each in (("a", record("x")), ("a", record("y")))]
     known.append(put(state, Register("b", record("y"))))
     assert [(each.subject, each.version, each.id) for each in known] == [
@@ -57,24 +57,24 @@ def test_ids_grow_by_one_and_versions_by_subject() -> None:
 
 
 def test_a_schema_that_is_there_is_not_registered_again() -> None:
-    state = State()
+    state = RegistryState()
     first = put(state, Register("a", record("x")))
-    again = decide(Register("a", Definition(record("x").schema.replace(" ", "\n"))), state)
+    again = decide(Register("a", SchemaDefinition(record("x").schema.replace(" ", "\n"))), state)
     assert again.records == ()
-    assert again.answer.id == first.id
+    assert again.response.id == first.id
 
 
 def test_what_was_softly_deleted_comes_back_as_a_new_version_of_the_same_id() -> None:
-    state = State()
+    state = RegistryState()
     first = put(state, Register("a", record("x")))
-    state.apply(Record(first.key, first.as_deleted()))
+    state.apply(RegistryRecord(first.key, first.as_soft_deleted()))
     decision = decide(Register("a", record("x")), state)
-    assert (decision.answer.version, decision.answer.id) == (2, first.id)
+    assert (decision.response.version, decision.response.id) == (2, first.id)
     assert [each.key for each in decision.records] == [SchemaKey("a", 1), SchemaKey("a", 2)]
 
 
 def test_an_incompatible_schema_is_refused_with_the_field_and_the_version() -> None:
-    state = State()
+    state = RegistryState()
     put(state, Register("a", record("x")))
     with pytest.raises(RegistryError, match="READER_FIELD_MISSING_DEFAULT_VALUE") as refused:
         decide(Register("a", record("x", "y")), state)
@@ -85,10 +85,10 @@ def test_an_incompatible_schema_is_refused_with_the_field_and_the_version() -> N
 
 
 def test_an_id_is_taken_in_import_mode_alone() -> None:
-    state = State()
+    state = RegistryState()
     with pytest.raises(RegistryError, match="not in import mode"):
         decide(Register("a", record("x"), id=7, version=3), state)
-    set_mode(state, Mode.IMPORT, "a")
+    set_mode(state, RegistryMode.IMPORT, "a")
     with pytest.raises(RegistryError, match="not in read-write mode"):
         decide(Register("a", record("x")), state)
     assert put(state, Register("a", record("x"), id=7, version=3)).key == SchemaKey("a", 3)
@@ -100,42 +100,44 @@ def test_an_id_is_taken_in_import_mode_alone() -> None:
         decide(Register("b", record()), state)
 
 
-@pytest.mark.parametrize("mode", [Mode.READONLY, Mode.READONLY_OVERRIDE])
-def test_nothing_is_registered_in_a_read_only_mode(mode: Mode) -> None:
-    state = State()
+@pytest.mark.parametrize("mode", [RegistryMode.READONLY, RegistryMode.READONLY_OVERRIDE])
+def test_nothing_is_registered_in_a_read_only_mode(mode: RegistryMode) -> None:
+    state = RegistryState()
     set_mode(state, mode)
     with pytest.raises(RegistryError, match="read-only mode") as refused:
         decide(Register("a", record("x")), state)
     assert refused.value.error_code == 42205
 
 
-@pytest.mark.parametrize("mode", [Mode.READONLY, Mode.READONLY_OVERRIDE, Mode.IMPORT])
-def test_what_is_registered_is_found_again_in_any_mode(mode: Mode) -> None:
-    state = State()
+@pytest.mark.parametrize(
+    "mode", [RegistryMode.READONLY, RegistryMode.READONLY_OVERRIDE, RegistryMode.IMPORT]
+)
+def test_what_is_registered_is_found_again_in_any_mode(mode: RegistryMode) -> None:
+    state = RegistryState()
     known = put(state, Register("a", record("x")))
     set_mode(state, mode)
-    assert decide(Register("a", record("x")), state) == Decision(known)
+    assert decide(Register("a", record("x")), state) == Decision((), known)
 
 
 @pytest.mark.parametrize(
     "fault", ['"name":"x","type":"int","default":"none"', '"name":"a-b","type":"int"']
 )
 def test_faults_that_another_registry_took_are_in_nobodys_way(fault: str) -> None:
-    state = State()
+    state = RegistryState()
     text = '{"type":"record","name":"Order","fields":[{' + fault + "}]}"
-    stored = SchemaValue("a", 1, 1, Definition(text))
-    state.apply(Record(stored.key, stored))
-    assert decide(Register("a", stored.definition), state) == Decision(stored)
+    stored = SchemaValue("a", 1, 1, SchemaDefinition(text))
+    state.apply(RegistryRecord(stored.key, stored))
+    assert decide(Register("a", stored.definition), state) == Decision((), stored)
     assert put(state, Register("a", record())).version == 2
     with pytest.raises(RegistryError, match=r"Invalid default|is no name") as refused:
         decide(Register("b", stored.definition), state)
     assert refused.value.error_code == 42201
-    set_config(state, Config(validate_new_schemas=False), "b")
+    set_config(state, SubjectConfig(validate_new_schemas=False), "b")
     assert put(state, Register("b", stored.definition)).id == 1
 
 
 def test_a_version_that_is_given_must_be_the_next() -> None:
-    state = State()
+    state = RegistryState()
     put(state, Register("a", record("x")))
     with pytest.raises(RegistryError, match="one more than previous"):
         decide(Register("a", record(), version=5), state)
@@ -143,71 +145,75 @@ def test_a_version_that_is_given_must_be_the_next() -> None:
 
 
 def test_references_are_found_in_the_context_of_who_refers() -> None:
-    state = State()
+    state = RegistryState()
     put(state, Register(":.s:items", record("n", name="Item")))
     text = {"type": "record", "name": "Order", "fields": [{"name": "item", "type": "Item"}]}
-    order = Definition(json.dumps(text), references=(Reference("Item", "items", 1),))
+    order = SchemaDefinition(json.dumps(text), references=(RegistryReference("Item", "items", 1),))
     assert put(state, Register(":.s:orders", order)).id == 2
     with pytest.raises(RegistryError, match='No schema reference found for subject "items"'):
         decide(Register("orders", order), state)
 
 
 def test_the_first_schema_of_a_context_makes_it() -> None:
-    decision = decide(Register(":.s:a", record("x")), State())
+    decision = decide(Register(":.s:a", record("x")), RegistryState())
     assert [each.key for each in decision.records] == [ContextKey(".s"), SchemaKey(":.s:a", 1)]
 
 
 def test_normalisation_makes_one_of_texts_that_mean_the_same() -> None:
-    state = State()
-    set_config(state, Config(normalize=True))
-    one = Definition('{"type":"record","name":"A","namespace":"n","fields":[]}')
-    same = Definition('{"fields":[],"name":"n.A","type":"record"}')
+    state = RegistryState()
+    set_config(state, SubjectConfig(normalize=True))
+    one = SchemaDefinition('{"type":"record","name":"A","namespace":"n","fields":[]}')
+    same = SchemaDefinition('{"fields":[],"name":"n.A","type":"record"}')
     assert put(state, Register("a", one)).id == put(state, Register("b", same)).id
 
 
 def test_a_compatibility_group_is_all_that_is_compared() -> None:
-    state = State()
-    set_config(state, Config(compatibility_group="major"))
-    old, new = (Metadata(properties=(("major", each),)) for each in "12")
-    put(state, Register("a", Definition(record("x").schema, metadata=old)))
+    state = RegistryState()
+    set_config(state, SubjectConfig(compatibility_group="major"))
+    old, new = (RegistryMetadata(properties=(("major", each),)) for each in "12")
+    put(state, Register("a", SchemaDefinition(record("x").schema, metadata=old)))
     changed = record("x", "y").schema
-    assert put(state, Register("a", Definition(changed, metadata=new))).version == 2
+    assert put(state, Register("a", SchemaDefinition(changed, metadata=new))).version == 2
     with pytest.raises(RegistryError, match="READER_FIELD_MISSING"):
-        decide(Register("a", Definition(record("x", "z").schema, metadata=new)), state)
+        decide(Register("a", SchemaDefinition(record("x", "z").schema, metadata=new)), state)
 
 
 def test_metadata_of_the_config_and_of_the_version_before_are_taken_over() -> None:
-    state = State()
-    default, override = (Metadata(properties=(("owner", each),)) for each in ("all", "boss"))
-    set_config(state, Config(default_metadata=default))
+    state = RegistryState()
+    default, override = (
+        RegistryMetadata(properties=(("owner", each),)) for each in ("all", "boss")
+    )
+    set_config(state, SubjectConfig(default_metadata=default))
     first = put(state, Register("a", record("x")))
     assert first.definition.metadata == default
-    own = Metadata(properties=(("team", "one"),))
-    second = put(state, Register("a", Definition(record().schema, metadata=own)))
-    assert second.definition.metadata == own.over(default)
+    own = RegistryMetadata(properties=(("team", "one"),))
+    second = put(state, Register("a", SchemaDefinition(record().schema, metadata=own)))
+    assert second.definition.metadata == own.merged_over(default)
     none = CompatibilityLevel.NONE
-    set_config(state, Config(override_metadata=override, compatibility_level=none))
+    set_config(state, SubjectConfig(override_metadata=override, compatibility_level=none))
     third = put(state, Register("a", record("x")))
-    assert third.definition.metadata == override.over(own.over(default))
+    assert third.definition.metadata == override.merged_over(own.merged_over(default))
 
 
 @pytest.mark.parametrize(
     ("definition", "told"),
     [
-        (Definition("nonsense"), "Invalid schema of type AVRO"),
-        (Definition('"int"', "XML"), "Invalid schema type XML"),
-        (Definition("  "), "Empty schema"),
+        (SchemaDefinition("nonsense"), "Invalid schema of type AVRO"),
+        (SchemaDefinition('"int"', "XML"), "Invalid schema type XML"),
+        (SchemaDefinition("  "), "Empty schema"),
     ],
 )
-def test_what_is_no_schema_is_refused(definition: Definition, told: str) -> None:
+def test_what_is_no_schema_is_refused(definition: SchemaDefinition, told: str) -> None:
     with pytest.raises(RegistryError, match=told) as refused:
-        decide(Register("a", definition), State())
+        decide(Register("a", definition), RegistryState())
     assert refused.value.error_code == 42201
 
 
 def test_a_version_that_cannot_be_read_does_not_keep_others_from_being_found() -> None:
-    state = State()
-    set_config(state, Config(compatibility_level=CompatibilityLevel.NONE))
-    broken = Definition(record("x").schema, references=(Reference("Item", "items", 1),))
-    state.apply(Record(SchemaKey("orders", 1), SchemaValue("orders", 1, 1, broken)))
+    state = RegistryState()
+    set_config(state, SubjectConfig(compatibility_level=CompatibilityLevel.NONE))
+    broken = SchemaDefinition(
+        record("x").schema, references=(RegistryReference("Item", "items", 1),)
+    )
+    state.apply(RegistryRecord(SchemaKey("orders", 1), SchemaValue("orders", 1, 1, broken)))
     assert put(state, Register("orders", record("y"))).version == 2

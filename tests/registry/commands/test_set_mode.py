@@ -1,7 +1,7 @@
 """Modes: what has to be so before one may be set."""
 
 import pytest
-from tests.registry.states import state_of
+from tests.registry.replay import state_of
 
 from barnabas.registry.commands.set_mode import (
     RemoveMode,
@@ -9,50 +9,52 @@ from barnabas.registry.commands.set_mode import (
     decide_change,
     decide_removal,
 )
-from barnabas.registry.documents import Definition
+from barnabas.registry.definitions import SchemaDefinition
 from barnabas.registry.errors import RegistryError
 from barnabas.registry.records import (
     ClearSubjectKey,
-    Mode,
     ModeKey,
     ModeValue,
     NoopKey,
-    Record,
+    RegistryMode,
+    RegistryRecord,
     SchemaKey,
     SchemaValue,
 )
-from barnabas.registry.state import State
+from barnabas.registry.state import RegistryState
 
-ONE = SchemaValue("a", 1, 1, Definition('"int"'))
+ONE = SchemaValue("a", 1, 1, SchemaDefinition('"int"'))
 
 
 def test_import_is_for_subjects_without_schemas_unless_it_is_forced() -> None:
-    state = state_of(Record(ONE.key, ONE))
+    state = state_of(RegistryRecord(ONE.key, ONE))
     for scope in (None, "a"):
         with pytest.raises(RegistryError, match="found existing subjects"):
-            decide_change(SetMode(scope, Mode.IMPORT), state)
-        assert decide_change(SetMode(scope, Mode.IMPORT, force=True), state).records
-    assert decide_change(SetMode("b", Mode.IMPORT), state).answer is Mode.IMPORT
+            decide_change(SetMode(scope, RegistryMode.IMPORT), state)
+        assert decide_change(SetMode(scope, RegistryMode.IMPORT, force=True), state).records
+    assert decide_change(SetMode("b", RegistryMode.IMPORT), state).response is RegistryMode.IMPORT
 
 
 def test_import_clears_what_was_softly_deleted() -> None:
-    state = state_of(Record(ONE.key, ONE.as_deleted()))
-    keys = [each.key for each in decide_change(SetMode("a", Mode.IMPORT), state).records]
+    state = state_of(RegistryRecord(ONE.key, ONE.as_soft_deleted()))
+    keys = [each.key for each in decide_change(SetMode("a", RegistryMode.IMPORT), state).records]
     assert keys == [SchemaKey("a", 1), NoopKey(), ClearSubjectKey("a"), ModeKey("a")]
 
 
 def test_forward_is_for_all_or_for_nobody() -> None:
-    assert decide_change(SetMode(None, Mode.FORWARD), State()).records
+    assert decide_change(SetMode(None, RegistryMode.FORWARD), RegistryState()).records
     with pytest.raises(RegistryError, match="global level") as refused:
-        decide_change(SetMode("a", Mode.FORWARD), State())
+        decide_change(SetMode("a", RegistryMode.FORWARD), RegistryState())
     assert refused.value.error_code == 42204
 
 
 def test_the_modes_of_a_context_go_together_if_asked() -> None:
     scopes = (":.s:", ":.s:a", ":.t:a", "a")
-    state = state_of(*(Record(ModeKey(each), ModeValue(each, Mode.READONLY)) for each in scopes))
+    state = state_of(
+        *(RegistryRecord(ModeKey(each), ModeValue(each, RegistryMode.READONLY)) for each in scopes)
+    )
     alone = decide_removal(RemoveMode(":.s:"), state)
-    assert alone.answer is Mode.READONLY
+    assert alone.response is RegistryMode.READONLY
     assert [each.key for each in alone.records] == [ModeKey(":.s:")]
     both = decide_removal(RemoveMode(":.s:", recursive=True), state)
     assert [each.key for each in both.records] == [ModeKey(":.s:"), ModeKey(":.s:a")]

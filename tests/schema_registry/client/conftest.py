@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.schema_registry.client.scripted import ScriptedRegistry, scripted_registry
+from tests.schema_registry.client.scripted_registry import ScriptedRegistry, scripted_registry
 
 
 @pytest.fixture

@@ -28,5 +28,5 @@ def test_a_subject_is_forgotten_whole() -> None:
     cache.put(1, "a", 1)
     cache.put(2, "a", 2)
     cache.put(3, "b", 1)
-    cache.forget("a")
+    cache.remove_subject("a")
     assert (cache.get("a", 1), cache.get("a", 2), cache.get("b", 1)) == (None, None, 3)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.schema_registry.client.scripted import ScriptedRegistry
+from tests.schema_registry.client.scripted_registry import ScriptedRegistry
 
 from barnabas.schema_registry import (
     ConfigCompatibilityLevel,

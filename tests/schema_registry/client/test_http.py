@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 from tests.client.cluster.harness import CA, CERTIFICATES, OURS
-from tests.schema_registry.client.scripted import ScriptedRegistry, scripted_registry
+from tests.schema_registry.client.scripted_registry import ScriptedRegistry, scripted_registry
 
 from barnabas.schema_registry import (
     AsyncSchemaRegistryClient,
     RegistryUnreachableError,
     SchemaRegistryClient,
 )
-from barnabas.schema_registry.client.retries import Backoff
 from barnabas.schema_registry.client.settings import ClientSettings
+from barnabas.schema_registry.client.transport import RetryBackoff
 from barnabas.schema_registry.error import SchemaRegistryError
 from barnabas.testing.ports import free_port
 
@@ -184,7 +184,7 @@ def test_a_wrong_setting_is_named(conf: dict[str, Any], told: str) -> None:
 def test_numbers_may_be_given_as_text_as_options_of_spark_are() -> None:
     texts = {"url": "http://x", "timeout": "2.5", "max.retries": "7", "retries.wait.ms": "1"}
     settings = ClientSettings.read(texts)
-    assert (settings.timeout_s, settings.backoff) == (2.5, Backoff(7, 1, 20_000))
+    assert (settings.timeout_s, settings.backoff) == (2.5, RetryBackoff(7, 1, 20_000))
 
 
 def test_a_registry_and_its_client_check_each_others_certificates() -> None:
@@ -205,7 +205,7 @@ def test_a_registry_and_its_client_check_each_others_certificates() -> None:
 
 
 def test_waits_grow_to_a_bound() -> None:
-    waits = list(Backoff(retries=8, wait_ms=100, max_wait_ms=400).waits_s())
+    waits = list(RetryBackoff(retries=8, wait_ms=100, max_wait_ms=400).waits_s())
     assert len(waits) == 8
     assert all(0 <= wait <= 0.4 for wait in waits)
     assert waits[0] <= 0.1

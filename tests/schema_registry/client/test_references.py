@@ -1,7 +1,7 @@
 """What a schema refers to is found with what that refers to, in an order that can be read."""
 
 from barnabas.schema_registry import RegisteredSchema, Schema, SchemaReference
-from barnabas.schema_registry.client.references import referenced_texts
+from barnabas.schema_registry.client.client import fetch_referenced_texts
 
 
 def referring(text: str, *names: str) -> Schema:
@@ -25,7 +25,7 @@ def test_each_text_comes_after_those_that_it_refers_to() -> None:
         base=referring("b"), left=referring("l", "right", "base"), right=referring("r", "base")
     )
     top = referring("t", "base", "left", "right")
-    assert list(referenced_texts(top, registry).items()) == [
+    assert list(fetch_referenced_texts(top, registry).items()) == [
         ("base", "b"),
         ("right", "r"),
         ("left", "l"),
@@ -33,4 +33,4 @@ def test_each_text_comes_after_those_that_it_refers_to() -> None:
 
 
 def test_a_schema_that_refers_to_nothing_asks_for_nothing() -> None:
-    assert referenced_texts(Schema("t"), client=None) == {}
+    assert fetch_referenced_texts(Schema("t"), client=None) == {}

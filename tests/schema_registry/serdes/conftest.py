@@ -1,7 +1,7 @@
 """A registry's client without a registry."""
 
 import pytest
-from tests.schema_registry.serdes.answering import AnsweringClient
+from tests.schema_registry.serdes.fake_client import AnsweringClient
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.registry.messages import Line
-from tests.schema_registry.serdes.answering import AnsweringClient
+from tests.schema_registry.serdes.fake_client import AnsweringClient
 
 from barnabas.schema_registry import Schema
 from barnabas.schema_registry.avro import (

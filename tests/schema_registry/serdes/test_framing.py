@@ -14,7 +14,7 @@ from barnabas.schema_registry import (
     prefix_schema_id_deserializer,
     prefix_schema_id_serializer,
 )
-from barnabas.schema_registry.serdes.framing import Frame, SchemaId, header_frame, read_frame
+from barnabas.schema_registry.serdes.framing import Frame, SchemaId, frame_from_header, read_frame
 from barnabas.serialization import MessageField, SerializationContext, SerializationError
 
 GUID = "00112233-4455-6677-8899-aabbccddeeff"
@@ -99,7 +99,7 @@ def test_the_first_header_that_says_something_counts() -> None:
     found = SchemaId("AVRO")
     assert dual_schema_id_deserializer(b"payload", context, found).read() == b"payload"
     assert (found.guid, found.id) == (UUID(GUID), None)
-    assert header_frame(b"payload", context, with_indexes=False) == Frame(
+    assert frame_from_header(b"payload", context, with_indexes=False) == Frame(
         UUID(GUID), None, b"payload"
     )
 

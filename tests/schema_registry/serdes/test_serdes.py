@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.registry.messages import Customer, Line, Order
-from tests.schema_registry.serdes.answering import AnsweringClient
+from tests.schema_registry.serdes.fake_client import AnsweringClient
 
 from barnabas.schema_registry import (
     Rule,

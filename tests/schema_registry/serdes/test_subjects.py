@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.schema_registry.serdes.answering import AnsweringClient
+from tests.schema_registry.serdes.fake_client import AnsweringClient
 
 from barnabas.schema_registry import (
     Association,
@@ -15,7 +15,7 @@ from barnabas.schema_registry.serdes.subjects import (
     FALLBACK_TYPE,
     KAFKA_CLUSTER_ID,
     AssociatedNameStrategy,
-    SubjectNaming,
+    SubjectNameResolver,
 )
 from barnabas.serialization import MessageField, SerializationContext, SerializationError
 
@@ -43,7 +43,7 @@ def test_the_strategies_name_subjects_as_everywhere() -> None:
     ],
 )
 def test_a_strategy_can_be_named(kind: str | None, name: str, client: AnsweringClient) -> None:
-    assert SubjectNaming(None, kind, None, client).name(VALUE, "R") == name
+    assert SubjectNameResolver(None, kind, None, client).name(VALUE, "R") == name
 
 
 class Associating(AnsweringClient):
@@ -81,8 +81,8 @@ def test_without_an_association_another_strategy_decides(client: AnsweringClient
 
 def test_a_strategy_that_is_none_is_refused(client: AnsweringClient) -> None:
     with pytest.raises(ValueError, match="must be one of"):
-        SubjectNaming(None, "SIDEWAYS", None, client)
+        SubjectNameResolver(None, "SIDEWAYS", None, client)
     with pytest.raises(ValueError, match="cannot be NONE"):
-        SubjectNaming(None, "NONE", None, client)
+        SubjectNameResolver(None, "NONE", None, client)
     with pytest.raises(ValueError, match="must be callable"):
-        SubjectNaming("TOPIC", None, None, client)
+        SubjectNameResolver("TOPIC", None, None, client)

@@ -33,7 +33,7 @@ def requires(schema: dict[str, object], *names: str) -> dict[str, object]:
 def breaks(reader: object, writer: object) -> list[str]:
     reading, written = (parse(SchemaType.JSON, json.dumps(each), {}) for each in (reader, writer))
     found = []
-    for each in reading.cannot_read(written):
+    for each in reading.find_incompatibilities(written):
         path = re.match(r"At path '(.*?)' .*\w$", each.description)
         assert path, each.description
         found.append(f"{each.error_type} {path[1]}")
@@ -416,8 +416,8 @@ def test_the_description_names_the_place_and_both_schemas() -> None:
     reader, writer = (
         parse(SchemaType.JSON, json.dumps(each), {}) for each in (closed(), closed(email=STRING))
     )
-    (found,) = reader.cannot_read(writer)
-    assert found.described("new", "old") == (
+    (found,) = reader.find_incompatibilities(writer)
+    assert found.describe("new", "old") == (
         "At path '#/properties/email' the old schema has a property or item that the new schema"
         " lacks and, with its closed content model, forbids"
     )

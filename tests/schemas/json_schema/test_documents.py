@@ -104,7 +104,10 @@ def test_a_reference_is_found_by_its_name(reference: str, identity: str | None) 
 def test_a_reference_finds_its_own_by_name_wherever_it_lies() -> None:
     references = {"shop/address.json": '{"$ref":"town.json"}', "town.json": '{"type":"string"}'}
     order = parse(SchemaType.JSON, '{"items":{"$ref":"shop/address.json"}}', references)
-    assert order.cannot_read(parse(SchemaType.JSON, '{"items":{"type":"string"}}', {})) == []
+    assert (
+        order.find_incompatibilities(parse(SchemaType.JSON, '{"items":{"type":"string"}}', {}))
+        == []
+    )
 
 
 def test_a_fault_in_a_reference_names_the_reference() -> None:
@@ -138,7 +141,7 @@ def test_a_schema_made_to_hurt_is_refused_and_no_more(schema: object) -> None:
 def test_a_deep_schema_within_bounds_is_taken() -> None:
     text = '{"not":' * 190 + "{}" + "}" * 190
     parsed = parse(SchemaType.JSON, text, {})
-    assert parsed.cannot_read(parsed) == []
+    assert parsed.find_incompatibilities(parsed) == []
 
 
 def test_a_long_enumeration_is_taken() -> None:
@@ -157,4 +160,4 @@ UNCHECKED = [
 @pytest.mark.parametrize("schema", UNCHECKED)
 def test_what_no_meta_schema_looks_at_does_no_harm(schema: object) -> None:
     parsed = parse(SchemaType.JSON, json.dumps(schema), {})
-    assert parsed.cannot_read(parsed) == []
+    assert parsed.find_incompatibilities(parsed) == []

@@ -5,7 +5,7 @@ from itertools import combinations, permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.schemas.json_schema.matching import largest_matching
+from barnabas.schemas.json_schema.comparison import largest_matching
 
 
 def by_trying(partners: list[list[int]]) -> int:

@@ -894,24 +894,6 @@ class Program:
         return 0
 
 
-@cython.cclass
-class Check:
-    """Walks over a payload of which nothing is kept, before somebody reads it who does not look."""
-
-    root: Step
-
-    def __init__(self, root: Step) -> None:
-        """`root` steps over a value."""
-        self.root = root
-
-    def fault(self, payload: cython.const[cython.uchar][::1]) -> str:
-        """What is wrong with it; nothing where it can be read."""
-        cursor: Cursor = Cursor()
-        cursor.open(_address(payload), 0, len(payload))
-        self.root.read(cursor)
-        return FAULTS[cursor.fault]
-
-
 def _larger(room: bytearray, size: Size) -> bytearray:
     larger = bytearray(size)
     larger[: len(room)] = room

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING
 
 from barnabas.columns._bits import pack_bits
 from barnabas.columns.avro import _decode
-from barnabas.columns.avro.shapes import MAP_KEY, Array, Map, Record, Shape, Union
+from barnabas.columns.avro.schemas import MAP_KEY
 from barnabas.columns.avro.types import arrow_type, without_null
+from barnabas.schemas.avro.model import (
+    AvroArray,
+    AvroMap,
+    AvroRecord,
+    AvroType,
+    AvroUnion,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,7 +25,7 @@ if TYPE_CHECKING:
 class Slot:
     """Where values of a shape go."""
 
-    shape: Shape
+    schema: AvroType
     """Without the null beside it."""
     is_nullable: bool
     type: pa.DataType
@@ -56,18 +63,18 @@ class Slot:
 class Builder:
     """Makes the slots of a schema, and remembers their columns."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, schema: AvroType) -> None:
         self.columns: list[_decode.Column] = []
         """As long as the column of the root."""
         self.nested: list[_decode.Column] = []
         """Within lists, so that their lengths follow from what was read."""
-        inner, _ = without_null(shape)
+        inner, _ = without_null(schema)
         self.root = self._slot(inner, is_nullable=True, is_nested=False)
 
-    def _slot(self, shape: Shape, *, is_nullable: bool, is_nested: bool) -> Slot:
-        kind = arrow_type(shape)
-        children = tuple(self._children(shape, is_nested))
-        has_fields = isinstance(shape, Record | Union)
+    def _slot(self, schema: AvroType, *, is_nullable: bool, is_nested: bool) -> Slot:
+        kind = arrow_type(schema)
+        children = tuple(self._children(schema, is_nested))
+        has_fields = isinstance(schema, AvroRecord | AvroUnion)
         has_offsets, width = _layout(kind)
         column = _decode.Column(
             width,
@@ -76,27 +83,27 @@ class Builder:
             [child.column for child in children] if has_fields else [],
         )
         (self.nested if is_nested else self.columns).append(column)
-        return Slot(shape, is_nullable, kind, column, children)
+        return Slot(schema, is_nullable, kind, column, children)
 
-    def _children(self, shape: Shape, is_nested: bool) -> list[Slot]:
-        match shape:
-            case Record(_, fields):
-                return [self._nullable_slot(field.shape, is_nested) for field in fields]
-            case Union(members):
+    def _children(self, schema: AvroType, is_nested: bool) -> list[Slot]:
+        match schema:
+            case AvroRecord(fields=fields):
+                return [self._nullable_slot(field.type, is_nested) for field in fields]
+            case AvroUnion(branches):
                 return [
-                    self._slot(member, is_nullable=True, is_nested=is_nested) for member in members
+                    self._slot(branch, is_nullable=True, is_nested=is_nested) for branch in branches
                 ]
-            case Array(items):
+            case AvroArray(items):
                 return [self._nullable_slot(items, is_nested=True)]
-            case Map(values):
+            case AvroMap(values):
                 return [
                     self._slot(MAP_KEY, is_nullable=False, is_nested=True),
                     self._nullable_slot(values, is_nested=True),
                 ]
         return []
 
-    def _nullable_slot(self, shape: Shape, is_nested: bool) -> Slot:
-        inner, is_nullable = without_null(shape)
+    def _nullable_slot(self, schema: AvroType, is_nested: bool) -> Slot:
+        inner, is_nullable = without_null(schema)
         return self._slot(inner, is_nullable=is_nullable, is_nested=is_nested)
 
 

@@ -8,8 +8,10 @@ from barnabas.columns import Decoded
 from barnabas.columns.avro import _decode
 from barnabas.columns.avro.building import Builder
 from barnabas.columns.avro.resolution import program
-from barnabas.columns.avro.shapes import Shape, Written
-from barnabas.schemas.framing import HEADER_BYTES
+from barnabas.schemas.avro.model import (
+    AvroType,
+)
+from barnabas.schemas.framing import ID_PREFIX_BYTES
 from barnabas.wire.records.buffers import view
 
 if TYPE_CHECKING:
@@ -19,9 +21,9 @@ if TYPE_CHECKING:
 class ProgramDecoder:
     """Reads what one schema wrote into columns of another, without an object per record."""
 
-    def __init__(self, written: Written, wanted: Shape, *, framed: bool) -> None:
+    def __init__(self, written: AvroType, wanted: AvroType, *, framed: bool) -> None:
         builder = Builder(wanted)
-        self._header_bytes = HEADER_BYTES if framed else 0
+        self._header_bytes = ID_PREFIX_BYTES if framed else 0
         self._root = builder.root
         self._program = program(written, builder)
 

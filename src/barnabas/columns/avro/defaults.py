@@ -5,61 +5,65 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from barnabas.columns.avro.shapes import (
-    Again,
-    Array,
-    Enum,
-    Fixed,
-    Map,
-    Primitive,
-    Record,
-    Shape,
-    Union,
-)
 from barnabas.schemas import SchemaError
+from barnabas.schemas.avro.model import (
+    MISSING,
+    AvroArray,
+    AvroEnum,
+    AvroField,
+    AvroFixed,
+    AvroMap,
+    AvroPrimitive,
+    AvroRecord,
+    AvroType,
+    AvroUnion,
+)
 from barnabas.schemas.varints import write_varint
 
 
-def encode_default(shape: Shape, default: Any, path: str) -> bytes:
+def encode_default(schema: AvroType, default: Any, path: str) -> bytes:
     """SchemaError, naming the field, where the default is not of the field's type."""
     try:
-        return _encoded(shape, default)
+        return _encoded(schema, default)
     except (TypeError, ValueError, KeyError, AttributeError, struct.error) as error:
         raise SchemaError(f"The default of field {path!r} is not of its type: {error}") from error
 
 
-def _encoded(shape: Shape, value: Any) -> bytes:
-    match shape:
-        case Primitive(kind):
+def _encoded(schema: AvroType, value: Any) -> bytes:
+    match schema:
+        case AvroPrimitive(kind):
             return _encoded_primitive(kind, value)
-        case Fixed(_, size):
+        case AvroFixed(size=size):
             content = bytes(value, "latin-1")
             if len(content) != size:
                 raise ValueError(f"it has {len(content)} bytes of {size}")
             return content
-        case Enum(_, symbols):
+        case AvroEnum(symbols=symbols):
             return write_varint(symbols.index(value))
-        case Array(items):
+        case AvroArray(items):
             return _blocks([_encoded(items, item) for item in value])
-        case Map(values):
+        case AvroMap(values):
             return _blocks(
                 [_sized(key.encode()) + _encoded(values, item) for key, item in value.items()]
             )
-        case Record(_, fields):
+        case AvroRecord(fields=fields):
             return b"".join(
-                _encoded(field.shape, value.get(field.name, field.default)) for field in fields
+                _encoded(field.type, value.get(field.name, _json_default(field)))
+                for field in fields
             )
-        case Union(members):
-            return _encoded_member(members, value)
-        case Again():
-            raise TypeError("it is within itself")
+        case AvroUnion(branches):
+            return _encoded_branch(branches, value)
 
 
-def _encoded_member(members: tuple[Shape, ...], value: Any) -> bytes:
-    """The first member that takes it: since Avro 1.12 a default may be of any."""
-    for index, member in enumerate(members):
+def _json_default(field: AvroField) -> Any:
+    return None if field.default is MISSING else field.default
+
+
+def _encoded_branch(branches: tuple[AvroType, ...], value: Any) -> bytes:
+    """Encodes with the first branch that accepts it: since Avro 1.12 a default may be of any."""
+    for index, branch in enumerate(branches):
         try:
-            return write_varint(index) + _encoded(member, value)
+            return write_varint(index) + _encoded(branch, value)
         except (TypeError, ValueError, KeyError, AttributeError, struct.error):
             continue
     raise ValueError("no member of the union takes it")

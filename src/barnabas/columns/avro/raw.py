@@ -8,15 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from barnabas.columns import Decoded
-from barnabas.columns.avro.shapes import Primitive, Shape
-from barnabas.schemas.framing import HEADER_BYTES, header
+from barnabas.schemas.avro.model import AvroPrimitive, AvroType
+from barnabas.schemas.framing import ID_PREFIX_BYTES, id_prefix
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def is_raw(shape: Shape) -> bool:
-    return shape == Primitive("bytes")
+def is_raw(schema: AvroType) -> bool:
+    return (
+        isinstance(schema, AvroPrimitive) and schema.kind == "bytes" and schema.logical_type is None
+    )
 
 
 class RawDecoder:
@@ -29,12 +31,12 @@ class RawDecoder:
     def decode(self, payloads: pa.BinaryArray) -> Decoded:
         import pyarrow.compute as pc
 
-        return Decoded(pc.binary_slice(payloads, HEADER_BYTES), None)
+        return Decoded(pc.binary_slice(payloads, ID_PREFIX_BYTES), None)
 
 
 class RawEncoder:
     def __init__(self, schema_id: int) -> None:
-        self._header = header(schema_id)
+        self._header = id_prefix(schema_id)
 
     def encode(self, values: pa.Array) -> pa.BinaryArray:
         import pyarrow as pa

@@ -7,29 +7,25 @@ members of unions find the member that fits. Whatever the schemas agree on costs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from barnabas.columns.avro import _decode
 from barnabas.columns.avro.building import Builder, Slot
 from barnabas.columns.avro.defaults import encode_default
-from barnabas.columns.avro.shapes import (
-    MAP_KEY,
-    Again,
-    Array,
-    Enum,
-    Field,
-    Fixed,
-    Map,
-    Primitive,
-    Record,
-    Shape,
-    Union,
-    Written,
-    is_null,
-)
+from barnabas.columns.avro.schemas import MAP_KEY
 from barnabas.columns.avro.skipping import Skipper
 from barnabas.columns.avro.types import timestamp_unit
 from barnabas.schemas import SchemaError
+from barnabas.schemas.avro.model import (
+    MISSING,
+    AvroArray,
+    AvroEnum,
+    AvroField,
+    AvroFixed,
+    AvroMap,
+    AvroPrimitive,
+    AvroRecord,
+    AvroType,
+    AvroUnion,
+)
 
 _LOW_BITS = (1 << 64) - 1
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
@@ -44,55 +40,51 @@ _RANGES = {
 """By unit: the least and the most, and what they are multiplied with and divided by."""
 
 
-def program(written: Written, builder: Builder) -> _decode.Program:
+def program(written: AvroType, builder: Builder) -> _decode.Program:
     """SchemaError, naming the field, where the one cannot be read as the other."""
     root = builder.root
-    step = _Resolution(written.records).step(written.shape, root, "")
+    step = _Resolution().step(written, root, "")
     return _decode.Program(step, root.column, builder.columns, builder.nested)
 
 
 class _Resolution:
-    def __init__(self, records: Mapping[str, Shape]) -> None:
-        """`records` are those within themselves."""
-        self._records = records
-        self._skipper = Skipper(records)
+    def __init__(self) -> None:
+        self._skipper = Skipper()
 
-    def step(self, written: Shape, slot: Slot, path: str) -> _decode.Step:
-        if isinstance(written, Again):
-            written = self._records[written.name]
-        if isinstance(written, Union):
-            return _decode.Choice([self._branch(member, slot, path) for member in written.members])
-        if is_null(written):
+    def step(self, written: AvroType, slot: Slot, path: str) -> _decode.Step:
+        if isinstance(written, AvroUnion):
+            return _decode.Choice([self._branch(branch, slot, path) for branch in written.branches])
+        if written.kind == "null":
             if not slot.is_nullable:
-                raise _mismatch(written, slot.shape, path)
+                raise _mismatch(written, slot.schema, path)
             return _decode.Nothing(slot.column)
-        if isinstance(slot.shape, Union):
+        if isinstance(slot.schema, AvroUnion):
             return self._member(written, slot, path)
-        if isinstance(slot.shape, Record) and isinstance(written, Record):
-            return self._record(written, slot, slot.shape, path)
-        if isinstance(slot.shape, Array) and isinstance(written, Array):
+        if isinstance(slot.schema, AvroRecord) and isinstance(written, AvroRecord):
+            return self._record(written, slot, slot.schema, path)
+        if isinstance(slot.schema, AvroArray) and isinstance(written, AvroArray):
             return self._items(slot, [(written.items, slot.children[0])], path)
-        if isinstance(slot.shape, Map) and isinstance(written, Map):
+        if isinstance(slot.schema, AvroMap) and isinstance(written, AvroMap):
             key, value = slot.children
             return self._items(slot, [(MAP_KEY, key), (written.values, value)], path)
-        if isinstance(slot.shape, Enum) and isinstance(written, Enum):
-            return _decode.Symbol(slot.column, _symbols(written, slot.shape))
-        if isinstance(slot.shape, Fixed) and isinstance(written, Fixed):
-            return _fixed(written, slot.shape, slot, path)
-        if isinstance(slot.shape, Primitive) and isinstance(written, Primitive):
-            return _primitive(written, slot.shape, slot, path)
-        raise _mismatch(written, slot.shape, path)
+        if isinstance(slot.schema, AvroEnum) and isinstance(written, AvroEnum):
+            return _decode.Symbol(slot.column, _symbols(written, slot.schema))
+        if isinstance(slot.schema, AvroFixed) and isinstance(written, AvroFixed):
+            return _fixed(written, slot.schema, slot, path)
+        if isinstance(slot.schema, AvroPrimitive) and isinstance(written, AvroPrimitive):
+            return _primitive(written, slot.schema, slot, path)
+        raise _mismatch(written, slot.schema, path)
 
-    def _branch(self, member: Shape, slot: Slot, path: str) -> _decode.Step:
+    def _branch(self, member: AvroType, slot: Slot, path: str) -> _decode.Step:
         """Of a union that was written: a member that cannot be read is a fault where it occurs."""
         try:
             return self.step(member, slot, path)
         except SchemaError:
             return _decode.Refuse()
 
-    def _member(self, written: Shape, slot: Slot, path: str) -> _decode.Step:
+    def _member(self, written: AvroType, slot: Slot, path: str) -> _decode.Step:
         """Into a union: the member of the same type and name, else the first that can take it."""
-        by_likeness = sorted(slot.children, key=lambda child: -_likeness(written, child.shape))
+        by_likeness = sorted(slot.children, key=lambda child: -_likeness(written, child.schema))
         for child in by_likeness:
             try:
                 inner = self.step(written, child, path)
@@ -100,9 +92,11 @@ class _Resolution:
                 continue
             others = [other.column for other in slot.children if other is not child]
             return _decode.Member(slot.column, inner, others)
-        raise _mismatch(written, slot.shape, path)
+        raise _mismatch(written, slot.schema, path)
 
-    def _record(self, written: Record, slot: Slot, wanted: Record, path: str) -> _decode.Step:
+    def _record(
+        self, written: AvroRecord, slot: Slot, wanted: AvroRecord, path: str
+    ) -> _decode.Step:
         steps: list[_decode.Step] = []
         names: list[str] = []
         left = {
@@ -114,7 +108,7 @@ class _Resolution:
             _, place = left.pop(found.get(field.name, ""), (None, None))
             inner = f"{path}.{field.name}" if path else field.name
             steps.append(
-                self.step(field.shape, place, inner) if place else self._skipper.step(field.shape)
+                self.step(field.type, place, inner) if place else self._skipper.step(field.type)
             )
             names.append(field.name)
         for name, (field, place) in left.items():
@@ -122,15 +116,15 @@ class _Resolution:
             names.append(name)
         return _decode.RecordFields(slot.column, steps, names)
 
-    def _default(self, field: Field, slot: Slot, path: str) -> _decode.Step:
-        if not field.has_default:
+    def _default(self, field: AvroField, slot: Slot, path: str) -> _decode.Step:
+        if field.default is MISSING:
             raise SchemaError(f"Field {path!r} was not written and has no default.")
         if field.default is None and slot.is_nullable:
             return _decode.Nothing(slot.column)
-        encoded = encode_default(field.shape, field.default, path)
-        return _decode.Default(self.step(field.shape, slot, path), encoded)
+        encoded = encode_default(field.type, field.default, path)
+        return _decode.Default(self.step(field.type, slot, path), encoded)
 
-    def _items(self, slot: Slot, parts: list[tuple[Shape, Slot]], path: str) -> _decode.Step:
+    def _items(self, slot: Slot, parts: list[tuple[AvroType, Slot]], path: str) -> _decode.Step:
         steps = [self.step(written, child, path) for written, child in parts]
         return _decode.Items(
             slot.column,
@@ -140,7 +134,7 @@ class _Resolution:
         )
 
 
-def _names(written: Record, wanted: Record) -> dict[str, str]:
+def _names(written: AvroRecord, wanted: AvroRecord) -> dict[str, str]:
     """Of the fields that are read, by what they were written as: an alias only stands in."""
     own = {field.name: field.name for field in wanted.fields}
     known = {field.name for field in written.fields}
@@ -153,17 +147,19 @@ def _names(written: Record, wanted: Record) -> dict[str, str]:
     return by_alias | own
 
 
-def _likeness(written: Shape, wanted: Shape) -> int:
+def _likeness(written: AvroType, wanted: AvroType) -> int:
     if written.kind != wanted.kind:
         return 0
-    if isinstance(written, Primitive) and isinstance(wanted, Primitive):
-        return 2 + (written.logical == wanted.logical)
-    if isinstance(written, Record | Enum | Fixed) and isinstance(wanted, Record | Enum | Fixed):
+    if isinstance(written, AvroPrimitive) and isinstance(wanted, AvroPrimitive):
+        return 2 + (written.logical_type == wanted.logical_type)
+    if isinstance(written, AvroRecord | AvroEnum | AvroFixed) and isinstance(
+        wanted, AvroRecord | AvroEnum | AvroFixed
+    ):
         return 2 + (written.name == wanted.name)
     return 2
 
 
-def _symbols(written: Enum, wanted: Enum) -> list[bytes | None]:
+def _symbols(written: AvroEnum, wanted: AvroEnum) -> list[bytes | None]:
     known = set(wanted.symbols)
     return [
         symbol.encode()
@@ -175,7 +171,7 @@ def _symbols(written: Enum, wanted: Enum) -> list[bytes | None]:
     ]
 
 
-def _fixed(written: Fixed, wanted: Fixed, slot: Slot, path: str) -> _decode.Step:
+def _fixed(written: AvroFixed, wanted: AvroFixed, slot: Slot, path: str) -> _decode.Step:
     import pyarrow as pa
 
     if written.size != wanted.size:
@@ -192,7 +188,9 @@ def _decimal(slot: Slot, size: int) -> _decode.Step:
     return _decode.Decimal(slot.column, size, largest >> 64, largest & _LOW_BITS)
 
 
-def _primitive(written: Primitive, wanted: Primitive, slot: Slot, path: str) -> _decode.Step:
+def _primitive(
+    written: AvroPrimitive, wanted: AvroPrimitive, slot: Slot, path: str
+) -> _decode.Step:
     import pyarrow as pa
 
     column = slot.column
@@ -218,24 +216,28 @@ def _primitive(written: Primitive, wanted: Primitive, slot: Slot, path: str) -> 
     raise _mismatch(written, wanted, path)
 
 
-def _range(written: Primitive, wanted: Primitive) -> tuple[int, int, int, int]:
+def _range(written: AvroPrimitive, wanted: AvroPrimitive) -> tuple[int, int, int, int]:
     """Times in the unit they were written in, if that was said, become those of the column."""
-    unit = timestamp_unit(wanted.logical)
+    unit = timestamp_unit(wanted.logical_type)
     if unit in _RANGES:
-        said = timestamp_unit(written.logical)
+        said = timestamp_unit(written.logical_type)
         return _RANGES[said if said in _RANGES else unit]
-    name = wanted.logical.name if wanted.logical is not None else ""
+    name = wanted.logical_type.name if wanted.logical_type else ""
     return _RANGES.get(name, (_LEAST, _MOST, 1, 1))
 
 
-def _mismatch(written: Shape, wanted: Shape, path: str) -> SchemaError:
+def _mismatch(written: AvroType, wanted: AvroType, path: str) -> SchemaError:
     where = f"Field {path!r}" if path else "The value"
     return SchemaError(
         f"{where} was written as {_called(written)} and cannot be read as {_called(wanted)}."
     )
 
 
-def _called(shape: Shape) -> str:
-    if isinstance(shape, Union):
+def _called(schema: AvroType) -> str:
+    if isinstance(schema, AvroUnion):
         return "a union"
-    return f"{shape.kind} {shape.name}" if isinstance(shape, Record | Enum | Fixed) else shape.kind
+    return (
+        f"{schema.kind} {schema.name.full}"
+        if isinstance(schema, AvroRecord | AvroEnum | AvroFixed)
+        else schema.kind
+    )

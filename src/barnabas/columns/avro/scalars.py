@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from barnabas.columns.avro import _encode
-from barnabas.columns.avro.shapes import Enum, Fixed, Logical, Primitive
 from barnabas.columns.avro.types import MAX_PRECISION, UUID_BYTES, timestamp_unit
 from barnabas.schemas import SchemaError
+from barnabas.schemas.avro.model import (
+    AvroEnum,
+    AvroFixed,
+    AvroPrimitive,
+    LogicalType,
+)
 from barnabas.wire.records.buffers import offsets_of, view
 
 if TYPE_CHECKING:
@@ -34,53 +39,53 @@ class Place:
         return f"Field {self.path!r}" if self.path else "The value"
 
 
-def primitive(shape: Primitive, values: pa.Array, place: Place) -> _encode.Node:
+def primitive(schema: AvroPrimitive, values: pa.Array, place: Place) -> _encode.Node:
     import pyarrow as pa
 
     kinds, kind = pa.types, values.type
-    match shape.kind:
+    match schema.kind:
         case "boolean" if kinds.is_boolean(kind):
             return _encode.Boolean(view(values.buffers()[1], "B"), values.offset)
         case "int" if _is_whole(kind):
-            return _encode.Int(integers(_in_unit(values, shape.logical, place), 32, place))
+            return _encode.Int(integers(_in_unit(values, schema.logical_type, place), 32, place))
         case "long" if _is_whole(kind):
-            return _encode.Long64(integers(_in_unit(values, shape.logical, place), 64, place))
+            return _encode.Long64(integers(_in_unit(values, schema.logical_type, place), 64, place))
         case "float" if _is_number(kind):
             return _encode.Floating(_cells(_cast(values, pa.float32(), place)), 4)
         case "double" if _is_number(kind):
             return _encode.Floating(_cells(_cast(values, pa.float64(), place)), 8)
-        case "bytes" if kinds.is_decimal(kind) and is_decimal(shape.logical):
-            return _decimal(shape.logical, -1, values, place)
+        case "bytes" if kinds.is_decimal(kind) and is_decimal(schema.logical_type):
+            return _decimal(schema.logical_type, -1, values, place)
         case "bytes" if _is_bytes(kind):
             return _encode.Bytes(*_bytes(values))
         case "string" if kinds.is_string(kind) or kinds.is_large_string(kind):
             return _encode.Bytes(*_bytes(values))
         case "null" if values.null_count == len(values):
             return _encode.Nothing()
-    raise place.mismatch(kind, shape.logical.name if shape.logical else shape.kind)
+    raise place.mismatch(kind, schema.logical_type.name if schema.logical_type else schema.kind)
 
 
-def fixed(shape: Fixed, values: pa.Array, place: Place) -> _encode.Node:
+def fixed(schema: AvroFixed, values: pa.Array, place: Place) -> _encode.Node:
     import pyarrow as pa
 
     kind = values.type
-    if pa.types.is_decimal(kind) and is_decimal(shape.logical):
-        return _decimal(shape.logical, shape.size, values, place)
-    is_uuid = shape.logical is not None and shape.logical.name == "uuid"
-    if is_uuid and shape.size == UUID_BYTES and pa.types.is_string(kind):
+    if pa.types.is_decimal(kind) and is_decimal(schema.logical_type):
+        return _decimal(schema.logical_type, schema.size, values, place)
+    is_uuid = schema.logical_type is not None and schema.logical_type.name == "uuid"
+    if is_uuid and schema.size == UUID_BYTES and pa.types.is_string(kind):
         values = _uuids(values, place)
     elif not pa.types.is_binary(kind):
-        raise place.mismatch(kind, f"fixed {shape.name}")
-    return _encode.FixedBytes(*_bytes(values), shape.size)
+        raise place.mismatch(kind, f"fixed {schema.name.full}")
+    return _encode.FixedBytes(*_bytes(values), schema.size)
 
 
-def enum(shape: Enum, values: pa.Array, place: Place) -> _encode.Node:
+def enum(schema: AvroEnum, values: pa.Array, place: Place) -> _encode.Node:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not pa.types.is_string(values.type):
-        raise place.mismatch(values.type, f"enum {shape.name}")
-    numbers = pc.index_in(values, value_set=pa.array(shape.symbols, pa.string()))
+        raise place.mismatch(values.type, f"enum {schema.name.full}")
+    numbers = pc.index_in(values, value_set=pa.array(schema.symbols, pa.string()))
     known = _encode.Int(integers(numbers, 32, place))
     if numbers.null_count == values.null_count:
         return known
@@ -88,7 +93,7 @@ def enum(shape: Enum, values: pa.Array, place: Place) -> _encode.Node:
         view(numbers.buffers()[0], "B"),
         numbers.offset,
         known,
-        _encode.Unfit(f"it is no symbol of enum {shape.name}"),
+        _encode.Unfit(f"it is no symbol of enum {schema.name.full}"),
     )
 
 
@@ -109,7 +114,7 @@ def is_same(one: pa.DataType, other: pa.DataType) -> bool:
     return bool(one.id == other.id)
 
 
-def is_decimal(logical: Logical | None) -> bool:
+def is_decimal(logical: LogicalType | None) -> bool:
     return logical is not None and logical.name == "decimal" and logical.precision <= MAX_PRECISION
 
 
@@ -127,7 +132,9 @@ def _cells(values: pa.Array) -> memoryview:
     return cells[values.offset * width : (values.offset + len(values)) * width]
 
 
-def _decimal(logical: Logical | None, size: int, values: pa.Array, place: Place) -> _encode.Node:
+def _decimal(
+    logical: LogicalType | None, size: int, values: pa.Array, place: Place
+) -> _encode.Node:
     import pyarrow as pa
 
     assert logical is not None
@@ -135,13 +142,13 @@ def _decimal(logical: Logical | None, size: int, values: pa.Array, place: Place)
     return _encode.Decimal(_cells(cast), size)
 
 
-def _in_unit(values: pa.Array, logical: Logical | None, place: Place) -> pa.Array:
+def _in_unit(values: pa.Array, logical: LogicalType | None, place: Place) -> pa.Array:
     """Times in the unit of the schema, rounded down."""
     with _naming(place):
         return _converted(values, logical)
 
 
-def _converted(values: pa.Array, logical: Logical | None) -> pa.Array:
+def _converted(values: pa.Array, logical: LogicalType | None) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -5,84 +5,72 @@ Types that contain themselves have no columns, but they can be stepped over, as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from barnabas.columns.avro import _decode
-from barnabas.columns.avro.shapes import (
-    Again,
-    Array,
-    Enum,
-    Fixed,
-    Map,
-    Primitive,
-    Record,
-    Shape,
-    Union,
-    parse_written,
+from barnabas.schemas.avro.model import (
+    AvroArray,
+    AvroEnum,
+    AvroFixed,
+    AvroMap,
+    AvroPrimitive,
+    AvroRecord,
+    AvroType,
+    AvroUnion,
 )
-
-
-def check(text: str, references: Mapping[str, str]) -> _decode.Check | None:
-    """What walks over payloads of a schema; None where its types say how deep they can be."""
-    written = parse_written(text, references)
-    return _decode.Check(Skipper(written.records).step(written.shape)) if written.records else None
 
 
 class Skipper:
     """Makes the steps over values of one schema; over those of a record once."""
 
-    def __init__(self, records: Mapping[str, Shape]) -> None:
-        """`records` are those within themselves."""
-        self._within_themselves = records
-        self._again: dict[str, _decode.Again] = {}
-        self._records: dict[str, _decode.Step] = {}
-        self._least: dict[str, int] = {}
+    def __init__(self) -> None:
+        self._records: dict[AvroType, _decode.Step] = {}
+        self._recursive: dict[AvroType, _decode.Again] = {}
+        self._unfinished: set[AvroType] = set()
+        self._least: dict[AvroType, int] = {}
 
-    def step(self, shape: Shape) -> _decode.Step:
-        match shape:
-            case Primitive(kind):
+    def step(self, schema: AvroType) -> _decode.Step:
+        match schema:
+            case AvroPrimitive(kind):
                 return _primitive(kind)
-            case Fixed(_, size):
+            case AvroFixed(size=size):
                 return _decode.SkipFixed(size)
-            case Enum():
+            case AvroEnum():
                 return _decode.SkipVarint()
-            case Union(members):
-                return _decode.Choice([self.step(member) for member in members])
-            case Record(name):
-                if name not in self._records:
-                    self._records[name] = self._record(shape)
-                return self._records[name]
-            case Array(items):
+            case AvroUnion(branches):
+                return _decode.Choice([self.step(branch) for branch in branches])
+            case AvroRecord():
+                return self._record(schema)
+            case AvroArray(items):
                 least = min(1, self.least_bytes(items))
                 return _decode.Items(None, None, [self.step(items)], least)
-            case Map(values):
+            case AvroMap(values):
                 return _decode.Items(None, None, [_decode.SkipBytes(), self.step(values)], 1)
-            case Again(name):
-                return self._once_more(name)
 
-    def least_bytes(self, shape: Shape) -> int:
+    def least_bytes(self, schema: AvroType) -> int:
         """That any value of the shape takes: 0 where it may take none."""
-        match shape:
-            case Primitive("null"):
+        match schema:
+            case AvroPrimitive("null"):
                 return 0
-            case Fixed(_, size):
+            case AvroFixed(size=size):
                 return size
-            case Record(name, fields):
-                if name not in self._least:
-                    self._least[name] = sum(self.least_bytes(field.shape) for field in fields)
-                return self._least[name]
+            case AvroRecord(fields=fields):
+                if schema not in self._least:
+                    self._least[schema] = 1  # of a record within itself
+                    self._least[schema] = sum(self.least_bytes(field.type) for field in fields)
+                return self._least[schema]
         return 1
 
-    def _record(self, record: Record) -> _decode.Step:
-        steps = [self.step(field.shape) for field in record.fields]
-        return _decode.RecordFields(None, steps, [field.name for field in record.fields])
-
-    def _once_more(self, name: str) -> _decode.Step:
-        again = self._again.get(name)
-        if again is None:
-            again = self._again[name] = _decode.Again()
-            again.begin_at(self.step(self._within_themselves[name]))
-        return again
+    def _record(self, record: AvroRecord) -> _decode.Step:
+        if record in self._records:
+            return self._records[record]
+        if record in self._unfinished:
+            return self._recursive.setdefault(record, _decode.Again())
+        self._unfinished.add(record)
+        steps = [self.step(field.type) for field in record.fields]
+        step = _decode.RecordFields(None, steps, [field.name for field in record.fields])
+        if (recursive := self._recursive.get(record)) is not None:
+            recursive.begin_at(step)
+        self._records[record] = recursive or step
+        return self._records[record]
 
 
 def _primitive(kind: str) -> _decode.Step:

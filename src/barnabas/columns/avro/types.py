@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.columns.avro.shapes import (
-    Array,
-    Enum,
-    Fixed,
-    Logical,
-    Map,
-    Primitive,
-    Record,
-    Shape,
-    Union,
-    is_null,
+from barnabas.schemas.avro.model import (
+    AvroArray,
+    AvroEnum,
+    AvroFixed,
+    AvroMap,
+    AvroPrimitive,
+    AvroRecord,
+    AvroType,
+    AvroUnion,
+    LogicalType,
 )
 
 if TYPE_CHECKING:
@@ -31,62 +30,63 @@ MAX_PRECISION = 38
 UUID_BYTES = 16
 
 
-def arrow_type(shape: Shape) -> pa.DataType:
+def arrow_type(schema: AvroType) -> pa.DataType:
     """Of a shape that is not a union with null: of what is beside the null."""
     import pyarrow as pa
 
-    match shape:
-        case Primitive(kind, logical):
-            return _logical_type(kind, logical) or _plain_types()[kind]
-        case Fixed(_, size, logical):
+    match schema:
+        case AvroPrimitive(kind):
+            return _logical_type(kind, schema.logical_type) or _plain_types()[kind]
+        case AvroFixed(size=size):
+            logical = schema.logical_type
             if logical is not None and logical.name == "uuid" and size == UUID_BYTES:
                 return pa.string()
             return _decimal_type(logical) or pa.binary()
-        case Enum():
+        case AvroEnum():
             return pa.string()
-        case Array(items):
+        case AvroArray(items):
             return pa.list_(arrow_field("element", items))
-        case Map(values):
+        case AvroMap(values):
             return pa.map_(
                 pa.field("key", pa.string(), nullable=False), arrow_field("value", values)
             )
-        case Record(_, fields):
-            return pa.struct([arrow_field(field.name, field.shape) for field in fields])
-        case Union(members):
+        case AvroRecord(fields=fields):
+            return pa.struct([arrow_field(field.name, field.type) for field in fields])
+        case AvroUnion(branches):
             return pa.struct(
                 [
-                    pa.field(f"member{index}", arrow_type(member))
-                    for index, member in enumerate(members)
+                    pa.field(f"member{index}", arrow_type(branch))
+                    for index, branch in enumerate(branches)
                 ]
             )
 
 
-def arrow_field(name: str, shape: Shape) -> pa.Field:
+def arrow_field(name: str, schema: AvroType) -> pa.Field:
     import pyarrow as pa
 
-    inner, nullable = without_null(shape)
+    inner, nullable = without_null(schema)
     return pa.field(name, arrow_type(inner), nullable=nullable)
 
 
-def without_null(shape: Shape) -> tuple[Shape, bool]:
+def without_null(schema: AvroType) -> tuple[AvroType, bool]:
     """What a column holds besides nulls, and whether it holds those."""
-    if not isinstance(shape, Union):
-        return shape, is_null(shape)
-    members = tuple(member for member in shape.members if not is_null(member))
-    nullable = len(members) < len(shape.members)
-    match [member.kind if _is_bare(member) else "" for member in members]:
+    if not isinstance(schema, AvroUnion):
+        return schema, schema.kind == "null"
+    branches = tuple(branch for branch in schema.branches if branch.kind != "null")
+    nullable = len(branches) < len(schema.branches)
+    match [branch.kind if _is_bare(branch) else "" for branch in branches]:
         case []:
-            return Primitive("null"), True
+            return AvroPrimitive("null"), True
         case [_]:
-            return members[0], nullable
+            return branches[0], nullable
         case ["int", "long"] | ["long", "int"]:
-            return Primitive("long"), nullable
+            return AvroPrimitive("long"), nullable
         case ["float", "double"] | ["double", "float"]:
-            return Primitive("double"), nullable
-    return Union(members), nullable
+            return AvroPrimitive("double"), nullable
+    return AvroUnion(branches), nullable
 
 
-def timestamp_unit(logical: Logical | None) -> str | None:
+def timestamp_unit(logical: LogicalType | None) -> str | None:
     """millis, micros or nanos; None where it is no point in time."""
     if logical is None:
         return None
@@ -94,11 +94,11 @@ def timestamp_unit(logical: Logical | None) -> str | None:
     return unit if name in ("timestamp", "local-timestamp") else None
 
 
-def _is_bare(shape: Shape) -> bool:
-    return isinstance(shape, Primitive) and shape.logical is None
+def _is_bare(schema: AvroType) -> bool:
+    return isinstance(schema, AvroPrimitive) and schema.logical_type is None
 
 
-def _logical_type(kind: str, logical: Logical | None) -> pa.DataType | None:
+def _logical_type(kind: str, logical: LogicalType | None) -> pa.DataType | None:
     import pyarrow as pa
 
     if logical is None:
@@ -120,7 +120,7 @@ def _logical_type(kind: str, logical: Logical | None) -> pa.DataType | None:
     return None
 
 
-def _decimal_type(logical: Logical | None) -> pa.DataType | None:
+def _decimal_type(logical: LogicalType | None) -> pa.DataType | None:
     import pyarrow as pa
 
     if logical is None or logical.name != "decimal" or logical.precision > MAX_PRECISION:

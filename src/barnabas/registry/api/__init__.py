@@ -5,29 +5,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from barnabas.registry.instance import Instance
+    from barnabas.registry.instance import RegistryInstance
 
 
-def application(instance: "Instance") -> "Starlette":
+def application(instance: "RegistryInstance") -> "Starlette":
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
 
     from barnabas.registry.api import (
-        about,
         compatibility,
         config,
         contexts,
         mode,
         schemas,
+        server_metadata,
         subjects,
     )
-    from barnabas.registry.api.paths import Paths
-    from barnabas.registry.api.refusing import HANDLERS, Stopping
+    from barnabas.registry.api.error_handlers import HANDLERS, ShutdownMiddleware
+    from barnabas.registry.api.path_rewriter import PathRewriter
 
-    resources = (about, subjects, schemas, config, mode, compatibility, contexts)
+    resources = (server_metadata, subjects, schemas, config, mode, compatibility, contexts)
     app = Starlette(
         routes=[route for resource in resources for route in resource.ROUTES],
-        middleware=[Middleware(Stopping), Middleware(Paths)],
+        middleware=[Middleware(ShutdownMiddleware), Middleware(PathRewriter)],
         exception_handlers=HANDLERS,
     )
     app.router.redirect_slashes = False

@@ -8,15 +8,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from barnabas.registry import errors
-from barnabas.registry.api.answering import answered
-from barnabas.registry.api.asking import body_of, flag, state_of, subject_of
-from barnabas.registry.compatibility import reasons_against
-from barnabas.registry.documents import Definition
+from barnabas.registry.api.request_parsing import query_flag, read_body, state_of, subject_of
+from barnabas.registry.api.responses import json_response
+from barnabas.registry.compatibility import find_incompatibilities
+from barnabas.registry.definitions import SchemaDefinition
 from barnabas.registry.errors import RegistryError
+from barnabas.registry.lookup import LATEST_VERSION, find_version, parse_version
 from barnabas.registry.records import SchemaValue
-from barnabas.registry.schemas import canonical, parsed_as_new
-from barnabas.registry.state import State
-from barnabas.registry.versions import LATEST, find_version, read_version
+from barnabas.registry.schema_parser import canonicalize, parse_new_definition
+from barnabas.registry.state import RegistryState
 
 _INVALID_SCHEMA = 42201
 
@@ -26,18 +26,18 @@ async def check_against_all(request: Request) -> Response:
 
 
 async def check_against_one(request: Request) -> Response:
-    version = read_version(request.path_params["version"])
+    version = parse_version(request.path_params["version"])
     state, subject = state_of(request), subject_of(request)
     found = find_version(state, subject, version)
-    if found is None and version != LATEST:
+    if found is None and version != LATEST_VERSION:
         raise errors.version_not_found(version)
     return await _checked(request, [] if found is None else [found])
 
 
 async def _checked(request: Request, earlier: Sequence[SchemaValue]) -> Response:
     state, subject = state_of(request), subject_of(request)
-    given = Definition.read(await body_of(request))
-    verbose, normalize = flag(request, "verbose"), flag(request, "normalize")
+    given = SchemaDefinition.from_json(await read_body(request))
+    verbose, normalize = query_flag(request, "verbose"), query_flag(request, "normalize")
     try:
         # Comparing large schemas takes its time, and others want theirs.
         reasons = await asyncio.to_thread(_reasons, state, subject, given, earlier, normalize)
@@ -46,23 +46,23 @@ async def _checked(request: Request, earlier: Sequence[SchemaValue]) -> Response
             raise
         reasons = [error.message]
     told = {"messages": reasons} if verbose else {}
-    return answered(request, {"is_compatible": not reasons, **told})
+    return json_response(request, {"is_compatible": not reasons, **told})
 
 
 def _reasons(
-    state: State,
+    state: RegistryState,
     subject: str,
-    given: Definition,
+    given: SchemaDefinition,
     earlier: Sequence[SchemaValue],
     normalize: bool,
 ) -> list[str]:
     if not given.schema.strip():
         raise errors.invalid_schema("Empty schema")
-    config = state.config(subject)
+    config = state.effective_config(subject)
     normalize = normalize or bool(config.normalize)
-    definition = canonical(state, subject, given, normalize=normalize)
-    schema = parsed_as_new(state, subject, definition, config)
-    return reasons_against(state, config, schema, definition, earlier)
+    definition = canonicalize(state, subject, given, normalize=normalize)
+    schema = parse_new_definition(state, subject, definition, config)
+    return find_incompatibilities(state, config, schema, definition, earlier)
 
 
 ROUTES = [

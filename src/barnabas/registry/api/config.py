@@ -5,45 +5,47 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from barnabas.registry import errors
-from barnabas.registry.api.answering import answered
-from barnabas.registry.api.asking import (
-    body_of,
-    flag,
+from barnabas.registry.api.forwarding import handled_by_leader
+from barnabas.registry.api.request_parsing import (
     instance_of,
+    query_flag,
+    read_body,
     scope_of,
     scope_to_change,
     state_of,
 )
-from barnabas.registry.api.forwarding import by_the_writer
-from barnabas.registry.commands import configure
-from barnabas.registry.config import DEFAULT_LEVEL, Config
-from barnabas.registry.naming import GLOBAL_SCOPE
+from barnabas.registry.api.responses import json_response
+from barnabas.registry.commands import set_config
+from barnabas.registry.config import DEFAULT_LEVEL, SubjectConfig
+from barnabas.registry.subjects import GLOBAL_SCOPE
 
 
 async def get_config(request: Request) -> Response:
     scope, state = scope_of(request), state_of(request)
-    if flag(request, "defaultToGlobal"):
-        return answered(request, state.config(scope).json())
-    default = Config(compatibility_level=DEFAULT_LEVEL)
+    if query_flag(request, "defaultToGlobal"):
+        return json_response(request, state.effective_config(scope).to_json())
+    default = SubjectConfig(compatibility_level=DEFAULT_LEVEL)
     found = state.configs.get(scope)
     if found is None and scope not in (None, GLOBAL_SCOPE):
         raise errors.config_not_found(scope)
-    return answered(request, default.json() if found is None else found.over(default).json())
+    return json_response(
+        request, default.to_json() if found is None else found.merged_over(default).to_json()
+    )
 
 
-@by_the_writer
+@handled_by_leader
 async def change_config(request: Request) -> Response:
-    command = configure.ChangeConfig(scope_to_change(request), await body_of(request))
-    config = (await instance_of(request).write(configure.decide_change, command)).json()
+    command = set_config.ChangeConfig(scope_to_change(request), await read_body(request))
+    config = (await instance_of(request).write(set_config.decide_change, command)).to_json()
     named = {"compatibilityLevel": "compatibility"}  # as requests have it
-    return answered(request, {named.get(name, name): value for name, value in config.items()})
+    return json_response(request, {named.get(name, name): value for name, value in config.items()})
 
 
-@by_the_writer
+@handled_by_leader
 async def remove_config(request: Request) -> Response:
-    command = configure.RemoveConfig(scope_of(request))
-    config = await instance_of(request).write(configure.decide_removal, command)
-    return answered(request, config.json())
+    command = set_config.RemoveConfig(scope_of(request))
+    config = await instance_of(request).write(set_config.decide_removal, command)
+    return json_response(request, config.to_json())
 
 
 ROUTES = [

@@ -16,35 +16,35 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from barnabas.registry import errors
-from barnabas.registry.api.asking import content_of, instance_of
+from barnabas.registry.api.request_parsing import instance_of, read_content
 from barnabas.registry.errors import RegistryError
 
 if TYPE_CHECKING:
     import urllib3
 
 Handler = Callable[[Request], Awaitable[Response]]
-FORWARDED = "X-Forward"
-OFFSET = "X-Schemas-Offset"
-MOST_AT_ONCE = 32
+FORWARDED_HEADER = "X-Forward"
+OFFSET_HEADER = "X-Schemas-Offset"
+MAX_CONCURRENT_FORWARDS = 32
 _PASSED_ON = ("accept", "content-type", "authorization")
 
 
-def by_the_writer(handler: Handler) -> Handler:
+def handled_by_leader(handler: Handler) -> Handler:
     @wraps(handler)
     async def handle(request: Request) -> Response:
         try:
             return await _handled(request, handler)
-        except WriterGoneError as gone:
-            await instance_of(request).bury(gone.url)
+        except LeaderUnreachableError as gone:
+            await instance_of(request).on_leader_lost(gone.url)
             try:
                 return await _handled(request, handler)
-            except WriterGoneError as again:
+            except LeaderUnreachableError as again:
                 raise _not_passed_on(again.url, again) from None
 
     return handle
 
 
-def or_by_the_writer(handler: Handler) -> Handler:
+def falls_back_to_leader(handler: Handler) -> Handler:
     """What is not found here may be there: reads fall behind by some milliseconds."""
 
     @wraps(handler)
@@ -52,18 +52,18 @@ def or_by_the_writer(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except RegistryError as missing:
-            writer = instance_of(request).other_writer
+            writer = instance_of(request).other_leader_url
             if missing.status != HTTPStatus.NOT_FOUND or writer is None or _is_forwarded(request):
                 raise
             try:
                 return await _forwarded(request, writer)
-            except (RegistryError, WriterGoneError):
+            except (RegistryError, LeaderUnreachableError):
                 raise missing from None
 
     return handle
 
 
-class WriterGoneError(ConnectionError):
+class LeaderUnreachableError(ConnectionError):
     """Nobody listens there, so that the request was not received."""
 
     def __init__(self, url: str) -> None:
@@ -73,25 +73,25 @@ class WriterGoneError(ConnectionError):
 
 async def _handled(request: Request, handler: Handler) -> Response:
     instance = instance_of(request)
-    writer = await instance.writer()
+    writer = await instance.find_leader_url()
     if writer is None:
         response = await handler(request)
-        response.headers[OFFSET] = str(instance.applied_offset)
+        response.headers[OFFSET_HEADER] = str(instance.applied_offset)
         return response
     if _is_forwarded(request):
-        raise errors.no_writer("This instance does not write, and was told of no other")
+        raise errors.no_leader("This instance does not write, and was told of no other")
     return await _forwarded(request, writer)
 
 
 def _is_forwarded(request: Request) -> bool:
-    return FORWARDED in request.headers
+    return FORWARDED_HEADER in request.headers
 
 
 async def _forwarded(request: Request, writer: str) -> Response:
     instance = instance_of(request)
     url = f"{writer}{request.scope['path']}?{request.scope['query_string'].decode('latin-1')}"
     headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
-    content = await content_of(request)
+    content = await read_content(request)
     timeout_s = instance.settings.timeout_ms / 1000
     try:
         answer = await asyncio.get_running_loop().run_in_executor(
@@ -100,15 +100,15 @@ async def _forwarded(request: Request, writer: str) -> Response:
             request.method,
             url,
             content,
-            {**headers, FORWARDED: "true"},
+            {**headers, FORWARDED_HEADER: "true"},
             timeout_s,
         )
     except ConnectionRefusedError:
-        raise WriterGoneError(writer) from None
+        raise LeaderUnreachableError(writer) from None
     except OSError as failure:
         raise _not_passed_on(writer, failure) from None
-    instance.met(writer)
-    await instance.applied(int(answer.headers.get(OFFSET, -1)))
+    instance.on_leader_reachable(writer)
+    await instance.wait_until_applied(int(answer.headers.get(OFFSET_HEADER, -1)))
     kind = answer.headers.get("content-type")
     return Response(answer.data, answer.status, media_type=kind)
 
@@ -137,11 +137,11 @@ def _ask(
 @cache
 def _threads() -> ThreadPoolExecutor:
     """Of their own: waiting for a writer that hangs must not keep reads from theirs."""
-    return ThreadPoolExecutor(MOST_AT_ONCE, "passing-on")
+    return ThreadPoolExecutor(MAX_CONCURRENT_FORWARDS, "passing-on")
 
 
 @cache
 def _connections() -> "urllib3.PoolManager":
     import urllib3
 
-    return urllib3.PoolManager(maxsize=MOST_AT_ONCE)
+    return urllib3.PoolManager(maxsize=MAX_CONCURRENT_FORWARDS)

@@ -5,52 +5,52 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from barnabas.registry import errors
-from barnabas.registry.api.answering import answered
-from barnabas.registry.api.asking import (
-    body_of,
-    flag,
+from barnabas.registry.api.forwarding import handled_by_leader
+from barnabas.registry.api.request_parsing import (
     instance_of,
+    query_flag,
+    read_body,
     scope_of,
     scope_to_change,
     state_of,
     text_field,
 )
-from barnabas.registry.api.forwarding import by_the_writer
+from barnabas.registry.api.responses import json_response
 from barnabas.registry.commands import set_mode
-from barnabas.registry.naming import GLOBAL_SCOPE
-from barnabas.registry.records import Mode
+from barnabas.registry.records import RegistryMode
+from barnabas.registry.subjects import GLOBAL_SCOPE
 
 
 async def get_mode(request: Request) -> Response:
     scope, state = scope_of(request), state_of(request)
-    if flag(request, "defaultToGlobal"):
-        return answered(request, {"mode": state.mode(scope)})
+    if query_flag(request, "defaultToGlobal"):
+        return json_response(request, {"mode": state.effective_mode(scope)})
     found = state.modes.get(scope)
     if found is None and scope not in (None, GLOBAL_SCOPE):
         raise errors.mode_not_found(scope)
-    return answered(request, {"mode": found or Mode.READWRITE})
+    return json_response(request, {"mode": found or RegistryMode.READWRITE})
 
 
-@by_the_writer
+@handled_by_leader
 async def change_mode(request: Request) -> Response:
     _require_mutability(request)
-    name = text_field(await body_of(request), "mode")
+    name = text_field(await read_body(request), "mode")
     try:
-        mode = None if name is None else Mode(name.upper())
+        mode = None if name is None else RegistryMode(name.upper())
     except ValueError:
         raise errors.invalid_mode() from None
-    command = set_mode.SetMode(scope_to_change(request), mode, force=flag(request, "force"))
-    return answered(
+    command = set_mode.SetMode(scope_to_change(request), mode, force=query_flag(request, "force"))
+    return json_response(
         request, {"mode": await instance_of(request).write(set_mode.decide_change, command)}
     )
 
 
-@by_the_writer
+@handled_by_leader
 async def remove_mode(request: Request) -> Response:
     _require_mutability(request)
-    command = set_mode.RemoveMode(scope_of(request), recursive=flag(request, "recursive"))
+    command = set_mode.RemoveMode(scope_of(request), recursive=query_flag(request, "recursive"))
     mode = await instance_of(request).write(set_mode.decide_removal, command)
-    return answered(request, {} if mode is None else {"mode": mode})
+    return json_response(request, {} if mode is None else {"mode": mode})
 
 
 def _require_mutability(request: Request) -> None:

@@ -1,20 +1,14 @@
-"""What changes the registry: each decides on a request, given the state, and changes nothing.
+"""Commands that change the registry, each with functions `decide(request, state) -> Decision`.
 
-`decide(request, state)` gives the records to append and the answer to give once they are, or
-raises the RegistryError that the request is refused with.
+A decision reads the state alone. It needs no context: ids and versions follow from the state, and
+records carry neither time nor chance. Deciding raises the RegistryError that the client receives.
+Registry decisions have no effects.
 """
 
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Never, TypeAlias, TypeVar
 
-from barnabas.registry.records import Record
+from barnabas.decision import Decision
+from barnabas.registry.records import RegistryRecord
 
-Answer = TypeVar("Answer")
-
-
-@dataclass(slots=True, frozen=True)
-class Decision(Generic[Answer]):
-    """Without records there is nothing to wait for."""
-
-    answer: Answer
-    records: tuple[Record, ...] = ()
+ResponseT = TypeVar("ResponseT")
+RegistryDecision: TypeAlias = Decision[RegistryRecord, ResponseT, Never]

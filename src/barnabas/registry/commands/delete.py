@@ -3,20 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from barnabas.decision import Decision
 from barnabas.registry import errors
-from barnabas.registry.commands import Decision
-from barnabas.registry.naming import Subject
+from barnabas.registry.commands import RegistryDecision
+from barnabas.registry.lookup import require_version
 from barnabas.registry.records import (
     ConfigKey,
+    ContextKey,
     DeleteSubjectKey,
     DeleteSubjectValue,
     ModeKey,
-    Record,
+    RegistryRecord,
     SchemaValue,
-    noop,
+    noop_record,
 )
-from barnabas.registry.state import State
-from barnabas.registry.versions import require_version
+from barnabas.registry.state import RegistryState
+from barnabas.registry.subjects import QualifiedSubject
 
 
 @dataclass(slots=True, frozen=True)
@@ -32,7 +34,7 @@ class DeleteSubject:
     permanent: bool = False
 
 
-def decide_version(request: DeleteVersion, state: State) -> Decision[int]:
+def decide_version(request: DeleteVersion, state: RegistryState) -> RegistryDecision[int]:
     subject = request.subject
     value = require_version(state, subject, request.version, deleted=True)
     if value.deleted and not request.permanent:
@@ -41,20 +43,20 @@ def decide_version(request: DeleteVersion, state: State) -> Decision[int]:
     if state.referrers(value.key, deleted=request.permanent):
         raise errors.referenced(value.key)
     if not request.permanent:
-        return Decision(value.version, (Record(value.key, value.as_deleted()),))
+        return Decision((RegistryRecord(value.key, value.as_soft_deleted()),), value.version)
     if not value.deleted:
         raise errors.version_not_soft_deleted(subject, value.version)
-    records = gone_for_good([value], state)
+    records = tombstones([value], state)
     if len(state.versions(subject, deleted=True)) == 1:
         records += _settings_of(subject, state)
-    return Decision(value.version, tuple(records))
+    return Decision(tuple(records), value.version)
 
 
-def decide_subject(request: DeleteSubject, state: State) -> Decision[list[int]]:
+def decide_subject(request: DeleteSubject, state: RegistryState) -> RegistryDecision[list[int]]:
     subject, permanent = request.subject, request.permanent
-    if not state.has(subject, deleted=True):
+    if not state.has_versions(subject, deleted=True):
         raise errors.subject_not_found(subject)
-    if not permanent and not state.has(subject):
+    if not permanent and not state.has_versions(subject):
         raise errors.subject_soft_deleted(subject)
     require_writable(state, subject)
     values = state.versions(subject, deleted=permanent)
@@ -67,34 +69,48 @@ def decide_subject(request: DeleteSubject, state: State) -> Decision[list[int]]:
     versions = [value.version for value in values]
     if not permanent:
         last = DeleteSubjectValue(subject, versions[-1])
-        return Decision(versions, (Record(DeleteSubjectKey(subject), last),))
+        return Decision((RegistryRecord(DeleteSubjectKey(subject), last),), versions)
     # The newest first: versions may refer to earlier ones of their own subject.
-    gone = gone_for_good(values[::-1], state)
-    return Decision(versions, (*gone, *_settings_of(subject, state)))
+    gone = tombstones(values[::-1], state)
+    return Decision((*gone, *_settings_of(subject, state)), versions)
 
 
-def gone_for_good(values: Sequence[SchemaValue], state: State) -> list[Record]:
+def tombstones(values: Sequence[SchemaValue], state: RegistryState) -> list[RegistryRecord]:
     """Tombstones of versions; and what their highest id was, lest it is given again."""
-    spent = state.spent_ids
+    spent = state.highest_deleted_ids
     for value in values:
         context = state.context_of(value.subject)
         if value.id == context.max_id:
             spent[context.name] = value.id
-    told = [] if spent == state.spent_ids else [noop(spent)]
-    return [*(Record(value.key) for value in values), *told]
+    told = [] if spent == state.highest_deleted_ids else [noop_record(spent)]
+    return [*(RegistryRecord(value.key) for value in values), *told]
 
 
-def require_writable(state: State, subject: str | None) -> None:
+def require_writable(state: RegistryState, subject: str | None) -> None:
     """RegistryError 42205 in a read-only mode."""
-    if state.mode(subject).is_read_only:
-        context = Subject.parse(subject or "").prefix
+    if state.effective_mode(subject).is_read_only:
+        context = QualifiedSubject.parse(subject or "").prefix
         raise errors.not_permitted(f"Subject {subject} in context {context} is in read-only mode")
 
 
-def _settings_of(subject: str, state: State) -> list[Record]:
+def _settings_of(subject: str, state: RegistryState) -> list[RegistryRecord]:
     records = []
     if subject in state.modes:
-        records.append(Record(ModeKey(subject)))
+        records.append(RegistryRecord(ModeKey(subject)))
     if subject in state.configs:
-        records.append(Record(ConfigKey(subject)))
+        records.append(RegistryRecord(ConfigKey(subject)))
     return records
+
+
+@dataclass(slots=True, frozen=True)
+class RemoveContext:
+    name: str
+
+
+def decide_context(request: RemoveContext, state: RegistryState) -> RegistryDecision[None]:
+    context = state.contexts.get(request.name)
+    if context is None:
+        return Decision((), None)
+    if context.by_id:
+        raise errors.context_not_empty(request.name)
+    return Decision((RegistryRecord(ContextKey(request.name)),), None)

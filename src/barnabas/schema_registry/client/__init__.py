@@ -5,7 +5,7 @@
 
 from barnabas.schema_registry.client.client import SchemaRegistryClient
 from barnabas.schema_registry.client.errors import RegistryUnreachableError, SchemaRegistryError
-from barnabas.schema_registry.client.schemas import RegisteredSchema, Schema, SchemaReference
+from barnabas.schema_registry.client.models import RegisteredSchema, Schema, SchemaReference
 
 __all__ = [
     "RegisteredSchema",

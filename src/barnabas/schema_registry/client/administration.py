@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from barnabas.schema_registry.client.associations import (
+from barnabas.schema_registry.client.http import RegistryHttp, quote_path_segment
+from barnabas.schema_registry.client.models import (
     Association,
     AssociationCreateOrUpdateRequest,
     AssociationResponse,
+    Schema,
+    ServerConfig,
 )
-from barnabas.schema_registry.client.http import RegistryHttp, quoted
-from barnabas.schema_registry.client.schemas import Schema
-from barnabas.schema_registry.client.server_config import ServerConfig
 
 
 class RegistryAdministration:
@@ -48,14 +48,14 @@ class RegistryAdministration:
         verbose: bool = False,
     ) -> bool:
         """Whether the schema could follow that version."""
-        path = f"compatibility/subjects/{quoted(subject_name)}/versions/{version}"
+        path = f"compatibility/subjects/{quote_path_segment(subject_name)}/versions/{version}"
         return self._is_compatible(path, schema, normalize, verbose)
 
     def test_compatibility_all_versions(
         self, subject_name: str, schema: Schema, normalize: bool = False, verbose: bool = False
     ) -> bool:
         """Whether the schema could follow those versions that the subject's level asks about."""
-        path = f"compatibility/subjects/{quoted(subject_name)}/versions"
+        path = f"compatibility/subjects/{quote_path_segment(subject_name)}/versions"
         return self._is_compatible(path, schema, normalize, verbose)
 
     def _is_compatible(self, path: str, schema: Schema, normalize: bool, verbose: bool) -> bool:
@@ -139,7 +139,7 @@ class RegistryAdministration:
             query["offset"] = offset
         if limit >= 1:
             query["limit"] = limit
-        path = f"associations/resources/{quoted(resource_namespace)}/{quoted(resource_name)}"
+        path = f"associations/resources/{quote_path_segment(resource_namespace)}/{quote_path_segment(resource_name)}"
         answer = self._http.request("GET", path, query)
         return [Association.from_dict(each) for each in answer]
 
@@ -156,11 +156,13 @@ class RegistryAdministration:
     ) -> None:
         query = _filters(resource_type, association_types)
         query["cascadeLifecycle"] = cascade_lifecycle
-        self._http.request("DELETE", f"associations/resources/{quoted(resource_id)}", query)
+        self._http.request(
+            "DELETE", f"associations/resources/{quote_path_segment(resource_id)}", query
+        )
 
 
 def _of(kind: str, subject: str | None) -> str:
-    return kind if subject is None else f"{kind}/{quoted(subject)}"
+    return kind if subject is None else f"{kind}/{quote_path_segment(subject)}"
 
 
 def _filters(resource_type: str | None, association_types: list[str] | None) -> dict[str, Any]:

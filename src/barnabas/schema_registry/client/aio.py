@@ -19,7 +19,7 @@ def _on_thread(
 ) -> Callable[Concatenate["AsyncSchemaRegistryClient", P], Coroutine[Any, Any, R]]:
     @wraps(method)
     async def call(self: "AsyncSchemaRegistryClient", *args: P.args, **kwargs: P.kwargs) -> R:
-        return await asyncio.to_thread(method, self.plain, *args, **kwargs)
+        return await asyncio.to_thread(method, self.sync_client, *args, **kwargs)
 
     return call  # type: ignore[return-value]
 
@@ -28,7 +28,7 @@ class AsyncSchemaRegistryClient:
     """As SchemaRegistryClient, with coroutines for methods."""
 
     def __init__(self, conf: Mapping[str, Any]) -> None:
-        self.plain = SchemaRegistryClient(conf)
+        self.sync_client = SchemaRegistryClient(conf)
 
     @staticmethod
     def new_client(conf: Mapping[str, Any]) -> "AsyncSchemaRegistryClient":
@@ -41,7 +41,7 @@ class AsyncSchemaRegistryClient:
         await self.aclose()
 
     def config(self) -> Mapping[str, Any]:
-        return self.plain.config()
+        return self.sync_client.config()
 
     aclose = _on_thread(SchemaRegistryClient.close)
     register_schema = _on_thread(SchemaRegistryClient.register_schema)

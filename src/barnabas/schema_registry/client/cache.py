@@ -46,7 +46,7 @@ class SubjectCache(Generic[V]):
                 self._entries.popitem(last=False)
         return value
 
-    def forget(self, subject: str) -> None:
+    def remove_subject(self, subject: str) -> None:
         with self._lock:
             for key in [key for key in self._entries if key[0] == subject]:
                 del self._entries[key]

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from barnabas.schema_registry.client.administration import RegistryAdministration
 from barnabas.schema_registry.client.cache import SubjectCache
-from barnabas.schema_registry.client.http import RegistryHttp, quoted
-from barnabas.schema_registry.client.schemas import RegisteredSchema, Schema, SchemaVersion
+from barnabas.schema_registry.client.http import RegistryHttp, quote_path_segment
+from barnabas.schema_registry.client.models import RegisteredSchema, Schema, SchemaVersion
 from barnabas.schema_registry.client.settings import ClientSettings
 
 
@@ -65,7 +65,7 @@ class SchemaRegistryClient(RegistryAdministration):
             return known
         answer = self._http.request(
             "POST",
-            f"subjects/{quoted(subject_name)}/versions",
+            f"subjects/{quote_path_segment(subject_name)}/versions",
             {"normalize": normalize_schemas},
             schema.to_dict(),
         )
@@ -73,7 +73,7 @@ class SchemaRegistryClient(RegistryAdministration):
         registered = RegisteredSchema.from_dict(
             schema.to_dict() | {"subject": subject_name} | answer
         )
-        self._latest.forget(subject_name)
+        self._latest.remove_subject(subject_name)
         return self._registered.put(registered, subject_name, schema, normalize_schemas)
 
     def lookup_schema(
@@ -91,7 +91,7 @@ class SchemaRegistryClient(RegistryAdministration):
             return known
         query = _known(normalize=normalize_schemas, deleted=deleted, format=fmt)
         answer = self._http.request(
-            "POST", f"subjects/{quoted(subject_name)}", query, schema.to_dict()
+            "POST", f"subjects/{quote_path_segment(subject_name)}", query, schema.to_dict()
         )
         found = RegisteredSchema.from_dict(answer | schema.to_dict())
         return self._found.put(found, *key)
@@ -101,7 +101,9 @@ class SchemaRegistryClient(RegistryAdministration):
         if known is not None:
             return known
         answer = self._http.request(
-            "GET", f"subjects/{quoted(subject_name)}/versions/latest", _known(format=fmt)
+            "GET",
+            f"subjects/{quote_path_segment(subject_name)}/versions/latest",
+            _known(format=fmt),
         )
         return self._latest.put(RegisteredSchema.from_dict(answer), subject_name, fmt)
 
@@ -119,7 +121,9 @@ class SchemaRegistryClient(RegistryAdministration):
             return known
         query = _known(deleted=deleted, format=fmt)
         query |= {"key": list(metadata), "value": list(metadata.values())}
-        answer = self._http.request("GET", f"subjects/{quoted(subject_name)}/metadata", query)
+        answer = self._http.request(
+            "GET", f"subjects/{quote_path_segment(subject_name)}/metadata", query
+        )
         return self._latest.put(RegisteredSchema.from_dict(answer), *key)
 
     def get_version(
@@ -135,7 +139,7 @@ class SchemaRegistryClient(RegistryAdministration):
             return known
         answer = self._http.request(
             "GET",
-            f"subjects/{quoted(subject_name)}/versions/{version}",
+            f"subjects/{quote_path_segment(subject_name)}/versions/{version}",
             _known(deleted=deleted, format=fmt),
         )
         found = RegisteredSchema.from_dict(answer)
@@ -151,7 +155,7 @@ class SchemaRegistryClient(RegistryAdministration):
     ) -> list[int]:
         versions: list[int] = self._http.request(
             "GET",
-            f"subjects/{quoted(subject_name)}/versions",
+            f"subjects/{quote_path_segment(subject_name)}/versions",
             {"deleted": deleted, "deleted_only": deleted_only, "offset": offset, "limit": limit},
         )
         return versions
@@ -162,7 +166,7 @@ class SchemaRegistryClient(RegistryAdministration):
         """The ids of the schemas that refer to this version."""
         ids: list[int] = self._http.request(
             "GET",
-            f"subjects/{quoted(subject_name)}/versions/{version}/referencedby",
+            f"subjects/{quote_path_segment(subject_name)}/versions/{version}/referencedby",
             {"offset": offset, "limit": limit},
         )
         return ids
@@ -225,7 +229,7 @@ class SchemaRegistryClient(RegistryAdministration):
     def delete_subject(self, subject_name: str, permanent: bool = False) -> list[int]:
         """Its versions, which are deleted; for good only if they were deleted before."""
         versions: list[int] = self._http.request(
-            "DELETE", f"subjects/{quoted(subject_name)}", {"permanent": permanent}
+            "DELETE", f"subjects/{quote_path_segment(subject_name)}", {"permanent": permanent}
         )
         self._forget(subject_name)
         return versions
@@ -233,7 +237,7 @@ class SchemaRegistryClient(RegistryAdministration):
     def delete_version(self, subject_name: str, version: int, permanent: bool = False) -> int:
         deleted: int = self._http.request(
             "DELETE",
-            f"subjects/{quoted(subject_name)}/versions/{version}",
+            f"subjects/{quote_path_segment(subject_name)}/versions/{version}",
             {"permanent": permanent},
         )
         self._forget(subject_name)
@@ -254,8 +258,25 @@ class SchemaRegistryClient(RegistryAdministration):
 
     def _forget(self, subject: str) -> None:
         for cache in self._caches:
-            cache.forget(subject)
+            cache.remove_subject(subject)
 
 
 def _known(**query: Any) -> dict[str, Any]:
     return {name: value for name, value in query.items() if value is not None}
+
+
+def fetch_referenced_texts(schema: Any, client: Any) -> dict[str, str]:
+    """Their texts by the names they are referred to by; what is referred to comes first."""
+    texts: dict[str, str] = {}
+    _collect(schema, client, texts)
+    return texts
+
+
+def _collect(schema: Any, client: Any, texts: dict[str, str]) -> None:
+    for reference in schema.references or ():
+        if reference.name in texts:
+            continue
+        # Deleted versions too: what was written with them is still to be read.
+        version = client.get_version(reference.subject, reference.version, True)
+        _collect(version.schema, client, texts)
+        texts[reference.name] = version.schema.schema_str

@@ -7,9 +7,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from barnabas.schema_registry.client.errors import RegistryUnreachableError, SchemaRegistryError
-from barnabas.schema_registry.client.pools import basic_auth, urllib3
-from barnabas.schema_registry.client.retries import is_retriable
 from barnabas.schema_registry.client.settings import ClientSettings
+from barnabas.schema_registry.client.transport import basic_auth, is_retriable, urllib3
 
 _ACCEPT = (
     "application/vnd.schemaregistry.v1+json, application/vnd.schemaregistry+json, application/json"
@@ -109,7 +108,7 @@ class RegistryHttp:
         return response.status, response.data
 
 
-def quoted(name: str) -> str:
+def quote_path_segment(name: str) -> str:
     """A name as one step of a path, whatever is in it."""
     return quote(name, safe="")
 

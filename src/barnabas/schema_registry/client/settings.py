@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from barnabas.schema_registry.client.bearer import BearerSource, bearer_source
-from barnabas.schema_registry.client.retries import Backoff
+from barnabas.schema_registry.client.bearer_tokens import BearerSource, create_bearer_source
+from barnabas.schema_registry.client.transport import RetryBackoff
 
 
 @dataclass(slots=True, frozen=True)
@@ -21,7 +21,7 @@ class ClientSettings:
     tls: ssl.SSLContext | None
     proxy: str | None
     timeout_s: float
-    backoff: Backoff
+    backoff: RetryBackoff
     cache_capacity: int
     latest_ttl_s: float | None
 
@@ -30,7 +30,7 @@ class ClientSettings:
         """ValueError or TypeError, naming the setting, where something is wrong."""
         left = dict(conf)
         addresses = _addresses(left.pop("url", None))
-        backoff = Backoff(
+        backoff = RetryBackoff(
             retries=int(_number(left, "max.retries", 3)),
             wait_ms=_number(left, "retries.wait.ms", 1000),
             max_wait_ms=_number(left, "retries.max.wait.ms", 20000),
@@ -44,13 +44,13 @@ class ClientSettings:
             backoff=backoff,
             cache_capacity=int(_number(left, "cache.capacity", 1000)),
             latest_ttl_s=_optional_number(left, "cache.latest.ttl.sec"),
-            bearer=bearer_source(left, backoff),
+            bearer=create_bearer_source(left, backoff),
         )
-        refuse_unknown(left, _NAMES)
+        reject_unknown_settings(left, _NAMES)
         return settings
 
 
-def refuse_unknown(left: Mapping[str, Any], known: Iterable[str]) -> None:
+def reject_unknown_settings(left: Mapping[str, Any], known: Iterable[str]) -> None:
     """ValueError where a setting is left that nobody took, with the one that may be meant."""
     for name in left:
         meant = difflib.get_close_matches(name, list(known), n=1)

@@ -84,4 +84,4 @@ class AsyncDeserializer(_AsyncSerde):
 
 
 def _plain_client(given: Any) -> Any:
-    return given.plain if isinstance(given, AsyncSchemaRegistryClient) else given
+    return given.sync_client if isinstance(given, AsyncSchemaRegistryClient) else given

@@ -10,17 +10,21 @@ from fastavro import schemaless_reader, schemaless_writer
 from fastavro.repository.base import AbstractSchemaRepository
 from fastavro.schema import load_schema
 
-from barnabas.columns.avro._decode import Check
-from barnabas.columns.avro.skipping import check
-from barnabas.schema_registry.client.references import referenced_texts
-from barnabas.schema_registry.client.schemas import Schema
+from barnabas.schema_registry.client.client import fetch_referenced_texts
+from barnabas.schema_registry.client.models import Schema
 from barnabas.schema_registry.serdes.aio import AsyncDeserializer, AsyncSerializer
-from barnabas.schema_registry.serdes.deserializer import Reader, RegistryDeserializer, payload_of
+from barnabas.schema_registry.serdes.deserializer import (
+    DeserializerSchemas,
+    RegistryDeserializer,
+    describe_payload,
+)
 from barnabas.schema_registry.serdes.framing import Frame
-from barnabas.schema_registry.serdes.schemas import given_schema
-from barnabas.schema_registry.serdes.serializer import RegistrySerializer, Writer
-from barnabas.schema_registry.serdes.settings import SerdeConf
+from barnabas.schema_registry.serdes.serde import SerdeConf, as_schema
+from barnabas.schema_registry.serdes.serializer import RegistrySerializer, SubjectEncoding
 from barnabas.schemas import SchemaError
+from barnabas.schemas.avro._nesting import find_nesting_fault, is_recursive
+from barnabas.schemas.avro.model import AvroType
+from barnabas.schemas.avro.parser import parse_stored_schema
 from barnabas.serialization import SerializationContext, SerializationError
 
 _ROOT = "$root"
@@ -45,7 +49,7 @@ class AvroSerializer(RegistrySerializer):
             raise ValueError("to_dict must be callable: to_dict(object, SerializationContext)")
         super().__init__(schema_registry_client, conf)
         self._to_dict = to_dict
-        self._schema = given_schema(wrapped(schema_str), self.schema_type)
+        self._schema = as_schema(wrap_schema_text(schema_str), self.schema_type)
         self._name = None
         if self._schema is not None:
             self._name = record_name(self._parsed(self._schema))
@@ -61,9 +65,11 @@ class AvroSerializer(RegistrySerializer):
         return self._schema
 
     def _parsed(self, schema: Any) -> Any:
-        return parsed_avro(schema, self._registry)
+        return parse_for_fastavro(schema, self._registry)
 
-    def _encoded(self, obj: Any, writer: Writer, ctx: SerializationContext | None) -> bytes:
+    def _encoded(
+        self, obj: Any, writer: SubjectEncoding, ctx: SerializationContext | None
+    ) -> bytes:
         if self._to_dict is not None:
             obj = self._to_dict(obj, ctx)  # type: ignore[arg-type]
         if is_plain_bytes(writer.schema):
@@ -102,34 +108,40 @@ class AvroDeserializer(RegistryDeserializer):
             raise ValueError("return_record_name must be True or False")
         self._from_dict = from_dict
         self._return_record_name = return_record_name
-        schema = given_schema(wrapped(schema_str), self.schema_type)
+        schema = as_schema(wrap_schema_text(schema_str), self.schema_type)
         super().__init__(schema_registry_client, schema, conf)
 
     def _parsed(self, schema: Any) -> Any:
-        return _Readable(parsed_avro(schema, self._registry), _check(schema, self._registry))
+        return _Readable(
+            parse_for_fastavro(schema, self._registry), _recursive_schema(schema, self._registry)
+        )
 
     def _name(self, parsed: Any, frame: Frame) -> str | None:
         return record_name(parsed.schema)
 
-    def _decoded(self, frame: Frame, reader: Reader, ctx: SerializationContext | None) -> Any:
-        if is_plain_bytes(reader.written.schema):
+    def _decoded(
+        self, frame: Frame, reader: DeserializerSchemas, ctx: SerializationContext | None
+    ) -> Any:
+        if is_plain_bytes(reader.writer_schema.schema):
             value: Any = frame.payload
         else:
             value = self._read(frame, reader, ctx)
         return value if self._from_dict is None else self._from_dict(value, ctx)  # type: ignore[arg-type]
 
-    def _read(self, frame: Frame, reader: Reader, ctx: SerializationContext | None) -> Any:
+    def _read(
+        self, frame: Frame, reader: DeserializerSchemas, ctx: SerializationContext | None
+    ) -> Any:
         try:
-            reader.written.refuse_malformed(frame.payload)
+            reader.writer_schema.refuse_malformed(frame.payload)
             return schemaless_reader(
                 io.BytesIO(frame.payload),
-                reader.written.schema,
-                None if reader.wanted is None else reader.wanted.schema,
+                reader.writer_schema.schema,
+                None if reader.reader_schema is None else reader.reader_schema.schema,
                 return_record_name=self._return_record_name,
             )
         except Exception as problem:
             raise SerializationError(
-                f"{payload_of(ctx)} is not Avro of schema {frame.schema}: "
+                f"{describe_payload(ctx)} is not Avro of schema {frame.schema}: "
                 f"{problem or type(problem).__name__}"
             ) from problem
 
@@ -146,17 +158,18 @@ class AsyncAvroDeserializer(AsyncDeserializer):
 class _Readable:
     schema: Any
     """As fastavro has it."""
-    check: Check | None
-    """fastavro follows a record that is within itself for as long as the stack lasts, and there
-    the process ends: such payloads are looked at before."""
+    recursive_schema: AvroType | None
+    """Set if a record contains itself. fastavro would follow such a payload until the stack
+    overflows and the process ends, so its nesting is checked first."""
 
     def refuse_malformed(self, payload: bytes) -> None:
-        fault = "" if self.check is None else self.check.fault(payload)
-        if fault:
-            raise ValueError(fault)
+        if self.recursive_schema is not None:
+            fault = find_nesting_fault(self.recursive_schema, payload)
+            if fault:
+                raise ValueError(fault)
 
 
-def wrapped(schema: Any) -> Any:
+def wrap_schema_text(schema: Any) -> Any:
     """`"string"` is a schema too; confluent_kafka registers it as an object, under one id with
     ours."""
     if not isinstance(schema, str):
@@ -165,9 +178,9 @@ def wrapped(schema: Any) -> Any:
     return text if text.startswith(("{", "[")) else f'{{"type":{text}}}'
 
 
-def parsed_avro(schema: Any, client: Any) -> Any:
+def parse_for_fastavro(schema: Any, client: Any) -> Any:
     """As fastavro wants it, with what it refers to."""
-    texts = referenced_texts(schema, client)
+    texts = fetch_referenced_texts(schema, client)
     for text in list(texts.values()):
         texts.setdefault(_full_name(json.loads(text)), text)
     texts[_ROOT] = schema.schema_str
@@ -189,11 +202,12 @@ def is_plain_bytes(parsed: Any) -> bool:
     return bool(parsed == "bytes")
 
 
-def _check(schema: Any, client: Any) -> Check | None:
+def _recursive_schema(schema: Any, client: Any) -> AvroType | None:
     try:
-        return check(schema.schema_str, referenced_texts(schema, client))
-    except SchemaError:  # more than there are columns for, and nothing to fastavro
+        parsed = parse_stored_schema(schema.schema_str, fetch_referenced_texts(schema, client))
+    except SchemaError:  # fastavro may still accept it
         return None
+    return parsed if is_recursive(parsed) else None
 
 
 class _Texts(AbstractSchemaRepository):

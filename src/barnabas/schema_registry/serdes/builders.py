@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
+from barnabas.schema_registry.client.aio import AsyncSchemaRegistryClient
 from barnabas.schema_registry.client.client import SchemaRegistryClient
 
 
@@ -81,7 +82,7 @@ class SerdeBuilder:
         return self
 
 
-class SerializerSettings(SerdeBuilder):
+class RegistrySerializerBuilder(SerdeBuilder):
     """What builders of serializers have in common."""
 
     def set_serializer_config(self, serializer_conf: Mapping[str, Any]) -> Self:
@@ -92,7 +93,7 @@ class SerializerSettings(SerdeBuilder):
         return self._set("serializer_init", serializer_init)
 
 
-class DeserializerSettings(SerdeBuilder):
+class RegistryDeserializerBuilder(SerdeBuilder):
     """What builders of deserializers have in common."""
 
     def set_deserializer_config(self, deserializer_conf: Mapping[str, Any]) -> Self:
@@ -103,7 +104,7 @@ class DeserializerSettings(SerdeBuilder):
         return self._set("deserializer_init", deserializer_init)
 
 
-class DictSerializerSettings(SerializerSettings):
+class DictSerializerBuilder(RegistrySerializerBuilder):
     """What those have in common whose serializers take dicts, by a schema's text."""
 
     def set_schema(self, schema_str: Any) -> Self:
@@ -113,7 +114,7 @@ class DictSerializerSettings(SerializerSettings):
         return self._set("to_dict", to_dict)
 
 
-class DictDeserializerSettings(DeserializerSettings):
+class DictDeserializerBuilder(RegistryDeserializerBuilder):
     """What those have in common whose deserializers give dicts."""
 
     def set_schema(self, schema_str: Any) -> Self:
@@ -123,7 +124,7 @@ class DictDeserializerSettings(DeserializerSettings):
         return self._set("from_dict", from_dict)
 
 
-class AvroSerializerBuilder(DictSerializerSettings):
+class AvroSerializerBuilder(DictSerializerBuilder):
     _names = ("schema", "to_dict", "serializer_config", "serializer_init")
 
     def _construct(self, client: Any) -> Any:
@@ -133,7 +134,7 @@ class AvroSerializerBuilder(DictSerializerSettings):
         )
 
 
-class AvroDeserializerBuilder(DictDeserializerSettings):
+class AvroDeserializerBuilder(DictDeserializerBuilder):
     _names = (
         "schema",
         "from_dict",
@@ -156,7 +157,7 @@ class AvroDeserializerBuilder(DictDeserializerSettings):
         )
 
 
-class JSONSerializerBuilder(DictSerializerSettings):
+class JSONSerializerBuilder(DictSerializerBuilder):
     _names = ("schema", "to_dict", "serializer_config", "json_encode", "serializer_init")
 
     def set_json_encode(self, json_encode: Callable[..., Any]) -> Self:
@@ -173,7 +174,7 @@ class JSONSerializerBuilder(DictSerializerSettings):
         )
 
 
-class JSONDeserializerBuilder(DictDeserializerSettings):
+class JSONDeserializerBuilder(DictDeserializerBuilder):
     _names = ("schema", "from_dict", "deserializer_config", "json_decode", "deserializer_init")
 
     def set_json_decode(self, json_decode: Callable[..., Any]) -> Self:
@@ -190,7 +191,7 @@ class JSONDeserializerBuilder(DictDeserializerSettings):
         )
 
 
-class ProtobufSerializerBuilder(SerializerSettings):
+class ProtobufSerializerBuilder(RegistrySerializerBuilder):
     _names = ("message_type", "serializer_config", "serializer_init")
 
     def set_message_type(self, msg_type: Any) -> Self:
@@ -203,7 +204,7 @@ class ProtobufSerializerBuilder(SerializerSettings):
         )
 
 
-class ProtobufDeserializerBuilder(DeserializerSettings):
+class ProtobufDeserializerBuilder(RegistryDeserializerBuilder):
     _names = ("message_type", "deserializer_config", "deserializer_init")
 
     def set_message_type(self, msg_type: Any) -> Self:
@@ -221,3 +222,48 @@ def _message_type(given: Callable[[str], Any]) -> Any:
     if message_type is None:
         raise ValueError("message_type is missing: the class of the messages")
     return message_type
+
+
+class _Awaited(SerdeBuilder):
+    _prefix = "Async"
+
+    async def build(  # type: ignore[override]
+        self, conf: dict[str, Any], is_key: bool
+    ) -> tuple[Any, dict[str, Any]]:
+        """What it makes, and the client's settings, none of which it takes."""
+        self._refuse_two_clients()
+        if self._client_conf is None:
+            return await self._initialized(await self._construct(self._client)), dict(conf)
+        client = AsyncSchemaRegistryClient(self._client_conf)
+        try:
+            serde = await self._construct(client)
+            serde.own_schema_registry_client()
+            return await self._initialized(serde), dict(conf)
+        except BaseException:
+            await client.aclose()
+            raise
+
+    async def _initialized(self, serde: Any) -> Any:
+        for name in ("serializer_init", "deserializer_init"):
+            init = self._settings.get(name)
+            if init is not None:
+                await init(serde)
+        return serde
+
+
+class AsyncAvroSerializerBuilder(_Awaited, AvroSerializerBuilder): ...
+
+
+class AsyncAvroDeserializerBuilder(_Awaited, AvroDeserializerBuilder): ...
+
+
+class AsyncJSONSerializerBuilder(_Awaited, JSONSerializerBuilder): ...
+
+
+class AsyncJSONDeserializerBuilder(_Awaited, JSONDeserializerBuilder): ...
+
+
+class AsyncProtobufSerializerBuilder(_Awaited, ProtobufSerializerBuilder): ...
+
+
+class AsyncProtobufDeserializerBuilder(_Awaited, ProtobufDeserializerBuilder): ...

@@ -13,25 +13,28 @@ from barnabas.schema_registry.serdes.framing import (
     Frame,
     SchemaId,
     dual_schema_id_deserializer,
-    header_frame,
+    frame_from_header,
     prefix_schema_id_deserializer,
     read_frame,
 )
-from barnabas.schema_registry.serdes.rules import refuse_rules
-from barnabas.schema_registry.serdes.serde import RegistrySerde
-from barnabas.schema_registry.serdes.settings import SchemaChoice, SerdeConf
+from barnabas.schema_registry.serdes.serde import (
+    RegistrySerde,
+    SchemaSelection,
+    SerdeConf,
+    reject_rules,
+)
 from barnabas.serialization import Deserializer, SerializationContext, SerializationError
 
 _MOST_SCHEMAS = 1000
 
 
 @dataclass(slots=True, frozen=True)
-class Reader:
+class DeserializerSchemas:
     """How what one schema wrote is read."""
 
-    written: Any
+    writer_schema: Any
     """The writer's schema, as the format wants it; None where no registry was asked."""
-    wanted: Any
+    reader_schema: Any
     """The reader's schema; None where it is the writer's."""
 
 
@@ -44,16 +47,16 @@ class RegistryDeserializer(RegistrySerde, Deserializer):
     def __init__(self, client: Any, schema: Any, conf: Mapping[str, Any] | None) -> None:
         self._registry = client
         left = SerdeConf(conf)
-        self._choice = SchemaChoice.take(left, by_id=False)
-        self._naming = left.naming(client)
+        self._choice = SchemaSelection.take(left, by_id=False)
+        self._naming = left.subject_naming(client)
         self._unframe: Callable[..., Any] = left.function(
             "schema.id.deserializer", dual_schema_id_deserializer
         )
         self._configure(left)
-        left.finish()
+        left.reject_unknown()
         self._schema = schema
         self._own = None if schema is None else self._parsed(schema)
-        self._readers: dict[tuple[str | None, int | UUID], Reader] = {}
+        self._readers: dict[tuple[str | None, int | UUID], DeserializerSchemas] = {}
         self._parses: SubjectCache[Any] = SubjectCache(_MOST_SCHEMAS)
 
     # -- what a format adds
@@ -68,7 +71,9 @@ class RegistryDeserializer(RegistrySerde, Deserializer):
         """What a strategy may name the subject after."""
         return None
 
-    def _decoded(self, frame: Frame, reader: Reader, ctx: SerializationContext | None) -> Any:
+    def _decoded(
+        self, frame: Frame, reader: DeserializerSchemas, ctx: SerializationContext | None
+    ) -> Any:
         raise NotImplementedError
 
     # -- what they share
@@ -76,18 +81,18 @@ class RegistryDeserializer(RegistrySerde, Deserializer):
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> Any:
         if value is None:
             return None
-        frame = self.frame_of(value, ctx)
+        frame = self.unframe(value, ctx)
         subject = None if ctx is None else self._naming.name(ctx, None)
         reader = self._readers.get((subject, frame.schema))
         if reader is None:
             reader = self._made_reader(subject, frame, ctx)
         return self._decoded(frame, reader, ctx)
 
-    def frame_of(self, value: bytes, ctx: SerializationContext | None) -> Frame:
+    def unframe(self, value: bytes, ctx: SerializationContext | None) -> Frame:
         """Which schema the bytes were written with, and what they are without saying so."""
         with_indexes = self.schema_type == "PROTOBUF"
         if self._unframe is dual_schema_id_deserializer:
-            frame = header_frame(value, ctx, with_indexes)
+            frame = frame_from_header(value, ctx, with_indexes)
             return read_frame(value, with_indexes) if frame is None else frame
         if self._unframe is prefix_schema_id_deserializer:
             return read_frame(value, with_indexes)
@@ -101,25 +106,25 @@ class RegistryDeserializer(RegistrySerde, Deserializer):
 
     def _made_reader(
         self, subject: str | None, frame: Frame, ctx: SerializationContext | None
-    ) -> Reader:
+    ) -> DeserializerSchemas:
         if self._registry is None:
-            return Reader(None, self._own)
+            return DeserializerSchemas(None, self._own)
         written = self._written(frame.schema, subject)
         parsed = self._remembered(written)
-        follows_latest = self._choice.is_made and ctx is not None
+        follows_latest = self._choice.is_configured and ctx is not None
         if not follows_latest:
-            refuse_rules(self._schema or written, ("READ", "WRITEREAD"), subject)
+            reject_rules(self._schema or written, ("READ", "WRITEREAD"), subject)
             if len(self._readers) >= _MOST_SCHEMAS:
                 self._readers.clear()
-            reader = self._readers[subject, frame.schema] = Reader(parsed, self._own)
+            reader = self._readers[subject, frame.schema] = DeserializerSchemas(parsed, self._own)
             return reader
         name = subject or self._naming.name(ctx, self._name(parsed, frame))
         if name is None:
-            return Reader(parsed, self._own)
-        latest = self._choice.of(self._registry, name, self.fmt).schema
+            return DeserializerSchemas(parsed, self._own)
+        latest = self._choice.fetch(self._registry, name, self.fmt).schema
         modes = ("READ", "WRITEREAD", "UPGRADE", "DOWNGRADE", "UPDOWN")
-        refuse_rules(latest, modes, name)
-        return Reader(parsed, self._remembered(latest))
+        reject_rules(latest, modes, name)
+        return DeserializerSchemas(parsed, self._remembered(latest))
 
     def _written(self, schema: int | UUID, subject: str | None) -> Any:
         if isinstance(schema, UUID):
@@ -131,6 +136,6 @@ class RegistryDeserializer(RegistrySerde, Deserializer):
         return self._parses.put(self._parsed(schema), schema) if parsed is None else parsed
 
 
-def payload_of(ctx: SerializationContext | None) -> str:
+def describe_payload(ctx: SerializationContext | None) -> str:
     """What an error calls the bytes: `the value of orders`."""
     return "the value" if ctx is None else f"the {ctx.field} of {ctx.topic}"

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from barnabas.schemas.framing import (
-    GUID_HEADER_BYTES,
     GUID_MAGIC,
-    HEADER_BYTES,
+    GUID_PREFIX_BYTES,
     ID_MAGIC,
+    ID_PREFIX_BYTES,
     FramingError,
-    guid_header,
-    header,
+    guid_prefix,
+    id_prefix,
     index_encodings,
     read_indexes,
 )
@@ -55,14 +55,14 @@ class SchemaId:
     def id_to_bytes(self) -> bytes:
         if self.id is None:
             raise SerializationError("the schema has no id")
-        return header(self.id) + self._indexes()
+        return id_prefix(self.id) + self._indexes()
 
     def guid_to_bytes(self) -> bytes:
         if self.guid is None:
             raise SerializationError(
                 f"the registry gave no guid for schema {self.id}: it is too old for ids in headers"
             )
-        return guid_header(self.guid) + self._indexes()
+        return guid_prefix(self.guid) + self._indexes()
 
     def _indexes(self) -> bytes:
         indexes = self.message_indexes
@@ -77,17 +77,17 @@ class Frame(NamedTuple):
 
 def read_frame(framed: bytes, with_indexes: bool) -> Frame:
     """SerializationError where the bytes are not framed."""
-    if len(framed) < HEADER_BYTES:
+    if len(framed) < ID_PREFIX_BYTES:
         raise SerializationError(
             f"{len(framed)} bytes are too few for a schema's id: "
             "they were not written with a schema registry's serializer"
         )
     schema: int | UUID
     if framed[0] == ID_MAGIC:
-        at = HEADER_BYTES
+        at = ID_PREFIX_BYTES
         schema = int.from_bytes(framed[1:at], "big")
-    elif framed[0] == GUID_MAGIC and len(framed) >= GUID_HEADER_BYTES:
-        at = GUID_HEADER_BYTES
+    elif framed[0] == GUID_MAGIC and len(framed) >= GUID_PREFIX_BYTES:
+        at = GUID_PREFIX_BYTES
         schema = UUID(bytes=framed[1:at])
     else:
         raise SerializationError(
@@ -103,7 +103,7 @@ def read_frame(framed: bytes, with_indexes: bool) -> Frame:
     return Frame(schema, indexes, framed[at:])
 
 
-def header_frame(
+def frame_from_header(
     payload: bytes, ctx: SerializationContext | None, with_indexes: bool
 ) -> Frame | None:
     """The frame that a header has; None where none has."""

@@ -11,14 +11,17 @@ from referencing import Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT7
 
-from barnabas.schema_registry.client.references import referenced_texts
-from barnabas.schema_registry.client.schemas import Schema
+from barnabas.schema_registry.client.client import fetch_referenced_texts
+from barnabas.schema_registry.client.models import Schema
 from barnabas.schema_registry.serdes.aio import AsyncDeserializer, AsyncSerializer
-from barnabas.schema_registry.serdes.deserializer import Reader, RegistryDeserializer, payload_of
+from barnabas.schema_registry.serdes.deserializer import (
+    DeserializerSchemas,
+    RegistryDeserializer,
+    describe_payload,
+)
 from barnabas.schema_registry.serdes.framing import Frame
-from barnabas.schema_registry.serdes.schemas import given_schema
-from barnabas.schema_registry.serdes.serializer import RegistrySerializer, Writer
-from barnabas.schema_registry.serdes.settings import SerdeConf
+from barnabas.schema_registry.serdes.serde import SerdeConf, as_schema
+from barnabas.schema_registry.serdes.serializer import RegistrySerializer, SubjectEncoding
 from barnabas.serialization import SerializationContext, SerializationError
 
 
@@ -44,7 +47,7 @@ class JSONSerializer(RegistrySerializer):
         super().__init__(schema_registry_client, conf)
         self._to_dict = to_dict
         self._json_encode = json_encode or _compact
-        self._schema = given_schema(schema_str, self.schema_type)
+        self._schema = as_schema(schema_str, self.schema_type)
         self._title = None
         if self._schema is not None:
             self._title = title(self._parsed(self._schema))
@@ -59,13 +62,15 @@ class JSONSerializer(RegistrySerializer):
         return self._schema
 
     def _parsed(self, schema: Any) -> Any:
-        return validator(schema, self._registry)
+        return build_validator(schema, self._registry)
 
-    def _encoded(self, obj: Any, writer: Writer, ctx: SerializationContext | None) -> bytes:
+    def _encoded(
+        self, obj: Any, writer: SubjectEncoding, ctx: SerializationContext | None
+    ) -> bytes:
         if self._to_dict is not None:
             obj = self._to_dict(obj, ctx)  # type: ignore[arg-type]
         if self._validate:
-            refuse_invalid(obj, writer.schema)
+            require_valid_document(obj, writer.schema)
         written = self._json_encode(obj)
         return written.encode() if isinstance(written, str) else written
 
@@ -88,7 +93,7 @@ class JSONDeserializer(RegistryDeserializer):
         *,
         json_decode: Callable[[bytes], Any] | None = None,
     ) -> None:
-        schema = given_schema(schema_str, self.schema_type)
+        schema = as_schema(schema_str, self.schema_type)
         if schema_registry_client is None and (schema is None or schema.references):
             raise ValueError(
                 "schema_registry_client is missing: without a schema, or with one that refers to "
@@ -104,18 +109,20 @@ class JSONDeserializer(RegistryDeserializer):
         self._validate = left.flag("validate", True)
 
     def _parsed(self, schema: Any) -> Any:
-        return validator(schema, self._registry)
+        return build_validator(schema, self._registry)
 
     def _name(self, parsed: Any, frame: Frame) -> str | None:
         return title(parsed)
 
-    def _decoded(self, frame: Frame, reader: Reader, ctx: SerializationContext | None) -> Any:
+    def _decoded(
+        self, frame: Frame, reader: DeserializerSchemas, ctx: SerializationContext | None
+    ) -> Any:
         try:
             value = self._json_decode(frame.payload)
         except (ValueError, RecursionError) as problem:
-            raise SerializationError(f"{payload_of(ctx)} is not JSON: {problem}") from problem
+            raise SerializationError(f"{describe_payload(ctx)} is not JSON: {problem}") from problem
         if self._validate:
-            refuse_invalid(value, reader.wanted or reader.written)
+            require_valid_document(value, reader.reader_schema or reader.writer_schema)
         return value if self._from_dict is None else self._from_dict(value, ctx)  # type: ignore[arg-type]
 
 
@@ -127,10 +134,10 @@ class AsyncJSONDeserializer(AsyncDeserializer):
     kind = JSONDeserializer
 
 
-def validator(schema: Any, client: Any) -> Any:
+def build_validator(schema: Any, client: Any) -> Any:
     """What checks documents by this schema and those it refers to."""
     known = REGISTRY
-    for name, text in referenced_texts(schema, client).items():
+    for name, text in fetch_referenced_texts(schema, client).items():
         resource = Resource.from_contents(json.loads(text), default_specification=DRAFT7)
         known = known.with_resource(name, resource)
     document = json.loads(schema.schema_str)
@@ -144,7 +151,7 @@ def title(checked_by: Any) -> str | None:
     return document.get("title") if isinstance(document, dict) else None
 
 
-def refuse_invalid(document: Any, checked_by: Any) -> None:
+def require_valid_document(document: Any, checked_by: Any) -> None:
     """SerializationError, saying where, if the schema is not true of the document."""
     try:
         problem = best_match(checked_by.iter_errors(document))

@@ -8,12 +8,16 @@ from typing import Any
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.message import DecodeError, Message
 
-from barnabas.schema_registry.client.schemas import Schema, SchemaReference
+from barnabas.schema_registry.client.models import Schema, SchemaReference
 from barnabas.schema_registry.serdes.aio import AsyncDeserializer, AsyncSerializer
-from barnabas.schema_registry.serdes.deserializer import Reader, RegistryDeserializer, payload_of
+from barnabas.schema_registry.serdes.deserializer import (
+    DeserializerSchemas,
+    RegistryDeserializer,
+    describe_payload,
+)
 from barnabas.schema_registry.serdes.framing import Frame
-from barnabas.schema_registry.serdes.serializer import RegistrySerializer, Writer
-from barnabas.schema_registry.serdes.settings import SerdeConf
+from barnabas.schema_registry.serdes.serde import SerdeConf
+from barnabas.schema_registry.serdes.serializer import RegistrySerializer, SubjectEncoding
 from barnabas.schema_registry.serdes.subjects import reference_subject_name_strategy
 from barnabas.schemas.framing import message_indexes
 from barnabas.serialization import SerializationContext, SerializationError
@@ -78,7 +82,9 @@ class ProtobufSerializer(RegistrySerializer):
     def _parsed(self, schema: Any) -> Any:
         return None  # a message knows its own
 
-    def _encoded(self, obj: Any, writer: Writer, ctx: SerializationContext | None) -> bytes:
+    def _encoded(
+        self, obj: Any, writer: SubjectEncoding, ctx: SerializationContext | None
+    ) -> bytes:
         payload: bytes = obj.SerializeToString()
         return payload
 
@@ -115,15 +121,17 @@ class ProtobufDeserializer(RegistryDeserializer):
         name: str = parsed.name_of(frame)
         return name
 
-    def _decoded(self, frame: Frame, reader: Reader, ctx: SerializationContext | None) -> Any:
-        if reader.written is not None:
-            reader.written.name_of(frame)
+    def _decoded(
+        self, frame: Frame, reader: DeserializerSchemas, ctx: SerializationContext | None
+    ) -> Any:
+        if reader.writer_schema is not None:
+            reader.writer_schema.name_of(frame)
         message = self._kind()
         try:
             message.ParseFromString(frame.payload)
         except DecodeError as problem:
             raise SerializationError(
-                f"{payload_of(ctx)} is not a {self._kind.DESCRIPTOR.full_name}: {problem}"
+                f"{describe_payload(ctx)} is not a {self._kind.DESCRIPTOR.full_name}: {problem}"
             ) from problem
         return message
 

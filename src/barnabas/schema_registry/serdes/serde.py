@@ -1,24 +1,95 @@
 """What serializers and deserializers have in common: a client, and how subjects are named."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
 
-from barnabas.schema_registry.serdes.settings import SchemaChoice
-from barnabas.schema_registry.serdes.subjects import SubjectNaming
+from barnabas.schema_registry.client.models import Schema
+from barnabas.schema_registry.client.settings import reject_unknown_settings
+from barnabas.schema_registry.serdes.subjects import SubjectNameResolver
+from barnabas.serialization import SerializationError
+
+
+class SerdeConf:
+    """Settings of which each is taken once, by name; what is left at the end is unknown."""
+
+    def __init__(self, conf: Mapping[str, Any] | None) -> None:
+        self._left = dict(conf or {})
+        self._known: list[str] = []
+
+    def take(self, name: str, otherwise: Any = None) -> Any:
+        self._known.append(name)
+        return self._left.pop(name, otherwise)
+
+    def flag(self, name: str, otherwise: bool) -> bool:
+        value = self.take(name, otherwise)
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} must be True or False, not {value!r}")
+        return value
+
+    def function(self, name: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        function: Callable[..., Any] = self.take(name, otherwise)
+        if not callable(function):
+            raise ValueError(f"{name} must be callable, not {function!r}")
+        return function
+
+    def subject_naming(self, client: Any) -> SubjectNameResolver:
+        return SubjectNameResolver(
+            self.take("subject.name.strategy"),
+            self.take("subject.name.strategy.type"),
+            self.take("subject.name.strategy.conf"),
+            client,
+        )
+
+    def reject_unknown(self) -> None:
+        """ValueError if something is left."""
+        reject_unknown_settings(self._left, self._known)
+
+
+@dataclass(slots=True, frozen=True)
+class SchemaSelection:
+    """Which of a subject's schemas is used where it is not the serializer's own."""
+
+    schema_id: int | None
+    metadata: dict[str, str] | None
+    latest: bool
+
+    @classmethod
+    def take(cls, conf: SerdeConf, *, by_id: bool) -> Self:
+        schema_id = conf.take("use.schema.id") if by_id else None
+        if schema_id is not None and not isinstance(schema_id, int):
+            raise ValueError(f"use.schema.id must be an int, not {schema_id!r}")
+        metadata = conf.take("use.latest.with.metadata")
+        if metadata is not None and not isinstance(metadata, dict):
+            raise ValueError(f"use.latest.with.metadata must be a dict, not {metadata!r}")
+        return cls(schema_id, metadata, conf.flag("use.latest.version", False))
+
+    @property
+    def is_configured(self) -> bool:
+        return self.schema_id is not None or self.metadata is not None or self.latest
+
+    def fetch(self, client: Any, subject: str, fmt: str | None) -> Any:
+        """The registered schema that is chosen."""
+        if self.schema_id is not None:
+            schema = client.get_schema(self.schema_id, subject, fmt)
+            return client.lookup_schema(subject, schema, deleted=True)
+        if self.metadata is not None:
+            return client.get_latest_with_metadata(subject, self.metadata, deleted=True, fmt=fmt)
+        return client.get_latest_version(subject, fmt)
 
 
 class RegistrySerde:
     """The client is closed with it only if it was made for it."""
 
     _registry: Any
-    _choice: SchemaChoice
-    _naming: SubjectNaming
+    _choice: SchemaSelection
+    _naming: SubjectNameResolver
     _owns_registry = False
 
     @property
     def follows_latest(self) -> bool:
         """Whether the registry may have to be asked at any time."""
-        return self._choice.is_made
+        return self._choice.is_configured
 
     def set_cluster_id_resolver(self, resolver: Callable[[], Any]) -> None:
         self._naming.set_cluster_id_resolver(resolver)
@@ -30,3 +101,27 @@ class RegistrySerde:
     def close(self) -> None:
         if self._owns_registry:
             self._registry.close()
+
+
+def reject_rules(schema: Any, modes: tuple[str, ...], where: str | None) -> None:
+    """SerializationError where the schema has rules for one of these modes."""
+    rule_set = getattr(schema, "rule_set", None)
+    if rule_set is None:
+        return
+    for rules in (rule_set.migration_rules, rule_set.domain_rules, rule_set.encoding_rules):
+        for rule in rules or ():
+            if rule.mode in modes and not rule.disabled:
+                raise SerializationError(
+                    f"the schema of {where or 'these bytes'} has the rule {rule.name!r} "
+                    f"({rule.type}), and rules are not run here: use confluent_kafka's serializers "
+                    "for this subject, or disable the rule"
+                )
+
+
+def as_schema(schema: Any, schema_type: str) -> Any:
+    """A text, or a Schema of either library; None where none was given."""
+    if schema is None or hasattr(schema, "schema_str"):
+        return schema
+    if not isinstance(schema, str):
+        raise TypeError(f"a schema must be a str or a Schema, not {type(schema).__name__}")
+    return Schema(schema, schema_type)

@@ -9,16 +9,19 @@ from threading import Lock
 from typing import Any
 
 from barnabas.schema_registry.serdes.framing import SchemaId, prefix_schema_id_serializer
-from barnabas.schema_registry.serdes.rules import refuse_rules
-from barnabas.schema_registry.serdes.serde import RegistrySerde
-from barnabas.schema_registry.serdes.settings import SchemaChoice, SerdeConf
+from barnabas.schema_registry.serdes.serde import (
+    RegistrySerde,
+    SchemaSelection,
+    SerdeConf,
+    reject_rules,
+)
 from barnabas.serialization import SerializationContext, SerializationError, Serializer
 
 _MOST_SUBJECTS = 1000
 
 
 @dataclass(slots=True, frozen=True)
-class Writer:
+class SubjectEncoding:
     """How records of one subject are written."""
 
     schema_id: SchemaId
@@ -40,19 +43,19 @@ class RegistrySerializer(RegistrySerde, Serializer):
         left = SerdeConf(conf)
         self._auto_register = left.flag("auto.register.schemas", True)
         self._normalize = left.flag("normalize.schemas", False)
-        self._choice = SchemaChoice.take(left, by_id=True)
+        self._choice = SchemaSelection.take(left, by_id=True)
         if self._choice.latest and self._auto_register:
             raise ValueError(
                 "use.latest.version and auto.register.schemas cannot both be True: "
                 "set auto.register.schemas to False to write with the registry's schema"
             )
-        self._naming = left.naming(client)
+        self._naming = left.subject_naming(client)
         self._frame: Callable[..., Any] = left.function(
             "schema.id.serializer", prefix_schema_id_serializer
         )
         self._configure(left)
-        left.finish()
-        self._writers: dict[tuple[str, int | None], Writer] = {}
+        left.reject_unknown()
+        self._writers: dict[tuple[str, int | None], SubjectEncoding] = {}
         self._lock = Lock()
 
     # -- what a format adds
@@ -71,7 +74,9 @@ class RegistrySerializer(RegistrySerde, Serializer):
     def _parsed(self, schema: Any) -> Any:
         raise NotImplementedError
 
-    def _encoded(self, obj: Any, writer: Writer, ctx: SerializationContext | None) -> bytes:
+    def _encoded(
+        self, obj: Any, writer: SubjectEncoding, ctx: SerializationContext | None
+    ) -> bytes:
         raise NotImplementedError
 
     def _message_indexes(self) -> tuple[int, ...] | None:
@@ -98,10 +103,10 @@ class RegistrySerializer(RegistrySerde, Serializer):
         framed: bytes = self._frame(payload, ctx, writer.schema_id)
         return framed
 
-    def _writer(self, subject: str, ctx: SerializationContext | None) -> Writer:
+    def _writer(self, subject: str, ctx: SerializationContext | None) -> SubjectEncoding:
         chosen = None
-        if self._choice.is_made:
-            chosen = self._choice.of(self._registry, subject, self.fmt)
+        if self._choice.is_configured:
+            chosen = self._choice.fetch(self._registry, subject, self.fmt)
         key = subject, None if chosen is None else chosen.schema_id
         writer = self._writers.get(key)
         if writer is not None:
@@ -114,9 +119,11 @@ class RegistrySerializer(RegistrySerde, Serializer):
                 writer = self._writers[key] = self._made_writer(subject, chosen, ctx)
         return writer
 
-    def _made_writer(self, subject: str, chosen: Any, ctx: SerializationContext | None) -> Writer:
+    def _made_writer(
+        self, subject: str, chosen: Any, ctx: SerializationContext | None
+    ) -> SubjectEncoding:
         if chosen is not None:
-            refuse_rules(chosen.schema, ("WRITE", "WRITEREAD"), subject)
+            reject_rules(chosen.schema, ("WRITE", "WRITEREAD"), subject)
             schema, registered = chosen.schema, chosen
         else:
             schema = self._own_schema(ctx)
@@ -134,6 +141,6 @@ class RegistrySerializer(RegistrySerde, Serializer):
             self.schema_type, registered.schema_id, registered.guid, self._message_indexes()
         )
         prefixed = self._frame is prefix_schema_id_serializer
-        return Writer(
+        return SubjectEncoding(
             schema_id, schema_id.id_to_bytes() if prefixed else None, self._parsed(schema)
         )

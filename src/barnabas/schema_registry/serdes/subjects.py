@@ -53,7 +53,7 @@ def reference_subject_name_strategy(
     return None if schema_ref is None else schema_ref.name
 
 
-STRATEGIES: dict[SubjectNameStrategyType, Strategy] = {
+STRATEGIES_BY_TYPE: dict[SubjectNameStrategyType, Strategy] = {
     SubjectNameStrategyType.TOPIC: topic_subject_name_strategy,
     SubjectNameStrategyType.RECORD: record_subject_name_strategy,
     SubjectNameStrategyType.TOPIC_RECORD: topic_record_subject_name_strategy,
@@ -112,7 +112,7 @@ class AssociatedNameStrategy:
             case []:
                 if otherwise is SubjectNameStrategyType.NONE:
                     raise SerializationError(f"no subject is associated with topic {ctx.topic}")
-                return STRATEGIES[otherwise](ctx, record_name)
+                return STRATEGIES_BY_TYPE[otherwise](ctx, record_name)
         subjects = ", ".join(str(each.subject) for each in associated)
         raise SerializationError(f"several subjects are associated with {ctx.topic}: {subjects}")
 
@@ -149,7 +149,7 @@ class AssociatedNameStrategy:
         return str(cluster_id)
 
 
-class SubjectNaming:
+class SubjectNameResolver:
     """The strategy that a serializer's settings name, and what it needs."""
 
     def __init__(self, strategy: Any, kind: Any, conf: dict[str, Any] | None, client: Any) -> None:
@@ -158,7 +158,7 @@ class SubjectNaming:
             chosen = _strategy_type("subject.name.strategy.type", kind)
             if chosen is SubjectNameStrategyType.NONE:
                 raise ValueError("subject.name.strategy.type cannot be NONE")
-            strategy = STRATEGIES.get(chosen)
+            strategy = STRATEGIES_BY_TYPE.get(chosen)
         if strategy is None:
             strategy = AssociatedNameStrategy()
         if not callable(strategy):

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from barnabas.schemas import Incompatibility, ParsedSchema
-from barnabas.schemas.avro import resolution, validity, writing
-from barnabas.schemas.avro.model import AvroType, Record
-from barnabas.schemas.avro.reading import Reader
+from barnabas.schemas.avro import comparison, validation, writer
+from barnabas.schemas.avro.model import AvroRecord, AvroType
+from barnabas.schemas.avro.parser import AvroParser
 
 
 def parse(text: str, references: Mapping[str, str]) -> "AvroSchema":
-    reader = Reader(references)
-    reader.read_references()
+    reader = AvroParser(references)
+    reader.parse_references()
     referenced = frozenset(reader.named)
-    return AvroSchema(reader.read(text), referenced)
+    return AvroSchema(reader.parse(text), referenced)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,25 +25,25 @@ class AvroSchema:
 
     @cached_property
     def text(self) -> str:
-        return writing.text(self.schema, self.referenced, normalize=False)
+        return writer.write_schema(self.schema, self.referenced, normalize=False)
 
     @cached_property
     def normalized(self) -> str:
-        return writing.text(self.schema, self.referenced, normalize=True)
+        return writer.write_schema(self.schema, self.referenced, normalize=True)
 
     @cached_property
     def resolved(self) -> str:
         """With the definitions of what it refers to in it, so that it stands alone."""
-        return writing.text(self.schema, (), normalize=False)
+        return writer.write_schema(self.schema, (), normalize=False)
 
     @property
     def name(self) -> str | None:
-        return self.schema.name.full if isinstance(self.schema, Record) else None
+        return self.schema.name.full if isinstance(self.schema, AvroRecord) else None
 
     def require_valid(self) -> None:
         """Referenced schemas are not checked again: they were registered as they are."""
-        validity.check(self.schema, self.referenced)
+        validation.validate(self.schema, self.referenced)
 
-    def cannot_read(self, written: ParsedSchema) -> list[Incompatibility]:
+    def find_incompatibilities(self, written: ParsedSchema) -> list[Incompatibility]:
         assert isinstance(written, AvroSchema)
-        return resolution.incompatibilities(self.schema, written.schema)
+        return comparison.incompatibilities(self.schema, written.schema)

@@ -14,15 +14,15 @@ Properties = dict[str, object]
 """Attributes that Avro does not define, logical types among them, in the order they came."""
 
 
-class Missing:
+class MissingDefault:
     """The default of a field that has none (None is the default null)."""
 
 
-MISSING: Final = Missing()
+MISSING: Final = MissingDefault()
 
 
 @dataclass(slots=True, frozen=True)
-class Name:
+class AvroName:
     simple: str
     space: str
 
@@ -36,55 +36,72 @@ class Name:
         return self.simple if self.space == space and not hidden else self.full
 
 
+@dataclass(slots=True, frozen=True)
+class LogicalType:
+    """`precision` and `scale` are those of a decimal."""
+
+    name: str
+    precision: int = 0
+    scale: int = 0
+
+
 @dataclass(slots=True, frozen=True, eq=False)
-class Primitive:
+class AvroPrimitive:
     kind: str
-    properties: Properties
+    properties: Properties = field(default_factory=dict)
+
+    @property
+    def logical_type(self) -> LogicalType | None:
+        return _logical_type(self.properties)
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Array:
+class AvroArray:
     items: "AvroType"
     properties: Properties
     kind: str = "array"
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Map:
+class AvroMap:
     values: "AvroType"
     properties: Properties
     kind: str = "map"
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Union:
+class AvroUnion:
     branches: tuple["AvroType", ...]
     kind: str = "union"
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Fixed:
-    name: Name
+class AvroFixed:
+    name: AvroName
     size: int
     doc: str | None
-    aliases: tuple[Name, ...]
+    aliases: tuple[AvroName, ...]
     properties: Properties
     kind: str = "fixed"
 
+    @property
+    def logical_type(self) -> LogicalType | None:
+        return _logical_type(self.properties)
+
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Enum:
-    name: Name
+class AvroEnum:
+    name: AvroName
     symbols: tuple[str, ...]
     default: str | None
     doc: str | None
-    aliases: tuple[Name, ...]
+    aliases: tuple[AvroName, ...]
     properties: Properties
     kind: str = "enum"
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Field:
+class AvroField:
     name: str
     type: "AvroType"
     default: object
@@ -95,16 +112,43 @@ class Field:
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Record:
-    name: Name
+class AvroRecord:
+    name: AvroName
     doc: str | None
-    aliases: tuple[Name, ...]
+    aliases: tuple[AvroName, ...]
     properties: Properties
     is_error: bool
-    fields: list[Field] = field(default_factory=list)
+    fields: list[AvroField] = field(default_factory=list)
     """Filled while they are read: they may speak of the record itself."""
     kind: str = "record"
 
 
-AvroType = Primitive | Array | Map | Union | Fixed | Enum | Record
-Named = Fixed | Enum | Record
+AvroType = AvroPrimitive | AvroArray | AvroMap | AvroUnion | AvroFixed | AvroEnum | AvroRecord
+NamedAvroType = AvroFixed | AvroEnum | AvroRecord
+
+
+def inner_types(schema: AvroType) -> list[AvroType]:
+    """Returns the types of fields, branches, items or values."""
+    match schema:
+        case AvroRecord(fields=fields):
+            return [field.type for field in fields]
+        case AvroUnion(branches):
+            return list(branches)
+        case AvroArray(inner) | AvroMap(inner):
+            return [inner]
+    return []
+
+
+def _logical_type(properties: Properties) -> LogicalType | None:
+    """Returns None for a malformed one as well: Avro then reads the underlying type."""
+    name = properties.get("logicalType")
+    if not isinstance(name, str):
+        return None
+    if name != "decimal":
+        return LogicalType(name)
+    precision, scale = properties.get("precision"), properties.get("scale", 0)
+    if not isinstance(precision, int) or not isinstance(scale, int):
+        return None
+    return (
+        LogicalType(name, precision, scale) if 0 <= scale <= precision and precision > 0 else None
+    )

@@ -9,14 +9,14 @@ from barnabas.schemas.json_schema import comparison, documents
 
 
 def parse(text: str, references: Mapping[str, str]) -> "JsonSchema":
-    root = documents.read(text, references)
+    root = documents.parse_document(text, references)
     return JsonSchema(json_text.read(text), root)
 
 
 @dataclass(frozen=True, eq=False)
 class JsonSchema:
     document: object
-    root: documents.Place
+    root: documents.Subschema
 
     @cached_property
     def text(self) -> str:
@@ -38,6 +38,6 @@ class JsonSchema:
     def require_valid(self) -> None:
         """What can be read is valid."""
 
-    def cannot_read(self, written: ParsedSchema) -> list[Incompatibility]:
+    def find_incompatibilities(self, written: ParsedSchema) -> list[Incompatibility]:
         assert isinstance(written, JsonSchema)
         return comparison.incompatibilities(self.root, written.root)

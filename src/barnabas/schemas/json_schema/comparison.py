@@ -5,116 +5,119 @@ takes any further property (an open content model) cannot get new ones, for they
 already with other values; one that takes none (closed) cannot lose any.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
 from barnabas.schemas import Incompatibility
-from barnabas.schemas.json_schema import containers, wording
-from barnabas.schemas.json_schema.documents import Place
-from barnabas.schemas.json_schema.limits import limits
-from barnabas.schemas.json_schema.matching import largest_matching
+from barnabas.schemas.comparison import SchemaComparison, SchemaDifference
+from barnabas.schemas.json_schema import containers, descriptions
+from barnabas.schemas.json_schema.documents import Subschema
+from barnabas.schemas.json_schema.limits import compare_limits
 from barnabas.schemas.json_schema.shapes import (
-    ANYTHING,
-    NOTHING,
-    Array,
-    Combination,
-    Constant,
-    Enumeration,
-    Negation,
-    Number,
-    Object,
-    Scalar,
+    ANY_SHAPE,
+    NEVER_SHAPE,
+    ArrayShape,
+    CombinedShape,
+    ConstShape,
+    EnumShape,
+    NotShape,
+    NumberShape,
+    ObjectShape,
+    ScalarShape,
     Shape,
-    Shapes,
-    Text,
+    ShapeCache,
+    StringShape,
     canonical,
 )
-from barnabas.schemas.pairs import Comparison, Difference
 
 
-def incompatibilities(reader: Place, writer: Place) -> list[Incompatibility]:
+def incompatibilities(reader: Subschema, writer: Subschema) -> list[Incompatibility]:
     comparison = ShapeComparison()
     found = comparison.run(comparison.shape(reader), comparison.shape(writer))
-    return [wording.incompatibility(difference) for difference in found]
+    return [descriptions.describe_difference(difference) for difference in found]
 
 
-class ShapeComparison(Comparison[Shape]):
+class ShapeComparison(SchemaComparison[Shape]):
     def __init__(self) -> None:
         super().__init__()
-        self._shapes = Shapes()
+        self._shapes = ShapeCache()
 
-    def shape(self, part: Place | Shape) -> Shape:
-        return self._shapes.of(part)
+    def shape(self, part: Subschema | Shape) -> Shape:
+        return self._shapes.shape_of(part)
 
-    def places(self, reader: Place, writer: Place, *steps: str) -> Iterable[Difference]:
+    def places(
+        self, reader: Subschema, writer: Subschema, *steps: str
+    ) -> Iterable[SchemaDifference]:
         return self.under(self.shape(reader), self.shape(writer), *steps)
 
-    def differences(self, reader: Shape, writer: Shape) -> Iterable[Difference]:
-        if self._one_of_many(reader, writer) or writer is NOTHING or reader is ANYTHING:
+    def differences(self, reader: Shape, writer: Shape) -> Iterable[SchemaDifference]:
+        if self._one_of_many(reader, writer) or writer is NEVER_SHAPE or reader is ANY_SHAPE:
             return []
         match reader, writer:
-            case Combination(), Combination():
+            case CombinedShape(), CombinedShape():
                 return self._combinations(reader, writer)
-            case Text(), Text():
-                return [*limits(reader.limits, writer.limits), *_patterns(reader, writer)]
-            case Number(), Number():
-                return [*limits(reader.limits, writer.limits), *_numbers(reader, writer)]
-            case Object(), Object():
-                return containers.objects(self, reader, writer)
-            case Array(), Array():
-                return containers.arrays(self, reader, writer)
-            case Enumeration(), Enumeration():
+            case StringShape(), StringShape():
+                return [*compare_limits(reader.limits, writer.limits), *_patterns(reader, writer)]
+            case NumberShape(), NumberShape():
+                return [*compare_limits(reader.limits, writer.limits), *_numbers(reader, writer)]
+            case ObjectShape(), ObjectShape():
+                return containers.compare_objects(self, reader, writer)
+            case ArrayShape(), ArrayShape():
+                return containers.compare_arrays(self, reader, writer)
+            case EnumShape(), EnumShape():
                 return _enumerations(reader, writer)
-            case Constant(), Constant() if reader.value != writer.value:
-                return [Difference("ENUM_ARRAY_CHANGED", ("const",))]
-            case Negation(), Negation():
+            case ConstShape(), ConstShape() if reader.value != writer.value:
+                return [SchemaDifference("ENUM_ARRAY_CHANGED", ("const",))]
+            case NotShape(), NotShape():
                 if self.reads(self.shape(writer.of), self.shape(reader.of)):
                     return []
-                return [Difference("NOT_TYPE_EXTENDED", ("not",))]
-            case Scalar(), Scalar() if reader.kind == writer.kind:
+                return [SchemaDifference("NOT_TYPE_EXTENDED", ("not",))]
+            case ScalarShape(), ScalarShape() if reader.kind == writer.kind:
                 return []
-            case _ if type(reader) is type(writer) and not isinstance(reader, Scalar):
+            case _ if type(reader) is type(writer) and not isinstance(reader, ScalarShape):
                 return []
             case _:
-                return [Difference("TYPE_CHANGED")]
+                return [SchemaDifference("TYPE_CHANGED")]
 
     def _one_of_many(self, reader: Shape, writer: Shape) -> bool:
         """Whether one side is a combination of which a single part settles the question."""
         match reader, writer:
-            case Combination(), Combination():
+            case CombinedShape(), CombinedShape():
                 return False
-            case Combination(), _ if len(reader.parts) == 1 or reader.criterion != "allOf":
+            case CombinedShape(), _ if len(reader.parts) == 1 or reader.criterion != "allOf":
                 return any(self.reads(self.shape(part), writer) for part in reader.parts)
-            case _, Combination() if len(writer.parts) == 1 or writer.criterion == "allOf":
+            case _, CombinedShape() if len(writer.parts) == 1 or writer.criterion == "allOf":
                 return any(self.reads(reader, self.shape(part)) for part in writer.parts)
             case _:
                 return False
 
-    def _combinations(self, reader: Combination, writer: Combination) -> Iterator[Difference]:
+    def _combinations(
+        self, reader: CombinedShape, writer: CombinedShape
+    ) -> Iterator[SchemaDifference]:
         if not _criterion_readable(reader, writer):
-            yield Difference("COMBINED_TYPE_CHANGED")
+            yield SchemaDifference("COMBINED_TYPE_CHANGED")
             return
         reading, written = self._distinct(reader), self._distinct(writer)
         if len(written) < len(reading) and reader.criterion == "allOf":
-            yield Difference("PRODUCT_TYPE_EXTENDED")
+            yield SchemaDifference("PRODUCT_TYPE_EXTENDED")
         elif len(written) > len(reading) and writer.criterion != "allOf":
-            yield Difference("SUM_TYPE_NARROWED")
+            yield SchemaDifference("SUM_TYPE_NARROWED")
         readable = [
             [index for index, part in enumerate(reading) if self.reads(part, each)]
             for each in written
         ]
         if largest_matching(readable) < min(len(reading), len(written)):
-            yield Difference("COMBINED_TYPE_SUBSCHEMAS_CHANGED")
+            yield SchemaDifference("COMBINED_TYPE_SUBSCHEMAS_CHANGED")
 
-    def _distinct(self, combination: Combination) -> list[Shape]:
+    def _distinct(self, combination: CombinedShape) -> list[Shape]:
         told_apart: dict[str | int, Shape] = {}
         for part in combination.parts:
-            key = canonical(part.node) if isinstance(part, Place) else id(part)
+            key = canonical(part.node) if isinstance(part, Subschema) else id(part)
             told_apart.setdefault(key, self.shape(part))
         return list(told_apart.values())
 
 
-def _criterion_readable(reader: Combination, writer: Combination) -> bool:
+def _criterion_readable(reader: CombinedShape, writer: CombinedShape) -> bool:
     if reader.criterion in (writer.criterion, "anyOf"):
         return True
     match len(reader.parts), len(writer.parts):
@@ -128,19 +131,19 @@ def _criterion_readable(reader: Combination, writer: Combination) -> bool:
             return False
 
 
-def _patterns(reader: Text, writer: Text) -> Iterator[Difference]:
+def _patterns(reader: StringShape, writer: StringShape) -> Iterator[SchemaDifference]:
     if reader.pattern is not None and reader.pattern != writer.pattern:
         change = "ADDED" if writer.pattern is None else "CHANGED"
-        yield Difference(f"PATTERN_{change}", ("pattern",))
+        yield SchemaDifference(f"PATTERN_{change}", ("pattern",))
 
 
-def _numbers(reader: Number, writer: Number) -> Iterator[Difference]:
+def _numbers(reader: NumberShape, writer: NumberShape) -> Iterator[SchemaDifference]:
     if reader.multiple_of is not None:
         change = _multiple_change(reader.multiple_of, writer.multiple_of)
         if change is not None:
-            yield Difference(f"MULTIPLE_OF_{change}", ("multipleOf",))
+            yield SchemaDifference(f"MULTIPLE_OF_{change}", ("multipleOf",))
     if reader.integer and not writer.integer:
-        yield Difference("TYPE_NARROWED")
+        yield SchemaDifference("TYPE_NARROWED")
 
 
 def _multiple_change(reader: float, writer: float | None) -> str | None:
@@ -157,7 +160,42 @@ def _divides(divisor: Decimal, number: Decimal) -> bool:
     return (under * above) % (over * below) == 0
 
 
-def _enumerations(reader: Enumeration, writer: Enumeration) -> Iterator[Difference]:
+def _enumerations(reader: EnumShape, writer: EnumShape) -> Iterator[SchemaDifference]:
     if not writer.values <= reader.values:
         change = "NARROWED" if reader.values < writer.values else "CHANGED"
-        yield Difference(f"ENUM_ARRAY_{change}", ("enum",))
+        yield SchemaDifference(f"ENUM_ARRAY_{change}", ("enum",))
+
+
+def largest_matching(partners: Sequence[Sequence[int]]) -> int:
+    """`partners` has for each on the left those on the right that it may be paired with.
+
+    Augmenting paths are found breadth first, so that no number of them meets Python's stack.
+    """
+    partner_of: dict[int, int] = {}
+    return sum(_augment(left, partners, partner_of) for left in range(len(partners)))
+
+
+def _augment(start: int, partners: Sequence[Sequence[int]], partner_of: dict[int, int]) -> bool:
+    reached_from: dict[int, int] = {}
+    waiting = [start]
+    for left in waiting:
+        for right in partners[left]:
+            if right in reached_from:
+                continue
+            reached_from[right] = left
+            if right not in partner_of:
+                _flip(right, start, reached_from, partner_of)
+                return True
+            waiting.append(partner_of[right])
+    return False
+
+
+def _flip(right: int, start: int, reached_from: dict[int, int], partner_of: dict[int, int]) -> None:
+    """Pair along the path from its free end back to the start."""
+    left_to_right = {left: each for each, left in partner_of.items()}
+    while True:
+        left = reached_from[right]
+        partner_of[right] = left
+        if left == start:
+            return
+        right = left_to_right[left]

@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING
 
 import re2
 
-from barnabas.schemas.json_schema.documents import Place
-from barnabas.schemas.json_schema.limits import limits
-from barnabas.schemas.json_schema.shapes import ANYTHING, NOTHING, Array, Object
-from barnabas.schemas.pairs import Difference
+from barnabas.schemas.comparison import SchemaDifference
+from barnabas.schemas.json_schema.documents import Subschema
+from barnabas.schemas.json_schema.limits import compare_limits
+from barnabas.schemas.json_schema.shapes import ANY_SHAPE, NEVER_SHAPE, ArrayShape, ObjectShape
 
 if TYPE_CHECKING:
     from barnabas.schemas.json_schema.comparison import ShapeComparison
 
 
-def objects(comparison: "ShapeComparison", reader: Object, writer: Object) -> Iterator[Difference]:
+def compare_objects(
+    comparison: "ShapeComparison", reader: ObjectShape, writer: ObjectShape
+) -> Iterator[SchemaDifference]:
     both = [name for name in writer.properties if name in reader.properties]
     for name in both:
         newly_required = name in reader.required and name not in writer.required
         if newly_required and not _has_default(reader.properties[name]):
-            yield Difference("REQUIRED_ATTRIBUTE_ADDED", ("required", name))
+            yield SchemaDifference("REQUIRED_ATTRIBUTE_ADDED", ("required", name))
     for name in both:
         read, written = reader.properties[name], writer.properties[name]
         yield from comparison.places(read, written, "properties", name)
@@ -39,13 +41,15 @@ def objects(comparison: "ShapeComparison", reader: Object, writer: Object) -> It
     yield from _dependencies(comparison, reader, writer)
     yield from _additional(comparison, reader.additional, writer.additional, "Properties")
     yield from _unevaluated(comparison, reader.unevaluated, writer.unevaluated, "Properties")
-    yield from limits(reader.limits, writer.limits)
+    yield from compare_limits(reader.limits, writer.limits)
 
 
-def arrays(comparison: "ShapeComparison", reader: Array, writer: Array) -> Iterator[Difference]:
+def compare_arrays(
+    comparison: "ShapeComparison", reader: ArrayShape, writer: ArrayShape
+) -> Iterator[SchemaDifference]:
     if reader.every is not None:
         if writer.every is None:
-            yield Difference("SCHEMA_ADDED", ("items",))
+            yield SchemaDifference("SCHEMA_ADDED", ("items",))
         else:
             yield from comparison.places(reader.every, writer.every, "items")
     for index, (read, written) in enumerate(zip(reader.first, writer.first, strict=False)):
@@ -58,9 +62,9 @@ def arrays(comparison: "ShapeComparison", reader: Array, writer: Array) -> Itera
             yield found.under("items", str(index))
     yield from _additional(comparison, reader.additional, writer.additional, "Items")
     yield from _unevaluated(comparison, reader.unevaluated, writer.unevaluated, "Items")
-    yield from limits(reader.limits, writer.limits)
+    yield from compare_limits(reader.limits, writer.limits)
     if reader.unique and not writer.unique:
-        yield Difference("UNIQUE_ITEMS_ADDED", ("uniqueItems",))
+        yield SchemaDifference("UNIQUE_ITEMS_ADDED", ("uniqueItems",))
 
 
 class _Open:
@@ -68,11 +72,11 @@ class _Open:
 
 
 _OPEN = _Open()
-Covering = Place | _Open | None
+Covering = Subschema | _Open | None
 """What must fit what a schema does not name; None where there may be nothing such."""
 
 
-def _covering(schema: Object, name: str) -> Covering:
+def _covering(schema: ObjectShape, name: str) -> Covering:
     for pattern, place in schema.patterns.items():
         if _matches(pattern, name):
             return place
@@ -80,7 +84,7 @@ def _covering(schema: Object, name: str) -> Covering:
     return None if rest is _OPEN and schema.patterns else rest
 
 
-def _rest(schema: Object | Array) -> Covering:
+def _rest(schema: ObjectShape | ArrayShape) -> Covering:
     rest = schema.unevaluated if schema.additional is None else schema.additional
     if rest is None or rest.node is True:
         return _OPEN
@@ -100,67 +104,71 @@ _QUIETLY.log_errors = False
 
 
 def _removed(
-    comparison: "ShapeComparison", covering: Covering, written: Place, what: str
-) -> Iterable[Difference]:
+    comparison: "ShapeComparison", covering: Covering, written: Subschema, what: str
+) -> Iterable[SchemaDifference]:
     if isinstance(covering, _Open):
         return []
     if covering is not None:
         found = list(comparison.places(covering, written))
         if found:
-            found.append(Difference(f"{what}_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL"))
+            found.append(
+                SchemaDifference(f"{what}_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL")
+            )
         return found
-    if comparison.shape(written) is NOTHING:
+    if comparison.shape(written) is NEVER_SHAPE:
         return []
-    return [Difference(f"{what}_REMOVED_FROM_CLOSED_CONTENT_MODEL")]
+    return [SchemaDifference(f"{what}_REMOVED_FROM_CLOSED_CONTENT_MODEL")]
 
 
 def _property_added(
-    comparison: "ShapeComparison", name: str, reader: Object, writer: Object
-) -> Iterator[Difference]:
+    comparison: "ShapeComparison", name: str, reader: ObjectShape, writer: ObjectShape
+) -> Iterator[SchemaDifference]:
     added, covering = reader.properties[name], _covering(writer, name)
     has_default = _has_default(added)
     if not isinstance(covering, _Open):
         yield from _added_to_partially_open(comparison, added, covering, "PROPERTY")
         if name in reader.required and not has_default:
-            yield Difference("REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL")
-    elif comparison.shape(added) is ANYTHING:
+            yield SchemaDifference("REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL")
+    elif comparison.shape(added) is ANY_SHAPE:
         return
     elif name not in reader.required:
-        yield Difference("OPTIONAL_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL")
+        yield SchemaDifference("OPTIONAL_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL")
     elif has_default:
-        yield Difference("REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_OPEN_CONTENT_MODEL")
+        yield SchemaDifference("REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_OPEN_CONTENT_MODEL")
     else:
-        yield Difference("REQUIRED_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL")
+        yield SchemaDifference("REQUIRED_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL")
 
 
-def _item_added(comparison: "ShapeComparison", added: Place, writer: Array) -> Iterable[Difference]:
+def _item_added(
+    comparison: "ShapeComparison", added: Subschema, writer: ArrayShape
+) -> Iterable[SchemaDifference]:
     covering = _rest(writer)
     if not isinstance(covering, _Open):
         return _added_to_partially_open(comparison, added, covering, "ITEM")
-    if comparison.shape(added) is ANYTHING:
+    if comparison.shape(added) is ANY_SHAPE:
         return []
-    return [Difference("ITEM_ADDED_TO_OPEN_CONTENT_MODEL")]
+    return [SchemaDifference("ITEM_ADDED_TO_OPEN_CONTENT_MODEL")]
 
 
 def _added_to_partially_open(
-    comparison: "ShapeComparison", added: Place, covering: Place | None, what: str
-) -> Iterable[Difference]:
+    comparison: "ShapeComparison", added: Subschema, covering: Subschema | None, what: str
+) -> Iterable[SchemaDifference]:
     found = [] if covering is None else list(comparison.places(added, covering))
     if found:
-        found.append(Difference(f"{what}_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL"))
+        found.append(SchemaDifference(f"{what}_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL"))
     return found
 
 
 def _dependencies(
-    comparison: "ShapeComparison", reader: Object, writer: Object
-) -> Iterator[Difference]:
+    comparison: "ShapeComparison", reader: ObjectShape, writer: ObjectShape
+) -> Iterator[SchemaDifference]:
     for name, needed in reader.needed.items():
         change = _need_change(needed, writer.needed.get(name))
         if change is not None:
-            yield Difference(f"DEPENDENCY_ARRAY_{change}", ("dependencies", name))
+            yield SchemaDifference(f"DEPENDENCY_ARRAY_{change}", ("dependencies", name))
     for name, implied in reader.implied.items():
         if name not in writer.implied:
-            yield Difference("DEPENDENCY_SCHEMA_ADDED", ("dependencies", name))
+            yield SchemaDifference("DEPENDENCY_SCHEMA_ADDED", ("dependencies", name))
         else:
             yield from comparison.places(implied, writer.implied[name], "dependencies", name)
 
@@ -174,29 +182,29 @@ def _need_change(reader: frozenset[str], writer: frozenset[str] | None) -> str |
 
 
 def _additional(
-    comparison: "ShapeComparison", reader: Place | None, writer: Place | None, what: str
-) -> Iterable[Difference]:
+    comparison: "ShapeComparison", reader: Subschema | None, writer: Subschema | None, what: str
+) -> Iterable[SchemaDifference]:
     keyword, name = f"additional{what}", f"ADDITIONAL_{what.upper()}"
     if reader is None or (writer is not None and writer.node is False):
         return []
     if reader.node is False:
-        return [Difference(f"{name}_REMOVED", (keyword,))]
+        return [SchemaDifference(f"{name}_REMOVED", (keyword,))]
     if writer is None:
-        return [Difference(f"{name}_NARROWED", (keyword,))]
+        return [SchemaDifference(f"{name}_NARROWED", (keyword,))]
     return comparison.places(reader, writer, keyword)
 
 
 def _unevaluated(
-    comparison: "ShapeComparison", reader: Place | None, writer: Place | None, what: str
-) -> Iterable[Difference]:
+    comparison: "ShapeComparison", reader: Subschema | None, writer: Subschema | None, what: str
+) -> Iterable[SchemaDifference]:
     keyword, name = f"unevaluated{what}", f"UNEVALUATED_{what.upper()}"
-    if reader is None or comparison.shape(reader) is ANYTHING:
+    if reader is None or comparison.shape(reader) is ANY_SHAPE:
         return []
-    if writer is None or comparison.shape(writer) is ANYTHING:
-        change = "REMOVED" if comparison.shape(reader) is NOTHING else "NARROWED"
-        return [Difference(f"{name}_{change}", (keyword,))]
+    if writer is None or comparison.shape(writer) is ANY_SHAPE:
+        change = "REMOVED" if comparison.shape(reader) is NEVER_SHAPE else "NARROWED"
+        return [SchemaDifference(f"{name}_{change}", (keyword,))]
     return comparison.places(reader, writer, keyword)
 
 
-def _has_default(place: Place) -> bool:
+def _has_default(place: Subschema) -> bool:
     return not isinstance(place.node, bool) and "default" in place.node

@@ -17,7 +17,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT7, specification_with
 
 from barnabas.schemas import SchemaError, json_text
-from barnabas.schemas.bounds import Bounds
+from barnabas.schemas.bounds import WalkBounds
 
 Node = bool | Mapping[str, Any]
 """A schema, or a schema within one."""
@@ -26,7 +26,7 @@ REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 @dataclass(slots=True, frozen=True)
-class Place:
+class Subschema:
     """A schema and where to look up what it refers to."""
 
     node: Node
@@ -35,7 +35,7 @@ class Place:
     by_name: Resolver[Node]
     """Finds references by the very names they were given, wherever the schema says it lies."""
 
-    def within(self, node: Node) -> "Place":
+    def subschema_at(self, node: Node) -> "Subschema":
         """A schema that this one holds; an $id of its own changes what it refers to."""
         resource = self.specification.create_resource(node)
         try:
@@ -51,7 +51,7 @@ class Place:
             return False
         return self.specification.name in REF_STANDS_ALONE or self.node.keys() <= _SAY_NOTHING
 
-    def target(self) -> "Place | None":
+    def target(self) -> "Subschema | None":
         """What it refers to, at the end of the chain where that is an alias."""
         place, followed = self, 0
         while (reference := _reference(place.node)) is not None and (
@@ -62,7 +62,7 @@ class Place:
             place, followed = place._lookup(reference), followed + 1
         return place if followed else None
 
-    def _lookup(self, reference: str) -> "Place":
+    def _lookup(self, reference: str) -> "Subschema":
         try:
             found = self.resolver.lookup(reference)
         except _UNRESOLVED:
@@ -90,7 +90,7 @@ _UNRESOLVED: Final = (Unresolvable, ValueError, AttributeError, TypeError)
 _MAX_CHAIN: Final = 50
 
 
-def read(text: str, references: Mapping[str, str]) -> Place:
+def parse_document(text: str, references: Mapping[str, str]) -> Subschema:
     """SchemaError where a keyword has a wrong value or a $ref leads nowhere."""
     try:
         return _read(text, references)
@@ -100,7 +100,7 @@ def read(text: str, references: Mapping[str, str]) -> Place:
         raise SchemaError(f"An $id or $ref is no URI: {error}") from error
 
 
-def _read(text: str, references: Mapping[str, str]) -> Place:
+def _read(text: str, references: Mapping[str, str]) -> Subschema:
     root = _read_one(text)
     specification = _specification(root)
     resource = specification.create_resource(_with_definitions(root))
@@ -114,7 +114,7 @@ def _read(text: str, references: Mapping[str, str]) -> Place:
         # Referred to by its name, or by where that is as seen from the schema's own id.
         for uri in {name, f"./{name}", urljoin(base, name)}:
             registry = registry.with_resource(uri, linked)
-    place = Place(
+    place = Subschema(
         resource.contents,
         specification,
         registry.resolver_with_root(resource),
@@ -192,12 +192,12 @@ def _reference(node: Node) -> str | None:
     return next((node[key] for key in REFERENCES if isinstance(node.get(key), str)), None)
 
 
-def _check_references(root: Place) -> None:
-    bounds = Bounds("read it")
+def _check_references(root: Subschema) -> None:
+    bounds = WalkBounds("read it")
     waiting = [root]
     while waiting:
         place = waiting.pop()
         bounds.step()
         place.target()
         resource = place.specification.create_resource(place.node)
-        waiting.extend(place.within(inner.contents) for inner in resource.subresources())
+        waiting.extend(place.subschema_at(inner.contents) for inner in resource.subresources())

@@ -3,20 +3,20 @@
 from collections.abc import Iterator
 from typing import Final
 
+from barnabas.schemas.comparison import SchemaDifference
 from barnabas.schemas.json_schema.shapes import Limits
-from barnabas.schemas.pairs import Difference
 
 
-def limits(reader: Limits, writer: Limits) -> Iterator[Difference]:
+def compare_limits(reader: Limits, writer: Limits) -> Iterator[SchemaDifference]:
     for keyword, bound in reader.items():
         name = _NAMES[keyword]
         written = writer.get(keyword)
         if written is None:
-            yield Difference(f"{name}_ADDED", (keyword,))
+            yield SchemaDifference(f"{name}_ADDED", (keyword,))
         elif "MAX" in name and bound < written:
-            yield Difference(f"{name}_DECREASED", (keyword,))
+            yield SchemaDifference(f"{name}_DECREASED", (keyword,))
         elif "MIN" in name and bound > written:
-            yield Difference(f"{name}_INCREASED", (keyword,))
+            yield SchemaDifference(f"{name}_INCREASED", (keyword,))
 
 
 _NAMES: Final = {

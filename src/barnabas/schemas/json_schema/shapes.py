@@ -10,146 +10,146 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from barnabas.schemas import json_text
-from barnabas.schemas.json_schema.documents import REF_STANDS_ALONE, Node, Place
+from barnabas.schemas.json_schema.documents import REF_STANDS_ALONE, Node, Subschema
 
 Limits = dict[str, float]
 """Keywords that set a bound, with the bound."""
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Anything:
+class AnyShape:
     pass
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Nothing:
+class NeverShape:
     pass
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Scalar:
+class ScalarShape:
     """A boolean or null."""
 
     kind: str
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Text:
+class StringShape:
     limits: Limits
     pattern: str | None
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Number:
+class NumberShape:
     limits: Limits
     multiple_of: float | None
     integer: bool
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Enumeration:
+class EnumShape:
     values: frozenset[str]
     """As texts in which equal values are equal."""
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Constant:
+class ConstShape:
     value: str
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Negation:
-    of: Place
+class NotShape:
+    of: Subschema
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Conditional:
+class ConditionalShape:
     pass
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Array:
+class ArrayShape:
     limits: Limits
     unique: bool
-    every: Place | None
+    every: Subschema | None
     """What all items are, where they are not told apart."""
-    first: tuple[Place, ...]
+    first: tuple[Subschema, ...]
     """What the items at the beginning are, one by one."""
-    additional: Place | None
+    additional: Subschema | None
     """What the items after those are; None where anything."""
-    unevaluated: Place | None
+    unevaluated: Subschema | None
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Object:
+class ObjectShape:
     limits: Limits
-    properties: dict[str, Place]
-    patterns: dict[str, Place]
+    properties: dict[str, Subschema]
+    patterns: dict[str, Subschema]
     required: frozenset[str]
-    additional: Place | None
-    unevaluated: Place | None
+    additional: Subschema | None
+    unevaluated: Subschema | None
     needed: dict[str, frozenset[str]]
     """By property: those that must be there where it is."""
-    implied: dict[str, Place]
+    implied: dict[str, Subschema]
     """By property: what the whole must be where it is."""
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Combination:
+class CombinedShape:
     criterion: str
     """allOf, anyOf or oneOf."""
-    parts: tuple["Place | Shape", ...]
+    parts: tuple["Subschema | Shape", ...]
 
 
 Shape = (
-    Anything
-    | Nothing
-    | Scalar
-    | Text
-    | Number
-    | Enumeration
-    | Constant
-    | Negation
-    | Conditional
-    | Array
-    | Object
-    | Combination
+    AnyShape
+    | NeverShape
+    | ScalarShape
+    | StringShape
+    | NumberShape
+    | EnumShape
+    | ConstShape
+    | NotShape
+    | ConditionalShape
+    | ArrayShape
+    | ObjectShape
+    | CombinedShape
 )
 
-ANYTHING: Final = Anything()
-NOTHING: Final = Nothing()
+ANY_SHAPE: Final = AnyShape()
+NEVER_SHAPE: Final = NeverShape()
 
 
 @dataclass(slots=True, frozen=True)
-class Shapes:
+class ShapeCache:
     """The shape of each place, the same one each time it is asked for."""
 
-    _of: dict[int, tuple[Place, Shape]] = field(default_factory=dict)
+    _of: dict[int, tuple[Subschema, Shape]] = field(default_factory=dict)
 
-    def of(self, part: Place | Shape) -> Shape:
-        if not isinstance(part, Place):
+    def shape_of(self, part: Subschema | Shape) -> Shape:
+        if not isinstance(part, Subschema):
             return part
         if isinstance(part.node, bool):
-            return ANYTHING if part.node else NOTHING
+            return ANY_SHAPE if part.node else NEVER_SHAPE
         known = self._of.get(id(part.node))
         if known is None:
             known = self._of[id(part.node)] = part, self._shape(part)
         return known[1]
 
-    def _shape(self, place: Place) -> Shape:
+    def _shape(self, place: Subschema) -> Shape:
         target = place.target()
         if target is not None and place.is_alias:
-            return self.of(target)
+            return self.shape_of(target)
         parts = tuple(_parts(place))
         if target is not None:
-            return Combination("allOf", (target, *parts))
+            return CombinedShape("allOf", (target, *parts))
         match parts:
             case ():
-                return ANYTHING
+                return ANY_SHAPE
             case (only,):
                 return only
             case _:
-                return Combination("allOf", parts)
+                return CombinedShape("allOf", parts)
 
 
 def canonical(value: object) -> str:
@@ -192,30 +192,30 @@ _COMBINATIONS: Final = ("allOf", "anyOf", "oneOf")
 _CONDITIONS: Final = ("if", "then", "else")
 
 
-def _parts(place: Place) -> Iterator[Shape]:
+def _parts(place: Subschema) -> Iterator[Shape]:
     node = cast("Mapping[str, Any]", place.node)
     if "enum" in node:
-        yield Enumeration(frozenset(canonical(value) for value in _items(node, "enum")))
+        yield EnumShape(frozenset(canonical(value) for value in _items(node, "enum")))
     for criterion in _COMBINATIONS:
         if criterion in node:
-            yield Combination(
+            yield CombinedShape(
                 criterion, tuple(_place(each, place) for each in _items(node, criterion))
             )
     if "not" in node:
-        yield Negation(_place(node["not"], place))
+        yield NotShape(_place(node["not"], place))
     if "const" in node:
-        yield Constant(canonical(node["const"]))
+        yield ConstShape(canonical(node["const"]))
     spoken_of = node.get("type")
     if isinstance(spoken_of, str):
         yield _typed(spoken_of, place)
     elif spoken_of is not None:
         kinds = tuple(_typed(str(kind), place) for kind in _items(node, "type"))
-        yield Combination("anyOf", kinds)
+        yield CombinedShape("anyOf", kinds)
     for kind, keywords in _KEYWORDS.items():
         if kind not in _covered(node) and any(keyword in node for keyword in keywords):
             yield _typed(kind, place)
     if any(keyword in node for keyword in _CONDITIONS):
-        yield Conditional()
+        yield ConditionalShape()
 
 
 def _covered(node: Mapping[str, Any]) -> set[str]:
@@ -223,22 +223,22 @@ def _covered(node: Mapping[str, Any]) -> set[str]:
     return named | ({"number"} if "integer" in named else set())
 
 
-def _typed(kind: str, place: Place) -> Shape:
+def _typed(kind: str, place: Subschema) -> Shape:
     node = cast("Mapping[str, Any]", place.node)
     match kind:
         case "string":
             pattern = node.get("pattern")
-            return Text(_limits(node, "string"), None if pattern is None else str(pattern))
+            return StringShape(_limits(node, "string"), None if pattern is None else str(pattern))
         case "number" | "integer":
             multiple = node.get("multipleOf")
             divisor = multiple if isinstance(multiple, int | float) and multiple > 0 else None
-            return Number(_number_limits(node), divisor, kind == "integer")
+            return NumberShape(_number_limits(node), divisor, kind == "integer")
         case "object":
             return _object(node, place)
         case "array":
             return _array(node, place)
         case _:
-            return Scalar(kind)
+            return ScalarShape(kind)
 
 
 def _limits(node: Mapping[str, Any], kind: str) -> Limits:
@@ -257,10 +257,10 @@ def _number_limits(node: Mapping[str, Any]) -> Limits:
     return limits
 
 
-def _object(node: Mapping[str, Any], place: Place) -> Object:
+def _object(node: Mapping[str, Any], place: Subschema) -> ObjectShape:
     dependencies = {**_members(node, "dependencies"), **_members(node, "dependentRequired")}
     implied = {**_members(node, "dependencies"), **_members(node, "dependentSchemas")}
-    return Object(
+    return ObjectShape(
         _limits(node, "object"),
         _places(_members(node, "properties"), place),
         _places(_members(node, "patternProperties"), place),
@@ -278,7 +278,7 @@ def _object(node: Mapping[str, Any], place: Place) -> Object:
     )
 
 
-def _array(node: Mapping[str, Any], place: Place) -> Array:
+def _array(node: Mapping[str, Any], place: Subschema) -> ArrayShape:
     items, additional = node.get("items"), node.get("additionalItems")
     first: list[Node] = []
     modern = place.specification.name not in REF_STANDS_ALONE
@@ -291,7 +291,7 @@ def _array(node: Mapping[str, Any], place: Place) -> Array:
     limits = _limits(node, "array")
     if "contains" in node and modern:
         limits.setdefault("minContains", 1)
-    return Array(
+    return ArrayShape(
         limits,
         node.get("uniqueItems") is True,
         _unless_true(items, place),
@@ -312,17 +312,17 @@ def _members(node: Mapping[str, Any], keyword: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _place(node: object, place: Place) -> Place:
-    return place.within(node if isinstance(node, bool | Mapping) else True)
+def _place(node: object, place: Subschema) -> Subschema:
+    return place.subschema_at(node if isinstance(node, bool | Mapping) else True)
 
 
-def _places(nodes: Mapping[str, Node], place: Place) -> dict[str, Place]:
+def _places(nodes: Mapping[str, Node], place: Subschema) -> dict[str, Subschema]:
     return {name: _place(node, place) for name, node in nodes.items()}
 
 
-def _optional(node: Node | None, place: Place) -> Place | None:
+def _optional(node: Node | None, place: Subschema) -> Subschema | None:
     return None if node is None else _place(node, place)
 
 
-def _unless_true(node: Node | None, place: Place) -> Place | None:
+def _unless_true(node: Node | None, place: Subschema) -> Subschema | None:
     return None if node is True else _optional(node, place)

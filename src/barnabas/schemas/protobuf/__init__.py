@@ -17,11 +17,11 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 
 from barnabas.schemas import Incompatibility, ParsedSchema, SchemaError
-from barnabas.schemas.protobuf.compiler import MAIN, compile_files
-from barnabas.schemas.protobuf.differences import incompatibilities
-from barnabas.schemas.protobuf.normal import normalize
-from barnabas.schemas.protobuf.options import quoted
-from barnabas.schemas.protobuf.text import print_file
+from barnabas.schemas.protobuf.comparison import incompatibilities
+from barnabas.schemas.protobuf.compiler import MAIN_FILE, compile_files
+from barnabas.schemas.protobuf.normalization import normalize
+from barnabas.schemas.protobuf.options import quote
+from barnabas.schemas.protobuf.printer import print_file
 
 
 def parse(text: str, references: Mapping[str, str]) -> "ProtobufSchema":
@@ -71,7 +71,7 @@ class ProtobufSchema:
 
     @property
     def descriptor(self) -> FileDescriptor:
-        return self.pool.FindFileByName(MAIN)
+        return self.pool.FindFileByName(MAIN_FILE)
 
     def message(self, name: str) -> Descriptor:
         """Of the schema or of what it imports, by its full name or the one within the package."""
@@ -100,7 +100,7 @@ class ProtobufSchema:
     def require_valid(self) -> None:
         """What can be read is valid."""
 
-    def cannot_read(self, written: ParsedSchema) -> list[Incompatibility]:
+    def find_incompatibilities(self, written: ParsedSchema) -> list[Incompatibility]:
         assert isinstance(written, ProtobufSchema)
         return incompatibilities(written.descriptor, self.descriptor)
 
@@ -123,9 +123,9 @@ class _Texts:
         for name in file.dependency:
             if name in self._references:
                 self._reference(name)
-        imports = "".join(f"import {quoted(name)};\n" for name in file.dependency)
+        imports = "".join(f"import {quote(name)};\n" for name in file.dependency)
         *imported, _ = compile_files(f'syntax = "proto3";\n{imports}', self._printed)
-        file.name = MAIN
+        file.name = MAIN_FILE
         return print_file(file, _linked([*imported, file]))
 
     def _reference(self, name: str) -> str:

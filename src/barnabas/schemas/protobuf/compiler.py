@@ -1,28 +1,28 @@
-"""Compiles .proto text to descriptors with protoc, the official compiler.
+"""Compiles .proto text to descriptors with protoc.
 
-protoc comes as a library in grpcio-tools. Its command line prints errors to the process's
-stderr; the entry used here, the one behind `grpc.protos`, raises them with line and column.
-It answers with Python modules, from which only the descriptors are taken: nothing is run.
-
-It reads files, so a temporary directory holds what was given, and nothing else is in reach
-but the types that come with the compiler: names that leave the directory are refused.
+protoc reads files, so a temporary directory holds the schema and its references. protoc can reach
+nothing else except the types that come with it: names that leave the directory are rejected.
 """
 
-import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-import grpc_tools
-from google.protobuf.descriptor_pb2 import FileDescriptorProto
-from google.protobuf.message import DecodeError
-from grpc_tools import _protoc_compiler
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    FieldDescriptorProto,
+    FileDescriptorProto,
+    FileDescriptorSet,
+)
 
 from barnabas.schemas import SchemaError
-from barnabas.schemas.protobuf.known import known_to
+from barnabas.schemas.protobuf.bundled_files import bundled_files_for
+from barnabas.schemas.protobuf.options import implied_json_name
+from barnabas.schemas.protobuf.protoc import run_protoc
 
-MAIN = "default"
+MAIN_FILE = "default"
 """What the schema's own file is called; Confluent's registry calls it so, too."""
 MAX_BYTES = 4 * 1024 * 1024
 """Of a schema and its references together."""
@@ -31,8 +31,8 @@ MAX_NAME_BYTES = 512
 MAX_DEPTH = 100
 """Of braces in braces. The compiler follows those of an option's value with its stack."""
 
-_INCLUDED = Path(grpc_tools.__file__).parent / "_proto"
-_EMBEDDED = re.compile(rb"AddSerializedFile\((b'(?:[^'\\]|\\.)*+')\)", re.DOTALL)
+_STANDARD_TYPES = str(files("grpc_tools") / "_proto")
+_ERROR = re.compile(r"(?P<file>.*?):(?:(?P<line>\d+):(?P<column>\d+):)? (?P<message>.*)")
 _SAYS_SYNTAX = re.compile(r"(?>\s+|//[^\n]*|/\*.*?\*/|;)*+(?:syntax|edition)\b", re.DOTALL)
 
 _BRACKETS = re.compile(
@@ -48,22 +48,31 @@ def compile_files(text: str, references: Mapping[str, str]) -> list[FileDescript
         raise SchemaError(f"The schema and its references are larger than {MAX_BYTES} bytes.")
     if len(references) > MAX_REFERENCES:
         raise SchemaError(f"The schema has more than {MAX_REFERENCES} references.")
-    imported = {**known_to([text, *references.values()]), **references}
-    main = MAIN
+    imported = {**bundled_files_for([text, *references.values()]), **references}
+    main = MAIN_FILE
     while main in imported:
         main += "_"
     with TemporaryDirectory(prefix="barnabas-proto-") as directory:
         for name, content in {**imported, main: text}.items():
             _write(Path(directory), name, content)
-        try:
-            modules = _protoc_compiler.get_protos(
-                main.encode(), [str(_INCLUDED).encode(), directory.encode()]
-            )
-        except _protoc_compiler.ProtocErrors as raised:
-            raise SchemaError(_told(raised, main, text, references)) from None
-    files = [_descriptor(module) for _name, module in modules]
-    files[-1].name = MAIN
-    return files
+        output = Path(directory, ".descriptors")
+        result = run_protoc(
+            [
+                f"-I{_STANDARD_TYPES}",
+                f"-I{directory}",
+                "--include_imports",
+                f"--descriptor_set_out={output}",
+                str(Path(directory, main)),
+            ]
+        )
+        if result.status != 0:
+            printed = result.errors.replace(f"{directory}/", "")
+            raise SchemaError(_describe_errors(printed, main, text, references))
+        compiled = list(FileDescriptorSet.FromString(output.read_bytes()).file)
+    for file in compiled:
+        _remove_implied_json_names(file)
+    compiled[-1].name = MAIN_FILE
+    return compiled
 
 
 def _write(directory: Path, name: str, content: str) -> None:
@@ -106,26 +115,31 @@ def _with_syntax(text: str) -> str:
     return text if _SAYS_SYNTAX.match(text) else f'syntax = "proto2";\n{text}'
 
 
-def _told(
-    raised: _protoc_compiler.ProtocErrors, main: str, text: str, references: Mapping[str, str]
-) -> str:
-    told = []
-    for error in raised.errors():
-        name, message = error.filename.decode(), error.message.decode(errors="replace")
-        content = text if name == main else references.get(name, "")
-        line = error.line + 1 - (content != _with_syntax(content))
+def _describe_errors(printed: str, main: str, text: str, references: Mapping[str, str]) -> str:
+    described = []
+    for line in printed.splitlines():
+        error = _ERROR.fullmatch(line)
+        if error is None or error["message"].startswith("warning: "):
+            continue
+        name = error["file"]
         where = "" if name == main else f"{name}: "
-        if error.line >= 0:
-            where = f"{where}line {max(line, 1)}, column {error.column + 1}: "
-        told.append(where + message)
-    return "\n".join(told)
+        if error["line"]:
+            content = text if name == main else references.get(name, "")
+            number = int(error["line"]) - (content != _with_syntax(content))
+            where = f"{where}line {max(number, 1)}, column {error['column']}: "
+        described.append(where + error["message"])
+    return "\n".join(described) or printed
 
 
-def _descriptor(module: bytes) -> FileDescriptorProto:
-    found = _EMBEDDED.search(module)
-    if found is None:
-        raise SchemaError("protoc answered without a descriptor: is grpcio-tools too new?")
-    try:
-        return FileDescriptorProto.FromString(ast.literal_eval(found[1].decode("ascii")))
-    except (DecodeError, ValueError) as raised:
-        raise SchemaError(f"protoc's descriptor cannot be read: {raised}") from None
+def _remove_implied_json_names(file: FileDescriptorProto) -> None:
+    """protoc adds them to every field; Confluent's registry has only those that a text states."""
+    for field in [*file.extension, *_fields(file.message_type)]:
+        if field.json_name == implied_json_name(field.name):
+            field.ClearField("json_name")
+
+
+def _fields(messages: Iterable[DescriptorProto]) -> Iterator[FieldDescriptorProto]:
+    for message in messages:
+        yield from message.field
+        yield from message.extension
+        yield from _fields(message.nested_type)

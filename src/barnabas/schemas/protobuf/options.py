@@ -18,15 +18,15 @@ _IMPLIED = {"map_entry"}
 """Said by the syntax, and not to be said as an option."""
 
 
-class Options:
+class OptionsPrinter:
     def __init__(self, pool: DescriptorPool, *, sort: bool) -> None:
         self._pool = pool
         self._sort = sort
 
-    def statements(self, options: Message) -> list[str]:
-        return [f"option {one};" for one in self.listed(options)]
+    def option_statements(self, options: Message) -> list[str]:
+        return [f"option {one};" for one in self.option_assignments(options)]
 
-    def listed(self, options: Message) -> list[str]:
+    def option_assignments(self, options: Message) -> list[str]:
         """`name = value` each."""
         if not options.ByteSize():
             return []
@@ -37,18 +37,18 @@ class Options:
             for value in _values(field, found)
         )
 
-    def of_field(self, field: FieldDescriptorProto) -> list[str]:
+    def field_options(self, field: FieldDescriptorProto) -> list[str]:
         """Its options, and what is written as if it were one: the default, the JSON name."""
-        listed = self.listed(field.options)
+        listed = self.option_assignments(field.options)
         if field.HasField("default_value"):
             default = field.default_value
             if field.type == FieldDescriptorProto.TYPE_BYTES:
                 default = f'"{default}"'  # is kept escaped
             elif field.type == FieldDescriptorProto.TYPE_STRING:
-                default = quoted(default)
+                default = quote(default)
             listed.append(f"default = {default}")
         if field.HasField("json_name") and field.json_name != implied_json_name(field.name):
-            listed.append(f"json_name = {quoted(field.json_name)}")
+            listed.append(f"json_name = {quote(field.json_name)}")
         return self._ordered(listed)
 
     def _ordered(self, listed: Iterable[str]) -> list[str]:
@@ -62,7 +62,7 @@ class Options:
         return GetMessageClass(described).FromString(options.SerializeToString())
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else _escaped(c) for c in escaped) + '"'
 
@@ -96,7 +96,7 @@ def _value(field: FieldDescriptor, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return quoted(value)
+        return quote(value)
     if isinstance(value, bytes):
         return '"' + "".join(f"\\{byte:03o}" for byte in value) + '"'
     return str(value)

@@ -1,0 +1,84 @@
+"""Values that travel as JSON objects, their fields named in camel case there.
+
+    @dataclass(slots=True)
+    class Gate(JsonForm):
+        opened_by: str | None = None           # {"openedBy": "..."}
+        guards: list[Guard] | None = None      # {"guards": [{...}]}
+
+None is left out. What a registry sends beyond the fields is ignored, so that newer ones are
+understood.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from enum import Enum
+from functools import cache
+from typing import Any, Self, get_args, get_origin, get_type_hints
+
+
+class JsonObject:
+    """To be derived from by dataclasses; a field may have another name in its metadata."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it is sent."""
+        return {
+            name: _plain(value)
+            for attribute, name, _ in _layout(type(self))
+            if (value := getattr(self, attribute)) is not None
+        }
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        """As it was received."""
+        return cls(
+            **{
+                attribute: read(received)
+                for attribute, name, read in _layout(cls)
+                if (received := src_dict.get(name)) is not None
+            }
+        )
+
+
+def _read_layout(kind: Any) -> list[tuple[str, str, Callable[[Any], Any]]]:
+    """Of each field the attribute, the name in JSON, and what makes a value of what is there."""
+    types = get_type_hints(kind)
+    return [
+        (
+            each.name,
+            each.metadata.get("name") or _camel_case(each.name),
+            _reader(types[each.name]),
+        )
+        for each in fields(kind)
+    ]
+
+
+# A name of its own: mypy does not take a class for hashable when the decorator is used.
+_layout: Callable[[Any], list[tuple[str, str, Callable[[Any], Any]]]] = cache(_read_layout)
+
+
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    for each in get_args(kind) or (kind,):
+        if get_origin(each) is list:
+            read = _reader(*get_args(each))
+            return lambda received: [read(one) for one in received]
+        if hasattr(each, "from_dict"):
+            from_dict: Callable[[Any], Any] = each.from_dict
+            return from_dict
+        if isinstance(each, type) and issubclass(each, Enum):
+            return each
+    return lambda received: received
+
+
+def _camel_case(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, Enum):
+        return value.value
+    return value.to_dict() if hasattr(value, "to_dict") else value

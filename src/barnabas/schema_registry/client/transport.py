@@ -1,0 +1,39 @@
+"""When to try again, and after how long."""
+
+import base64
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+
+from barnabas.schemas import extra_required_by
+
+
+@dataclass(slots=True, frozen=True)
+class RetryBackoff:
+    retries: int
+    wait_ms: float
+    max_wait_ms: float
+
+    def waits_s(self) -> Iterator[float]:
+        """How long to wait before each retry: twice as long at most each time, at random, so that
+        clients which failed together do not come back together."""
+        for attempt in range(self.retries):
+            most_ms = min(self.wait_ms * 2**attempt, self.max_wait_ms)
+            yield random.random() * most_ms / 1000
+
+
+def is_retriable(status: int) -> bool:
+    """Whether the same request may be answered otherwise later."""
+    return status in (408, 429, 500, 502, 503, 504)
+
+
+def urllib3() -> ModuleType:
+    """The library, or one line about how to have it."""
+    with extra_required_by("a schema registry's client"):
+        return import_module("urllib3")
+
+
+def basic_auth(name: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()

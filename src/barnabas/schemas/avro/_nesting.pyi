@@ -1,0 +1,6 @@
+from barnabas.schemas.avro.model import AvroType
+
+COMPILED: bool
+
+def is_recursive(schema: AvroType) -> bool: ...
+def find_nesting_fault(schema: AvroType, payload: bytes) -> str: ...

@@ -1,0 +1,319 @@
+"""From JSON to an Avro schema: an error says which record and field it is about.
+
+A name may be used before it is defined, as Avro has it since 1.12. Whether names and defaults are
+good ones is for `validity` to say, of schemas that are new: what is registered can be read.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, cast
+
+from barnabas.schemas import SchemaError, json_text
+from barnabas.schemas.avro.model import (
+    COMPLEX,
+    MISSING,
+    PRIMITIVES,
+    AvroArray,
+    AvroEnum,
+    AvroField,
+    AvroFixed,
+    AvroMap,
+    AvroName,
+    AvroPrimitive,
+    AvroRecord,
+    AvroType,
+    AvroUnion,
+    NamedAvroType,
+    Properties,
+)
+from barnabas.schemas.bounds import WalkBounds
+
+Attributes = Mapping[str, object]
+
+
+def parse_stored_schema(text: str, references: Mapping[str, str]) -> AvroType:
+    """Parses whatever a registry may have accepted: less strict than what is registered here."""
+    if text.strip() in PRIMITIVES:
+        return AvroPrimitive(text.strip())
+    parser = AvroParser(references, accepts_nested_types=True)
+    parser.parse_references()
+    return parser.parse(text)
+
+
+class AvroParser:
+    """Reads texts that may use each other's names; references are read when first spoken of."""
+
+    def __init__(
+        self, references: Mapping[str, str], *, accepts_nested_types: bool = False
+    ) -> None:
+        """`accepts_nested_types` reads {"type": {"type": ...}}, which Avro in Java rejects."""
+        self._accepts_nested_types = accepts_nested_types
+        self.named: dict[str, NamedAvroType] = {}
+        self._read_nodes: dict[int, NamedAvroType] = {}  # by the identity of what defines them
+        self._unread = dict(references)
+        self._unsearched: list[object] = []  # documents, for what they define further on
+        self._definitions: dict[str, tuple[Attributes, str]] = {}
+        self._bounds = WalkBounds("read it")
+
+    def parse_references(self) -> None:
+        while self._unread:
+            self._read_reference(next(iter(self._unread)))
+
+    def parse(self, text: str) -> AvroType:
+        document = json_text.read(text)
+        self._unsearched.append(document)
+        return self._type(document, "", "the schema")
+
+    def _read_reference(self, name: str) -> None:
+        text = self._unread.pop(name)
+        try:
+            self.parse(text)
+        except SchemaError as error:
+            raise SchemaError(f"In the reference {name}: {error}") from error
+
+    def _type(self, node: object, space: str, place: str) -> AvroType:
+        with self._bounds.level():
+            match node:
+                case str():
+                    return self._by_name(node, space, place)
+                case list():
+                    return self._union(node, space, place)
+                case dict():
+                    return self._described(node, space, place)
+                case _:
+                    raise SchemaError(f"The type of {place} is {json_text.kind(node)}, no schema")
+
+    def _by_name(self, name: str, space: str, place: str) -> AvroType:
+        if name in PRIMITIVES:
+            return AvroPrimitive(name, {})
+        wanted = [name] if "." in name or not space else [f"{space}.{name}", name]
+        for full_name in wanted:
+            if full_name not in self.named and full_name in self._unread:
+                self._read_reference(full_name)
+            if full_name in self.named:
+                return self.named[full_name]
+            if (definition := self._defined_further_on(full_name)) is not None:
+                return self._described(*definition, place)
+        raise SchemaError(
+            f"The type of {place} is {name}, which is neither a primitive type"
+            " nor defined in the schema nor in a reference"
+        )
+
+    def _defined_further_on(self, full_name: str) -> tuple[Attributes, str] | None:
+        while self._unsearched:
+            self._definitions |= _definitions(self._unsearched.pop())
+        return self._definitions.get(full_name)
+
+    def _union(self, nodes: list[object], space: str, place: str) -> AvroUnion:
+        branches = tuple(self._type(node, space, place) for node in nodes)
+        labels: set[str] = set()
+        for branch in branches:
+            if isinstance(branch, AvroUnion):
+                raise SchemaError(f"The union of {place} holds another union")
+            label = branch.name.full if isinstance(branch, NamedAvroType) else branch.kind
+            if label in labels:
+                raise SchemaError(f"The union of {place} has {label} twice")
+            labels.add(label)
+        return AvroUnion(branches)
+
+    def _described(self, node: Attributes, space: str, place: str) -> AvroType:
+        if id(node) in self._read_nodes:
+            return self._read_nodes[id(node)]
+        match node.get("type"):
+            case str(kind) if kind in PRIMITIVES:
+                return AvroPrimitive(kind, _properties(node, _TYPE_ATTRIBUTES))
+            case "record" | "error":
+                return self._record(node, space, place)
+            case "enum":
+                return self._enum(node, space, place)
+            case "fixed":
+                return self._fixed(node, space, place)
+            case "array":
+                items = self._type(_required(node, "items", f"The array of {place}"), space, place)
+                return AvroArray(items, _properties(node, _TYPE_ATTRIBUTES))
+            case "map":
+                values = self._type(_required(node, "values", f"The map of {place}"), space, place)
+                return AvroMap(values, _properties(node, _TYPE_ATTRIBUTES))
+            case str(name):
+                return self._by_name(name, space, place)
+            case None:
+                raise SchemaError(f"The schema of {place} has no type")
+            case dict() | list() as nested if self._accepts_nested_types:
+                return self._type(nested, space, place)
+            case other:
+                raise SchemaError(
+                    f'The "type" of {place} is {json_text.kind(other)} where it must name'
+                    f" a primitive type or one of {', '.join(COMPLEX)}"
+                )
+
+    def _record(self, node: Attributes, space: str, place: str) -> AvroRecord:
+        name = _name(node, space, place)
+        record = AvroRecord(
+            name,
+            _text(node, "doc"),
+            _type_aliases(node, name),
+            _properties(node, _TYPE_ATTRIBUTES),
+            node["type"] == "error",
+        )
+        self._define(node, record)
+        fields = _required(node, "fields", f"The record {name.full}")
+        if not isinstance(fields, list):
+            raise SchemaError(f"The fields of the record {name.full} are no array")
+        taken: set[str] = set()
+        for attributes in fields:
+            field = self._field(attributes, record)
+            if field.name in taken:
+                raise SchemaError(f"The record {name.full} has two fields called {field.name}")
+            taken.add(field.name)
+            record.fields.append(field)
+        return record
+
+    def _field(self, node: object, record: AvroRecord) -> AvroField:
+        owner = record.name.full
+        if not isinstance(node, dict):
+            raise SchemaError(f"A field of the record {owner} is {json_text.kind(node)}, no object")
+        name = node.get("name")
+        if not isinstance(name, str):
+            raise SchemaError(f"A field of the record {owner} has no name")
+        place = f"the field {owner}.{name}"
+        type_ = self._type(_required(node, "type", f"T{place[1:]}"), record.name.space, place)
+        order = node.get("order", "ascending")
+        if not isinstance(order, str) or order.lower() not in _ORDERS:
+            raise SchemaError(f"The order of {place} is none of {', '.join(_ORDERS)}")
+        return AvroField(
+            name,
+            type_,
+            _number_from_text(node.get("default", MISSING), type_, place),
+            _text(node, "doc"),
+            order.lower(),
+            _aliases(node, place),
+            _properties(node, _FIELD_ATTRIBUTES),
+        )
+
+    def _enum(self, node: Attributes, space: str, place: str) -> AvroEnum:
+        name = _name(node, space, place)
+        symbols = _required(node, "symbols", f"The enum {name.full}")
+        if not isinstance(symbols, list) or not all(isinstance(each, str) for each in symbols):
+            raise SchemaError(f"The symbols of the enum {name.full} are no array of strings")
+        taken: set[str] = set()
+        for symbol in symbols:
+            if symbol in taken:
+                raise SchemaError(f"The enum {name.full} has the symbol {symbol} twice")
+            taken.add(symbol)
+        default = node.get("default")
+        if default is not None and default not in symbols:
+            raise SchemaError(
+                f"The default of the enum {name.full} is {json_text.write(default)},"
+                " none of its symbols"
+            )
+        enum = AvroEnum(
+            name,
+            tuple(symbols),
+            cast("str | None", default),
+            _text(node, "doc"),
+            _type_aliases(node, name),
+            _properties(node, _TYPE_ATTRIBUTES | {"default"}),
+        )
+        self._define(node, enum)
+        return enum
+
+    def _fixed(self, node: Attributes, space: str, place: str) -> AvroFixed:
+        name = _name(node, space, place)
+        size = _required(node, "size", f"The fixed {name.full}")
+        if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 2**31:
+            raise SchemaError(f"The size of the fixed {name.full} is no number of bytes")
+        fixed = AvroFixed(
+            name,
+            size,
+            _text(node, "doc"),
+            _type_aliases(node, name),
+            _properties(node, _TYPE_ATTRIBUTES),
+        )
+        self._define(node, fixed)
+        return fixed
+
+    def _define(self, node: Attributes, defined: NamedAvroType) -> None:
+        if defined.name.full in self.named:
+            raise SchemaError(f"The name {defined.name.full} is defined twice")
+        self.named[defined.name.full] = self._read_nodes[id(node)] = defined
+
+
+_TYPE_ATTRIBUTES: Final = frozenset(
+    ["doc", "fields", "items", "name", "namespace", "size", "symbols", "values", "type", "aliases"]
+)
+_FIELD_ATTRIBUTES: Final = frozenset(["default", "doc", "name", "order", "type", "aliases"])
+_ORDERS: Final = ("ascending", "descending", "ignore")
+_NAMED_KINDS: Final = ("record", "error", "enum", "fixed")
+
+
+def _definitions(document: object) -> dict[str, tuple[Attributes, str]]:
+    """What a document defines by name, wherever in it, each with the namespace around it."""
+    found: dict[str, tuple[Attributes, str]] = {}
+    waiting: list[tuple[object, str]] = [(document, "")]
+    while waiting:
+        node, space = waiting.pop()
+        if isinstance(node, list):
+            waiting += [(branch, space) for branch in node]
+        if not isinstance(node, dict):
+            continue
+        waiting += [(node.get("items"), space), (node.get("values"), space)]
+        if isinstance(node.get("name"), str) and node.get("type") in _NAMED_KINDS:
+            name = _name(node, space, "the schema")
+            found.setdefault(name.full, (node, space))
+            fields = node.get("fields")
+            for field in fields if isinstance(fields, list) else ():
+                if isinstance(field, dict):
+                    waiting.append((field.get("type"), name.space))
+    return found
+
+
+def _name(node: Attributes, space: str, place: str) -> AvroName:
+    written = node.get("name")
+    if not isinstance(written, str):
+        raise SchemaError(f"The {node['type']} of {place} has no name")
+    namespace = _text(node, "namespace")
+    name = _qualified(written, space if namespace is None else namespace)
+    if name.full in PRIMITIVES:
+        raise SchemaError(f"The {node['type']} of {place} is named after a primitive: {name.full}")
+    return name
+
+
+def _qualified(written: str, space: str) -> AvroName:
+    before, dot, simple = written.rpartition(".")
+    return AvroName(simple, before if dot else space)
+
+
+def _type_aliases(node: Attributes, name: AvroName) -> tuple[AvroName, ...]:
+    aliases = _aliases(node, f"the {node['type']} {name.full}")
+    return tuple(_qualified(alias, name.space) for alias in aliases)
+
+
+def _aliases(node: Attributes, place: str) -> tuple[str, ...]:
+    aliases = node.get("aliases", [])
+    if not isinstance(aliases, list) or not all(isinstance(alias, str) for alias in aliases):
+        raise SchemaError(f"The aliases of {place} are no array of strings")
+    return tuple(dict.fromkeys(aliases))
+
+
+def _required(node: Attributes, attribute: str, place: str) -> object:
+    if attribute not in node:
+        raise SchemaError(f"{place} has no {attribute}")
+    return node[attribute]
+
+
+def _text(node: Attributes, attribute: str) -> str | None:
+    found = node.get(attribute)
+    return found if isinstance(found, str) else None
+
+
+def _properties(node: Attributes, defined: Iterable[str]) -> Properties:
+    return {key: value for key, value in node.items() if key not in defined}
+
+
+def _number_from_text(default: object, type_: AvroType, place: str) -> object:
+    """Avro in Java takes "1.5" for the default of a float or double."""
+    if not isinstance(default, str) or type_.kind not in ("float", "double"):
+        return default
+    try:
+        return float(default)
+    except ValueError:
+        raise SchemaError(f"Invalid default for {place}: {default!r} is no number") from None

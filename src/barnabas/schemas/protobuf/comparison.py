@@ -1,0 +1,288 @@
+"""What makes data of one Protobuf schema unreadable with another, by Confluent's names.
+
+Fields are the same when their numbers are. Paths are `#/Message/1`, `#/Outer/Inner/2` or, in
+a oneof, `#/Message/oneof/3`. Adding and removing fields is fine, and so are new names.
+
+Messages are compared in pairs, each pair once: schemas are given by others, and following
+every path through their types could take for ever. A field whose messages turn out to differ
+is told as well, up to where the pairs start.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from google.protobuf.descriptor import (
+    Descriptor,
+    EnumDescriptor,
+    FieldDescriptor,
+    FileDescriptor,
+    OneofDescriptor,
+)
+
+from barnabas.schemas import Incompatibility
+
+
+class ProtobufDifference(StrEnum):
+    PACKAGE_CHANGED = "PACKAGE_CHANGED"
+    MESSAGE_REMOVED = "MESSAGE_REMOVED"
+    FIELD_KIND_CHANGED = "FIELD_KIND_CHANGED"
+    FIELD_SCALAR_KIND_CHANGED = "FIELD_SCALAR_KIND_CHANGED"
+    FIELD_NAMED_TYPE_CHANGED = "FIELD_NAMED_TYPE_CHANGED"
+    FIELD_NUMERIC_LABEL_CHANGED = "FIELD_NUMERIC_LABEL_CHANGED"
+    REQUIRED_FIELD_ADDED = "REQUIRED_FIELD_ADDED"
+    REQUIRED_FIELD_REMOVED = "REQUIRED_FIELD_REMOVED"
+    ONEOF_FIELD_REMOVED = "ONEOF_FIELD_REMOVED"
+    MULTIPLE_FIELDS_MOVED_TO_ONEOF = "MULTIPLE_FIELDS_MOVED_TO_ONEOF"
+    FIELD_MOVED_TO_EXISTING_ONEOF = "FIELD_MOVED_TO_EXISTING_ONEOF"
+
+
+def incompatibilities(written: FileDescriptor, reading: FileDescriptor) -> list[Incompatibility]:
+    """Why data of messages in `written` cannot be read with those in `reading`."""
+    comparison = _Comparison()
+    if written.package != reading.package:
+        comparison.tell(
+            ProtobufDifference.PACKAGE_CHANGED,
+            "#/",
+            f"the package is {reading.package!r} in the {{reader}} schema,"
+            f" {written.package!r} in the {{writer}} schema",
+        )
+    comparison.types(
+        written.message_types_by_name.values(), reading.message_types_by_name.values(), "#"
+    )
+    comparison.run()
+    return comparison.found
+
+
+_Pair: TypeAlias = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _Comparison:
+    found: list[Incompatibility] = field(default_factory=list)
+    _queued: list[tuple[Descriptor, Descriptor]] = field(default_factory=list)
+    _seen: set[_Pair] = field(default_factory=set)
+    _differing: set[_Pair] = field(default_factory=set)
+    _uses: dict[_Pair, list[tuple[_Pair, str, str]]] = field(default_factory=dict)
+    """Of a pair of messages: the pairs that have it in a field, its path and name."""
+    _current: _Pair = ("", "")
+
+    def run(self) -> None:
+        while self._queued:
+            written, reading = self._queued.pop(0)
+            self._current = (written.full_name, reading.full_name)
+            self._messages(written, reading, f"#/{_local_name(reading).replace('.', '/')}")
+        self._tell_users()
+
+    def tell(self, difference: ProtobufDifference, path: str, what: str) -> None:
+        self.found.append(Incompatibility(difference, f"At {path}: {what}.", path))
+        self._differing.add(self._current)
+
+    def types(
+        self, written: Iterable[Descriptor], reading: Iterable[Descriptor], path: str
+    ) -> None:
+        now = _by_name(reading)
+        for name, message in _by_name(written).items():
+            if name in now:
+                self._compare_later(message, now[name])
+            else:
+                self.tell(
+                    ProtobufDifference.MESSAGE_REMOVED,
+                    f"{path}/{name}",
+                    f"the {{reader}} schema has no message {name}",
+                )
+
+    def _compare_later(self, written: Descriptor, reading: Descriptor) -> _Pair:
+        pair = (written.full_name, reading.full_name)
+        if pair not in self._seen:
+            self._seen.add(pair)
+            self._queued.append((written, reading))
+        return pair
+
+    def _messages(self, written: Descriptor, reading: Descriptor, path: str) -> None:
+        before, now = written.fields_by_number, reading.fields_by_number
+        for oneof in reading.oneofs:
+            if not _is_made_up(oneof):
+                self._oneof(oneof, before, f"{path}/{oneof.name}")
+        for number in sorted({*before, *now}):
+            was, is_now = before.get(number), now.get(number)
+            if is_now is None:
+                self._removed(was, reading, path)
+            elif was is None:
+                self._added(is_now, path)
+            else:
+                self._fields(was, is_now, f"{_within(is_now, path)}/{number}")
+        self.types(written.nested_types, reading.nested_types, path)
+
+    def _oneof(self, oneof: OneofDescriptor, before: dict[int, FieldDescriptor], path: str) -> None:
+        old = [before[one.number] for one in oneof.fields if one.number in before]
+        moved = [one for one in old if _oneof_of(one) is None]
+        if len(moved) > 1:
+            names = ", ".join(one.name for one in moved)
+            self.tell(
+                ProtobufDifference.MULTIPLE_FIELDS_MOVED_TO_ONEOF,
+                path,
+                f"of the {{writer}} schema's fields {names}, only one can be set in the"
+                f" {{reader}} schema: they are in oneof {oneof.name}",
+            )
+        elif moved and len(old) > 1:
+            self.tell(
+                ProtobufDifference.FIELD_MOVED_TO_EXISTING_ONEOF,
+                path,
+                f"field {moved[0].name} is in oneof {oneof.name} of the {{reader}} schema,"
+                f" and next to it in the {{writer}} schema",
+            )
+
+    def _removed(self, was: FieldDescriptor, reading: Descriptor, path: str) -> None:
+        where = f"{_within(was, path)}/{was.number}"
+        oneof = _oneof_of(was)
+        if was.is_required:
+            self.tell(
+                ProtobufDifference.REQUIRED_FIELD_REMOVED,
+                where,
+                f"the {{reader}} schema has no field {was.name}, required in the {{writer}} schema",
+            )
+        elif oneof is not None and oneof.name in reading.oneofs_by_name:
+            self.tell(
+                ProtobufDifference.ONEOF_FIELD_REMOVED,
+                where,
+                f"the {{reader}} schema has no field {was.name} in oneof {oneof.name}",
+            )
+
+    def _added(self, is_now: FieldDescriptor, path: str) -> None:
+        if is_now.is_required:
+            self.tell(
+                ProtobufDifference.REQUIRED_FIELD_ADDED,
+                f"{path}/{is_now.number}",
+                f"field {is_now.name} is required, and not in the {{writer}} schema",
+            )
+
+    def _fields(self, was: FieldDescriptor, is_now: FieldDescriptor, path: str) -> None:
+        if is_now.is_required and not was.is_required:
+            self.tell(
+                ProtobufDifference.REQUIRED_FIELD_ADDED,
+                path,
+                f"field {is_now.name} is required, and not so in the {{writer}} schema",
+            )
+        self._field_types(was, is_now, path)
+        if (
+            was.is_repeated != is_now.is_repeated
+            and _kind(was) == _kind(is_now) == "scalar"
+            and _scalar_group(was) == _scalar_group(is_now) != "string or bytes"
+        ):
+            self.tell(
+                ProtobufDifference.FIELD_NUMERIC_LABEL_CHANGED,
+                path,
+                f"field {is_now.name} is {_times(is_now)} in the {{reader}} schema,"
+                f" {_times(was)} in the {{writer}} schema",
+            )
+
+    def _field_types(self, was: FieldDescriptor, is_now: FieldDescriptor, path: str) -> None:
+        told = (
+            f"field {is_now.name} is {_type_name(is_now)} in the {{reader}} schema,"
+            f" {_type_name(was)} in the {{writer}} schema"
+        )
+        kind = _kind(is_now)
+        if kind != _kind(was):
+            self.tell(ProtobufDifference.FIELD_KIND_CHANGED, path, told)
+        elif kind == "scalar":
+            if _scalar_group(was) != _scalar_group(is_now):
+                self.tell(ProtobufDifference.FIELD_SCALAR_KIND_CHANGED, path, told)
+        elif kind == "map":
+            for part in ("key", "value"):
+                self._field_types(
+                    was.message_type.fields_by_name[part],
+                    is_now.message_type.fields_by_name[part],
+                    path,
+                )
+        elif _local_name(was.message_type) != _local_name(is_now.message_type):
+            self.tell(ProtobufDifference.FIELD_NAMED_TYPE_CHANGED, path, told)
+        else:
+            pair = self._compare_later(was.message_type, is_now.message_type)
+            self._uses.setdefault(pair, []).append((self._current, path, is_now.name))
+
+    def _tell_users(self) -> None:
+        """Fields of messages that differ, and so on from those to what uses them."""
+        spreading = sorted(self._differing)
+        while spreading:
+            pair = spreading.pop()
+            for user, path, name in self._uses.pop(pair, []):
+                if user not in self._differing:
+                    spreading.append(user)
+                self._current = user
+                self.tell(
+                    ProtobufDifference.FIELD_NAMED_TYPE_CHANGED,
+                    path,
+                    f"field {name} is a {pair[1]}, which differs in the two schemas",
+                )
+
+
+def _by_name(messages: Iterable[Descriptor]) -> dict[str, Descriptor]:
+    return {message.name: message for message in messages if not message.GetOptions().map_entry}
+
+
+def _local_name(message: Descriptor) -> str:
+    return str(message.full_name).removeprefix(f"{message.file.package}.")
+
+
+def _is_made_up(oneof: OneofDescriptor) -> bool:
+    """The one around an optional field of proto3."""
+    return len(oneof.fields) == 1 and oneof.name == f"_{oneof.fields[0].name.lstrip('_')}"
+
+
+def _oneof_of(one: FieldDescriptor) -> OneofDescriptor | None:
+    oneof = one.containing_oneof
+    return None if oneof is None or _is_made_up(oneof) else oneof
+
+
+def _within(one: FieldDescriptor, path: str) -> str:
+    oneof = _oneof_of(one)
+    return path if oneof is None else f"{path}/{oneof.name}"
+
+
+def _kind(one: FieldDescriptor) -> str:
+    if one.message_type is None:
+        return "scalar"
+    return "map" if one.message_type.GetOptions().map_entry else "message"
+
+
+def _type_name(one: FieldDescriptor) -> str:
+    named: Descriptor | EnumDescriptor | None = one.message_type or one.enum_type
+    if named is None:
+        return _SCALAR_NAMES[one.type]
+    return "a map" if _kind(one) == "map" else str(named.full_name)
+
+
+def _times(one: FieldDescriptor) -> str:
+    return "repeated" if one.is_repeated else "single"
+
+
+def _scalar_group(one: FieldDescriptor) -> str:
+    return _GROUPS[one.type]
+
+
+_GROUPS = {
+    FieldDescriptor.TYPE_INT32: "number",
+    FieldDescriptor.TYPE_INT64: "number",
+    FieldDescriptor.TYPE_UINT32: "number",
+    FieldDescriptor.TYPE_UINT64: "number",
+    FieldDescriptor.TYPE_BOOL: "number",
+    FieldDescriptor.TYPE_ENUM: "number",
+    FieldDescriptor.TYPE_SINT32: "zigzag number",
+    FieldDescriptor.TYPE_SINT64: "zigzag number",
+    FieldDescriptor.TYPE_STRING: "string or bytes",
+    FieldDescriptor.TYPE_BYTES: "string or bytes",
+    FieldDescriptor.TYPE_FIXED32: "fixed 32 bits",
+    FieldDescriptor.TYPE_SFIXED32: "fixed 32 bits",
+    FieldDescriptor.TYPE_FIXED64: "fixed 64 bits",
+    FieldDescriptor.TYPE_SFIXED64: "fixed 64 bits",
+    FieldDescriptor.TYPE_FLOAT: "float",
+    FieldDescriptor.TYPE_DOUBLE: "double",
+}
+"""Scalars of a group are written alike, so one reads the other."""
+_SCALAR_NAMES = {
+    getattr(FieldDescriptor, name): name.removeprefix("TYPE_").lower()
+    for name in dir(FieldDescriptor)
+    if name.startswith("TYPE_")
+}

@@ -1,0 +1,11 @@
+"""What a registry knows after some records."""
+
+from barnabas.registry.records import RegistryRecord
+from barnabas.registry.state import RegistryState
+
+
+def state_of(*records: RegistryRecord) -> RegistryState:
+    state = RegistryState()
+    for each in records:
+        state.apply(each)
+    return state

@@ -1,0 +1,96 @@
+"""What is read of the topic, and when that counts as read; with clients that are scripted."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Self
+
+import pytest
+
+from barnabas.client._message import Message
+from barnabas.client.cluster import Cluster
+from barnabas.client.errors import KafkaError
+from barnabas.client.settings import admin_settings
+from barnabas.registry import schema_log as log_module
+from barnabas.registry.records import encode_record, noop_record
+from barnabas.registry.schema_log import SchemaLog
+from barnabas.registry.settings import RegistrySettings
+
+KEY, _ = encode_record(noop_record({}))
+SETTINGS = RegistrySettings("127.0.0.1:1")
+
+
+def at(offset: int) -> Message:
+    return Message("_schemas", 0, offset, KEY, timestamp=(1, 0))
+
+
+def failed(code: int) -> Message:
+    return Message("_schemas", 0, error=KafkaError(code))
+
+
+END = failed(KafkaError._PARTITION_EOF)
+
+
+class Reader:
+    """Gives what `topic` has, one by one."""
+
+    topic: asyncio.Queue[Message]
+
+    def __init__(self, conf: dict[str, Any]) -> None: ...
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def assign(self, partitions: object) -> None: ...
+
+    async def poll(self, timeout: float) -> Message:
+        return await self.topic.get()
+
+    async def consume(self, count: int, timeout: float) -> Sequence[Message]:
+        return []
+
+
+class Writer:
+    """Its first record is the first of a topic."""
+
+    def __init__(self, conf: dict[str, Any]) -> None: ...
+
+    async def init_transactions(self, timeout: float) -> None: ...
+
+    async def begin_transaction(self) -> None: ...
+
+    async def commit_transaction(self, timeout: float) -> None: ...
+
+    async def produce(self, topic: str, **record: object) -> "asyncio.Future[Message]":
+        delivered = asyncio.get_running_loop().create_future()
+        delivered.set_result(at(0))
+        return delivered
+
+
+def test_what_was_written_to_another_topic_of_the_name_counts_once_that_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(log_module, "AioConsumer", Reader)
+    monkeypatch.setattr(log_module, "AioProducer", Writer)
+
+    async def told(*messages: Message) -> None:
+        for each in messages:
+            Reader.topic.put_nowait(each)
+        for _ in range(20):  # all that happens does on this loop
+            await asyncio.sleep(0)
+
+    async def scenario() -> None:
+        Reader.topic = asyncio.Queue()
+        log = SchemaLog(SETTINGS, Cluster(admin_settings(SETTINGS.kafka_client_config)))
+        await asyncio.gather(log._begin(b"one"), told(at(5), END))
+        assert log.applied_offset == 5
+        writing = asyncio.create_task(log.become_leader())
+        await told()
+        await told(failed(KafkaError._ALL_BROKERS_DOWN))
+        assert not writing.done()
+        await asyncio.gather(log._begin(b"another"), told(at(0), END))
+        await writing
+        assert log.applied_offset == 0
+
+    asyncio.run(scenario())
