@@ -2,6 +2,7 @@
 
 import functools
 import operator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from barnabas.client.errors import KafkaError
@@ -105,3 +106,11 @@ class ThrottleEvent:
     def __str__(self) -> str:
         held_ms = int(self.throttle_time * 1000)
         return f"{self.broker_name}/{self.broker_id} throttled for {held_ms} ms"
+
+
+def group_by_topic(partitions: Iterable[TopicPartitionTuple]) -> dict[str, list[int]]:
+    """Returns the indexes of partitions by topic, as requests list them."""
+    topics: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        topics.setdefault(topic, []).append(index)
+    return topics

@@ -7,12 +7,12 @@ from typing import Any
 from tests.wire.records.samples import some_records
 
 from barnabas.client.cluster import BrokerInfo, Metadata, PartitionInfo, TopicInfo
-from barnabas.client.consumer._tap import Tap
-from barnabas.client.consumer.assigned import Assigned, State
+from barnabas.client.consumer._poller import Poller
+from barnabas.client.consumer.subscription_state import TopicPartitionState, FetchState
 from barnabas.client.consumer.fetcher import Fetcher
-from barnabas.client.consumer.inbox import AioInbox
-from barnabas.client.consumer.news import News
-from barnabas.client.consumer.reset import Reset
+from barnabas.client.consumer.fetch_buffer import AioFetchBuffer
+from barnabas.client.consumer.user_events import UserEvents
+from barnabas.client.consumer.subscription_state import AutoOffsetResetStrategy
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import TopicPartitionTuple
@@ -68,8 +68,8 @@ class Scene:
     def __init__(self, leaders: dict[int, int], **settings: Any) -> None:
         self.settings = ConsumerSettings(retry_backoff_ms=1, retry_backoff_max_ms=2, **settings)
         self.brokers = Brokers(leaders)
-        self.assignment: dict[TopicPartitionTuple, Assigned] = {}
-        self.inbox = AioInbox(Tap())
+        self.assignment: dict[TopicPartitionTuple, TopicPartitionState] = {}
+        self.inbox = AioFetchBuffer(Poller())
         self.unsettled = 0
         self.fetcher = Fetcher(
             self.brokers,  # type: ignore[arg-type]
@@ -77,12 +77,12 @@ class Scene:
             self.assignment,
             self.inbox,
             unsettled=self.note_unsettled,
-            told=News(self.settings, self.inbox).notice,
+            told=UserEvents(self.settings, self.inbox).error_to_report,
             throttled=lambda node_id, throttle_ms: None,
         )
         for index in leaders:
-            each = Assigned("t", index, Reset("earliest"))
-            each.begin(0)
+            each = TopicPartitionState("t", index, AutoOffsetResetStrategy("earliest"))
+            each.seek(0)
             self.assignment["t", index] = each
 
     def note_unsettled(self) -> None:
@@ -94,7 +94,7 @@ class Scene:
         return [(each.partition, each.fetch_offset) for one in topics for each in one.partitions]
 
     def errors(self) -> list[KafkaError | None]:
-        return [each.error() for each in iter(self.inbox.next, None)]
+        return [each.error() for each in iter(self.inbox.next_message, None)]
 
 
 def records(partition: int, base_offset: int, count: int = 3, **more: Any) -> PartitionData:
@@ -138,8 +138,8 @@ async def until(condition: Callable[[], object]) -> None:
 
 @stepped({0: 1, 1: 2, 2: 1})
 async def test_each_broker_is_asked_once_for_what_it_leads(scene: Scene) -> None:
-    scene.fetcher.plan()
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
+    scene.fetcher.send_fetches()
     assert [(node, purpose) for node, purpose, *_ in scene.brokers.asked] == [
         (1, "fetch"),
         (2, "fetch"),
@@ -150,67 +150,67 @@ async def test_each_broker_is_asked_once_for_what_it_leads(scene: Scene) -> None
 
 @stepped({0: 1})
 async def test_the_next_fetch_goes_on_after_the_last_batch(scene: Scene) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     scene.brokers.answer(records(0, 0))
     assert scene.offsets() == [(0, 3)]
-    assert [each.offset() for each in iter(scene.inbox.next, None)] == [0, 1, 2]
+    assert [each.offset() for each in iter(scene.inbox.next_message, None)] == [0, 1, 2]
 
 
 @stepped({0: 1})
 async def test_what_was_sought_is_fetched_at_once_on_another_lane(scene: Scene) -> None:
-    scene.fetcher.plan()
-    scene.assignment["t", 0].begin(50)
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
+    scene.assignment["t", 0].seek(50)
+    scene.fetcher.send_fetches()
     assert [purpose for _, purpose, *_ in scene.brokers.asked] == ["fetch", "fetch-2"]
     assert scene.offsets() == [(0, 50)]
     scene.brokers.answer(records(0, 0))
-    assert scene.inbox.next() is None, "it is from before the seek"
+    assert scene.inbox.next_message() is None, "it is from before the seek"
 
 
 @stepped({0: 1}, prefetch_messages=5)
 async def test_nothing_is_fetched_beyond_the_bound_until_the_user_has_read(scene: Scene) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     scene.brokers.answer(records(0, 0))
     scene.brokers.answer(records(0, 3))
     assert scene.brokers.asked == []
-    assert scene.inbox.wants_room
-    scene.inbox.room_made = scene.fetcher.plan
-    assert len(list(iter(scene.inbox.next, None))) == 6
+    assert scene.inbox.needs_space
+    scene.inbox.on_space_freed = scene.fetcher.send_fetches
+    assert len(list(iter(scene.inbox.next_message, None))) == 6
     assert scene.offsets() == [(0, 6)]
 
 
 @stepped({0: 1, 1: 1}, prefetch_bytes=1)
 async def test_the_bound_on_bytes_is_for_all_partitions_together(scene: Scene) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     scene.brokers.answer(records(0, 0))
     assert scene.brokers.asked == []
 
 
 @stepped({0: 1, 1: 1}, prefetch_bytes=1)
 async def test_what_is_set_aside_of_a_paused_partition_is_not_in_the_way(scene: Scene) -> None:
-    scene.inbox.room_made = scene.fetcher.plan
-    scene.fetcher.plan()
+    scene.inbox.on_space_freed = scene.fetcher.send_fetches
+    scene.fetcher.send_fetches()
     nothing = PartitionData(partition_index=1, high_watermark=0, last_stable_offset=0)
     scene.brokers.answer(records(0, 0), nothing)
     scene.assignment["t", 0].pause()
-    assert scene.inbox.next() is None
+    assert scene.inbox.next_message() is None
     _, _, request, _ = scene.brokers.asked[-1]
     assert request.forgotten_topics_data[0].partitions == [0], "partition 1 alone is fetched"
 
 
 @stepped({0: 1})
 async def test_a_closer_replica_is_fetched_from_and_left_when_it_fails(scene: Scene) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     scene.brokers.answer(PartitionData(partition_index=0, preferred_read_replica=3))
     assert scene.brokers.asked[-1][0] == 3
     scene.brokers.answer(failed(0, ErrorCode.OFFSET_OUT_OF_RANGE))
     assert scene.brokers.asked[-1][0] == 1, "the leader may have it"
-    assert scene.assignment["t", 0].state is State.FETCHED
+    assert scene.assignment["t", 0].state is FetchState.FETCHING
 
 
 @stepped({0: 1})
 async def test_a_hint_of_the_new_leader_is_followed_before_metadata_tells(scene: Scene) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     hint = LeaderIdAndEpoch(leader_id=2, leader_epoch=6)
     scene.brokers.answer(failed(0, ErrorCode.NOT_LEADER_OR_FOLLOWER, current_leader=hint))
     node_id, _, request, _ = scene.brokers.asked[-1]
@@ -222,7 +222,7 @@ async def test_a_hint_of_the_new_leader_is_followed_before_metadata_tells(scene:
 async def test_a_hint_that_tells_nothing_new_is_no_reason_to_ask_again_at_once(
     scene: Scene,
 ) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     hint = LeaderIdAndEpoch(leader_id=1, leader_epoch=5)
     scene.brokers.answer(failed(0, ErrorCode.NOT_LEADER_OR_FOLLOWER, current_leader=hint))
     assert scene.brokers.asked == []
@@ -232,14 +232,14 @@ async def test_a_hint_that_tells_nothing_new_is_no_reason_to_ask_again_at_once(
 @stepped(dict.fromkeys(range(100), 1))
 async def test_many_that_wait_are_planned_for_together(scene: Scene) -> None:
     plans = 0
-    plan = scene.fetcher.plan
+    plan = scene.fetcher.send_fetches
 
     def count() -> None:
         nonlocal plans
         plans += 1
         plan()
 
-    scene.fetcher.plan = count  # type: ignore[method-assign]
+    scene.fetcher.send_fetches = count  # type: ignore[method-assign]
     count()
     refused = [failed(index, ErrorCode.NOT_LEADER_OR_FOLLOWER) for index in range(100)]
     scene.brokers.answer(*refused)
@@ -249,24 +249,24 @@ async def test_many_that_wait_are_planned_for_together(scene: Scene) -> None:
 
 @stepped({0: 1})
 async def test_without_a_hint_metadata_is_asked_for_and_the_fetch_tried_again(scene: Scene) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     scene.brokers.answer(failed(0, ErrorCode.NOT_LEADER_OR_FOLLOWER))
     assert scene.brokers.refreshes == 1
     await until(lambda: scene.brokers.asked)
-    assert scene.inbox.next() is None
+    assert scene.inbox.next_message() is None
 
 
 @stepped({0: 1})
 async def test_an_offset_out_of_range_is_searched_anew(scene: Scene) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     scene.brokers.answer(failed(0, ErrorCode.OFFSET_OUT_OF_RANGE))
     each = scene.assignment["t", 0]
-    assert (each.state, each.search_timestamp, scene.unsettled) == (State.SEARCHED, -2, 1)
+    assert (each.state, each.reset_timestamp, scene.unsettled) == (FetchState.AWAIT_RESET, -2, 1)
 
 
 @stepped({0: 1})
 async def test_an_error_is_told_once(scene: Scene) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     for _ in range(2):
         scene.brokers.answer(failed(0, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
         await until(lambda: scene.brokers.asked)
@@ -275,14 +275,14 @@ async def test_an_error_is_told_once(scene: Scene) -> None:
 
 @stepped({0: 1})
 async def test_bytes_that_are_no_batch_are_told_and_not_read(scene: Scene) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     scene.brokers.answer(PartitionData(partition_index=0, records=memoryview(bytes(100))))
     assert scene.errors() == [KafkaError._BAD_MSG]
 
 
 @stepped({0: 1})
 async def test_a_lost_session_begins_anew_with_everything(scene: Scene) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     scene.brokers.answer(records(0, 0))
     scene.brokers.answer(error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     await until(lambda: scene.brokers.asked)
@@ -292,7 +292,7 @@ async def test_a_lost_session_begins_anew_with_everything(scene: Scene) -> None:
 
 @stepped({0: 1})
 async def test_a_lost_connection_is_tried_again_with_a_new_session(scene: Scene) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     *_, answered = scene.brokers.asked.pop()
     answered(ConnectionResetError(104, "it hung up"))
     assert scene.brokers.asked == []
@@ -302,13 +302,13 @@ async def test_a_lost_connection_is_tried_again_with_a_new_session(scene: Scene)
 
 @stepped({0: 1}, enable_partition_eof=True)
 async def test_the_end_is_told_once_each_time_it_is_reached(scene: Scene) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     at_end = PartitionData(partition_index=0, high_watermark=3, last_stable_offset=3)
     reached = records(0, 0)
     reached.high_watermark = reached.last_stable_offset = 3
     scene.brokers.answer(reached)
     scene.brokers.answer(at_end)
-    found = list(iter(scene.inbox.next, None))
+    found = list(iter(scene.inbox.next_message, None))
     assert [each.error() for each in found] == [None, None, None, KafkaError._PARTITION_EOF]
     assert found[-1].offset() == 3
     assert found[-1], "a message that is false is taken for none"
@@ -316,12 +316,12 @@ async def test_the_end_is_told_once_each_time_it_is_reached(scene: Scene) -> Non
 
 @stepped({0: 1}, enable_partition_eof=True)
 async def test_the_end_is_told_where_a_session_has_nothing_new_to_tell(scene: Scene) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     at_end = PartitionData(partition_index=0, high_watermark=0, last_stable_offset=0)
     scene.brokers.answer(at_end)
     scene.brokers.answer()
     assert scene.errors() == [KafkaError._PARTITION_EOF]
-    scene.assignment["t", 0].begin(0)
+    scene.assignment["t", 0].seek(0)
     scene.brokers.answer()  # to what was asked before
     scene.brokers.answer()
     assert scene.errors() == [KafkaError._PARTITION_EOF]
@@ -329,11 +329,11 @@ async def test_the_end_is_told_where_a_session_has_nothing_new_to_tell(scene: Sc
 
 @stepped({0: 1})
 async def test_a_partition_assigned_anew_is_told_of_in_full(scene: Scene) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     at_end = PartitionData(partition_index=0, high_watermark=0, last_stable_offset=0)
     scene.brokers.answer(at_end)
-    again = Assigned("t", 0, Reset("earliest"))
-    again.begin(0)
+    again = TopicPartitionState("t", 0, AutoOffsetResetStrategy("earliest"))
+    again.seek(0)
     scene.assignment["t", 0] = again
     scene.brokers.answer()
     request = scene.brokers.asked[-1][2]
@@ -344,18 +344,18 @@ async def test_a_partition_assigned_anew_is_told_of_in_full(scene: Scene) -> Non
 
 @stepped({0: 1})
 async def test_a_new_leader_epoch_makes_the_offset_be_validated(scene: Scene) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     scene.brokers.answer(records(0, 0))
     newer = TopicInfo("t", ID, (PartitionInfo(0, 2, 6),))
     scene.brokers.metadata = Metadata(brokers=scene.brokers.metadata.brokers, topics={"t": newer})
     scene.brokers.answer(records(0, 3))
-    assert scene.assignment["t", 0].state is State.VALIDATED
+    assert scene.assignment["t", 0].state is FetchState.AWAIT_VALIDATION
     assert scene.unsettled == 1
 
 
 @stepped({0: 1})
 async def test_closing_ends_the_sessions_that_are_not_being_answered(scene: Scene) -> None:
-    scene.fetcher.plan()
+    scene.fetcher.send_fetches()
     scene.brokers.answer(failed(0, ErrorCode.OFFSET_OUT_OF_RANGE))
     scene.fetcher.close()
     assert scene.brokers.asked[-1][2].session_epoch == -1

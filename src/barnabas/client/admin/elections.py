@@ -4,12 +4,12 @@ from collections.abc import Coroutine
 from typing import Any
 
 from barnabas.client.admin.enums import ElectionType
-from barnabas.client.admin.requests import AdminRequests, group_by_topic
+from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.results import error_or_none
 from barnabas.client.admin.validation import UNSET, require_partitions
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
-from barnabas.client.values import TopicPartition
+from barnabas.client.values import TopicPartition, group_by_topic
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 
 ElectionErrors = dict[TopicPartition, KafkaError | None]

@@ -4,17 +4,12 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 from barnabas.client.admin.model import ConsumerGroupTopicPartitions
-from barnabas.client.admin.requests import (
-    AdminRequests,
-    Exchange,
-    group_by_topic,
-    one_request_per_item,
-)
+from barnabas.client.admin.requests import AdminRequests, Exchange, one_request_per_item
 from barnabas.client.admin.results import Results
 from barnabas.client.admin.validation import UNSET, require_list, require_partitions
 from barnabas.client.cluster import CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, broker_error
-from barnabas.client.values import OFFSET_INVALID, TopicPartition
+from barnabas.client.values import OFFSET_INVALID, TopicPartition, group_by_topic
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequest,

@@ -4,12 +4,12 @@ from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.client.admin.requests import AdminRequests, group_by_topic, one_request_per_item
+from barnabas.client.admin.requests import AdminRequests, one_request_per_item
 from barnabas.client.admin.results import Results, error_or_none
 from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error
-from barnabas.client.values import TopicPartition
+from barnabas.client.values import TopicPartition, group_by_topic
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,

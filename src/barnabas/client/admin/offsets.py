@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from barnabas.client.admin.enums import IsolationLevel
-from barnabas.client.admin.requests import AdminRequests, group_by_topic
+from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.results import Results
 from barnabas.client.admin.validation import UNSET
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error
-from barnabas.client.values import TopicPartition, TopicPartitionTuple
+from barnabas.client.values import TopicPartition, TopicPartitionTuple, group_by_topic
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,

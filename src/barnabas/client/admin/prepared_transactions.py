@@ -9,7 +9,11 @@ from barnabas.client.admin.transactions import TransactionState
 from barnabas.client.admin.validation import UNSET, require_list
 from barnabas.client.cluster import CoordinatorType, Deadline
 from barnabas.client.errors import KafkaError, broker_error
-from barnabas.client.producer.transactions import FEATURE, JOINED_BY_WRITING, OLD_END
+from barnabas.client.producer.transaction_manager import (
+    LAST_V1_END_TXN,
+    TRANSACTION_V2,
+    TRANSACTION_VERSION_FEATURE,
+)
 from barnabas.client.values import PreparedTransaction
 from barnabas.net.handshake import API_VERSIONS_REQUEST
 from barnabas.wire.errors import ErrorCode
@@ -62,7 +66,7 @@ def fence_transactions(
 async def _complete(
     admin: AdminRequests, prepared: list[PreparedTransaction], committed: bool, deadline: Deadline
 ) -> Results[PreparedTransaction, None]:
-    max_version = None if await _has_transaction_version_2(admin, deadline) else OLD_END
+    max_version = None if await _has_transaction_version_2(admin, deadline) else LAST_V1_END_TXN
 
     async def end(node: int | None, transaction: PreparedTransaction) -> KafkaError | None:
         request = EndTxnRequest(
@@ -140,7 +144,7 @@ async def _find_outcome(
 async def _has_transaction_version_2(admin: AdminRequests, deadline: Deadline) -> bool:
     response = await admin.send(API_VERSIONS_REQUEST, deadline=deadline)
     levels = {feature.name: feature.max_version_level for feature in response.finalized_features}
-    return bool(levels.get(FEATURE, 0) >= JOINED_BY_WRITING)
+    return bool(levels.get(TRANSACTION_VERSION_FEATURE, 0) >= TRANSACTION_V2)
 
 
 async def _route(

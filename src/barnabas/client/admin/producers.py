@@ -4,12 +4,12 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.client.admin.requests import AdminRequests, group_by_topic
+from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.results import Results
 from barnabas.client.admin.validation import UNSET, require_partitions
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, broker_error
-from barnabas.client.values import TopicPartition, TopicPartitionTuple
+from barnabas.client.values import TopicPartition, TopicPartitionTuple, group_by_topic
 from barnabas.wire.messages.describe_producers import (
     DescribeProducersRequest,
     PartitionResponse,

@@ -289,14 +289,6 @@ class AdminRequests:
         return coordinators, lost
 
 
-def group_by_topic(partitions: Iterable[TopicPartitionTuple]) -> dict[str, list[int]]:
-    """Returns the indexes of partitions by topic, as requests list them."""
-    topics: dict[str, list[int]] = {}
-    for topic, index in partitions:
-        topics.setdefault(topic, []).append(index)
-    return topics
-
-
 def one_request_per_item(
     send: Callable[[int | None, K], Awaitable[V | KafkaError]],
 ) -> Exchange[K, V]:

@@ -16,11 +16,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from barnabas.client._message import Message
-from barnabas.client.consumer import arguments
-from barnabas.client.consumer._tap import AioTap
-from barnabas.client.consumer.core import Core
-from barnabas.client.consumer.events import Call, Change, Rebalance
-from barnabas.client.consumer.inbox import AioInbox
+from barnabas.client.consumer import validation
+from barnabas.client.consumer._poller import AioPoller
+from barnabas.client.consumer.core import ConsumerCore
+from barnabas.client.consumer.fetch_buffer import AioFetchBuffer
+from barnabas.client.consumer.user_events import CallbackEvent, RebalanceEvent, RebalanceType
 from barnabas.client.metrics import Metrics
 from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
 
@@ -33,39 +33,39 @@ T = TypeVar("T")
 OnRebalance = Callable[["AioConsumer", list[TopicPartition]], Any]
 
 
-class AioConsumer(AioTap):
+class AioConsumer(AioPoller):
     """Reads messages of topics, alone or as a member of a group. Made on a running loop."""
 
     def __init__(self, *conf: Any, **more: Any) -> None:
         super().__init__()
-        self._inbox = AioInbox(self)
-        self._callbacks: dict[Change, OnRebalance | None] = {}
+        self._inbox = AioFetchBuffer(self)
+        self._callbacks: dict[RebalanceType, OnRebalance | None] = {}
         self._is_closed = False
-        self._core = Core(arguments.settings_of(conf, more), self, self._inbox)
+        self._core = ConsumerCore(validation.parse_settings(conf, more), self, self._inbox)
 
     # Messages: `poll` and the iteration are inherited.
 
     async def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """So many messages, or those that come within `timeout` seconds (-1: however long)."""
-        arguments.message_count(num_messages)
-        messages = self.draw(num_messages)
+        validation.message_count(num_messages)
+        messages = self.take(num_messages)
         if messages and len(messages) == num_messages:
             return messages
         deadline_s = _deadline_s(timeout)
         await asyncio.sleep(0)  # the loop has its turn with every fetch, however fast the user is
         while True:
-            if self.is_disturbed or self._is_closed:
+            if self.has_events or self._is_closed:
                 if messages:
                     return messages  # the callbacks, which may raise, come with the next call
                 await self._serve()
             notice = self._inbox.advance()
             if notice is not None:
                 messages.append(notice.message)
-            elif self.cursor is not None:
-                messages += self.draw(num_messages - len(messages))
+            elif self.current_fetch is not None:
+                messages += self.take(num_messages - len(messages))
             if len(messages) >= num_messages:
                 return messages
-            if notice is None and self.cursor is None and not await self._wait(deadline_s):
+            if notice is None and self.current_fetch is None and not await self._wait(deadline_s):
                 return messages
 
     async def consume_arrow(self, max_rows: int = 100_000, timeout: float = -1) -> "pa.RecordBatch":
@@ -73,16 +73,16 @@ class AioConsumer(AioTap):
 
         The columns are topic, partition, offset, timestamp, key, value and headers.
         """
-        from barnabas.client.consumer.arrow import Gathering
+        from barnabas.client.consumer.arrow import ArrowBatchBuilder
 
-        gathering = Gathering(max_rows, self._inbox, self)
+        gathering = ArrowBatchBuilder(max_rows, self._inbox, self)
         deadline_s = _deadline_s(timeout)
         while True:
-            if self.is_disturbed or self._is_closed:
+            if self.has_events or self._is_closed:
                 if gathering.rows:
                     break
                 await self._serve()
-            self.polls += 1
+            self.poll_count += 1
             gathering.take()
             if gathering.is_full or not await self._wait(deadline_s):
                 break
@@ -93,7 +93,7 @@ class AioConsumer(AioTap):
         await asyncio.sleep(0)  # the loop has its turn with every fetch, however fast the user is
         while True:
             await self._serve()
-            message = self._inbox.next()
+            message = self._inbox.next_message()
             if message is not None:
                 return message
             if not await self._wait(deadline_s):
@@ -103,7 +103,7 @@ class AioConsumer(AioTap):
         await asyncio.sleep(0)
         while not self._is_closed:
             await self._serve_events()
-            message = self._inbox.next()
+            message = self._inbox.next_message()
             if message is not None:
                 return message
             await self._wait(None)
@@ -126,14 +126,14 @@ class AioConsumer(AioTap):
         await self._serve_events()
 
     async def _serve_events(self) -> None:
-        while (event := self._inbox.event()) is not None:
-            if isinstance(event, Call):
+        while (event := self._inbox.next_event()) is not None:
+            if isinstance(event, CallbackEvent):
                 await _awaited(event.function(*event.arguments))
             else:
                 await self._ask_about(event)
 
-    async def _ask_about(self, rebalance: Rebalance) -> None:
-        callback = self._callbacks.get(rebalance.change)
+    async def _ask_about(self, rebalance: RebalanceEvent) -> None:
+        callback = self._callbacks.get(rebalance.type)
         self._core.begin_rebalance(rebalance)
         try:
             if callback is not None:
@@ -152,12 +152,12 @@ class AioConsumer(AioTap):
         on_lost: OnRebalance | None = None,
     ) -> None:
         """Read these topics as a member of the group; `^...` is a pattern of names."""
-        names = arguments.topics(topics)
-        on_revoke = arguments.callback(on_revoke, "on_revoke")
+        names = validation.topics(topics)
+        on_revoke = validation.callback(on_revoke, "on_revoke")
         callbacks = {
-            Change.ASSIGNED: arguments.callback(on_assign, "on_assign"),
-            Change.REVOKED: on_revoke,
-            Change.LOST: arguments.callback(on_lost, "on_lost") or on_revoke,
+            RebalanceType.ASSIGNED: validation.callback(on_assign, "on_assign"),
+            RebalanceType.REVOKED: on_revoke,
+            RebalanceType.LOST: validation.callback(on_lost, "on_lost") or on_revoke,
         }
         core = self._open_core()
         self._callbacks = callbacks
@@ -168,40 +168,43 @@ class AioConsumer(AioTap):
 
     async def assign(self, partitions: list[TopicPartition]) -> None:
         """Read these partitions and nothing else, each from its offset or the committed one."""
-        await self._open_core().assign(arguments.distinct(partitions))
+        await self._open_core().assign(validation.distinct_topic_partitions(partitions))
 
     async def unassign(self) -> None:
         await self._open_core().unassign()
 
     async def incremental_assign(self, partitions: list[TopicPartition]) -> None:
-        self._open_core().incremental_assign(arguments.distinct(partitions))
+        self._open_core().incremental_assign(validation.distinct_topic_partitions(partitions))
 
     async def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
-        await self._open_core().incremental_unassign(arguments.topic_partitions(partitions))
+        await self._open_core().incremental_unassign(validation.topic_partitions(partitions))
 
     async def assignment(self) -> list[TopicPartition]:
         return self._open_core().queries.assignment()
 
     async def pause(self, partitions: list[TopicPartition]) -> None:
-        self._open_core().pause(arguments.topic_partitions(partitions))
+        self._open_core().pause(validation.topic_partitions(partitions))
 
     async def resume(self, partitions: list[TopicPartition]) -> None:
-        self._open_core().resume(arguments.topic_partitions(partitions))
+        self._open_core().resume(validation.topic_partitions(partitions))
 
     # Offsets
 
     async def seek(self, partition: TopicPartition) -> None:
         """Read the partition from its offset on."""
-        self._open_core().seek(arguments.topic_partition(partition))
+        self._open_core().seek(validation.topic_partition(partition))
 
     async def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """The offset after the last message that was consumed."""
-        return self._open_core().queries.positions(arguments.topic_partitions(partitions))
+        return self._open_core().queries.positions(validation.topic_partitions(partitions))
 
     async def committed(
         self, partitions: list[TopicPartition], timeout: float = -1
     ) -> list[TopicPartition]:
-        places, wait_ms = arguments.topic_partitions(partitions), arguments.milliseconds(timeout)
+        places, wait_ms = (
+            validation.topic_partitions(partitions),
+            validation.timeout_milliseconds(timeout),
+        )
         return await self._open_core().queries.committed(places, wait_ms)
 
     async def commit(
@@ -215,7 +218,7 @@ class AioConsumer(AioTap):
         Asynchronous, it returns at once and on_commit tells the outcome.
         """
         core = self._open_core()
-        places = arguments.offsets(message, offsets, "commit")
+        places = validation.offsets_to_commit(message, offsets, "commit")
         return await core.commit(places, asynchronous=asynchronous)
 
     async def store_offsets(
@@ -223,26 +226,29 @@ class AioConsumer(AioTap):
     ) -> list[TopicPartition]:
         """Keep offsets for the next commit; needs enable.auto.offset.store to be false."""
         core = self._open_core()
-        places = arguments.offsets(message, offsets, "store")
+        places = validation.offsets_to_commit(message, offsets, "store")
         if places is None:
             raise ValueError("expected either message or offsets")
-        return core.commits.store(places)
+        return core.offset_committer.store(places)
 
     async def offsets_for_times(
         self, partitions: list[TopicPartition], timeout: float = -1
     ) -> list[TopicPartition]:
         """The first offsets at or after the times that stand in place of offsets, in ms."""
-        places, wait_ms = arguments.topic_partitions(partitions), arguments.milliseconds(timeout)
+        places, wait_ms = (
+            validation.topic_partitions(partitions),
+            validation.timeout_milliseconds(timeout),
+        )
         return await self._open_core().queries.offsets_for_times(places, wait_ms)
 
     async def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = -1, cached: bool = False
     ) -> tuple[int, int]:
         """The first offset, and the one after the last; cached: as the last fetch told them."""
-        core, place = self._open_core(), arguments.topic_partition(partition)
+        core, place = self._open_core(), validation.topic_partition(partition)
         if cached:
             return core.queries.cached_watermarks(place)
-        return await core.queries.watermarks(place, arguments.milliseconds(timeout))
+        return await core.queries.watermarks(place, validation.timeout_milliseconds(timeout))
 
     async def lag(
         self, partitions: list[TopicPartition] | None = None
@@ -250,16 +256,18 @@ class AioConsumer(AioTap):
         """How many offsets are ahead, by partition (default: all); -1 before that is known."""
         core = self._open_core()
         return core.queries.lags(
-            None if partitions is None else arguments.topic_partitions(partitions)
+            None if partitions is None else validation.topic_partitions(partitions)
         )
 
     # The cluster and the group
 
     async def list_topics(self, topic: str | None = None, timeout: float = -1) -> "ClusterMetadata":
-        return await self._open_core().queries.list_topics(topic, arguments.milliseconds(timeout))
+        return await self._open_core().queries.list_topics(
+            topic, validation.timeout_milliseconds(timeout)
+        )
 
     async def cluster_id(self, timeout: float = -1) -> str | None:
-        return await self._open_core().queries.cluster_id(arguments.milliseconds(timeout))
+        return await self._open_core().queries.cluster_id(validation.timeout_milliseconds(timeout))
 
     async def memberid(self) -> str | None:
         return self._open_core().member_id()
@@ -285,8 +293,8 @@ class AioConsumer(AioTap):
             await self._run_serving(self._core.close())
         finally:
             self._is_closed = True
-            self.is_disturbed = True  # whatever is called next finds it closed
-            self.cursor = None
+            self.has_events = True  # whatever is called next finds it closed
+            self.current_fetch = None
             self._inbox.wake()
 
     async def __aenter__(self) -> Self:
@@ -300,7 +308,7 @@ class AioConsumer(AioTap):
     ) -> None:
         await self.close()
 
-    def _open_core(self) -> Core:
+    def _open_core(self) -> ConsumerCore:
         if self._is_closed:
             raise RuntimeError("Consumer closed")
         return self._core
@@ -316,7 +324,7 @@ class AioConsumer(AioTap):
             except Exception as error:
                 raised = raised or error
             if not task.done():
-                await self._inbox.wait_event()
+                await self._inbox.wait_for_event()
         if raised is not None and task.exception() is None:
             raise raised
         return task.result()
@@ -328,5 +336,5 @@ async def _awaited(result: Any) -> None:
 
 
 def _deadline_s(timeout: float) -> float | None:
-    wait_s = arguments.seconds(timeout)
+    wait_s = validation.timeout_seconds(timeout)
     return None if wait_s is None else time.monotonic() + wait_s

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.client.consumer._cursor import Cursor
-from barnabas.client.consumer._tap import Tap
-from barnabas.client.consumer.inbox import Inbox, Notice, message_of
+from barnabas.client.consumer._completed_fetch import CompletedFetch
+from barnabas.client.consumer._poller import Poller
+from barnabas.client.consumer.fetch_buffer import BufferedError, FetchBuffer, error_message
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.wire.errors import KafkaError as WireError
 from barnabas.wire.records.arrow import Sizes, measure, runs_to_arrow
@@ -18,10 +18,10 @@ MAX_BYTES = 1 << 30
 """Of one batch: Arrow's own offsets end at 2 GiB."""
 
 
-class Gathering:
+class ArrowBatchBuilder:
     """The rows of one RecordBatch while they are gathered."""
 
-    def __init__(self, max_rows: int, inbox: Inbox, tap: Tap) -> None:
+    def __init__(self, max_rows: int, inbox: FetchBuffer, tap: Poller) -> None:
         if max_rows < 1:
             raise ValueError("max_rows must be at least 1")
         self.rows = 0
@@ -37,7 +37,7 @@ class Gathering:
     def take(self) -> None:
         """Take what is there. KafkaException for an error, once the rows before it are given."""
         while not self.is_full:
-            cursor = self._tap.cursor
+            cursor = self._tap.current_fetch
             try:
                 if cursor is not None:
                     self._read(cursor)
@@ -45,11 +45,11 @@ class Gathering:
                         return
             except WireError as error:
                 broken = KafkaError(KafkaError._BAD_MSG, str(error))
-                self._fail(Notice(message_of(broken)))
+                self._fail(BufferedError(error_message(broken)))
             notice = self._inbox.advance()
             if notice is not None:
                 self._fail(notice)
-            elif self._tap.cursor is None:
+            elif self._tap.current_fetch is None:
                 return
 
     def batch(self) -> "pa.RecordBatch":
@@ -65,7 +65,7 @@ class Gathering:
             columns[name] = read.column(name)
         return pa.RecordBatch.from_pydict(columns)
 
-    def _read(self, cursor: Cursor) -> None:
+    def _read(self, cursor: CompletedFetch) -> None:
         rows_before = self.rows
         topic, partition = cursor.progress.topic, cursor.progress.partition
         try:
@@ -85,7 +85,7 @@ class Gathering:
                     rows += self._places.pop()[2]
                 self._places.append((topic, partition, rows))
 
-    def _fail(self, notice: Notice) -> None:
+    def _fail(self, notice: BufferedError) -> None:
         error = notice.message.error()
         if error == KafkaError._PARTITION_EOF:
             return

@@ -11,11 +11,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from barnabas.client._message import Message
-from barnabas.client.consumer import arguments
-from barnabas.client.consumer._tap import PlainTap
-from barnabas.client.consumer.core import Core
-from barnabas.client.consumer.events import Call, Change, Rebalance
-from barnabas.client.consumer.inbox import PlainInbox
+from barnabas.client.consumer import validation
+from barnabas.client.consumer._poller import SyncPoller
+from barnabas.client.consumer.core import ConsumerCore
+from barnabas.client.consumer.fetch_buffer import SyncFetchBuffer
+from barnabas.client.consumer.user_events import CallbackEvent, RebalanceEvent, RebalanceType
 from barnabas.client.loop_thread import LoopThread
 from barnabas.client.metrics import Metrics
 from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
@@ -31,16 +31,16 @@ OnRebalance = Callable[["Consumer", list[TopicPartition]], None]
 _SLICE_S = 0.1
 
 
-class Consumer(PlainTap):
+class Consumer(SyncPoller):
     """Reads messages of topics, alone or as a member of a group."""
 
     def __init__(self, *conf: Any, **more: Any) -> None:
         super().__init__()
-        self._settings = arguments.settings_of(conf, more)
+        self._settings = validation.parse_settings(conf, more)
         # Nothing on the loop holds it: a consumer that nobody needs any more ends by itself.
         me = weakref.proxy(self)
-        self._inbox = PlainInbox(me)
-        self._callbacks: dict[Change, OnRebalance | None] = {}
+        self._inbox = SyncFetchBuffer(me)
+        self._callbacks: dict[RebalanceType, OnRebalance | None] = {}
         self._is_closed = False
         self._thread = LoopThread.shared()
         try:
@@ -55,24 +55,24 @@ class Consumer(PlainTap):
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """So many messages, or those that come within `timeout` seconds (-1: however long)."""
-        arguments.message_count(num_messages)
-        messages = self.draw(num_messages)
+        validation.message_count(num_messages)
+        messages = self.take(num_messages)
         if messages and len(messages) == num_messages:
             return messages
         deadline_s = _deadline_s(timeout)
         while True:
-            if self.is_disturbed or self._is_closed:
+            if self.has_events or self._is_closed:
                 if messages:
                     return messages  # the callbacks, which may raise, come with the next call
                 self._serve()
             notice = self._inbox.advance()
             if notice is not None:
                 messages.append(notice.message)
-            elif self.cursor is not None:
-                messages += self.draw(num_messages - len(messages))
+            elif self.current_fetch is not None:
+                messages += self.take(num_messages - len(messages))
             if len(messages) >= num_messages:
                 return messages
-            if notice is None and self.cursor is None and not self._wait(deadline_s):
+            if notice is None and self.current_fetch is None and not self._wait(deadline_s):
                 return messages
 
     def consume_arrow(self, max_rows: int = 100_000, timeout: float = -1) -> "pa.RecordBatch":
@@ -80,16 +80,16 @@ class Consumer(PlainTap):
 
         The columns are topic, partition, offset, timestamp, key, value and headers.
         """
-        from barnabas.client.consumer.arrow import Gathering
+        from barnabas.client.consumer.arrow import ArrowBatchBuilder
 
-        gathering = Gathering(max_rows, self._inbox, self)
+        gathering = ArrowBatchBuilder(max_rows, self._inbox, self)
         deadline_s = _deadline_s(timeout)
         while True:
-            if self.is_disturbed or self._is_closed:
+            if self.has_events or self._is_closed:
                 if gathering.rows:
                     break
                 self._serve()
-            self.polls += 1
+            self.poll_count += 1
             gathering.take()
             if gathering.is_full or not self._wait(deadline_s):
                 break
@@ -99,7 +99,7 @@ class Consumer(PlainTap):
         deadline_s = _deadline_s(timeout)
         while True:
             self._serve()
-            message = self._inbox.next()
+            message = self._inbox.next_message()
             if message is not None:
                 return message
             if not self._wait(deadline_s):
@@ -123,14 +123,14 @@ class Consumer(PlainTap):
         self._serve_events()
 
     def _serve_events(self) -> None:
-        while (event := self._inbox.event()) is not None:
-            if isinstance(event, Call):
+        while (event := self._inbox.next_event()) is not None:
+            if isinstance(event, CallbackEvent):
                 event.function(*event.arguments)
             else:
                 self._ask_about(event)
 
-    def _ask_about(self, rebalance: Rebalance) -> None:
-        callback = self._callbacks.get(rebalance.change)
+    def _ask_about(self, rebalance: RebalanceEvent) -> None:
+        callback = self._callbacks.get(rebalance.type)
         self._core.begin_rebalance(rebalance)
         try:
             if callback is not None:
@@ -151,12 +151,12 @@ class Consumer(PlainTap):
 
         The callbacks are called in `poll`, with this consumer and the partitions.
         """
-        names = arguments.topics(topics)
-        on_revoke = arguments.callback(on_revoke, "on_revoke")
+        names = validation.topics(topics)
+        on_revoke = validation.callback(on_revoke, "on_revoke")
         callbacks = {
-            Change.ASSIGNED: arguments.callback(on_assign, "on_assign"),
-            Change.REVOKED: on_revoke,
-            Change.LOST: arguments.callback(on_lost, "on_lost") or on_revoke,
+            RebalanceType.ASSIGNED: validation.callback(on_assign, "on_assign"),
+            RebalanceType.REVOKED: on_revoke,
+            RebalanceType.LOST: validation.callback(on_lost, "on_lost") or on_revoke,
         }
         core = self._open_core()
         self._callbacks = callbacks
@@ -168,44 +168,47 @@ class Consumer(PlainTap):
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Read these partitions and nothing else, each from its offset or the committed one."""
         core = self._open_core()
-        self._thread.run(core.assign(arguments.distinct(partitions)))
+        self._thread.run(core.assign(validation.distinct_topic_partitions(partitions)))
 
     def unassign(self) -> None:
         self._thread.run(self._open_core().unassign())
 
     def incremental_assign(self, partitions: list[TopicPartition]) -> None:
         core = self._open_core()
-        self._call(core.incremental_assign, arguments.distinct(partitions))
+        self._call(core.incremental_assign, validation.distinct_topic_partitions(partitions))
 
     def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
         core = self._open_core()
-        self._thread.run(core.incremental_unassign(arguments.topic_partitions(partitions)))
+        self._thread.run(core.incremental_unassign(validation.topic_partitions(partitions)))
 
     def assignment(self) -> list[TopicPartition]:
         return self._call(self._open_core().queries.assignment)
 
     def pause(self, partitions: list[TopicPartition]) -> None:
-        self._call(self._open_core().pause, arguments.topic_partitions(partitions))
+        self._call(self._open_core().pause, validation.topic_partitions(partitions))
 
     def resume(self, partitions: list[TopicPartition]) -> None:
-        self._call(self._open_core().resume, arguments.topic_partitions(partitions))
+        self._call(self._open_core().resume, validation.topic_partitions(partitions))
 
     # Offsets
 
     def seek(self, partition: TopicPartition) -> None:
         """Read the partition from its offset on."""
-        self._call(self._open_core().seek, arguments.topic_partition(partition))
+        self._call(self._open_core().seek, validation.topic_partition(partition))
 
     def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """The offset after the last message that was consumed."""
         return self._call(
-            self._open_core().queries.positions, arguments.topic_partitions(partitions)
+            self._open_core().queries.positions, validation.topic_partitions(partitions)
         )
 
     def committed(
         self, partitions: list[TopicPartition], timeout: float = -1
     ) -> list[TopicPartition]:
-        places, wait_ms = arguments.topic_partitions(partitions), arguments.milliseconds(timeout)
+        places, wait_ms = (
+            validation.topic_partitions(partitions),
+            validation.timeout_milliseconds(timeout),
+        )
         return self._thread.run(self._open_core().queries.committed(places, wait_ms))
 
     def commit(
@@ -219,7 +222,7 @@ class Consumer(PlainTap):
         Asynchronous, it returns at once and on_commit tells the outcome.
         """
         core = self._open_core()
-        places = arguments.offsets(message, offsets, "commit")
+        places = validation.offsets_to_commit(message, offsets, "commit")
         committing = core.commit(places, asynchronous=asynchronous)
         return self._thread.run(committing)
 
@@ -228,43 +231,48 @@ class Consumer(PlainTap):
     ) -> list[TopicPartition]:
         """Keep offsets for the next commit; needs enable.auto.offset.store to be false."""
         core = self._open_core()
-        places = arguments.offsets(message, offsets, "store")
+        places = validation.offsets_to_commit(message, offsets, "store")
         if places is None:
             raise ValueError("expected either message or offsets")
-        return self._call(core.commits.store, places)
+        return self._call(core.offset_committer.store, places)
 
     def offsets_for_times(
         self, partitions: list[TopicPartition], timeout: float = -1
     ) -> list[TopicPartition]:
         """The first offsets at or after the times that stand in place of offsets, in ms."""
-        places, wait_ms = arguments.topic_partitions(partitions), arguments.milliseconds(timeout)
+        places, wait_ms = (
+            validation.topic_partitions(partitions),
+            validation.timeout_milliseconds(timeout),
+        )
         return self._thread.run(self._open_core().queries.offsets_for_times(places, wait_ms))
 
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = -1, cached: bool = False
     ) -> tuple[int, int]:
         """The first offset, and the one after the last; cached: as the last fetch told them."""
-        core, place = self._open_core(), arguments.topic_partition(partition)
+        core, place = self._open_core(), validation.topic_partition(partition)
         if cached:
             return self._call(core.queries.cached_watermarks, place)
-        return self._thread.run(core.queries.watermarks(place, arguments.milliseconds(timeout)))
+        return self._thread.run(
+            core.queries.watermarks(place, validation.timeout_milliseconds(timeout))
+        )
 
     def lag(self, partitions: list[TopicPartition] | None = None) -> dict[TopicPartition, int]:
         """How many offsets are ahead, by partition (default: all); -1 before that is known."""
         core = self._open_core()
-        places = None if partitions is None else arguments.topic_partitions(partitions)
+        places = None if partitions is None else validation.topic_partitions(partitions)
         return self._call(core.queries.lags, places)
 
     # The cluster and the group
 
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> "ClusterMetadata":
         return self._thread.run(
-            self._open_core().queries.list_topics(topic, arguments.milliseconds(timeout))
+            self._open_core().queries.list_topics(topic, validation.timeout_milliseconds(timeout))
         )
 
     def cluster_id(self, timeout: float = -1) -> str | None:
         return self._thread.run(
-            self._open_core().queries.cluster_id(arguments.milliseconds(timeout))
+            self._open_core().queries.cluster_id(validation.timeout_milliseconds(timeout))
         )
 
     def memberid(self) -> str | None:
@@ -292,9 +300,9 @@ class Consumer(PlainTap):
         finally:
             self._end.detach()
             self._is_closed = True
-            self.is_disturbed = True  # whatever is called next finds it closed
-            self.cursor = None
-            self._inbox.end()
+            self.has_events = True  # whatever is called next finds it closed
+            self.current_fetch = None
+            self._inbox.close()
             self._thread.release()
 
     def __enter__(self) -> Self:
@@ -310,7 +318,7 @@ class Consumer(PlainTap):
 
     # Ways to the core
 
-    def _open_core(self) -> Core:
+    def _open_core(self) -> ConsumerCore:
         if self._is_closed:
             raise RuntimeError("Consumer closed")
         return self._core
@@ -334,18 +342,18 @@ class Consumer(PlainTap):
             except Exception as error:
                 raised = raised or error
             if not future.done():
-                self._inbox.wait_event(_SLICE_S)
+                self._inbox.wait_for_event(_SLICE_S)
         result = future.result()
         if raised is not None:
             raise raised
         return result
 
 
-async def _make(settings: Any, tap: PlainTap, inbox: PlainInbox) -> Core:
-    return Core(settings, tap, inbox)
+async def _make(settings: Any, tap: SyncPoller, inbox: SyncFetchBuffer) -> ConsumerCore:
+    return ConsumerCore(settings, tap, inbox)
 
 
-def _end(thread: LoopThread, core: Core) -> None:
+def _end(thread: LoopThread, core: ConsumerCore) -> None:
     """Does not wait: it may be the loop's own thread that finds that nobody needs the consumer."""
     if not thread.is_in_forked_child:
         ended = thread.submit(core.abandon())
@@ -353,5 +361,5 @@ def _end(thread: LoopThread, core: Core) -> None:
 
 
 def _deadline_s(timeout: float) -> float | None:
-    wait_s = arguments.seconds(timeout)
+    wait_s = validation.timeout_seconds(timeout)
     return None if wait_s is None else time.monotonic() + wait_s

@@ -8,74 +8,74 @@ import asyncio
 from collections.abc import Collection, Iterable, Sequence
 
 from barnabas.client.cluster import Cluster, Metadata
-from barnabas.client.consumer._tap import Tap
-from barnabas.client.consumer.assigned import Assigned
-from barnabas.client.consumer.commits import Commits
-from barnabas.client.consumer.events import Change, Rebalance
+from barnabas.client.consumer._poller import Poller
+from barnabas.client.consumer.fetch_buffer import FetchBuffer
 from barnabas.client.consumer.fetcher import Fetcher
-from barnabas.client.consumer.group import Group
-from barnabas.client.consumer.inbox import Inbox
+from barnabas.client.consumer.group import ConsumerCoordinator
 from barnabas.client.consumer.metrics import ConsumerMetrics
-from barnabas.client.consumer.news import News
-from barnabas.client.consumer.offsets import Offsets
-from barnabas.client.consumer.positions import Positions
-from barnabas.client.consumer.queries import Queries
-from barnabas.client.consumer.reset import Reset
-from barnabas.client.consumer.statistics import Statistics
+from barnabas.client.consumer.offset_committer import OffsetCommitter
+from barnabas.client.consumer.offset_lookup import OffsetLookup
+from barnabas.client.consumer.offset_queries import OffsetQueries
+from barnabas.client.consumer.position_updater import PositionUpdater
+from barnabas.client.consumer.statistics import ConsumerStatistics
+from barnabas.client.consumer.subscription_state import AutoOffsetResetStrategy, TopicPartitionState
+from barnabas.client.consumer.user_events import RebalanceEvent, RebalanceType, UserEvents
 from barnabas.client.errors import KafkaError, KafkaException, fail
 from barnabas.client.metrics import Metrics
 from barnabas.client.settings import ConsumerSettings
-from barnabas.client.values import ConsumerGroupMetadata, TopicPartitionTuple, TopicPartition
+from barnabas.client.values import ConsumerGroupMetadata, TopicPartition, TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode
 
 _LOOKS_PER_POLL_INTERVAL = 10
 
 
-class Core:
+class ConsumerCore:
     """A consumer without its facade; what a group calls an assignee."""
 
-    def __init__(self, settings: ConsumerSettings, tap: Tap, inbox: Inbox) -> None:
+    def __init__(self, settings: ConsumerSettings, tap: Poller, inbox: FetchBuffer) -> None:
         self.settings = settings
-        self.assignment: dict[TopicPartitionTuple, Assigned] = {}
-        self._news = News(settings, inbox)
-        self.cluster = Cluster(settings, self._news.of_connections)
-        self.group = Group(self.cluster, settings, self) if settings.group_id else None
-        offsets = Offsets(self.cluster, settings)
-        self.queries = Queries(self.cluster, self.group, offsets, self.assignment)
-        self.commits = Commits(self.group, settings, self.assignment, inbox)
+        self.assignment: dict[TopicPartitionTuple, TopicPartitionState] = {}
+        self._news = UserEvents(settings, inbox)
+        self.cluster = Cluster(settings, self._news.on_connection_error)
+        self.coordinator = (
+            ConsumerCoordinator(self.cluster, settings, self) if settings.group_id else None
+        )
+        offsets = OffsetLookup(self.cluster, settings)
+        self.queries = OffsetQueries(self.cluster, self.coordinator, offsets, self.assignment)
+        self.offset_committer = OffsetCommitter(self.coordinator, settings, self.assignment, inbox)
         self._tap = tap
         self._inbox = inbox
         self._loop = asyncio.get_running_loop()
-        self._reset = Reset(settings.auto_offset_reset)
+        self._reset = AutoOffsetResetStrategy(settings.auto_offset_reset)
         self._fetcher = Fetcher(
             self.cluster,
             settings,
             self.assignment,
             inbox,
             unsettled=self._unsettled,
-            told=self._news.notice,
+            told=self._news.error_to_report,
             throttled=self._note_throttling,
         )
-        self._positions = Positions(
+        self._positions = PositionUpdater(
             self.cluster,
-            self.group,
+            self.coordinator,
             offsets,
             settings,
             self.assignment,
-            self._news.tell_of,
-            self._fetcher.plan,
+            self._news.report_for,
+            self._fetcher.send_fetches,
         )
-        self.rebalance: Rebalance | None = None  # that the user is being asked about
+        self.rebalance: RebalanceEvent | None = None  # that the user is being asked about
         self.is_waiting = False  # the user waits in poll
         self._polls_seen = 0
         self._is_subscribed = False
         self._is_abandoned = False
-        inbox.room_made = self._room_made
+        inbox.on_space_freed = self._room_made
         self.cluster.add_listener(self._metadata_changed)
         self._watch: asyncio.TimerHandle | None = None
         self._look_at_user()
-        self._statistics = Statistics(
-            settings, self.cluster, self.assignment, self.commits, self._news
+        self._statistics = ConsumerStatistics(
+            settings, self.cluster, self.assignment, self.offset_committer, self._news
         )
         self._metrics = ConsumerMetrics(settings, self.cluster, self.assignment)
 
@@ -85,10 +85,10 @@ class Core:
         if self._watch is not None:
             self._watch.cancel()
         try:
-            if self.group is not None:
-                await self.group.close()
+            if self.coordinator is not None:
+                await self.coordinator.close()
             await self.remove(list(self.assignment))
-            await self.commits.close()
+            await self.offset_committer.close()
         finally:
             self._positions.close()
             self._fetcher.close()
@@ -97,8 +97,8 @@ class Core:
     async def abandon(self) -> None:
         """The same when there is no user any more, who could be asked about it."""
         self._is_abandoned = True
-        for event in self._inbox.unserved():
-            if isinstance(event, Rebalance):
+        for event in self._inbox.take_events():
+            if isinstance(event, RebalanceEvent):
                 await self.end_rebalance(event)
         await self.close()
 
@@ -109,23 +109,23 @@ class Core:
 
     async def subscribe(self, topics: Sequence[str]) -> None:
         """Become a member for these topics; what was assigned by hand is given up."""
-        if self.group is None:
+        if self.coordinator is None:
             fail(KafkaError._UNKNOWN_GROUP, "subscribe() needs a group.id")
         if not self._is_subscribed:
             await self.remove(list(self.assignment))
         self._is_subscribed = True
-        self.group.subscribe(topics)
+        self.coordinator.subscribe(topics)
 
     async def unsubscribe(self) -> None:
         """Leave the group, or give up what was assigned by hand."""
-        if self.group is not None and self._is_subscribed:
+        if self.coordinator is not None and self._is_subscribed:
             self._is_subscribed = False
-            await self.group.unsubscribe()
+            await self.coordinator.unsubscribe()
         await self.remove(list(self.assignment))
 
     async def assign(self, partitions: Sequence[TopicPartition]) -> None:
         """Read these and nothing else."""
-        self._require_suits(Change.ASSIGNED, incremental=False)
+        self._require_suits(RebalanceType.ASSIGNED, incremental=False)
         kept = {(each.topic, each.partition) for each in partitions}
         await self.remove([key for key in self.assignment if key not in kept])
         self._applied()
@@ -134,13 +134,13 @@ class Core:
         self._start()
 
     async def unassign(self) -> None:
-        self._require_suits(Change.REVOKED, incremental=False)
+        self._require_suits(RebalanceType.REVOKED, incremental=False)
         await self.remove(list(self.assignment))
         self._applied()
 
     def incremental_assign(self, partitions: Sequence[TopicPartition]) -> None:
         """Read these besides."""
-        self._require_suits(Change.ASSIGNED, incremental=True)
+        self._require_suits(RebalanceType.ASSIGNED, incremental=True)
         for each in partitions:
             if (each.topic, each.partition) in self.assignment:
                 named = f"{each.topic} [{each.partition}]"
@@ -151,7 +151,7 @@ class Core:
         self._start()
 
     async def incremental_unassign(self, partitions: Sequence[TopicPartition]) -> None:
-        self._require_suits(Change.REVOKED, incremental=True)
+        self._require_suits(RebalanceType.REVOKED, incremental=True)
         for each in partitions:
             if (each.topic, each.partition) not in self.assignment:
                 fail(
@@ -162,18 +162,20 @@ class Core:
         await self.remove([(each.topic, each.partition) for each in partitions])
         self._applied()
 
-    async def remove(self, keys: Collection[TopicPartitionTuple], *, are_lost: bool = False) -> None:
+    async def remove(
+        self, keys: Collection[TopicPartitionTuple], *, are_lost: bool = False
+    ) -> None:
         """Read these no more; what was consumed of them is committed, unless they are lost."""
         removed = [self.assignment[key] for key in keys if key in self.assignment]
         for each in removed:
-            each.give_up()
+            each.revoke()
         if removed and not are_lost:
-            await self.commits.commit_automatically(removed)
+            await self.offset_committer.auto_commit(removed)
         for each in removed:
             if self.assignment.pop(each.key, None) is not None:
-                self._metrics.dropped(each)
+                self._metrics.on_unassigned(each)
             self._inbox.discard(each.progress)
-        self._fetcher.plan()
+        self._fetcher.send_fetches()
 
     def seek(self, place: TopicPartition) -> None:
         each = self.assignment.get((place.topic, place.partition))
@@ -183,7 +185,7 @@ class Core:
                 f"Failed to seek to offset {place.offset}: {place.topic} [{place.partition}] is "
                 f"not assigned",
             )
-        each.begin(place.offset, -1 if place.leader_epoch is None else place.leader_epoch)
+        each.seek(place.offset, -1 if place.leader_epoch is None else place.leader_epoch)
         self._inbox.discard(each.progress)
         self._start()
 
@@ -198,28 +200,28 @@ class Core:
             each = self.assignment.get((place.topic, place.partition))
             if each is not None and each.is_paused:
                 each.resume()
-                self._inbox.unpark(each.progress)
-        self._fetcher.plan()
+                self._inbox.restore_paused(each.progress)
+        self._fetcher.send_fetches()
 
     def _begin(self, place: TopicPartition) -> None:
         key = (place.topic, place.partition)
         each = self.assignment.get(key)
         if each is None:
-            each = self.assignment[key] = Assigned(*key, self._reset)
+            each = self.assignment[key] = TopicPartitionState(*key, self._reset)
         else:
             self._inbox.discard(each.progress)
-        each.begin(place.offset, -1 if place.leader_epoch is None else place.leader_epoch)
+        each.seek(place.offset, -1 if place.leader_epoch is None else place.leader_epoch)
 
     def _start(self) -> None:
         self.cluster.add_topics({topic for topic, _ in self.assignment})
-        self._positions.settle()
-        self._fetcher.plan()
-        self.commits.start()
+        self._positions.update()
+        self._fetcher.send_fetches()
+        self.offset_committer.start_auto_commit()
 
-    def _require_suits(self, change: Change, *, incremental: bool) -> None:
+    def _require_suits(self, change: RebalanceType, *, incremental: bool) -> None:
         """A callback that is given all partitions, or some, has to take them as such."""
         asked = self.rebalance
-        if asked is not None and asked.change is change and asked.is_incremental != incremental:
+        if asked is not None and asked.type is change and asked.is_incremental != incremental:
             calls = "incremental_assign() and incremental_unassign()"
             calls = calls if asked.is_incremental else "assign() and unassign()"
             fail(KafkaError._STATE, f"the group rebalances by {calls}")
@@ -230,26 +232,30 @@ class Core:
 
     # What a group calls its assignee
 
-    async def assigned(self, partitions: Collection[TopicPartitionTuple], *, incremental: bool) -> None:
-        await self._ask_user(Change.ASSIGNED, partitions, incremental)
+    async def on_partitions_assigned(
+        self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
+    ) -> None:
+        await self._ask_user(RebalanceType.ASSIGNED, partitions, incremental)
 
-    async def revoked(self, partitions: Collection[TopicPartitionTuple], *, incremental: bool) -> None:
-        await self._ask_user(Change.REVOKED, partitions, incremental)
+    async def on_partitions_revoked(
+        self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
+    ) -> None:
+        await self._ask_user(RebalanceType.REVOKED, partitions, incremental)
 
-    async def lost(self, partitions: Collection[TopicPartitionTuple]) -> None:
-        await self._ask_user(Change.LOST, partitions, True)
+    async def on_partitions_lost(self, partitions: Collection[TopicPartitionTuple]) -> None:
+        await self._ask_user(RebalanceType.LOST, partitions, True)
 
     def owned(self) -> frozenset[TopicPartitionTuple]:
         return frozenset(self.assignment)
 
-    def told(self, error: KafkaError) -> None:
+    def on_error(self, error: KafkaError) -> None:
         """Something that `poll` has to tell."""
-        self._news.tell(error)
+        self._news.report(error)
 
     async def _ask_user(
-        self, change: Change, partitions: Collection[TopicPartitionTuple], incremental: bool
+        self, change: RebalanceType, partitions: Collection[TopicPartitionTuple], incremental: bool
     ) -> None:
-        rebalance = Rebalance(
+        rebalance = RebalanceEvent(
             change, tuple(sorted(partitions)), incremental, self._loop.create_future()
         )
         self._statistics.rebalances += 1
@@ -259,11 +265,11 @@ class Core:
         self._inbox.put_event(rebalance)
         await rebalance.done
 
-    def begin_rebalance(self, rebalance: Rebalance) -> None:
+    def begin_rebalance(self, rebalance: RebalanceEvent) -> None:
         """The user's callback, if there is one, is called now."""
         self.rebalance = rebalance
 
-    async def end_rebalance(self, rebalance: Rebalance) -> None:
+    async def end_rebalance(self, rebalance: RebalanceEvent) -> None:
         """It has returned: do what it has not done itself."""
         try:
             if not rebalance.is_applied:
@@ -273,19 +279,19 @@ class Core:
             if not rebalance.done.done():
                 rebalance.done.set_result(None)
 
-    async def _apply(self, rebalance: Rebalance) -> None:
+    async def _apply(self, rebalance: RebalanceEvent) -> None:
         places = [TopicPartition(*each) for each in rebalance.partitions]
-        match rebalance.change:
-            case Change.ASSIGNED if rebalance.is_incremental:
+        match rebalance.type:
+            case RebalanceType.ASSIGNED if rebalance.is_incremental:
                 self.incremental_assign(
                     [each for each in places if (each.topic, each.partition) not in self.assignment]
                 )
-            case Change.ASSIGNED:
+            case RebalanceType.ASSIGNED:
                 await self.assign(places)
-            case Change.REVOKED:
+            case RebalanceType.REVOKED:
                 gone = rebalance.partitions if rebalance.is_incremental else list(self.assignment)
                 await self.remove(gone)
-            case Change.LOST:
+            case RebalanceType.LOST:
                 await self.remove(rebalance.partitions, are_lost=True)
 
     # Offsets
@@ -294,11 +300,11 @@ class Core:
         self, offsets: Sequence[TopicPartition] | None, *, asynchronous: bool
     ) -> list[TopicPartition] | None:
         """Commit these, or what is stored."""
-        places = self.commits.everything() if offsets is None else offsets
+        places = self.offset_committer.uncommitted_offsets() if offsets is None else offsets
         if asynchronous:
-            self.commits.commit_soon(places)
+            self.offset_committer.commit_async(places)
             return None
-        committed = await self.commits.commit(places, self.settings.default_api_timeout_ms)
+        committed = await self.offset_committer.commit(places, self.settings.default_api_timeout_ms)
         error = next((each.error for each in committed if each.error is not None), None)
         if error is not None:
             raise KafkaException(error)
@@ -307,19 +313,19 @@ class Core:
     # The cluster and the group
 
     def member_id(self) -> str | None:
-        return (self.group.member_id or None) if self.group is not None else None
+        return (self.coordinator.member_id or None) if self.coordinator is not None else None
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        if self.group is None:
+        if self.coordinator is None:
             fail(KafkaError._UNKNOWN_GROUP, "a consumer without a group.id is in no group")
-        return self.group.metadata
+        return self.coordinator.metadata
 
     # News
 
     def _note_throttling(self, node_id: int, throttle_ms: int) -> None:
         broker = self.cluster.metadata.brokers.get(node_id)
         if broker is not None:
-            self._news.throttled(f"{broker.host}:{broker.port}/{node_id}", node_id, throttle_ms)
+            self._news.on_throttled(f"{broker.host}:{broker.port}/{node_id}", node_id, throttle_ms)
 
     def _metadata_changed(self, metadata: Metadata) -> None:
         for (topic, index), each in self.assignment.items():
@@ -327,31 +333,31 @@ class Core:
             if known is None or known.error is ErrorCode.LEADER_NOT_AVAILABLE:
                 continue
             if known.error:
-                self._news.tell_of(each, KafkaError(known.error, f"{topic}: {known.error.name}"))
+                self._news.report_for(each, KafkaError(known.error, f"{topic}: {known.error.name}"))
             elif index >= len(known.partitions):
                 self.cluster.refresh()
                 missing = f"{topic} has {len(known.partitions)} partitions, no partition {index}"
-                self._news.tell_of(each, KafkaError(KafkaError._UNKNOWN_PARTITION, missing))
-        self._positions.settle()
-        self._fetcher.plan()
+                self._news.report_for(each, KafkaError(KafkaError._UNKNOWN_PARTITION, missing))
+        self._positions.update()
+        self._fetcher.send_fetches()
 
     def _unsettled(self) -> None:
-        self._loop.call_soon(self._positions.settle)
+        self._loop.call_soon(self._positions.update)
 
     def _room_made(self) -> None:
         """Called in the user's thread."""
-        self._loop.call_soon_threadsafe(self._fetcher.plan)
+        self._loop.call_soon_threadsafe(self._fetcher.send_fetches)
 
     def _look_at_user(self) -> None:
         """Tell the group now and then that the user still polls: each poll would cost too much."""
-        if self.group is None:
+        if self.coordinator is None:
             return
         try:
-            polls = self._tap.polls
+            polls = self._tap.poll_count
         except ReferenceError:  # the user has dropped his consumer
             return
         if self.is_waiting or polls != self._polls_seen:
             self._polls_seen = polls
-            self.group.polled()
+            self.coordinator.on_poll()
         pause_s = min(1.0, self.settings.max_poll_interval_ms / 1000 / _LOOKS_PER_POLL_INTERVAL)
         self._watch = self._loop.call_later(pause_s, self._look_at_user)

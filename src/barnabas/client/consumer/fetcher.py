@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable, Container, Mapping
 
 from barnabas.client.cluster import Backoff, Cluster
-from barnabas.client.consumer._cursor import Cursor, scan
-from barnabas.client.consumer.assigned import Assigned
-from barnabas.client.consumer.inbox import Inbox, Notice, message_of
-from barnabas.client.consumer.session import FetchSession, Want
+from barnabas.client.consumer._completed_fetch import CompletedFetch, scan_batches
+from barnabas.client.consumer.fetch_buffer import BufferedError, FetchBuffer, error_message
+from barnabas.client.consumer.fetch_session import FetchSession, PartitionFetch
+from barnabas.client.consumer.subscription_state import TopicPartitionState
 from barnabas.client.errors import KafkaError, broker_error
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import TopicPartitionTuple
@@ -22,10 +22,10 @@ from barnabas.wire import uuid
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse, PartitionData
 
-LANES = ("fetch", "fetch-2", "fetch-3")
+CONNECTIONS = ("fetch", "fetch-2", "fetch-3")
 """The purposes of the connections to one broker."""
 
-SMALL_BYTES = 64 << 10
+COPY_LIMIT_BYTES = 64 << 10
 """What is smaller is copied, rather than keep the memory of a whole answer for it."""
 
 _TICK_S = 0.001
@@ -45,7 +45,7 @@ _ELSEWHERE = {
 """Somebody else has the partition, or nobody has it yet: what is known of it is out of date."""
 
 
-Told = Callable[[Assigned, KafkaError], Notice | None]
+Told = Callable[[TopicPartitionState, KafkaError], BufferedError | None]
 """What the user is told of an error, unless he has been."""
 
 
@@ -56,8 +56,8 @@ class Fetcher:
         self,
         cluster: Cluster,
         settings: ConsumerSettings,
-        assignment: Mapping[TopicPartitionTuple, Assigned],
-        inbox: Inbox,
+        assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
+        inbox: FetchBuffer,
         *,
         unsettled: Callable[[], None],
         told: Told,
@@ -77,23 +77,23 @@ class Fetcher:
         self._timer: asyncio.TimerHandle | None = None  # the next plan for want of another reason
         self._is_closed = False
 
-    def plan(self) -> None:
+    def send_fetches(self) -> None:
         """Look for what to fetch; to be called whenever something has changed."""
         if self._is_closed:
             return
         self._take_back()
         now_s = self._loop.time()
         inbox = self._inbox
-        ready: dict[int, list[Assigned]] = {}
-        inbox.wants_room = False
+        ready: dict[int, list[TopicPartitionState]] = {}
+        inbox.needs_space = False
         again_s = math.inf
         for each in self._assignment.values():
-            if not each.may_be_fetched(now_s):
+            if not each.is_fetchable(now_s):
                 if now_s < each.retry_at_s < again_s:
                     again_s = each.retry_at_s
                 continue
             if not self._has_room(each):
-                inbox.wants_room = True
+                inbox.needs_space = True
                 continue
             node_id = self._node_of(each, now_s)
             if node_id is not None:
@@ -102,8 +102,8 @@ class Fetcher:
             self._fetch(node_id, partitions, now_s)
         if again_s < math.inf:
             self._plan_at(again_s)
-        if inbox.wants_room and inbox.finished:  # in between the user has made some
-            self._loop.call_soon(self.plan)
+        if inbox.needs_space and inbox.drained:  # in between the user has made some
+            self._loop.call_soon(self.send_fetches)
 
     def close(self) -> None:
         """Fetch no more; brokers are told that the sessions are over."""
@@ -112,14 +112,14 @@ class Fetcher:
             self._timer.cancel()
         for node_id, lanes in self._lanes.items():
             for lane in lanes:
-                last = lane.session.end()
+                last = lane.session.closing_request()
                 if last is not None and not lane.is_busy:
                     self._cluster.send(node_id, last, 1000, _ignore, purpose=lane.purpose)
 
     # Room
 
     def _take_back(self) -> None:
-        finished = self._inbox.finished
+        finished = self._inbox.drained
         while finished:
             cursor = finished.popleft()
             self._queued_bytes -= cursor.size_bytes
@@ -127,38 +127,43 @@ class Fetcher:
             if each is not None and cursor.version == each.progress.version:
                 each.queued_records -= cursor.record_count
 
-    def _has_room(self, each: Assigned) -> bool:
+    def _has_room(self, each: TopicPartitionState) -> bool:
         return (
             each.queued_records < self._settings.prefetch_messages
-            and self._queued_bytes - self._inbox.parked_bytes < self._settings.prefetch_bytes
+            and self._queued_bytes - self._inbox.paused_bytes < self._settings.prefetch_bytes
         )
 
     # Asking
 
-    def _node_of(self, each: Assigned, now_s: float) -> int | None:
+    def _node_of(self, each: TopicPartitionState, now_s: float) -> int | None:
         """The broker to fetch from: the leader, unless a closer one was recommended."""
         leader = self._cluster.metadata.leader(*each.key)
         if leader is None or leader.leader < 0:
             return None
-        each.led_by(leader.leader_epoch)
-        if not each.may_be_fetched(now_s):
+        each.on_leader_epoch(leader.leader_epoch)
+        if not each.is_fetchable(now_s):
             self._unsettled()
             return None
-        if each.replica is not None:
-            if now_s < each.replica_until_s and each.replica in self._cluster.metadata.brokers:
-                return each.replica
-            each.replica = None
-        if each.hint is not None:
-            node_id, epoch = each.hint
+        if each.preferred_replica is not None:
+            if (
+                now_s < each.preferred_replica_until_s
+                and each.preferred_replica in self._cluster.metadata.brokers
+            ):
+                return each.preferred_replica
+            each.preferred_replica = None
+        if each.leader_hint is not None:
+            node_id, epoch = each.leader_hint
             if epoch > leader.leader_epoch and node_id in self._cluster.metadata.brokers:
                 return node_id
-            each.hint = None
+            each.leader_hint = None
         return leader.leader
 
-    def _fetch(self, node_id: int, partitions: list[Assigned], now_s: float) -> None:
+    def _fetch(self, node_id: int, partitions: list[TopicPartitionState], now_s: float) -> None:
         lanes = self._lanes.get(node_id)
         if lanes is None:
-            lanes = self._lanes[node_id] = [_Lane(purpose, self._settings) for purpose in LANES]
+            lanes = self._lanes[node_id] = [
+                _Lane(purpose, self._settings) for purpose in CONNECTIONS
+            ]
         retry_at_s = max(lane.retry_at_s for lane in lanes)
         if now_s < retry_at_s:
             self._plan_at(retry_at_s)
@@ -166,14 +171,14 @@ class Fetcher:
         lane = next((lane for lane in lanes if not lane.is_busy), None)
         if lane is None:
             return
-        if any(each.is_fresh and lane.session.has_said(each.key) for each in partitions):
-            lane.session.begin_anew()  # it was told to whom they belonged before
+        if any(each.is_unfetched and lane.session.has_sent(each.key) for each in partitions):
+            lane.session.reset()  # it was told to whom they belonged before
         wanted = {each.key: self._want(each) for each in partitions}
         request = lane.session.request(wanted)
         self._fill_in(request)
         asked = {each.key: each.progress.version for each in partitions}
         for each in partitions:
-            each.flight_version = each.progress.version
+            each.in_flight_version = each.progress.version
         lane.is_busy = True
         self._cluster.send(
             node_id,
@@ -183,13 +188,13 @@ class Fetcher:
             purpose=lane.purpose,
         )
 
-    def _want(self, each: Assigned) -> Want:
+    def _want(self, each: TopicPartitionState) -> PartitionFetch:
         name, index = each.key
         topic = self._cluster.metadata.topics.get(name)
         epoch = -1 if topic is None else topic.partitions[index].leader_epoch
-        if each.hint is not None:
-            epoch = each.hint[1]
-        return Want(
+        if each.leader_hint is not None:
+            epoch = each.leader_hint[1]
+        return PartitionFetch(
             uuid.ZERO if topic is None else topic.topic_id,
             each.fetch_offset,
             epoch,
@@ -217,21 +222,21 @@ class Fetcher:
         lane.is_busy = False
         for key, version in asked.items():
             each = self._assignment.get(key)
-            if each is not None and each.flight_version == version:
-                each.flight_version = None
+            if each is not None and each.in_flight_version == version:
+                each.in_flight_version = None
         if self._is_closed:
             return
         if isinstance(outcome, OSError):
             self._unanswered(node_id, lane, asked)
             return
-        if not lane.session.answered(outcome):
+        if not lane.session.on_response(outcome):
             self._pause(lane, lane.backoff.next_ms())
             return
         lane.backoff.reset()
         if outcome.throttle_time_ms > 0:
             self._pause(lane, outcome.throttle_time_ms)
             self._throttled(node_id, outcome.throttle_time_ms)
-        fetched: list[tuple[Assigned, _Fetched | Notice]] = []
+        fetched: list[tuple[TopicPartitionState, _Fetched | BufferedError]] = []
         told = dict(lane.session.partitions(outcome))
         for key, said in told.items():
             each = self._assignment.get(key)
@@ -239,26 +244,29 @@ class Fetcher:
                 fetched.extend((each, one) for one in self._look_at(each, said, node_id))
         if self._settings.enable_partition_eof:
             fetched += self._ends_passed_over(asked, told, node_id)
-        self.plan()
+        self.send_fetches()
         if fetched:
             self._inbox.put(
-                one if isinstance(one, Notice) else self._cursor(each, one) for each, one in fetched
+                one if isinstance(one, BufferedError) else self._cursor(each, one)
+                for each, one in fetched
             )
 
-    def _unanswered(self, node_id: int, lane: "_Lane", asked: Mapping[TopicPartitionTuple, int]) -> None:
-        lane.session.begin_anew()
+    def _unanswered(
+        self, node_id: int, lane: "_Lane", asked: Mapping[TopicPartitionTuple, int]
+    ) -> None:
+        lane.session.reset()
         self._pause(lane, lane.backoff.next_ms())
         for key in asked:
             each = self._assignment.get(key)
-            if each is not None and each.replica == node_id:
-                each.replica = None
+            if each is not None and each.preferred_replica == node_id:
+                each.preferred_replica = None
         self._cluster.refresh()
 
     def _pause(self, lane: "_Lane", pause_ms: float) -> None:
         lane.retry_at_s = self._loop.time() + pause_ms / 1000
         self._plan_at(lane.retry_at_s)
 
-    def _put_off(self, each: Assigned, pause_ms: float) -> None:
+    def _put_off(self, each: TopicPartitionState, pause_ms: float) -> None:
         each.retry_at_s = self._loop.time() + pause_ms / 1000
         self._plan_at(each.retry_at_s)
 
@@ -272,11 +280,11 @@ class Fetcher:
 
     def _plan_in_time(self) -> None:
         self._timer = None
-        self.plan()
+        self.send_fetches()
 
     def _look_at(
-        self, each: Assigned, told: PartitionData, node_id: int
-    ) -> "list[_Fetched | Notice]":
+        self, each: TopicPartitionState, told: PartitionData, node_id: int
+    ) -> "list[_Fetched | BufferedError]":
         """What an answer says of one partition."""
         if told.error_code != ErrorCode.NONE:
             return self._failed(each, ErrorCode.of(told.error_code), told, node_id)
@@ -284,30 +292,32 @@ class Fetcher:
         each.last_stable_offset = told.last_stable_offset
         each.log_start_offset = told.log_start_offset
         if told.preferred_read_replica >= 0 and told.preferred_read_replica != node_id:
-            each.replica = told.preferred_read_replica
-            each.replica_until_s = self._loop.time() + self._settings.metadata_max_age_ms / 1000
-        found: list[_Fetched | Notice] = []
+            each.preferred_replica = told.preferred_read_replica
+            each.preferred_replica_until_s = (
+                self._loop.time() + self._settings.metadata_max_age_ms / 1000
+            )
+        found: list[_Fetched | BufferedError] = []
         batches = told.records
         if batches:
             assert isinstance(batches, memoryview)
-            size, next_offset, records, epoch = scan(batches)
+            size, next_offset, records, epoch = scan_batches(batches)
             if size == 0:
                 self._put_off(each, self._settings.retry_backoff_max_ms)
                 broken = f"what was fetched at offset {each.fetch_offset} is no record batch"
                 return self._tell(each, KafkaError(KafkaError._BAD_MSG, broken))
             fetched = _Fetched(batches[:size], each.fetch_offset, next_offset, records, told)
             self._queued_bytes += size
-            each.advance(next_offset, epoch, records, size)
+            each.on_fetched(next_offset, epoch, records, size)
             found.append(fetched)
         if self._settings.enable_partition_eof:
             found.extend(self._end_reached(each, node_id))
         return found
 
-    def _cursor(self, each: Assigned, fetched: "_Fetched") -> Cursor:
+    def _cursor(self, each: TopicPartitionState, fetched: "_Fetched") -> CompletedFetch:
         aborted = fetched.told.aborted_transactions or ()
-        return Cursor(
+        return CompletedFetch(
             each.progress,
-            fetched.batches if len(fetched.batches) > SMALL_BYTES else bytes(fetched.batches),
+            fetched.batches if len(fetched.batches) > COPY_LIMIT_BYTES else bytes(fetched.batches),
             fetched.offset,
             fetched.next_offset,
             fetched.records,
@@ -319,8 +329,11 @@ class Fetcher:
         )
 
     def _ends_passed_over(
-        self, asked: Mapping[TopicPartitionTuple, int], told: Container[TopicPartitionTuple], node_id: int
-    ) -> list[tuple[Assigned, Notice]]:
+        self,
+        asked: Mapping[TopicPartitionTuple, int],
+        told: Container[TopicPartitionTuple],
+        node_id: int,
+    ) -> list[tuple[TopicPartitionState, BufferedError]]:
         """Of those that a session has nothing new of: they are at their ends."""
         unchanged = (self._assignment.get(key) for key in asked if key not in told)
         return [
@@ -330,7 +343,7 @@ class Fetcher:
             for notice in self._end_reached(each, node_id)
         ]
 
-    def _end_reached(self, each: Assigned, node_id: int) -> list[Notice]:
+    def _end_reached(self, each: TopicPartitionState, node_id: int) -> list[BufferedError]:
         end = each.last_stable_offset if self._isolation else each.high_watermark
         if each.fetch_offset < end or each.eof_offset == each.fetch_offset:
             return []
@@ -340,19 +353,19 @@ class Fetcher:
             f"{each.fetch_offset} (HighwaterMark {each.high_watermark})"
         )
         error = KafkaError(KafkaError._PARTITION_EOF, reached)
-        message = message_of(error, *each.key, each.fetch_offset)
-        return [Notice(message, each.progress, each.progress.version)]
+        message = error_message(error, *each.key, each.fetch_offset)
+        return [BufferedError(message, each.progress, each.progress.version)]
 
     def _failed(
-        self, each: Assigned, code: ErrorCode, told: PartitionData, node_id: int
-    ) -> "list[_Fetched | Notice]":
-        is_follower = each.replica == node_id
-        each.replica = None
+        self, each: TopicPartitionState, code: ErrorCode, told: PartitionData, node_id: int
+    ) -> "list[_Fetched | BufferedError]":
+        is_follower = each.preferred_replica == node_id
+        each.preferred_replica = None
         if code in _ELSEWHERE:
             hint = told.current_leader
             leader = self._cluster.metadata.leader(*each.key)
             if hint.leader_id >= 0 and (leader is None or hint.leader_epoch > leader.leader_epoch):
-                each.hint = (hint.leader_id, hint.leader_epoch)
+                each.leader_hint = (hint.leader_id, hint.leader_epoch)
             else:
                 self._put_off(each, self._settings.retry_backoff_ms)
             self._cluster.refresh()
@@ -364,8 +377,10 @@ class Fetcher:
         self._put_off(each, self._settings.retry_backoff_max_ms)
         return self._tell(each, broker_error(told.error_code))
 
-    def _out_of_range(self, each: Assigned, node_id: int) -> "list[_Fetched | Notice]":
-        if each.start_over():
+    def _out_of_range(
+        self, each: TopicPartitionState, node_id: int
+    ) -> "list[_Fetched | BufferedError]":
+        if each.request_reset():
             self._unsettled()
             return []
         lost = (
@@ -374,7 +389,9 @@ class Fetcher:
         )
         return self._tell(each, KafkaError(KafkaError._AUTO_OFFSET_RESET, lost))
 
-    def _tell(self, each: Assigned, error: KafkaError) -> "list[_Fetched | Notice]":
+    def _tell(
+        self, each: TopicPartitionState, error: KafkaError
+    ) -> "list[_Fetched | BufferedError]":
         notice = self._told(each, error)
         return [] if notice is None else [notice]
 

@@ -4,8 +4,8 @@ import time
 from collections.abc import Mapping
 
 from barnabas.client.cluster import Cluster
-from barnabas.client.consumer.assigned import Assigned
-from barnabas.client.metrics import Metrics, MetricsBuilder, CounterRates, put_network_metrics
+from barnabas.client.consumer.subscription_state import TopicPartitionState
+from barnabas.client.metrics import CounterRates, Metrics, MetricsBuilder, put_network_metrics
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.apis import ApiKey
@@ -18,7 +18,10 @@ class ConsumerMetrics:
     """Looks at what is counted anyway, when it is asked."""
 
     def __init__(
-        self, settings: ConsumerSettings, cluster: Cluster, assignment: Mapping[TopicPartitionTuple, Assigned]
+        self,
+        settings: ConsumerSettings,
+        cluster: Cluster,
+        assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
     ) -> None:
         self._client_id = settings.client_id
         self._cluster = cluster
@@ -27,7 +30,7 @@ class ConsumerMetrics:
         self._began_s = time.time()
         self._given_up: dict[str, tuple[int, int]] = {}
 
-    def dropped(self, each: Assigned) -> None:
+    def on_unassigned(self, each: TopicPartitionState) -> None:
         """A partition is no longer assigned; what it brought still counts."""
         records, size_bytes = self._given_up.get(each.key[0], (0, 0))
         self._given_up[each.key[0]] = (

@@ -8,31 +8,31 @@ from typing import Any
 
 from barnabas.client.broker_statistics import broker_statistics, traffic_totals
 from barnabas.client.cluster import Cluster
-from barnabas.client.consumer.assigned import Assigned, State
-from barnabas.client.consumer.commits import Commits
-from barnabas.client.consumer.news import News
+from barnabas.client.consumer.offset_committer import OffsetCommitter
+from barnabas.client.consumer.subscription_state import FetchState, TopicPartitionState
+from barnabas.client.consumer.user_events import UserEvents
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import OFFSET_INVALID, TopicPartitionTuple
 
 _FETCH_STATES = {
-    State.COMMITTED: "offset-query",
-    State.SEARCHED: "offset-wait",
-    State.VALIDATED: "validate-epoch-wait",
-    State.FETCHED: "active",
-    State.STUCK: "stopped",
+    FetchState.INITIALIZING: "offset-query",
+    FetchState.AWAIT_RESET: "offset-wait",
+    FetchState.AWAIT_VALIDATION: "validate-epoch-wait",
+    FetchState.FETCHING: "active",
+    FetchState.STOPPED: "stopped",
 }
 
 
-class Statistics:
+class ConsumerStatistics:
     """Calls stats_cb every statistics.interval.ms."""
 
     def __init__(
         self,
         settings: ConsumerSettings,
         cluster: Cluster,
-        assignment: Mapping[TopicPartitionTuple, Assigned],
-        commits: Commits,
-        news: News,
+        assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
+        commits: OffsetCommitter,
+        news: UserEvents,
     ) -> None:
         self.rebalances = 0
         self._settings = settings
@@ -70,8 +70,8 @@ class Statistics:
 def _statistics(
     settings: ConsumerSettings,
     cluster: Cluster,
-    assignment: Mapping[TopicPartitionTuple, Assigned],
-    commits: Commits,
+    assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
+    commits: OffsetCommitter,
     rebalances: int,
     began_s: float,
 ) -> str:
@@ -103,9 +103,11 @@ def _statistics(
     return json.dumps(told)
 
 
-def _partition(cluster: Cluster, each: Assigned, commits: Commits) -> dict[str, Any]:
+def _partition(
+    cluster: Cluster, each: TopicPartitionState, commits: OffsetCommitter
+) -> dict[str, Any]:
     leader = cluster.metadata.leader(*each.key)
-    stored = commits.stored(each)
+    stored = commits.stored_offset(each)
     committed = each.committed_offset
     end = each.last_stable_offset if each.last_stable_offset >= 0 else each.high_watermark
     return {

@@ -13,7 +13,7 @@ from barnabas.client.admin.offsets import ListOffsetsResultInfo, OffsetSpec, lis
 from barnabas.client.admin.requests import AdminRequests
 from barnabas.client.admin.results import Results
 from barnabas.client.cluster import Backoff
-from barnabas.client.consumer.offsets import ATTEMPTS_AT_UNKNOWN
+from barnabas.client.consumer.offset_lookup import MAX_UNKNOWN_TOPIC_ATTEMPTS
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in
 from barnabas.client.settings import AdminSettings
 from barnabas.client.values import TopicPartition
@@ -129,7 +129,7 @@ class Broker:
         """
         yield 0
         backoff = Backoff(self._settings.retry_backoff_ms, self._settings.retry_backoff_max_ms)
-        for _ in range(1, ATTEMPTS_AT_UNKNOWN):
+        for _ in range(1, MAX_UNKNOWN_TOPIC_ATTEMPTS):
             yield backoff.next_ms() / 1000
 
     def _described(self, topics: Topics) -> list[MetadataResponseTopic]:

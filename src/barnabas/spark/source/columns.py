@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from barnabas.client.consumer._cursor import Cursor, Progress
+from barnabas.client.consumer._completed_fetch import CompletedFetch, ConsumerProgress
 from barnabas.client.settings import ConsumerSettings
 from barnabas.spark.source.connection import SourceError
 from barnabas.spark.source.fetching import Fetched
@@ -30,8 +30,8 @@ def runs_of(fetched: Fetched, settings: ConsumerSettings) -> Iterator[Run]:
     after the range.
     """
     wanted = fetched.range
-    cursor = Cursor(
-        Progress(wanted.topic, wanted.partition),
+    cursor = CompletedFetch(
+        ConsumerProgress(wanted.topic, wanted.partition),
         fetched.batches,
         fetched.from_offset,
         fetched.next_offset,

@@ -41,7 +41,7 @@ class Connection:
         return f"{error_in(failure).str()} (kafka.bootstrap.servers: {servers})"
 
     def close(self) -> None:
-        if not self.thread.is_left_behind:
+        if not self.thread.is_in_forked_child:
             self.thread.run(self.cluster.close())
             self.thread.release()
 
@@ -49,7 +49,7 @@ class Connection:
 _connections: Kept[frozenset[tuple[str, str]], Connection] = Kept(
     MOST_KEPT,
     let_go=Connection.close,
-    is_of_use=lambda connection: not connection.thread.is_left_behind,
+    is_of_use=lambda connection: not connection.thread.is_in_forked_child,
 )
 
 

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from barnabas.client.admin.calls import raise_failure
+from barnabas.client.admin.results import raise_on_error
 from barnabas.client.cluster import Backoff, Deadline, TopicInfo
 from barnabas.client.cluster.metadata import NO_LEADER
-from barnabas.client.consumer._cursor import scan
-from barnabas.client.consumer.offsets import ATTEMPTS_AT_UNKNOWN, Offsets
-from barnabas.client.errors import KafkaError, KafkaException, error_in, told_by_broker
+from barnabas.client.consumer._completed_fetch import scan_batches
+from barnabas.client.consumer.offset_lookup import MAX_UNKNOWN_TOPIC_ATTEMPTS, OffsetLookup
+from barnabas.client.errors import KafkaError, KafkaException, error_in, broker_error
 from barnabas.spark.source.connection import Connection, SourceError
 from barnabas.spark.source.loss import Loss
 from barnabas.spark.source.offsets import EARLIEST, LATEST, OffsetRange, Partition
@@ -156,7 +156,7 @@ class _Engine:
                     backoff.reset()
         finally:
             self._fetched.put(None)
-            self._cluster.unwant(self._gone)
+            self._cluster.remove_topics(self._gone)
 
     def taken(self, size_bytes: int) -> None:
         """There is room for so much more."""
@@ -169,8 +169,8 @@ class _Engine:
     async def _homes(self) -> dict[int, list[Partition]]:
         """Partitions by their leaders, as far as they have some; those that are gone are left."""
         names = {topic for topic, _ in self._left}
-        self._cluster.want(names)  # all at once: one by one, each would be a request
-        deadline = Deadline.after(min(_LOOK_MS, self._patience.left_ms()))
+        self._cluster.add_topics(names)  # all at once: one by one, each would be a request
+        deadline = Deadline.after(min(_LOOK_MS, self._patience.remaining_ms()))
         topics = {name: await self._topic(name, deadline) for name in names}
         homes: dict[int, list[Partition]] = {}
         for key in list(self._left):
@@ -185,7 +185,7 @@ class _Engine:
                     homes.setdefault(self._nearer.get(key, leader), []).append(key)
                 continue
             self._looks[key] += 1
-            if self._looks[key] >= ATTEMPTS_AT_UNKNOWN:
+            if self._looks[key] >= MAX_UNKNOWN_TOPIC_ATTEMPTS:
                 self._gone.add(name)
                 self._loss.tell(f"{key} does not exist any more.")
                 del self._left[key]
@@ -201,7 +201,7 @@ class _Engine:
             error = error_in(failure)
             if error.code() == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 return TopicInfo(name, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            if not error.retriable() or self._patience.passed:
+            if not error.retriable() or self._patience.has_passed:
                 raise
             return None
 
@@ -242,8 +242,8 @@ class _Engine:
             self._progressed()  # it was not the brokers that took so long
         self._ahead_bytes += most
         try:
-            response: FetchResponse = await self._cluster.ask(request, node_id, purpose="fetch")
-            raise_failure(response.error_code)
+            response: FetchResponse = await self._cluster.send_request(request, node_id, purpose="fetch")
+            raise_on_error(response.error_code)
             return response
         finally:
             self.taken(most)
@@ -285,7 +285,7 @@ class _Engine:
         )
 
     def _answers(self, response: FetchResponse) -> Iterator[tuple[Partition, PartitionData]]:
-        names = self._cluster.metadata.names
+        names = self._cluster.metadata.topic_names
         for topic in response.responses:
             name = topic.topic or names.get(topic.topic_id)  # none: it was created anew since
             if name is not None:
@@ -297,13 +297,13 @@ class _Engine:
         code = ErrorCode.of(said.error_code)
         is_follower = key in self._nearer
         if code in _ELSEWHERE or (code and is_follower):
-            self._require_patience(key, told_by_broker(code).str())
+            self._require_patience(key, broker_error(code).str())
             self._leave([key])
             return False
         if code is ErrorCode.OFFSET_OUT_OF_RANGE:
             return await self._out_of_range(key)
         if code is not ErrorCode.NONE:
-            raise SourceError(f"{key}: {told_by_broker(code).str()}")
+            raise SourceError(f"{key}: {broker_error(code).str()}")
         if said.preferred_read_replica >= 0 and self._rack and not is_follower:
             self._nearer[key] = said.preferred_read_replica
             self._progressed()
@@ -322,7 +322,7 @@ class _Engine:
 
     def _receive(self, key: Partition, position: _Position, said: PartitionData) -> None:
         assert isinstance(said.records, memoryview)
-        size, next_offset, records, _ = scan(said.records)
+        size, next_offset, records, _ = scan_batches(said.records)
         if size == 0:
             raise SourceError(
                 f"{key}: what was fetched at offset {position.offset} is no record batch."
@@ -346,7 +346,7 @@ class _Engine:
         if position.offset < end:  # there was no room for it in the answer
             self._require_patience(key, f"nothing comes, although it ends at offset {end}")
             return
-        if not self._patience.passed:
+        if not self._patience.has_passed:
             return  # it may still come
         self._loss.tell(
             f"{key} ends at offset {end}, before {position.range.end}, where the"
@@ -359,15 +359,15 @@ class _Engine:
         first, end = await asyncio.gather(self._edge(key, EARLIEST), self._edge(key, LATEST))
         position = self._left[key][0]
         if first <= position.offset <= end:  # who said so was not, or not yet, the leader
-            self._require_patience(key, told_by_broker(ErrorCode.OFFSET_OUT_OF_RANGE).str())
+            self._require_patience(key, broker_error(ErrorCode.OFFSET_OUT_OF_RANGE).str())
             self._leave([key])
             return False
         position.offset = self._loss.goes_on_at(position.range, position.offset, first, end)
         return self._advance(key)
 
     async def _edge(self, key: Partition, which: int) -> int:
-        offsets = Offsets(self._cluster, self._settings)
-        outcome = (await offsets.by_time({key: which}, self._patience))[key]
+        offsets = OffsetLookup(self._cluster, self._settings)
+        outcome = (await offsets.list_offsets({key: which}, self._patience))[key]
         if isinstance(outcome, KafkaError):
             raise SourceError(f"{key}: {outcome.str()}")
         return outcome.offset
@@ -382,7 +382,7 @@ class _Engine:
         return bool(positions)
 
     def _require_patience(self, key: Partition, reason: str) -> None:
-        if self._patience.passed:
+        if self._patience.has_passed:
             raise SourceError(
                 f"{key} could not be read for {self._loss.patience_ms} ms"
                 f" (kafkaConsumer.pollTimeoutMs): {reason}"

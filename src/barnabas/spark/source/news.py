@@ -9,13 +9,13 @@ from collections import defaultdict
 
 from barnabas.client.cluster import Cluster, Deadline
 from barnabas.client.cluster.metadata import NO_LEADER
-from barnabas.client.consumer.session import FetchSession, Want
+from barnabas.client.consumer.fetch_session import FetchSession, PartitionFetch
 from barnabas.client.errors import KafkaException
 from barnabas.client.settings import ConsumerSettings
 from barnabas.spark.source.offsets import Offsets, Partition
 from barnabas.wire.errors import ErrorCode
 
-_Wanted = dict[tuple[str, int], Want]
+_Wanted = dict[tuple[str, int], PartitionFetch]
 """Of partitions."""
 
 
@@ -37,9 +37,9 @@ class News:
         """
         deadline = Deadline.after(timeout_ms)
         wanted = await self._wanted(ends, deadline)
-        while wanted and not deadline.passed:
+        while wanted and not deadline.has_passed:
             for leader in wanted.keys() - self._parked.keys():
-                asking = self._ask(leader, wanted[leader], deadline.left_ms())
+                asking = self._ask(leader, wanted[leader], deadline.remaining_ms())
                 self._parked[leader] = asyncio.ensure_future(asking)
             waiting = [self._parked[leader] for leader in wanted]
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -53,14 +53,14 @@ class News:
                 grown |= {each: end for each, end in told.items() if end > ends.get(each, end)}
             if grown:
                 return grown
-        await asyncio.sleep(deadline.left_ms() / 1000)
+        await asyncio.sleep(deadline.remaining_ms() / 1000)
         return {} if wanted else None
 
     async def _wanted(self, ends: Offsets, deadline: Deadline) -> dict[int, _Wanted]:
         """What to ask each leader for: as few bytes as can be."""
         topics = {topic for topic, _ in ends}
-        self._cluster.unwant(self._topics - topics)
-        self._cluster.want(topics)
+        self._cluster.remove_topics(self._topics - topics)
+        self._cluster.add_topics(topics)
         self._topics = topics
         try:
             known = {name: await self._cluster.topic(name, deadline=deadline) for name in topics}
@@ -70,7 +70,7 @@ class News:
         for (name, index), offset in ends.items():
             leader = self._cluster.metadata.leader(name, index)
             if leader is not None and leader.leader != NO_LEADER:
-                want = Want(known[name].topic_id, offset, leader.leader_epoch, 1)
+                want = PartitionFetch(known[name].topic_id, offset, leader.leader_epoch, 1)
                 wanted[leader.leader][name, index] = want
         return wanted
 
@@ -84,14 +84,14 @@ class News:
         request.isolation_level = self._isolation
         timeout_ms += self._settings.request_timeout_ms
         try:
-            response = await self._cluster.ask(
+            response = await self._cluster.send_request(
                 request, leader, timeout_ms=timeout_ms, purpose="news"
             )
         except KafkaException:
-            session.begin_anew()
+            session.reset()
             self._cluster.refresh()
             return None
-        if not session.answered(response):
+        if not session.on_response(response):
             return None
         ends = {}
         for each, said in session.partitions(response):

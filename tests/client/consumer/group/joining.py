@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 from barnabas.client.cluster import Cluster, Deadline
-from barnabas.client.consumer.group import Group
+from barnabas.client.consumer.group import ConsumerCoordinator
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import TopicPartitionTuple
@@ -38,7 +38,7 @@ class Joined:
             bootstrap_servers=(Endpoint(host, int(port)),), group_id=group_id, **settings
         )
         self.cluster = Cluster(self.settings)
-        self.group = Group(self.cluster, self.settings, self)
+        self.group = ConsumerCoordinator(self.cluster, self.settings, self)
         self.partitions: frozenset[TopicPartitionTuple] = frozenset()
         self.events: list[tuple[str, frozenset[TopicPartitionTuple]]] = []
         self.errors: list[KafkaError] = []

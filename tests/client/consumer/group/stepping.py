@@ -3,7 +3,7 @@
 from typing import Any
 
 from barnabas.client.cluster.metadata import Metadata, PartitionInfo, TopicInfo
-from barnabas.client.consumer.group.steps import Ask, HandOver, Member, Sought, Tell
+from barnabas.client.consumer.group.member import SendToGroupCoordinator, AssignmentChange, GroupMembership, ResolvedSubscription, ReportError
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
 from barnabas.wire.schema import Message
@@ -25,19 +25,19 @@ def settings(**changed: Any) -> ConsumerSettings:
 class Stepped:
     """A member, its clock, and everything it wanted so far that is not answered."""
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: GroupMembership) -> None:
         self.member = member
         self.now_ms = 1_000_000.0
-        self.asked: list[Ask] = []
-        self.hand_overs: list[HandOver] = []
+        self.asked: list[SendToGroupCoordinator] = []
+        self.hand_overs: list[AssignmentChange] = []
         self.told: list[KafkaError] = []
 
     def subscribe(self, *topics: str) -> None:
-        self.member.subscribe(Sought(frozenset(topics)), self.now_ms)
+        self.member.subscribe(ResolvedSubscription(frozenset(topics)), self.now_ms)
         self.look()
 
     def hear(self, **partitions: int) -> None:
-        self.member.heard(metadata(**partitions))
+        self.member.on_metadata(metadata(**partitions))
         self.look()
 
     def wait(self, time_ms: float) -> None:
@@ -45,7 +45,7 @@ class Stepped:
         self.look()
 
     def poll(self) -> None:
-        self.member.polled(self.now_ms)
+        self.member.on_poll(self.now_ms)
         self.look()
 
     def leave(self) -> None:
@@ -54,14 +54,14 @@ class Stepped:
 
     def answer(self, outcome: Message | KafkaError) -> None:
         """To what was asked first."""
-        self.member.answered(self.asked.pop(0).request, outcome, self.now_ms)
+        self.member.on_response(self.asked.pop(0).request, outcome, self.now_ms)
         self.look()
 
-    def hand_over(self) -> HandOver:
+    def hand_over(self) -> AssignmentChange:
         """Let the assignee do what it is wanted to."""
         (step,) = self.hand_overs
         self.hand_overs.clear()
-        self.member.handed_over()
+        self.member.on_assignment_changed()
         self.look()
         return step
 
@@ -72,13 +72,13 @@ class Stepped:
 
     def look(self) -> None:
         for step in self.member.advance(self.now_ms):
-            if isinstance(step, Ask):
+            if isinstance(step, SendToGroupCoordinator):
                 self.asked.append(step)
-            elif isinstance(step, Tell):
+            elif isinstance(step, ReportError):
                 self.told.append(step.error)
             else:
                 self.hand_overs.append(step)
-        assert self.member.wakes_at_ms > self.now_ms, "it would be woken again and again"
+        assert self.member.next_deadline_ms > self.now_ms, "it would be woken again and again"
 
 
 def metadata(**partitions: int) -> Metadata:

@@ -10,7 +10,7 @@ import confluent_kafka
 import pytest
 from tests.client.consumer.group.joining import Joined, all_of, on_a_loop, until
 
-from barnabas.client.consumer.group.assignors import ASSIGNORS, Subscriber, Topics
+from barnabas.client.consumer.group.assignors import ASSIGNORS, SubscribedMember, ClusterTopics
 from barnabas.client.values import TopicPartitionTuple
 from barnabas.testing import Broker
 
@@ -112,7 +112,7 @@ async def test_members_of_both_makes_share_a_classic_group(
         ids = {member.member_id: member.partitions for member in strangers}
         ids[ours.group.member_id] = ours.partitions
         expected = ASSIGNORS[name].assign(
-            [Subscriber(member_id, frozenset(TOPICS)) for member_id in ids], Topics(TOPICS)
+            [SubscribedMember(member_id, frozenset(TOPICS)) for member_id in ids], ClusterTopics(TOPICS)
         )
         assert {key: sorted(value) for key, value in ids.items()} == expected
     await asyncio.get_running_loop().run_in_executor(None, strangers.pop().close)

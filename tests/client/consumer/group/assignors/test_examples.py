@@ -1,14 +1,14 @@
 """Assignments that members of other makes would compute just so."""
 
-from barnabas.client.consumer.group.assignors import ASSIGNORS, Assignment, Subscriber, Topics
-from barnabas.client.consumer.group.assignors.sticky_memory import read_memory
+from barnabas.client.consumer.group.assignors import ASSIGNORS, GroupAssignment, SubscribedMember, ClusterTopics
+from barnabas.client.consumer.group.assignors.sticky_user_data import read_user_data
 
 BOTH = frozenset({"a", "b"})
 
 
 def test_range_gives_the_first_members_the_longer_runs_of_each_topic() -> None:
-    members = [Subscriber("m2", BOTH), Subscriber("m1", BOTH)]
-    assert compact("range", members, Topics({"a": 3, "b": 3})) == {
+    members = [SubscribedMember("m2", BOTH), SubscribedMember("m1", BOTH)]
+    assert compact("range", members, ClusterTopics({"a": 3, "b": 3})) == {
         "m1": "a0 a1 b0 b1",
         "m2": "a2 b2",
     }
@@ -16,20 +16,20 @@ def test_range_gives_the_first_members_the_longer_runs_of_each_topic() -> None:
 
 def test_static_members_come_first_by_their_instance() -> None:
     members = [
-        Subscriber("m1", BOTH),
-        Subscriber("z", BOTH, instance_id="first"),
-        Subscriber("y", BOTH, instance_id="second"),
+        SubscribedMember("m1", BOTH),
+        SubscribedMember("z", BOTH, instance_id="first"),
+        SubscribedMember("y", BOTH, instance_id="second"),
     ]
-    assert compact("range", members, Topics({"a": 4})) == {"z": "a0 a1", "y": "a2", "m1": "a3"}
+    assert compact("range", members, ClusterTopics({"a": 4})) == {"z": "a0 a1", "y": "a2", "m1": "a3"}
 
 
 def test_roundrobin_deals_on_across_topics_and_passes_over_who_does_not_want_one() -> None:
     members = [
-        Subscriber("m1", frozenset({"a"})),
-        Subscriber("m2", frozenset({"a", "b"})),
-        Subscriber("m3", frozenset({"a", "b", "c"})),
+        SubscribedMember("m1", frozenset({"a"})),
+        SubscribedMember("m2", frozenset({"a", "b"})),
+        SubscribedMember("m3", frozenset({"a", "b", "c"})),
     ]
-    topics = Topics({"a": 1, "b": 2, "c": 3})
+    topics = ClusterTopics({"a": 1, "b": 2, "c": 3})
     assert compact("roundrobin", members, topics) == {
         "m1": "a0",
         "m2": "b0",
@@ -38,27 +38,27 @@ def test_roundrobin_deals_on_across_topics_and_passes_over_who_does_not_want_one
 
 
 def test_range_prefers_members_near_a_replica() -> None:
-    members = [Subscriber(f"m{n}", BOTH, rack=rack) for n, rack in enumerate("xyz")]
+    members = [SubscribedMember(f"m{n}", BOTH, rack=rack) for n, rack in enumerate("xyz")]
     racks = {("a", 0): "z", ("a", 1): "y", ("a", 2): "x"}
-    topics = Topics({"a": 3}, {partition: frozenset(rack) for partition, rack in racks.items()})
+    topics = ClusterTopics({"a": 3}, {partition: frozenset(rack) for partition, rack in racks.items()})
     assert compact("range", members, topics) == {"m0": "a2", "m1": "a1", "m2": "a0"}
 
 
 def test_range_keeps_topics_that_are_divided_alike_together() -> None:
-    members = [Subscriber(f"m{n}", BOTH, rack=rack) for n, rack in enumerate("xy")]
+    members = [SubscribedMember(f"m{n}", BOTH, rack=rack) for n, rack in enumerate("xy")]
     racks = {("a", 0): "y", ("b", 0): "y", ("a", 1): "x", ("b", 1): "x"}
-    topics = Topics(
+    topics = ClusterTopics(
         {"a": 2, "b": 2}, {partition: frozenset(rack) for partition, rack in racks.items()}
     )
     assert compact("range", members, topics) == {"m0": "a1 b1", "m1": "a0 b0"}
 
 
 def test_a_moving_partition_is_withheld_until_its_owner_has_given_it_up() -> None:
-    owner = Subscriber("m1", BOTH, owned=frozenset({("a", 0), ("a", 1)}), generation=3)
-    newcomer = Subscriber("m2", BOTH)
-    topics = Topics({"a": 2})
+    owner = SubscribedMember("m1", BOTH, owned=frozenset({("a", 0), ("a", 1)}), generation=3)
+    newcomer = SubscribedMember("m2", BOTH)
+    topics = ClusterTopics({"a": 2})
     assert compact("cooperative-sticky", [owner, newcomer], topics) == {"m1": "a0", "m2": ""}
-    owner = Subscriber("m1", BOTH, owned=frozenset({("a", 0)}), generation=4)
+    owner = SubscribedMember("m1", BOTH, owned=frozenset({("a", 0)}), generation=4)
     assert compact("cooperative-sticky", [owner, newcomer], topics) == {"m1": "a0", "m2": "a1"}
 
 
@@ -66,29 +66,29 @@ def test_sticky_members_remember_in_javas_format() -> None:
     sticky = ASSIGNORS["sticky"]
     memory = sticky.user_data([("orders", 1), ("orders", 0)], 5)
     assert memory == bytes.fromhex("00000001 0006 6f7264657273 00000002 00000000 00000001 00000005")
-    assert read_memory(Subscriber("m", BOTH, user_data=memory)) == (
+    assert read_user_data(SubscribedMember("m", BOTH, user_data=memory)) == (
         [("orders", 0), ("orders", 1)],
         5,
     )
     without_generation = memory[:-4]
-    assert read_memory(Subscriber("m", BOTH, user_data=without_generation))[1] == -1
+    assert read_user_data(SubscribedMember("m", BOTH, user_data=without_generation))[1] == -1
     assert sticky.user_data([], -1) is None
 
 
 def test_five_hundred_members_are_no_reason_to_wait() -> None:
     """Were an assignor quadratic in them, this would take minutes."""
     names = [f"t{number}" for number in range(400)]
-    topics = Topics(dict.fromkeys(names, 25))
+    topics = ClusterTopics(dict.fromkeys(names, 25))
     members = [
-        Subscriber(f"m{number}", frozenset(names[number % 50 :: 3])) for number in range(500)
+        SubscribedMember(f"m{number}", frozenset(names[number % 50 :: 3])) for number in range(500)
     ]
     for assignor in ASSIGNORS.values():
         assignment = assignor.assign(members, topics)
         assert sum(map(len, assignment.values())) == 10_000
 
 
-def compact(name: str, members: list[Subscriber], topics: Topics) -> dict[str, str]:
-    assignment: Assignment = ASSIGNORS[name].assign(members, topics)
+def compact(name: str, members: list[SubscribedMember], topics: ClusterTopics) -> dict[str, str]:
+    assignment: GroupAssignment = ASSIGNORS[name].assign(members, topics)
     return {
         member_id: " ".join(f"{topic}{index}" for topic, index in partitions)
         for member_id, partitions in assignment.items()

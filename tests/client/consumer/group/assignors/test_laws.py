@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.client.consumer.group.assignors import ASSIGNORS, Assignment, Subscriber, Topics
+from barnabas.client.consumer.group.assignors import ASSIGNORS, GroupAssignment, SubscribedMember, ClusterTopics
 from barnabas.client.values import TopicPartitionTuple
 
 NAMES = [f"t{number}" for number in range(6)]
@@ -16,7 +16,7 @@ ROUNDS = 3
 
 
 @st.composite
-def groups(draw: st.DrawFn, alike: bool = False) -> tuple[list[Subscriber], Topics]:
+def groups(draw: st.DrawFn, alike: bool = False) -> tuple[list[SubscribedMember], ClusterTopics]:
     """Members who own what they may have had, some of them in an earlier generation."""
     counts = draw(st.dictionaries(st.sampled_from(NAMES), st.integers(1, 12), min_size=1))
     some = st.frozensets(st.sampled_from(NAMES), min_size=1)
@@ -29,14 +29,14 @@ def groups(draw: st.DrawFn, alike: bool = False) -> tuple[list[Subscriber], Topi
         owned = draw(st.frozensets(st.sampled_from(everything), max_size=20))
         generation = draw(st.integers(LAST_GENERATION - 1, LAST_GENERATION))
         instance = draw(st.none() | st.just(f"i{number}"))
-        members.append(Subscriber(f"m{number}", topics, instance, owned, generation))
-    return members, Topics(counts)
+        members.append(SubscribedMember(f"m{number}", topics, instance, owned, generation))
+    return members, ClusterTopics(counts)
 
 
 @pytest.mark.parametrize("name", ASSIGNORS)
 @given(group=groups())
 def test_every_partition_that_somebody_wants_has_one_owner_who_wants_it(
-    name: str, group: tuple[list[Subscriber], Topics]
+    name: str, group: tuple[list[SubscribedMember], ClusterTopics]
 ) -> None:
     members, topics = group
     assignment = settled(name, members, topics)
@@ -51,7 +51,7 @@ def test_every_partition_that_somebody_wants_has_one_owner_who_wants_it(
 @pytest.mark.parametrize("name", ["sticky", "cooperative-sticky"])
 @given(group=groups())
 def test_no_partition_could_go_to_somebody_with_two_fewer(
-    name: str, group: tuple[list[Subscriber], Topics]
+    name: str, group: tuple[list[SubscribedMember], ClusterTopics]
 ) -> None:
     members, topics = group
     assignment = settled(name, members, topics)
@@ -63,7 +63,7 @@ def test_no_partition_could_go_to_somebody_with_two_fewer(
 
 @given(group=groups(alike=True))
 def test_sticky_moves_no_more_than_evenness_demands(
-    group: tuple[list[Subscriber], Topics],
+    group: tuple[list[SubscribedMember], ClusterTopics],
 ) -> None:
     members, topics = group
     total = sum(topics.partitions.get(topic, 0) for topic in members[0].topics)
@@ -80,7 +80,7 @@ def test_sticky_moves_no_more_than_evenness_demands(
 @pytest.mark.parametrize("name", ["sticky", "cooperative-sticky"])
 @given(group=groups())
 def test_nothing_moves_when_nothing_has_changed(
-    name: str, group: tuple[list[Subscriber], Topics]
+    name: str, group: tuple[list[SubscribedMember], ClusterTopics]
 ) -> None:
     members, topics = group
     first = settled(name, members, topics)
@@ -90,7 +90,7 @@ def test_nothing_moves_when_nothing_has_changed(
 
 @given(group=groups())
 def test_a_cooperative_assignment_gives_nobody_what_another_still_has(
-    group: tuple[list[Subscriber], Topics],
+    group: tuple[list[SubscribedMember], ClusterTopics],
 ) -> None:
     members, topics = group
     assignment = ASSIGNORS["cooperative-sticky"].assign(members, topics)
@@ -103,7 +103,7 @@ def test_a_cooperative_assignment_gives_nobody_what_another_still_has(
 @settings(max_examples=20)
 @given(group=groups(), order=st.randoms(use_true_random=False))
 def test_the_order_of_members_makes_no_difference(
-    group: tuple[list[Subscriber], Topics], order: object
+    group: tuple[list[SubscribedMember], ClusterTopics], order: object
 ) -> None:
     members, topics = group
     shuffled = list(members)
@@ -112,7 +112,7 @@ def test_the_order_of_members_makes_no_difference(
         assert assignor.assign(shuffled, topics) == assignor.assign(members, topics)
 
 
-def settled(name: str, members: list[Subscriber], topics: Topics) -> Assignment:
+def settled(name: str, members: list[SubscribedMember], topics: ClusterTopics) -> GroupAssignment:
     """The assignment once those who had to give something up have done so and joined again."""
     assignor = ASSIGNORS[name]
     assignment = assignor.assign(members, topics)
@@ -122,14 +122,14 @@ def settled(name: str, members: list[Subscriber], topics: Topics) -> Assignment:
     return assignment
 
 
-def owning(members: list[Subscriber], owned: Assignment, generation: int) -> list[Subscriber]:
+def owning(members: list[SubscribedMember], owned: GroupAssignment, generation: int) -> list[SubscribedMember]:
     return [
-        Subscriber(m.member_id, m.topics, m.instance_id, frozenset(owned[m.member_id]), generation)
+        SubscribedMember(m.member_id, m.topics, m.instance_id, frozenset(owned[m.member_id]), generation)
         for m in members
     ]
 
 
-def rightful_owners(members: list[Subscriber], topics: Topics) -> dict[str, set[TopicPartitionTuple]]:
+def rightful_owners(members: list[SubscribedMember], topics: ClusterTopics) -> dict[str, set[TopicPartitionTuple]]:
     """Those who alone claim a partition in the latest generation in which it is claimed."""
     owners: dict[str, set[TopicPartitionTuple]] = {member.member_id: set() for member in members}
     for partition in {each for member in members for each in member.owned}:

@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 from tests.client.consumer.group.stepping import UNREACHABLE, Stepped, settings
 
-from barnabas.client.consumer.group.assignors import Subscriber
+from barnabas.client.consumer.group.assignors import SubscribedMember
 from barnabas.client.consumer.group.classic import ClassicMember
-from barnabas.client.consumer.group.classic.embedded import (
+from barnabas.client.consumer.group.classic.consumer_protocol import (
     read_assignment,
     read_subscription,
     write_assignment,
     write_subscription,
 )
-from barnabas.client.consumer.group.steps import Assign, Lose, Revoke
+from barnabas.client.consumer.group.member import Assign, Lose, Revoke
 from barnabas.client.errors import KafkaError
 from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode
@@ -57,7 +57,7 @@ def joined(it: Stepped, generation: int = 1) -> JoinGroupResponse:
     )
 
 
-def leading(name: str, *members: Subscriber) -> JoinGroupResponse:
+def leading(name: str, *members: SubscribedMember) -> JoinGroupResponse:
     return JoinGroupResponse(
         generation_id=1,
         protocol_name=name,
@@ -93,10 +93,10 @@ def test_a_leader_waits_to_know_all_topics_then_assigns() -> None:
     it = a_member()
     it.hear(t=2)
     it.subscribe("t")
-    both = [Subscriber("a", frozenset({"t", "u"})), Subscriber("b", frozenset({"u"}))]
+    both = [SubscribedMember("a", frozenset({"t", "u"})), SubscribedMember("b", frozenset({"u"}))]
     it.answer(leading("range", *both))
     assert not it.asked
-    assert it.member.wanted_topics == {"t", "u"}
+    assert it.member.needed_topics == {"t", "u"}
     it.hear(t=2, u=2)
     shares = {each.member_id: each.assignment for each in it.request().assignments}
     assert read_assignment(shares["a"]) == {T0, T1, ("u", 0)}
@@ -107,7 +107,7 @@ def test_a_leader_does_not_wait_for_ever_for_a_topic_that_nobody_knows() -> None
     it = a_member()
     it.hear(t=2)
     it.subscribe("t")
-    it.answer(leading("range", Subscriber("a", frozenset({"t", "nowhere"}))))
+    it.answer(leading("range", SubscribedMember("a", frozenset({"t", "nowhere"}))))
     it.wait(3_000)
     assert isinstance(it.request(), SyncGroupRequest)
 
@@ -116,7 +116,7 @@ def test_a_static_leader_that_came_back_need_not_assign() -> None:
     it = a_member(group_instance_id="i")
     it.hear(t=2)
     it.subscribe("t")
-    response = leading("range", Subscriber("a", frozenset({"t"})))
+    response = leading("range", SubscribedMember("a", frozenset({"t"})))
     response.skip_assignment = True
     it.answer(response)
     assert it.request().assignments == []
@@ -126,7 +126,7 @@ def test_a_leader_joins_again_when_a_topic_grows() -> None:
     it = a_member(**COOPERATIVE)
     it.hear(t=1)
     it.subscribe("t")
-    it.answer(leading("cooperative-sticky", Subscriber("a", frozenset({"t"}))))
+    it.answer(leading("cooperative-sticky", SubscribedMember("a", frozenset({"t"}))))
     it.answer(SyncGroupResponse(assignment=write_assignment([T0])))
     it.hand_over()
     it.hear(t=1)
@@ -214,7 +214,7 @@ def test_a_fenced_static_member_is_lost_for_good() -> None:
     assert it.told[0].fatal()
     it.subscribe("t")
     assert not it.asked
-    assert it.member.is_out
+    assert it.member.has_left
 
 
 def test_a_session_without_answers_ends() -> None:
@@ -287,7 +287,7 @@ def test_members_that_cannot_be_understood_are_told_of() -> None:
     it = a_member()
     it.subscribe("t")
     gibberish = JoinGroupResponseMember(member_id="b", metadata=b"\0")
-    response = leading("range", Subscriber("a", frozenset({"t"})))
+    response = leading("range", SubscribedMember("a", frozenset({"t"})))
     response.members.append(gibberish)
     it.answer(response)
     assert it.told == [KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)]
@@ -313,18 +313,18 @@ def test_who_does_not_poll_in_time_leaves_and_comes_back_when_it_does() -> None:
 def test_leaving_gives_back_first_and_then_says_so() -> None:
     it = settled(T0)
     it.leave()
-    assert not it.member.is_out
+    assert not it.member.has_left
     assert it.hand_over() == Revoke(frozenset({T0}), incremental=False)
     assert [each.member_id for each in it.request().members] == ["me"]
     it.answer(LeaveGroupResponse())
-    assert it.member.is_out
+    assert it.member.has_left
 
 
 def test_leaving_ends_though_nobody_answers() -> None:
     it = settled()
     it.leave()
     it.answer(UNREACHABLE)
-    assert it.member.is_out
+    assert it.member.has_left
 
 
 def test_a_static_member_stays_when_it_closes() -> None:
@@ -332,7 +332,7 @@ def test_a_static_member_stays_when_it_closes() -> None:
     it.leave()
     it.hand_over()
     assert not it.asked
-    assert it.member.is_out
+    assert it.member.has_left
 
 
 def test_leaving_does_not_wait_for_a_join_under_way() -> None:
@@ -341,10 +341,10 @@ def test_leaving_does_not_wait_for_a_join_under_way() -> None:
     it.leave()
     late, leave = it.asked
     assert isinstance(leave.request, LeaveGroupRequest)
-    it.member.answered(leave.request, LeaveGroupResponse(), it.now_ms)
-    it.member.answered(late.request, JoinGroupResponse(member_id="me"), it.now_ms)
+    it.member.on_response(leave.request, LeaveGroupResponse(), it.now_ms)
+    it.member.on_response(late.request, JoinGroupResponse(member_id="me"), it.now_ms)
     it.look()
-    assert it.member.is_out
+    assert it.member.has_left
 
 
 def test_a_pattern_that_matches_nothing_joins_nothing() -> None:

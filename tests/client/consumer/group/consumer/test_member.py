@@ -6,7 +6,7 @@ import pytest
 from tests.client.consumer.group.stepping import UNREACHABLE, Stepped, settings, topic_id
 
 from barnabas.client.consumer.group.consumer import ConsumerMember
-from barnabas.client.consumer.group.steps import Assign, Lose, Revoke, Sought
+from barnabas.client.consumer.group.member import Assign, Lose, Revoke, ResolvedSubscription
 from barnabas.client.errors import KafkaError
 from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode
@@ -124,10 +124,10 @@ def test_topics_that_are_not_known_yet_are_taken_when_they_are() -> None:
     it = a_member()
     it.subscribe("t", "new")
     it.answer(beaten(1, T0, ("new", 0)))
-    assert it.member.is_puzzled
+    assert it.member.needs_metadata
     assert it.hand_over() == Assign(frozenset({T0}), incremental=True)
     it.hear(t=3, new=1)
-    assert not it.member.is_puzzled
+    assert not it.member.needs_metadata
     assert it.hand_over() == Assign(frozenset({("new", 0)}), incremental=True)
 
 
@@ -148,7 +148,7 @@ def test_a_new_subscription_is_said_at_once_and_alone() -> None:
 
 def test_a_pattern_is_left_to_the_coordinator_and_taken_back_with_an_empty_one() -> None:
     it = a_member()
-    it.member.subscribe(Sought(pattern="^t.*", matching=frozenset({"t"})), it.now_ms)
+    it.member.subscribe(ResolvedSubscription(pattern="^t.*", matching=frozenset({"t"})), it.now_ms)
     it.look()
     request = it.request()
     assert (request.subscribed_topic_names, request.subscribed_topic_regex) == ([], "^t.*")
@@ -226,9 +226,9 @@ def test_leaving_gives_back_first_and_then_says_so(instance_id: str | None, epoc
     it.leave()
     assert it.hand_over() == Revoke(frozenset({T0}), incremental=True)
     assert (it.request().member_epoch, it.request().instance_id) == (epoch, instance_id)
-    assert not it.member.is_out
+    assert not it.member.has_left
     it.answer(UNREACHABLE)
-    assert it.member.is_out
+    assert it.member.has_left
     it.subscribe("t")
     assert it.request().member_epoch == 0
 

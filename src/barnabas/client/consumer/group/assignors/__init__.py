@@ -5,15 +5,26 @@ An assignor is pure: the same members and topics give the same assignment.
 
 from collections.abc import Mapping
 
-from barnabas.client.consumer.group.assignors.cooperative_sticky import CooperativeSticky
-from barnabas.client.consumer.group.assignors.model import Assignment, Assignor, Subscriber, Topics
-from barnabas.client.consumer.group.assignors.range import Range
-from barnabas.client.consumer.group.assignors.roundrobin import RoundRobin
-from barnabas.client.consumer.group.assignors.sticky import Sticky
+from barnabas.client.consumer.group.assignors.cooperative_sticky import CooperativeStickyAssignor
+from barnabas.client.consumer.group.assignors.model import (
+    ClusterTopics,
+    GroupAssignment,
+    PartitionAssignor,
+    SubscribedMember,
+)
+from barnabas.client.consumer.group.assignors.range import RangeAssignor
+from barnabas.client.consumer.group.assignors.roundrobin import RoundRobinAssignor
+from barnabas.client.consumer.group.assignors.sticky import StickyAssignor
 
-ASSIGNORS: Mapping[str, Assignor] = {
-    each.name: each for each in (Range(), RoundRobin(), Sticky(), CooperativeSticky())
+ASSIGNORS: Mapping[str, PartitionAssignor] = {
+    each.name: each
+    for each in (
+        RangeAssignor(),
+        RoundRobinAssignor(),
+        StickyAssignor(),
+        CooperativeStickyAssignor(),
+    )
 }
 """By the name that members tell each other."""
 
-__all__ = ["ASSIGNORS", "Assignment", "Assignor", "Subscriber", "Topics"]
+__all__ = ["ASSIGNORS", "ClusterTopics", "GroupAssignment", "PartitionAssignor", "SubscribedMember"]

@@ -9,17 +9,17 @@ from struct import Struct
 
 from barnabas.client.consumer.group.assignors.model import (
     NO_GENERATION,
-    Assignment,
-    Subscriber,
-    Topics,
+    ClusterTopics,
+    GroupAssignment,
+    SubscribedMember,
 )
-from barnabas.client.consumer.group.assignors.sticky import assign_stickily
+from barnabas.client.consumer.group.assignors.sticky import assign_sticky
 from barnabas.client.values import TopicPartitionTuple
 
 _GENERATION = Struct(">i")
 
 
-class CooperativeSticky:
+class CooperativeStickyAssignor:
     """Two rebalances where partitions move, none that stops those which do not."""
 
     name = "cooperative-sticky"
@@ -29,9 +29,11 @@ class CooperativeSticky:
         """The generation, for leaders that look for it here: subscriptions had no room for it."""
         return _GENERATION.pack(generation)
 
-    def assign(self, members: Collection[Subscriber], topics: Topics) -> Assignment:
+    def assign(
+        self, members: Collection[SubscribedMember], topics: ClusterTopics
+    ) -> GroupAssignment:
         claims = [(member, member.owned, _generation(member)) for member in members]
-        assignment = assign_stickily(members, topics, claims)
+        assignment = assign_sticky(members, topics, claims)
         owned = {member.member_id: member.owned for member in members}
         taken = frozenset().union(*owned.values())
         return {
@@ -42,7 +44,7 @@ class CooperativeSticky:
         }
 
 
-def _generation(member: Subscriber) -> int:
+def _generation(member: SubscribedMember) -> int:
     """Of the subscription itself, or from its user data if that is what Java puts there."""
     if member.generation != NO_GENERATION or len(member.user_data or b"") != _GENERATION.size:
         return member.generation

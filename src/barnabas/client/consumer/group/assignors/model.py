@@ -9,12 +9,12 @@ from barnabas.client.values import TopicPartitionTuple
 
 NO_GENERATION = -1
 
-Assignment = dict[str, list[TopicPartitionTuple]]
+GroupAssignment = dict[str, list[TopicPartitionTuple]]
 """Member id -> its partitions, in order. Every member has an entry."""
 
 
 @dataclass(slots=True, frozen=True)
-class Subscriber:
+class SubscribedMember:
     """A member, as it presents itself to its leader."""
 
     member_id: str
@@ -32,7 +32,7 @@ class Subscriber:
 
 
 @dataclass(slots=True, frozen=True)
-class Topics:
+class ClusterTopics:
     """The topics that exist: how many partitions each has, and the racks of their replicas."""
 
     partitions: Mapping[str, int]
@@ -42,7 +42,7 @@ class Topics:
         return [(topic, index) for index in range(self.partitions.get(topic, 0))]
 
 
-class Assignor(Protocol):
+class PartitionAssignor(Protocol):
     """A way to divide partitions."""
 
     @property
@@ -56,14 +56,16 @@ class Assignor(Protocol):
     def user_data(self, owned: Collection[TopicPartitionTuple], generation: int) -> bytes | None:
         """What a member tells the leader's assignor of what it was last given."""
 
-    def assign(self, members: Collection[Subscriber], topics: Topics) -> Assignment: ...
+    def assign(
+        self, members: Collection[SubscribedMember], topics: ClusterTopics
+    ) -> GroupAssignment: ...
 
 
 def subscribers_by_topic(
-    members: Iterable[Subscriber], topics: Topics
-) -> dict[str, list[Subscriber]]:
+    members: Iterable[SubscribedMember], topics: ClusterTopics
+) -> dict[str, list[SubscribedMember]]:
     """Who may have the partitions of each topic that exists, in order, the topics by name."""
-    interested: defaultdict[str, list[Subscriber]] = defaultdict(list)
+    interested: defaultdict[str, list[SubscribedMember]] = defaultdict(list)
     for member in sorted(members, key=lambda member: member.order):
         for topic in member.topics:
             if topics.partitions.get(topic):

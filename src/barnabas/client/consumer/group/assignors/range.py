@@ -8,17 +8,17 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 
 from barnabas.client.consumer.group.assignors.model import (
-    Assignment,
-    Subscriber,
-    Topics,
+    ClusterTopics,
+    GroupAssignment,
+    SubscribedMember,
     subscribers_by_topic,
 )
 from barnabas.client.values import TopicPartitionTuple
 
-Fits = Callable[[Subscriber, TopicPartitionTuple], bool]
+Fits = Callable[[SubscribedMember, TopicPartitionTuple], bool]
 
 
-class Range:
+class RangeAssignor:
     """Runs of neighbouring partitions."""
 
     name = "range"
@@ -27,8 +27,10 @@ class Range:
     def user_data(self, owned: Collection[TopicPartitionTuple], generation: int) -> None:
         return None
 
-    def assign(self, members: Collection[Subscriber], topics: Topics) -> Assignment:
-        assignment: Assignment = {member.member_id: [] for member in members}
+    def assign(
+        self, members: Collection[SubscribedMember], topics: ClusterTopics
+    ) -> GroupAssignment:
+        assignment: GroupAssignment = {member.member_id: [] for member in members}
         tables = [
             _Table(topic, subscribers, topics, assignment)
             for topic, subscribers in subscribers_by_topic(members, topics).items()
@@ -48,7 +50,11 @@ class _Table:
     """One topic: who is still to have how many of its partitions."""
 
     def __init__(
-        self, topic: str, members: Sequence[Subscriber], topics: Topics, assignment: Assignment
+        self,
+        topic: str,
+        members: Sequence[SubscribedMember],
+        topics: ClusterTopics,
+        assignment: GroupAssignment,
     ) -> None:
         self.topic = topic
         self.members = members
@@ -69,10 +75,10 @@ class _Table:
         everywhere = frozenset().union(*of_each)
         return bool(wanted & everywhere) and any(racks != everywhere for racks in of_each)
 
-    def is_near(self, member: Subscriber, partition: TopicPartitionTuple) -> bool:
+    def is_near(self, member: SubscribedMember, partition: TopicPartitionTuple) -> bool:
         return not member.rack or member.rack in self._racks.get(partition, frozenset())
 
-    def room(self, member: Subscriber) -> int:
+    def room(self, member: SubscribedMember) -> int:
         """How many more it may have."""
         most = self._fair_share + (1 if self._longer_runs else 0)
         return max(0, most - self._taken[member.member_id])
@@ -90,7 +96,7 @@ class _Table:
                         break
             self.give(member, run)
 
-    def give(self, member: Subscriber, partitions: Sequence[TopicPartitionTuple]) -> None:
+    def give(self, member: SubscribedMember, partitions: Sequence[TopicPartitionTuple]) -> None:
         if not partitions:
             return
         for partition in partitions:

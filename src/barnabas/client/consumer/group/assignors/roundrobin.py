@@ -3,11 +3,15 @@
 from bisect import bisect_right
 from collections.abc import Collection
 
-from barnabas.client.consumer.group.assignors.model import Assignment, Subscriber, Topics
+from barnabas.client.consumer.group.assignors.model import (
+    ClusterTopics,
+    GroupAssignment,
+    SubscribedMember,
+)
 from barnabas.client.values import TopicPartitionTuple
 
 
-class RoundRobin:
+class RoundRobinAssignor:
     """Deals by topic and partition; who does not subscribe to a topic is passed over."""
 
     name = "roundrobin"
@@ -16,9 +20,11 @@ class RoundRobin:
     def user_data(self, owned: Collection[TopicPartitionTuple], generation: int) -> None:
         return None
 
-    def assign(self, members: Collection[Subscriber], topics: Topics) -> Assignment:
+    def assign(
+        self, members: Collection[SubscribedMember], topics: ClusterTopics
+    ) -> GroupAssignment:
         circle = sorted(members, key=lambda member: member.order)
-        assignment: Assignment = {member.member_id: [] for member in circle}
+        assignment: GroupAssignment = {member.member_id: [] for member in circle}
         seats: dict[str, list[int]] = {}
         for seat, member in enumerate(circle):
             for topic in member.topics:

@@ -11,35 +11,40 @@ from collections.abc import Collection, Iterable
 
 from barnabas.client.consumer.group.assignors.model import (
     NO_GENERATION,
-    Assignment,
-    Subscriber,
-    Topics,
+    ClusterTopics,
+    GroupAssignment,
+    SubscribedMember,
     subscribers_by_topic,
 )
-from barnabas.client.consumer.group.assignors.sticky_memory import read_memory, write_memory
+from barnabas.client.consumer.group.assignors.sticky_user_data import (
+    read_user_data,
+    write_user_data,
+)
 from barnabas.client.values import TopicPartitionTuple
 
 
-class Sticky:
+class StickyAssignor:
     """The eager one: members give everything back before they join, and remember it for this."""
 
     name = "sticky"
     is_cooperative = False
 
     def user_data(self, owned: Collection[TopicPartitionTuple], generation: int) -> bytes | None:
-        return write_memory(owned, generation) if generation != NO_GENERATION else None
+        return write_user_data(owned, generation) if generation != NO_GENERATION else None
 
-    def assign(self, members: Collection[Subscriber], topics: Topics) -> Assignment:
-        return assign_stickily(members, topics, [(m, *read_memory(m)) for m in members])
+    def assign(
+        self, members: Collection[SubscribedMember], topics: ClusterTopics
+    ) -> GroupAssignment:
+        return assign_sticky(members, topics, [(m, *read_user_data(m)) for m in members])
 
 
-Claim = tuple[Subscriber, Collection[TopicPartitionTuple], int]
+OwnershipClaim = tuple[SubscribedMember, Collection[TopicPartitionTuple], int]
 """Who says that it has which partitions, since which generation."""
 
 
-def assign_stickily(
-    members: Collection[Subscriber], topics: Topics, claims: Iterable[Claim]
-) -> Assignment:
+def assign_sticky(
+    members: Collection[SubscribedMember], topics: ClusterTopics, claims: Iterable[OwnershipClaim]
+) -> GroupAssignment:
     """Give everybody what it rightly claims, the rest to those with least, then even it out."""
     members_of: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for topic, subscribers in subscribers_by_topic(members, topics).items():
@@ -52,7 +57,7 @@ def assign_stickily(
     for pool in pools:
         pool.hand_out()
     _even_out(pools)
-    assignment: Assignment = {member_id: [] for member_id in loads}
+    assignment: GroupAssignment = {member_id: [] for member_id in loads}
     for pool in pools:
         for member_id, partitions in pool.held.items():
             assignment[member_id].extend(partitions)
@@ -61,7 +66,9 @@ def assign_stickily(
     return assignment
 
 
-def _keepers(claims: Iterable[Claim], topics: Topics) -> dict[TopicPartitionTuple, str]:
+def _keepers(
+    claims: Iterable[OwnershipClaim], topics: ClusterTopics
+) -> dict[TopicPartitionTuple, str]:
     """Who may keep what it has.
 
     The latest generation is right; of two who claim the same in one, neither is to be trusted.
@@ -94,7 +101,7 @@ class _Pool:
         self,
         members: tuple[str, ...],
         topics: Iterable[str],
-        known: Topics,
+        known: ClusterTopics,
         keepers: dict[TopicPartitionTuple, str],
         loads: dict[str, int],
     ) -> None:

@@ -12,15 +12,27 @@ join (KIP-394); static members come back under their instance id and do not leav
 import math
 from enum import Enum, auto
 
-from barnabas.client.cluster.metadata import Metadata
 from barnabas.client.cluster.backoff import Backoff
-from barnabas.client.consumer.group.assignors import ASSIGNORS, Subscriber
-from barnabas.client.consumer.group.classic.embedded import read_assignment
-from barnabas.client.consumer.group.classic.leader import Leader
-from barnabas.client.consumer.group.classic.requests import Requests
-from barnabas.client.consumer.group.holdings import Attendance, Holdings
-from barnabas.client.consumer.group.refusals import max_poll_exceeded, passes, refusal, unreadable
-from barnabas.client.consumer.group.steps import Ask, Assign, Revoke, Sought, Step, Tell
+from barnabas.client.cluster.metadata import Metadata
+from barnabas.client.consumer.group.assignors import ASSIGNORS, SubscribedMember
+from barnabas.client.consumer.group.classic.consumer_protocol import read_assignment
+from barnabas.client.consumer.group.classic.group_leader import GroupLeader
+from barnabas.client.consumer.group.classic.requests import ClassicRequestBuilder
+from barnabas.client.consumer.group.errors import (
+    inconsistent_protocol_error,
+    is_retriable,
+    max_poll_exceeded_error,
+    response_error,
+)
+from barnabas.client.consumer.group.member import (
+    Action,
+    Assign,
+    ReportError,
+    ResolvedSubscription,
+    Revoke,
+    SendToGroupCoordinator,
+)
+from barnabas.client.consumer.group.owned_partitions import OwnedPartitions, PollTimer
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import TopicPartitionTuple
@@ -39,12 +51,12 @@ LEARN_MS = 3_000
 """How long a leader waits to hear of topics that only other members subscribe to."""
 
 
-class Standing(Enum):
-    OUTSIDE = auto()
-    JOINING = auto()
-    JOINED = auto()  # to sync, once it knows all topics if it leads
+class ClassicMemberState(Enum):
+    UNJOINED = auto()
+    PREPARING_REBALANCE = auto()
+    COMPLETING_REBALANCE = auto()  # to sync, once it knows all topics if it leads
     SYNCING = auto()
-    SETTLED = auto()
+    STABLE = auto()
 
 
 class ClassicMember:
@@ -55,20 +67,20 @@ class ClassicMember:
         assignors = [ASSIGNORS[name] for name in settings.assignors]
         # One that is eager makes them all so: the group may agree on any.
         self._is_cooperative = all(each.is_cooperative for each in assignors)
-        self._requests = Requests(settings, assignors)
+        self._requests = ClassicRequestBuilder(settings, assignors)
         self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
-        self._holdings = Holdings()
-        self._attendance = Attendance(settings.max_poll_interval_ms)
+        self._holdings = OwnedPartitions()
+        self._attendance = PollTimer(settings.max_poll_interval_ms)
         self._metadata = Metadata()
-        self._news: list[Step] = []  # for the next advance
+        self._news: list[Action] = []  # for the next advance
 
-        self.standing = Standing.OUTSIDE
+        self.state = ClassicMemberState.UNJOINED
         self.member_id = ""
         self.epoch = NO_GENERATION
-        self._sought: Sought | None = None
+        self._sought: ResolvedSubscription | None = None
         self._rejoin_because: str | None = None
         self._remembered: tuple[frozenset[TopicPartitionTuple], int] = (frozenset(), NO_GENERATION)
-        self._leader: Leader | None = None
+        self._leader: GroupLeader | None = None
         self._protocol_name: str | None = None
         self._is_leaving = False
         self._is_banned = False  # for good
@@ -81,40 +93,40 @@ class ClassicMember:
         self._session_ends_ms = math.inf
 
     @property
-    def is_out(self) -> bool:
-        is_idle = self.standing is Standing.OUTSIDE and self._asked is None
-        return is_idle and not self._is_leaving and not self._holdings.are_changing
+    def has_left(self) -> bool:
+        is_idle = self.state is ClassicMemberState.UNJOINED and self._asked is None
+        return is_idle and not self._is_leaving and not self._holdings.is_changing
 
     @property
-    def wanted_topics(self) -> frozenset[str]:
+    def needed_topics(self) -> frozenset[str]:
         wanted = frozenset() if self._sought is None else self._sought.names
         return wanted if self._leader is None else wanted | self._leader.topics
 
     @property
-    def is_puzzled(self) -> bool:
+    def needs_metadata(self) -> bool:
         return False  # assignments name topics, and a leader learns of those it wants
 
     @property
-    def wakes_at_ms(self) -> float:
+    def next_deadline_ms(self) -> float:
         times = [self._next_beat_ms, self._session_ends_ms, self._may_ask_ms]
-        times += [self._attendance.due_ms, self._learns_until_ms]
+        times += [self._attendance.deadline_ms, self._learns_until_ms]
         # What was due before and could not be done waits for something else than time.
         return min((time_ms for time_ms in times if time_ms > self._looked_ms), default=math.inf)
 
     # What the user does
 
-    def subscribe(self, sought: Sought, now_ms: float) -> None:
+    def subscribe(self, sought: ResolvedSubscription, now_ms: float) -> None:
         if self._is_banned:
             return
         if self._sought is None:
-            self._attendance.seen(now_ms)
+            self._attendance.reset(now_ms)
         elif sought.topics == self._sought.topics:
             return
         self._sought = sought
         self._rejoin_because = "the subscription has changed"
 
-    def polled(self, now_ms: float) -> None:
-        self._attendance.seen(now_ms)
+    def on_poll(self, now_ms: float) -> None:
+        self._attendance.reset(now_ms)
 
     def leave(self) -> None:
         self._sought = None
@@ -122,22 +134,22 @@ class ClassicMember:
 
     # What others say
 
-    def heard(self, metadata: Metadata) -> None:
+    def on_metadata(self, metadata: Metadata) -> None:
         self._metadata = metadata
-        if self._leader is not None and self.standing is Standing.SETTLED:
-            changed = self._leader.changed(metadata)
+        if self._leader is not None and self.state is ClassicMemberState.STABLE:
+            changed = self._leader.changed_topics(metadata)
             if changed:
                 self._rejoin_because = f"topics have changed: {', '.join(sorted(changed))}"
 
-    def handed_over(self) -> None:
-        self._holdings.done()
+    def on_assignment_changed(self) -> None:
+        self._holdings.complete_change()
 
-    def answered(self, request: Message, outcome: Message | KafkaError, now_ms: float) -> None:
+    def on_response(self, request: Message, outcome: Message | KafkaError, now_ms: float) -> None:
         error = None
         if isinstance(outcome, KafkaError):
             error = outcome
         elif outcome.error_code:  # type: ignore[attr-defined]
-            error = refusal(outcome)
+            error = response_error(outcome)
         if request is self._beat:
             self._beat = None
             self._beaten(error, now_ms)
@@ -156,19 +168,19 @@ class ClassicMember:
     def _joined(self, response: JoinGroupResponse, error: KafkaError | None, now_ms: float) -> None:
         if error == ErrorCode.MEMBER_ID_REQUIRED:
             self.member_id = response.member_id
-            self.standing = Standing.OUTSIDE
+            self.state = ClassicMemberState.UNJOINED
             return
         if error is None:
             try:
                 is_leader = response.leader == response.member_id
-                self._leader = Leader(response) if is_leader else None
+                self._leader = GroupLeader(response) if is_leader else None
             except (ProtocolViolation, KeyError) as violation:
-                error = unreadable(violation)
+                error = inconsistent_protocol_error(violation)
         if error is not None:
             self._not_taken(error, now_ms)
             return
         self._backoff.reset()
-        self.standing = Standing.JOINED
+        self.state = ClassicMemberState.COMPLETING_REBALANCE
         self.member_id = response.member_id
         self.epoch = response.generation_id
         self._protocol_name = response.protocol_name
@@ -180,11 +192,11 @@ class ClassicMember:
             try:
                 assigned = read_assignment(bytes(response.assignment))
             except ProtocolViolation as violation:
-                error = unreadable(violation)
+                error = inconsistent_protocol_error(violation)
         if error is not None:
             self._not_taken(error, now_ms)
             return
-        self.standing = Standing.SETTLED
+        self.state = ClassicMemberState.STABLE
         self._is_alive(now_ms)
         self._remembered = (assigned, self.epoch)
         if not self._is_cooperative:
@@ -200,14 +212,14 @@ class ClassicMember:
 
     def _not_taken(self, error: KafkaError, now_ms: float) -> None:
         """Neither joined nor synced: begin again."""
-        self.standing = Standing.OUTSIDE
+        self.state = ClassicMemberState.UNJOINED
         self._may_ask_ms = now_ms + self._backoff.next_ms()
         self._refused(error, now_ms)
 
     def _beaten(self, error: KafkaError | None, now_ms: float) -> None:
-        if self.standing is not Standing.SETTLED:
+        if self.state is not ClassicMemberState.STABLE:
             return
-        if error is not None and passes(error):
+        if error is not None and is_retriable(error):
             self._next_beat_ms = now_ms + self._backoff.next_ms()
             return
         self._backoff.reset()
@@ -229,16 +241,16 @@ class ClassicMember:
                 self._sought = None
                 self._is_banned = True
                 self._forsake()
-                self._news.append(Tell(KafkaError(error.code(), error.str(), fatal=True)))
+                self._news.append(ReportError(KafkaError(error.code(), error.str(), fatal=True)))
             case ErrorCode.REBALANCE_IN_PROGRESS:
                 pass
-            case _ if not passes(error):
+            case _ if not is_retriable(error):
                 self._may_ask_ms = now_ms + REFUSED_PAUSE_MS
-                self._news.append(Tell(error))
+                self._news.append(ReportError(error))
 
     # What is to be done
 
-    def advance(self, now_ms: float) -> list[Step]:
+    def advance(self, now_ms: float) -> list[Action]:
         self._looked_ms = now_ms
         self._look_at_the_time(now_ms)
         steps, self._news = self._news, []
@@ -251,43 +263,45 @@ class ClassicMember:
             # Nobody has answered for so long that the coordinator has given up this member.
             self.member_id = ""
             self._forsake()
-        if self._sought is not None and self._attendance.has_lapsed(now_ms):
-            self._news.append(Tell(max_poll_exceeded(self._settings.max_poll_interval_ms)))
+        if self._sought is not None and self._attendance.expire(now_ms):
+            self._news.append(
+                ReportError(max_poll_exceeded_error(self._settings.max_poll_interval_ms))
+            )
             if self._can_leave:
                 self._news.append(self._leave_request("max.poll.interval.ms has passed"))
             self._asked = None
             self.member_id = ""
             self._forsake()
 
-    def _next(self, now_ms: float) -> Step | None:
-        if hand_over := self._holdings.next():
+    def _next(self, now_ms: float) -> Action | None:
+        if hand_over := self._holdings.next_change():
             return hand_over
         if self._beat is None and now_ms >= self._next_beat_ms:
             return self._heartbeat()
-        if self._holdings.are_changing:
+        if self._holdings.is_changing:
             return None
         if self._is_leaving:
             return self._leave()
-        if self._asked is not None or self._sought is None or self._attendance.is_absent:
+        if self._asked is not None or self._sought is None or self._attendance.is_expired:
             return None
-        if self.standing is Standing.JOINED:
+        if self.state is ClassicMemberState.COMPLETING_REBALANCE:
             return self._sync(now_ms)
-        if self.standing is Standing.SETTLED and self._rejoin_because is None:
+        if self.state is ClassicMemberState.STABLE and self._rejoin_because is None:
             return None
         return self._join(self._sought) if now_ms >= self._may_ask_ms else None
 
-    def _join(self, sought: Sought) -> Step | None:
+    def _join(self, sought: ResolvedSubscription) -> Action | None:
         """Join, after giving back what is not to be had meanwhile."""
         owned = self._holdings.owned
         if self._is_cooperative:
             owned = frozenset(each for each in owned if each[0] not in sought.topics)
         if owned:
             self._holdings.plan(Revoke(owned, incremental=self._is_cooperative))
-            return self._holdings.next()
-        if not sought.topics and self.standing is Standing.OUTSIDE:
+            return self._holdings.next_change()
+        if not sought.topics and self.state is ClassicMemberState.UNJOINED:
             return None  # a pattern that matches nothing yet
         remembered, since = self._remembered
-        me = Subscriber(
+        me = SubscribedMember(
             self.member_id,
             sought.topics,
             self._settings.group_instance_id,
@@ -296,52 +310,56 @@ class ClassicMember:
             self._settings.client_rack or None,
         )
         request = self._requests.join(me, (remembered, since), self._rejoin_because)
-        self._unsettle(Standing.JOINING)
+        self._unsettle(ClassicMemberState.PREPARING_REBALANCE)
         self._rejoin_because = None
         return self._ask(request)
 
-    def _sync(self, now_ms: float) -> Ask | None:
+    def _sync(self, now_ms: float) -> SendToGroupCoordinator | None:
         assignments = []
         if self._leader is not None:
-            if now_ms < self._learns_until_ms and not self._leader.knows_all(self._metadata):
+            if now_ms < self._learns_until_ms and not self._leader.has_metadata_for_all(
+                self._metadata
+            ):
                 return None
             assignments = self._leader.assign(self._metadata)
-        self.standing = Standing.SYNCING
+        self.state = ClassicMemberState.SYNCING
         return self._ask(
             self._requests.sync(self.member_id, self.epoch, self._protocol_name, assignments)
         )
 
-    def _ask(self, request: Message) -> Ask:
+    def _ask(self, request: Message) -> SendToGroupCoordinator:
         self._asked = request
         timeout_ms = self._settings.max_poll_interval_ms + GRACE_MS
-        return Ask(request, timeout_ms, waits_for_others=True)
+        return SendToGroupCoordinator(request, timeout_ms, waits_for_rebalance=True)
 
-    def _heartbeat(self) -> Ask:
+    def _heartbeat(self) -> SendToGroupCoordinator:
         self._beat = self._requests.heartbeat(self.member_id, self.epoch)
         self._next_beat_ms = math.inf
         # A coordinator that is silent for so long is looked for anew while the session lasts.
-        return Ask(self._beat, self._settings.session_timeout_ms / 2)
+        return SendToGroupCoordinator(self._beat, self._settings.session_timeout_ms / 2)
 
-    def _leave(self) -> Step | None:
+    def _leave(self) -> Action | None:
         if isinstance(self._asked, LeaveGroupRequest):
             return None
         if owned := self._holdings.owned:
             self._holdings.plan(Revoke(owned, incremental=self._is_cooperative))
-            return self._holdings.next()
+            return self._holdings.next_change()
         if not self._can_leave:
             self._out()
             return None
         leave = self._leave_request("the consumer unsubscribes")
         self._asked = leave.request
-        self._unsettle(Standing.OUTSIDE)
+        self._unsettle(ClassicMemberState.UNJOINED)
         return leave
 
     @property
     def _can_leave(self) -> bool:
         return bool(self.member_id) and self._settings.group_instance_id is None
 
-    def _leave_request(self, reason: str) -> Ask:
-        return Ask(self._requests.leave(self.member_id, reason), LEAVE_TIMEOUT_MS)
+    def _leave_request(self, reason: str) -> SendToGroupCoordinator:
+        return SendToGroupCoordinator(
+            self._requests.leave(self.member_id, reason), LEAVE_TIMEOUT_MS
+        )
 
     # Where it stands
 
@@ -350,21 +368,21 @@ class ClassicMember:
         self._next_beat_ms = now_ms + self._settings.heartbeat_interval_ms
         self._session_ends_ms = now_ms + self._settings.session_timeout_ms
 
-    def _unsettle(self, standing: Standing) -> None:
-        self.standing = standing
+    def _unsettle(self, standing: ClassicMemberState) -> None:
+        self.state = standing
         self._beat = None
         self._next_beat_ms = self._session_ends_ms = math.inf
 
     def _forsake(self) -> None:
         """The group goes on without this member: what it had, others have."""
-        self._unsettle(Standing.OUTSIDE)
+        self._unsettle(ClassicMemberState.UNJOINED)
         self.epoch = NO_GENERATION
         self._leader = None
-        self._holdings.lose()
+        self._holdings.lose_all()
 
     def _out(self) -> None:
         """It has left; should there be something to join for, it does so anew."""
-        self._unsettle(Standing.OUTSIDE)
+        self._unsettle(ClassicMemberState.UNJOINED)
         self._is_leaving = False
         self.member_id = ""
         self.epoch = NO_GENERATION

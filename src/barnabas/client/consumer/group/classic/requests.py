@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from barnabas.client.consumer.group.assignors import Assignor, Subscriber
-from barnabas.client.consumer.group.classic.embedded import write_subscription
+from barnabas.client.consumer.group.assignors import PartitionAssignor, SubscribedMember
+from barnabas.client.consumer.group.classic.consumer_protocol import write_subscription
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
@@ -14,17 +14,20 @@ from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequest
 PROTOCOL_TYPE = "consumer"
 
 
-class Requests:
+class ClassicRequestBuilder:
     """Makes them, with what is the same in all of a member's."""
 
-    def __init__(self, settings: ConsumerSettings, assignors: Sequence[Assignor]) -> None:
+    def __init__(self, settings: ConsumerSettings, assignors: Sequence[PartitionAssignor]) -> None:
         assert settings.group_id is not None
         self._settings = settings
         self._group_id = settings.group_id
         self._assignors = assignors
 
     def join(
-        self, me: Subscriber, remembered: tuple[frozenset[TopicPartitionTuple], int], reason: str | None
+        self,
+        me: SubscribedMember,
+        remembered: tuple[frozenset[TopicPartitionTuple], int],
+        reason: str | None,
     ) -> JoinGroupRequest:
         """Offer every assignor, with what it wants its leader to know."""
         protocols = [

@@ -8,12 +8,26 @@ heartbeat says so at once, and what was added is taken: nobody else has that by 
 import math
 from collections.abc import Mapping
 
-from barnabas.client.cluster.metadata import Metadata
 from barnabas.client.cluster.backoff import Backoff
-from barnabas.client.consumer.group.consumer.saying import Said, Saying
-from barnabas.client.consumer.group.holdings import Attendance, Holdings
-from barnabas.client.consumer.group.refusals import max_poll_exceeded, passes, refusal
-from barnabas.client.consumer.group.steps import Ask, Assign, Revoke, Sought, Step, Tell
+from barnabas.client.cluster.metadata import Metadata
+from barnabas.client.consumer.group.consumer.heartbeat_requests import (
+    HeartbeatFields,
+    HeartbeatRequestBuilder,
+)
+from barnabas.client.consumer.group.errors import (
+    is_retriable,
+    max_poll_exceeded_error,
+    response_error,
+)
+from barnabas.client.consumer.group.member import (
+    Action,
+    Assign,
+    ReportError,
+    ResolvedSubscription,
+    Revoke,
+    SendToGroupCoordinator,
+)
+from barnabas.client.consumer.group.owned_partitions import OwnedPartitions, PollTimer
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
 from barnabas.wire.errors import ErrorCode
@@ -58,15 +72,15 @@ class ConsumerMember:
     def __init__(self, settings: ConsumerSettings, member_id: str | None = None) -> None:
         self._settings = settings
         self.member_id = member_id or to_text(random_uuid())
-        self._saying = Saying(settings, self.member_id)
+        self._saying = HeartbeatRequestBuilder(settings, self.member_id)
         self._backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
-        self._holdings = Holdings()
-        self._attendance = Attendance(settings.max_poll_interval_ms)
+        self._holdings = OwnedPartitions()
+        self._attendance = PollTimer(settings.max_poll_interval_ms)
         self._metadata = Metadata()
-        self._news: list[Step] = []  # for the next advance
+        self._news: list[Action] = []  # for the next advance
 
         self.epoch = OUTSIDE
-        self._sought: Sought | None = None
+        self._sought: ResolvedSubscription | None = None
         self._is_leaving = False
         self._is_banned = False  # for good
         self._target: Mapping[bytes, frozenset[int]] = {}
@@ -79,34 +93,34 @@ class ConsumerMember:
         self._next_beat_ms = math.inf
 
     @property
-    def is_out(self) -> bool:
-        return self.epoch == OUTSIDE and not self._is_leaving and not self._holdings.are_changing
+    def has_left(self) -> bool:
+        return self.epoch == OUTSIDE and not self._is_leaving and not self._holdings.is_changing
 
     @property
-    def wanted_topics(self) -> frozenset[str]:
+    def needed_topics(self) -> frozenset[str]:
         return frozenset() if self._sought is None else self._sought.names
 
     @property
-    def is_puzzled(self) -> bool:
+    def needs_metadata(self) -> bool:
         return any(self._name(topic_id) is None for topic_id in self._target)
 
     @property
-    def wakes_at_ms(self) -> float:
-        times = (self._next_beat_ms, self._attendance.due_ms)
+    def next_deadline_ms(self) -> float:
+        times = (self._next_beat_ms, self._attendance.deadline_ms)
         # What was due before and could not be done waits for something else than time.
         return min((time_ms for time_ms in times if time_ms > self._looked_ms), default=math.inf)
 
     # What the user does
 
-    def subscribe(self, sought: Sought, now_ms: float) -> None:
+    def subscribe(self, sought: ResolvedSubscription, now_ms: float) -> None:
         if self._is_banned:
             return
         if self._sought is None:
-            self._attendance.seen(now_ms)
+            self._attendance.reset(now_ms)
         self._sought = sought
 
-    def polled(self, now_ms: float) -> None:
-        self._attendance.seen(now_ms)
+    def on_poll(self, now_ms: float) -> None:
+        self._attendance.reset(now_ms)
 
     def leave(self) -> None:
         self._sought = None
@@ -114,13 +128,13 @@ class ConsumerMember:
 
     # What others say
 
-    def heard(self, metadata: Metadata) -> None:
+    def on_metadata(self, metadata: Metadata) -> None:
         self._metadata = metadata
 
-    def handed_over(self) -> None:
-        self._holdings.done()
+    def on_assignment_changed(self) -> None:
+        self._holdings.complete_change()
 
-    def answered(self, request: Message, outcome: Message | KafkaError, now_ms: float) -> None:
+    def on_response(self, request: Message, outcome: Message | KafkaError, now_ms: float) -> None:
         if request is self._farewell:
             self._farewell = None
             self._out()
@@ -132,10 +146,10 @@ class ConsumerMember:
             return
         assert isinstance(outcome, ConsumerGroupHeartbeatResponse)
         if outcome.error_code:
-            self._refused(refusal(outcome), now_ms)
+            self._refused(response_error(outcome), now_ms)
             return
         self._backoff.reset()
-        self._saying.heard()
+        self._saying.on_acknowledged()
         self.epoch = outcome.member_epoch
         self._next_beat_ms = now_ms + outcome.heartbeat_interval_ms
         if outcome.assignment is not None:
@@ -143,7 +157,7 @@ class ConsumerMember:
             self._is_reconciled = False
 
     def _refused(self, error: KafkaError, now_ms: float) -> None:
-        self._saying.forget()
+        self._saying.reset()
         if error.code() in _FENCED:
             self._forsake()
             self._next_beat_ms = now_ms + self._backoff.next_ms()
@@ -151,19 +165,21 @@ class ConsumerMember:
             self._sought = None
             self._is_banned = True
             self._forsake()
-            self._news.append(Tell(KafkaError(error.code(), error.str(), fatal=True)))
-        elif passes(error):
+            self._news.append(ReportError(KafkaError(error.code(), error.str(), fatal=True)))
+        elif is_retriable(error):
             self._next_beat_ms = now_ms + self._backoff.next_ms()
         else:
             self._next_beat_ms = now_ms + REFUSED_PAUSE_MS
-            self._news.append(Tell(error))
+            self._news.append(ReportError(error))
 
     # What is to be done
 
-    def advance(self, now_ms: float) -> list[Step]:
+    def advance(self, now_ms: float) -> list[Action]:
         self._looked_ms = now_ms
-        if self._sought is not None and self._attendance.has_lapsed(now_ms):
-            self._news.append(Tell(max_poll_exceeded(self._settings.max_poll_interval_ms)))
+        if self._sought is not None and self._attendance.expire(now_ms):
+            self._news.append(
+                ReportError(max_poll_exceeded_error(self._settings.max_poll_interval_ms))
+            )
             if self.epoch != OUTSIDE:
                 self._news.append(self._leave_request())
             self._forsake()
@@ -172,39 +188,39 @@ class ConsumerMember:
             steps.append(step)
         return steps
 
-    def _next(self, now_ms: float) -> Step | None:
-        if not self._is_reconciled and not self._holdings.are_changing:
+    def _next(self, now_ms: float) -> Action | None:
+        if not self._is_reconciled and not self._holdings.is_changing:
             self._reconcile()
-        if hand_over := self._holdings.next():
+        if hand_over := self._holdings.next_change():
             return hand_over
         if self._is_leaving:
-            return None if self._holdings.are_changing else self._leave()
-        if self._beat is not None or self._sought is None or self._attendance.is_absent:
+            return None if self._holdings.is_changing else self._leave()
+        if self._beat is not None or self._sought is None or self._attendance.is_expired:
             return None
         if self.epoch == OUTSIDE:
             return self._join(self._sought, now_ms)
-        said = Said(self._sought, self._holdings.owned)
-        if now_ms < self._next_beat_ms and not self._saying.has_news(said):
+        said = HeartbeatFields(self._sought, self._holdings.owned)
+        if now_ms < self._next_beat_ms and not self._saying.has_changed(said):
             return None
         return self._heartbeat(self.epoch, said)
 
-    def _join(self, sought: Sought, now_ms: float) -> Ask | None:
-        if self._holdings.are_changing or now_ms < self._next_beat_ms < math.inf:
+    def _join(self, sought: ResolvedSubscription, now_ms: float) -> SendToGroupCoordinator | None:
+        if self._holdings.is_changing or now_ms < self._next_beat_ms < math.inf:
             return None
-        self._saying.forget()
-        return self._heartbeat(JOINING, Said(sought))
+        self._saying.reset()
+        return self._heartbeat(JOINING, HeartbeatFields(sought))
 
-    def _heartbeat(self, epoch: int, said: Said) -> Ask:
-        self._beat = self._saying.heartbeat(epoch, said, self._ids)
+    def _heartbeat(self, epoch: int, said: HeartbeatFields) -> SendToGroupCoordinator:
+        self._beat = self._saying.build(epoch, said, self._ids)
         self._next_beat_ms = math.inf
-        return Ask(self._beat, self._settings.request_timeout_ms)
+        return SendToGroupCoordinator(self._beat, self._settings.request_timeout_ms)
 
-    def _leave(self) -> Step | None:
+    def _leave(self) -> Action | None:
         if self._farewell is not None:
             return None
         if owned := self._holdings.owned:
             self._holdings.plan(Revoke(owned, incremental=True))
-            return self._holdings.next()
+            return self._holdings.next_change()
         if self.epoch == OUTSIDE and self._beat is None:
             self._out()
             return None
@@ -213,10 +229,10 @@ class ConsumerMember:
         self._beat = None
         return leave
 
-    def _leave_request(self) -> Ask:
+    def _leave_request(self) -> SendToGroupCoordinator:
         is_static = self._settings.group_instance_id is not None
-        request = self._saying.leave(LEAVING_FOR_A_WHILE if is_static else LEAVING)
-        return Ask(request, LEAVE_TIMEOUT_MS)
+        request = self._saying.build_leave(LEAVING_FOR_A_WHILE if is_static else LEAVING)
+        return SendToGroupCoordinator(request, LEAVE_TIMEOUT_MS)
 
     # Where it stands
 
@@ -228,7 +244,7 @@ class ConsumerMember:
             if (name := self._name(topic_id)) is not None
             for index in indexes
         }
-        self._is_reconciled = not self.is_puzzled
+        self._is_reconciled = not self.needs_metadata
         owned = self._holdings.owned
         # A topic of the same name with another id has been created anew since.
         kept = {each for each in owned if target.get(each) == self._ids[each[0]]}
@@ -252,7 +268,7 @@ class ConsumerMember:
         self._next_beat_ms = math.inf
         self._target = {}
         self._is_reconciled = True
-        self._holdings.lose()
+        self._holdings.lose_all()
 
     def _out(self) -> None:
         """It has left; should there be something to join for, it does so anew."""

@@ -1,0 +1,65 @@
+"""Subscriptions, and the topics that they mean."""
+
+import pytest
+from tests.client.consumer.group.stepping import metadata
+
+from barnabas.client.cluster.metadata import BrokerInfo, Metadata, PartitionInfo, TopicInfo
+from barnabas.client.consumer.group.subscription import Subscription, partition_counts, topics_with_racks
+from barnabas.client.errors import KafkaException
+from barnabas.wire.errors import ErrorCode
+
+
+def test_what_begins_with_a_caret_is_a_pattern() -> None:
+    known = metadata(orders=1, ordinary=1, other=1, named=1)
+    sought = Subscription.parse(["named", "^ord"]).resolve(known, with_internal=False)
+    assert (sought.names, sought.matching) == ({"named"}, {"orders", "ordinary"})
+    assert sought.topics == {"named", "orders", "ordinary"}
+    assert sought.pattern == "^ord"
+
+
+def test_several_patterns_are_one_for_a_coordinator() -> None:
+    sought = Subscription.parse(["^a.*", "^b"]).resolve(Metadata(), with_internal=False)
+    assert sought.pattern == "(^a.*)|(^b)"
+
+
+def test_a_pattern_that_is_none_is_refused() -> None:
+    with pytest.raises(KafkaException, match="no regular expression"):
+        Subscription.parse(["^("])
+
+
+def test_patterns_pass_over_internal_topics_and_those_that_are_gone() -> None:
+    topics = [
+        TopicInfo("a-there"),
+        TopicInfo("a-internal", is_internal=True),
+        TopicInfo("a-gone", error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        TopicInfo("a-forbidden", error=ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+        TopicInfo("a-without-leader", error=ErrorCode.LEADER_NOT_AVAILABLE),
+    ]
+    known = Metadata(topics={topic.name: topic for topic in topics})
+    pattern = Subscription.parse(["^a-"])
+    matching = pattern.resolve(known, with_internal=False).matching
+    assert matching == {"a-there", "a-without-leader"}
+    assert "a-internal" in pattern.resolve(known, with_internal=True).matching
+
+
+def test_a_topic_that_brokers_cannot_tell_of_now_counts_as_before() -> None:
+    topics = {
+        "there": TopicInfo("there", partitions=(PartitionInfo(0), PartitionInfo(1))),
+        "unsure": TopicInfo("unsure", error=ErrorCode.LEADER_NOT_AVAILABLE),
+        "gone": TopicInfo("gone", error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    }
+    before = {"there": 1, "unsure": 3, "gone": 4, "forgotten": 5}
+    assert partition_counts(Metadata(topics=topics), before, before) == {
+        "there": 2,
+        "unsure": 3,
+        "gone": 0,
+        "forgotten": 0,
+    }
+
+
+def test_partitions_are_in_the_racks_of_their_replicas() -> None:
+    known = Metadata(
+        brokers={1: BrokerInfo(1, "h", 1, "x"), 2: BrokerInfo(2, "h", 2, "y")},
+        topics={"t": TopicInfo("t", partitions=(PartitionInfo(0, replicas=(1, 2, 3)),))},
+    )
+    assert topics_with_racks({"t": 1}, known).racks == {("t", 0): {"x", "y"}}

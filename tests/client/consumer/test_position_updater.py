@@ -1,0 +1,182 @@
+"""Where a partition is read from is found out: by the group, by time, by the leader's epochs."""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+
+from barnabas.client.cluster import Deadline, Metadata, PartitionInfo, TopicInfo
+from barnabas.client.consumer.subscription_state import TopicPartitionState, FetchState
+from barnabas.client.consumer.offset_lookup import OffsetResults, OffsetAndTimestamp
+from barnabas.client.consumer.position_updater import PositionUpdater
+from barnabas.client.consumer.subscription_state import AutoOffsetResetStrategy
+from barnabas.client.errors import KafkaError, KafkaException
+from barnabas.client.settings import ConsumerSettings
+from barnabas.client.values import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    OFFSET_STORED,
+    TopicPartitionTuple,
+    TopicPartition,
+)
+
+KEY = ("t", 0)
+
+
+class Leaders:
+    """Answers as the test has arranged; each answer is used once, the last one always."""
+
+    def __init__(self, *answers: OffsetAndTimestamp | KafkaError) -> None:
+        self.answers = list(answers)
+        self.asked: list[int] = []
+
+    async def by_time(self, wanted: Mapping[TopicPartitionTuple, int], deadline: Deadline) -> OffsetResults:
+        return self._answer(wanted)
+
+    async def ends_of_epochs(self, epochs: Mapping[TopicPartitionTuple, int], deadline: Deadline) -> OffsetResults:
+        return self._answer(epochs)
+
+    def _answer(self, asked: Mapping[TopicPartitionTuple, int]) -> OffsetResults:
+        self.asked += asked.values()
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return dict.fromkeys(asked, answer)
+
+
+class Committed:
+    """A group; None is that it has committed nothing."""
+
+    def __init__(self, *answers: int | KafkaError | KafkaException | None) -> None:
+        self.answers = list(answers)
+
+    async def committed(
+        self, partitions: Collection[TopicPartitionTuple], *, deadline: Deadline
+    ) -> dict[TopicPartitionTuple, TopicPartition]:
+        answer = self.answers.pop(0)
+        if isinstance(answer, KafkaException):
+            raise answer
+        place = TopicPartition(*KEY)
+        if isinstance(answer, KafkaError):
+            place.error = answer
+        elif answer is not None:
+            place.offset = answer
+        return {KEY: place}
+
+
+class Cluster:
+    metadata = Metadata(topics={"t": TopicInfo("t", partitions=(PartitionInfo(0, 1, 9),))})
+
+
+def settle(
+    each: TopicPartitionState,
+    *,
+    group: Committed | None = None,
+    leaders: Leaders | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> list[KafkaError]:
+    """Ask until nothing is left to ask; what the user was told."""
+    told: list[KafkaError] = []
+
+    async def run() -> None:
+        settled = asyncio.Event()
+        positions = PositionUpdater(
+            Cluster(),  # type: ignore[arg-type]
+            group,  # type: ignore[arg-type]
+            leaders or Leaders(OffsetAndTimestamp(0, 0)),  # type: ignore[arg-type]
+            ConsumerSettings(retry_backoff_ms=1, retry_backoff_max_ms=1),
+            {KEY: each},
+            lambda _, error: told.append(error),
+            settled.set,
+        )
+        positions.update()
+        meanwhile()
+        async with asyncio.timeout(60):
+            while each.state not in (FetchState.FETCHING, FetchState.STOPPED):
+                await settled.wait()
+                settled.clear()
+        positions.close()
+
+    asyncio.run(run())
+    return told
+
+
+def assigned(offset: int, epoch: int = -1, policy: str = "earliest") -> TopicPartitionState:
+    each = TopicPartitionState(*KEY, AutoOffsetResetStrategy(policy))
+    each.seek(offset, epoch)
+    return each
+
+
+def test_the_committed_offset_is_where_to_begin() -> None:
+    each = assigned(OFFSET_STORED)
+    assert settle(each, group=Committed(42)) == []
+    assert (each.fetch_offset, each.committed_offset) == (42, 42)
+
+
+def test_without_one_the_policy_decides() -> None:
+    each, leaders = assigned(OFFSET_STORED), Leaders(OffsetAndTimestamp(7, 0))
+    assert settle(each, group=Committed(None), leaders=leaders) == []
+    assert (each.fetch_offset, leaders.asked) == (7, [-2])
+
+
+def test_without_one_and_without_a_policy_the_user_is_told() -> None:
+    each = assigned(OFFSET_STORED, policy="none")
+    assert settle(each, group=Committed(None)) == [KafkaError._AUTO_OFFSET_RESET]
+    assert each.state is FetchState.STOPPED
+
+
+def test_a_group_that_cannot_answer_is_asked_again() -> None:
+    each = assigned(OFFSET_STORED)
+    busy = KafkaException(KafkaError(KafkaError._TIMED_OUT, retriable=True))
+    assert settle(each, group=Committed(busy, 5)) == []
+    assert each.fetch_offset == 5
+
+
+def test_the_ends_are_asked_of_the_leader() -> None:
+    for offset, timestamp in ((OFFSET_BEGINNING, -2), (OFFSET_END, -1)):
+        each, leaders = assigned(offset), Leaders(OffsetAndTimestamp(11, 0))
+        assert settle(each, leaders=leaders) == []
+        assert (each.fetch_offset, leaders.asked) == (11, [timestamp])
+
+
+def test_where_no_record_is_so_late_the_end_is_taken() -> None:
+    each = assigned(OFFSET_STORED, policy="by_duration:PT1H")
+    leaders = Leaders(OffsetAndTimestamp(-1, -1), OffsetAndTimestamp(30, 0))
+    assert settle(each, group=Committed(None), leaders=leaders) == []
+    assert each.fetch_offset == 30
+    assert leaders.asked[1] == -1
+
+
+def test_a_refusal_is_told_and_asked_again() -> None:
+    each = assigned(OFFSET_BEGINNING)
+    refused = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+    assert settle(each, leaders=Leaders(refused, OffsetAndTimestamp(0, 0))) == [refused]
+    assert each.fetch_offset == 0
+
+
+def test_an_epoch_that_reaches_as_far_confirms_the_offset() -> None:
+    each = assigned(20, epoch=3)
+    assert settle(each, leaders=Leaders(OffsetAndTimestamp(25, 3))) == []
+    assert (each.fetch_offset, each.leader_epoch) == (20, 9)
+
+
+def test_a_truncated_log_is_read_from_where_it_diverged() -> None:
+    each = assigned(20, epoch=3)
+    version = each.progress.version
+    assert settle(each, leaders=Leaders(OffsetAndTimestamp(15, 2))) == []
+    assert each.fetch_offset == 15
+    assert each.progress.version > version, "what was fetched of the lost log is not delivered"
+
+
+def test_without_a_policy_truncation_is_told() -> None:
+    each = assigned(20, epoch=3, policy="none")
+    assert settle(each, leaders=Leaders(OffsetAndTimestamp(15, 2))) == [KafkaError._LOG_TRUNCATION]
+    assert each.state is FetchState.STOPPED
+
+
+def test_a_leader_that_knows_no_such_epoch_makes_the_policy_decide() -> None:
+    each = assigned(20, epoch=3)
+    assert settle(each, leaders=Leaders(OffsetAndTimestamp(-1, -1), OffsetAndTimestamp(4, 0))) == []
+    assert each.fetch_offset == 4
+
+
+def test_an_answer_after_a_seek_counts_for_nothing() -> None:
+    each = assigned(OFFSET_BEGINNING)
+    settle(each, leaders=Leaders(OffsetAndTimestamp(0, 0)), meanwhile=lambda: each.seek(50))
+    assert each.fetch_offset == 50
