@@ -10,26 +10,26 @@ from tests.uncompiled import from_source
 from barnabas.client import _message as compiled_message
 from barnabas.client.producer import _accumulator as compiled_accumulator
 from barnabas.client.producer import _batch as compiled_batch
-from barnabas.client.producer import _intake as compiled_intake
+from barnabas.client.producer import _producer_base as compiled_base
 from barnabas.client.producer import _queues as compiled_queues
-from barnabas.client.producer.sealing import Seal
+from barnabas.client.producer.batch_finisher import BatchFinisher
 from barnabas.wire.records.compression import Codec
 from barnabas.wire.records.read import read_records
 
 
-class Rooms:
-    def __init__(self, batch: Any, accumulator: Any, intake: Any) -> None:
-        self.Batch = batch.Batch
-        self.Accumulator = accumulator.Accumulator
-        self.Intake = intake.Intake
+class Modules:
+    def __init__(self, batch: Any, accumulator: Any, base: Any) -> None:
+        self.ProducerBatch = batch.ProducerBatch
+        self.RecordAccumulator = accumulator.RecordAccumulator
+        self.ProducerBase = base.ProducerBase
 
 
 @pytest.fixture(params=["compiled", "plain"], scope="module")
-def rooms(request: pytest.FixtureRequest) -> Rooms:
+def modules(request: pytest.FixtureRequest) -> Modules:
     if request.param == "compiled":
         if not compiled_accumulator.COMPILED:
             pytest.skip("nothing is compiled here")
-        return Rooms(compiled_batch, compiled_accumulator, compiled_intake)
+        return Modules(compiled_batch, compiled_accumulator, compiled_base)
     message = from_source(compiled_message)
     message.__name__ = compiled_message.__name__
     batch = from_source(compiled_batch, message=message)
@@ -38,17 +38,17 @@ def rooms(request: pytest.FixtureRequest) -> Rooms:
     queues.__name__ = compiled_queues.__name__
     accumulator = from_source(compiled_accumulator, message=message, batch=batch, queues=queues)
     accumulator.__name__ = compiled_accumulator.__name__
-    intake = from_source(compiled_intake, message=message, accumulator=accumulator)
-    return Rooms(batch, accumulator, intake)
+    base = from_source(compiled_base, message=message, accumulator=accumulator)
+    return Modules(batch, accumulator, base)
 
 
-def accumulator(rooms: Rooms, partitions: int = 1, **settings: Any) -> Any:
-    made = rooms.Accumulator(
+def build_accumulator(modules: Modules, partitions: int = 1, **settings: Any) -> Any:
+    made = modules.RecordAccumulator(
         settings.pop("wake", lambda: None),
         **{
-            "largest_records": 1000,
-            "largest_bytes": 1_000_000,
-            "largest_record": 10_000,
+            "max_records": 1000,
+            "max_bytes": 1_000_000,
+            "max_record_bytes": 10_000,
             "batch_bytes": 1050,
             "batch_records": 100,
             "linger_s": 1000.0,
@@ -56,32 +56,32 @@ def accumulator(rooms: Rooms, partitions: int = 1, **settings: Any) -> Any:
         },
     )
     if partitions:
-        made.learn("t", partitions, range(partitions))
+        made.update_topic("t", partitions, range(partitions))
     return made
 
 
-def drained(held: Any) -> list[Any]:
+def drained(accumulator: Any) -> list[Any]:
     """All batches, in the order they would go."""
-    held.flush(True)
+    accumulator.begin_flush()
     batches = []
-    for queue in held.ready(time.monotonic())[0]:
-        while (batch := held.take(queue)) is not None:
+    for queue in accumulator.ready(time.monotonic())[0]:
+        while (batch := accumulator.take_batch(queue)) is not None:
             batches.append(batch)
     return batches
 
 
 def records(batch: Any) -> list[Any]:
-    Seal().put(batch)
-    return read_records(batch.records)
+    BatchFinisher().finish(batch)
+    return read_records(batch.buffer)
 
 
-def test_a_record_is_encoded_with_all_it_has(rooms: Rooms) -> None:
-    held = accumulator(rooms)
-    intake = rooms.Intake(held)
-    intake.produce("t", b"value", b"key", timestamp=1234, headers=[("a", b"1"), ("b", None)])
-    intake.produce("t", "wörd", "kéy", timestamp=1200, headers={"c": "text"})
-    intake.produce("t", None)
-    (batch,) = drained(held)
+def test_a_record_is_encoded_with_all_it_has(modules: Modules) -> None:
+    accumulator = build_accumulator(modules)
+    producer = modules.ProducerBase(accumulator)
+    producer.produce("t", b"value", b"key", timestamp=1234, headers=[("a", b"1"), ("b", None)])
+    producer.produce("t", "wörd", "kéy", timestamp=1200, headers={"c": "text"})
+    producer.produce("t", None)
+    (batch,) = drained(accumulator)
     first, second, third = records(batch)
     assert (first.timestamp, first.key, first.value) == (1234, b"key", b"value")
     assert first.headers == [("a", b"1"), ("b", None)]
@@ -92,17 +92,17 @@ def test_a_record_is_encoded_with_all_it_has(rooms: Rooms) -> None:
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_a_closed_batch_reads_back_in_every_codec(rooms: Rooms, codec: Codec) -> None:
-    held = accumulator(rooms)
-    intake = rooms.Intake(held)
+def test_a_closed_batch_reads_back_in_every_codec(modules: Modules, codec: Codec) -> None:
+    accumulator = build_accumulator(modules)
+    producer = modules.ProducerBase(accumulator)
     values = [b"%d" % i * 20 for i in range(20)]
     for value in values:
-        intake.produce("t", value)
-    seal = Seal(codec)
+        producer.produce("t", value)
+    finisher = BatchFinisher(codec)
     read = []
-    for batch in drained(held):
-        seal.put(batch)
-        read += [record.value for record in read_records(batch.records)]
+    for batch in drained(accumulator):
+        finisher.finish(batch)
+        read += [record.value for record in read_records(batch.buffer)]
     assert read == values
 
 
@@ -122,178 +122,183 @@ def test_a_closed_batch_reads_back_in_every_codec(rooms: Rooms, codec: Codec) ->
         {"timestamp": "now"},
     ],
 )
-def test_what_is_no_record_is_a_type_error(rooms: Rooms, arguments: dict[str, Any]) -> None:
-    if arguments.keys() & {"partition", "timestamp"} and rooms.Intake.__module__.startswith(
+def test_what_is_no_record_is_a_type_error(modules: Modules, arguments: dict[str, Any]) -> None:
+    if arguments.keys() & {"partition", "timestamp"} and modules.ProducerBase.__module__.startswith(
         "plain"
     ):
         pytest.skip("types of numbers are C's to check")
-    intake = rooms.Intake(accumulator(rooms))
+    producer = modules.ProducerBase(build_accumulator(modules))
     with pytest.raises(TypeError):
-        intake.produce(**{"topic": "t", **arguments})
+        producer.produce(**{"topic": "t", **arguments})
 
 
-def test_a_batch_is_full_by_its_bytes_and_by_its_records(rooms: Rooms) -> None:
-    held = accumulator(rooms)
-    intake = rooms.Intake(held)
+def test_a_batch_is_full_by_its_bytes_and_by_its_records(modules: Modules) -> None:
+    accumulator = build_accumulator(modules)
+    producer = modules.ProducerBase(accumulator)
     for _ in range(10):
-        intake.produce("t", b"x" * 300)
-    assert [batch.record_count for batch in drained(held)] == [3, 3, 3, 1]
-    held = accumulator(rooms, batch_records=4)
-    intake = rooms.Intake(held)
+        producer.produce("t", b"x" * 300)
+    assert [batch.record_count for batch in drained(accumulator)] == [3, 3, 3, 1]
+    accumulator = build_accumulator(modules, batch_records=4)
+    producer = modules.ProducerBase(accumulator)
     for _ in range(10):
-        intake.produce("t", b"x")
-    assert [batch.record_count for batch in drained(held)] == [4, 4, 2]
+        producer.produce("t", b"x")
+    assert [batch.record_count for batch in drained(accumulator)] == [4, 4, 2]
 
 
-def test_a_record_larger_than_a_batch_has_one_to_itself(rooms: Rooms) -> None:
-    held = accumulator(rooms)
-    intake = rooms.Intake(held)
+def test_a_record_larger_than_a_batch_has_one_to_itself(modules: Modules) -> None:
+    accumulator = build_accumulator(modules)
+    producer = modules.ProducerBase(accumulator)
     for size in (10, 5000, 10):
-        intake.produce("t", b"x" * size)
-    batches = drained(held)
+        producer.produce("t", b"x" * size)
+    batches = drained(accumulator)
     assert [len(record.value) for batch in batches for record in records(batch)] == [10, 5000, 10]
     assert [batch.record_count for batch in batches] == [1, 1, 1]
 
 
-def test_a_record_beyond_the_bound_is_refused(rooms: Rooms) -> None:
+def test_a_record_beyond_the_bound_is_refused(modules: Modules) -> None:
     from barnabas.client.errors import KafkaError, KafkaException
 
-    held = accumulator(rooms)
-    intake = rooms.Intake(held)
+    accumulator = build_accumulator(modules)
+    producer = modules.ProducerBase(accumulator)
     with pytest.raises(KafkaException) as refused:
-        intake.produce("t", b"x" * 10_001)
+        producer.produce("t", b"x" * 10_001)
     assert refused.value.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE
-    assert held.held_records == 0
+    assert accumulator.buffered_records == 0
 
 
-def test_a_partition_that_does_not_exist_is_refused(rooms: Rooms) -> None:
+def test_a_partition_that_does_not_exist_is_refused(modules: Modules) -> None:
     from barnabas.client.errors import KafkaError, KafkaException
 
-    intake = rooms.Intake(accumulator(rooms, 2))
+    producer = modules.ProducerBase(build_accumulator(modules, 2))
     with pytest.raises(KafkaException) as refused:
-        intake.produce("t", b"x", partition=2)
+        producer.produce("t", b"x", partition=2)
     assert refused.value.args[0].code() == KafkaError._UNKNOWN_PARTITION
 
 
-def test_a_full_buffer_is_a_buffer_error_and_has_room_again_later(rooms: Rooms) -> None:
-    held = accumulator(rooms, largest_records=2)
-    intake = rooms.Intake(held)
-    intake.produce("t", b"1")
-    intake.produce("t", b"2")
+def test_a_full_buffer_is_a_buffer_error_and_has_room_again_later(modules: Modules) -> None:
+    accumulator = build_accumulator(modules, max_records=2)
+    producer = modules.ProducerBase(accumulator)
+    producer.produce("t", b"1")
+    producer.produce("t", b"2")
     with pytest.raises(BufferError):
-        intake.produce("t", b"3")
-    (batch,) = drained(held)
+        producer.produce("t", b"3")
+    (batch,) = drained(accumulator)
     with pytest.raises(BufferError):  # it was taken, and is not delivered yet
-        intake.produce("t", b"3")
-    held.let_go(batch)
-    intake.produce("t", b"3")
-    assert held.held_records == 1
+        producer.produce("t", b"3")
+    accumulator.deallocate(batch)
+    producer.produce("t", b"3")
+    assert accumulator.buffered_records == 1
 
 
-def test_bytes_are_bounded_as_well(rooms: Rooms) -> None:
-    held = accumulator(rooms, largest_bytes=1000)
-    intake = rooms.Intake(held)
-    intake.produce("t", b"x" * 900)
+def test_bytes_are_bounded_as_well(modules: Modules) -> None:
+    accumulator = build_accumulator(modules, max_bytes=1000)
+    producer = modules.ProducerBase(accumulator)
+    producer.produce("t", b"x" * 900)
     with pytest.raises(BufferError):
-        intake.produce("t", b"x" * 200)
-    for batch in drained(held):
-        held.let_go(batch)
-    assert held.held_bytes == 0
+        producer.produce("t", b"x" * 200)
+    for batch in drained(accumulator):
+        accumulator.deallocate(batch)
+    assert accumulator.buffered_bytes == 0
 
 
-def test_encoded_batches_are_bounded_too_but_one_always_fits(rooms: Rooms) -> None:
-    held = accumulator(rooms, largest_records=10)
-    encoded = [rooms.Batch.encoded("t", 0, bytearray(100), 20, 0, 0, 0.0, None) for _ in range(2)]
-    held.append_encoded("t", 0, encoded[0])
+def test_encoded_batches_are_bounded_too_but_one_always_fits(modules: Modules) -> None:
+    accumulator = build_accumulator(modules, max_records=10)
+    encoded = [
+        modules.ProducerBatch.from_encoded("t", 0, bytearray(100), 20, 0, 0, 0.0, None)
+        for _ in range(2)
+    ]
+    accumulator.append_encoded("t", 0, encoded[0])
     with pytest.raises(BufferError):
-        held.append_encoded("t", 0, encoded[1])
-    held.let_go(encoded[0])
-    held.append_encoded("t", 0, encoded[1])
-    assert held.held_records == 20
+        accumulator.append_encoded("t", 0, encoded[1])
+    accumulator.deallocate(encoded[0])
+    accumulator.append_encoded("t", 0, encoded[1])
+    assert accumulator.buffered_records == 20
 
 
-def test_who_found_no_room_is_told_when_a_quarter_is_free(rooms: Rooms) -> None:
-    held = accumulator(rooms, largest_records=8, batch_records=1)
-    intake = rooms.Intake(held)
+def test_who_found_no_room_is_told_when_a_quarter_is_free(modules: Modules) -> None:
+    accumulator = build_accumulator(modules, max_records=8, batch_records=1)
+    producer = modules.ProducerBase(accumulator)
     for _ in range(8):
-        intake.produce("t", b"x")
-    batches = drained(held)
+        producer.produce("t", b"x")
+    batches = drained(accumulator)
     with pytest.raises(BufferError):
-        intake.produce("t", b"x")
-    assert [held.let_go(batch) for batch in batches] == [False, True] + 6 * [False]
+        producer.produce("t", b"x")
+    assert [accumulator.deallocate(batch) for batch in batches] == [False, True] + 6 * [False]
 
 
-def test_produce_waits_for_room_where_it_was_told_how(rooms: Rooms) -> None:
-    held = accumulator(rooms, largest_records=1)
+def test_produce_waits_for_room_where_it_was_told_how(modules: Modules) -> None:
+    accumulator = build_accumulator(modules, max_records=1)
 
-    def make_room(attempt: Any) -> None:
-        for batch in drained(held):
-            held.let_go(batch)
+    def wait_for_space(attempt: Any) -> None:
+        for batch in drained(accumulator):
+            accumulator.deallocate(batch)
         attempt()
 
-    intake = rooms.Intake(held, make_room=make_room)
-    intake.produce("t", b"1")
-    intake.produce("t", b"2")
-    assert held.held_records == 1
+    producer = modules.ProducerBase(accumulator, wait_for_space=wait_for_space)
+    producer.produce("t", b"1")
+    producer.produce("t", b"2")
+    assert accumulator.buffered_records == 1
 
 
-def test_records_of_an_unknown_topic_wait_for_it_in_their_order(rooms: Rooms) -> None:
-    held = accumulator(rooms, 0)
-    intake = rooms.Intake(held)
+def test_records_of_an_unknown_topic_wait_for_it_in_their_order(modules: Modules) -> None:
+    accumulator = build_accumulator(modules, 0)
+    producer = modules.ProducerBase(accumulator)
     for index in range(5):
-        intake.produce("t", b"%d" % index, headers={"n": str(index)})
-    assert held.asked_for() == ["t"]
-    assert held.held_records == 5
-    assert drained(held) == []
-    assert held.learn("t", 1, [0]) == []
-    (batch,) = drained(held)
+        producer.produce("t", b"%d" % index, headers={"n": str(index)})
+    assert accumulator.take_new_topics() == ["t"]
+    assert accumulator.buffered_records == 5
+    assert drained(accumulator) == []
+    assert accumulator.update_topic("t", 1, [0]) == []
+    (batch,) = drained(accumulator)
     assert [record.value for record in records(batch)] == [b"0", b"1", b"2", b"3", b"4"]
-    held.let_go(batch)
-    assert (held.held_records, held.held_bytes) == (0, 0)
+    accumulator.deallocate(batch)
+    assert (accumulator.buffered_records, accumulator.buffered_bytes) == (0, 0)
 
 
-def test_records_of_a_topic_that_stays_unknown_are_given_up(rooms: Rooms) -> None:
+def test_records_of_a_topic_that_stays_unknown_are_given_up(modules: Modules) -> None:
     told: list[Any] = []
-    held = accumulator(rooms, 0)
-    intake = rooms.Intake(held)
-    intake.produce("t", b"1", on_delivery=lambda error, message: told.append((error, message)))
-    intake.produce("t", b"2")
-    batch = held.give_up("t")
+    accumulator = build_accumulator(modules, 0)
+    producer = modules.ProducerBase(accumulator)
+    producer.produce("t", b"1", on_delivery=lambda error, message: told.append((error, message)))
+    producer.produce("t", b"2")
+    batch = accumulator.take_waiting("t")
     assert batch.record_count == 2
-    assert batch.resolve("error", -1, -1, False)
-    assert batch.report() == 1
+    batch.fail("error")
+    assert batch.prepare_reports(False)
+    assert batch.run_callbacks() == 1
     assert told[0][0] == "error"
     assert told[0][1].value() == b"1"
-    held.let_go(batch)
-    assert (held.held_records, held.held_bytes) == (0, 0)
+    accumulator.deallocate(batch)
+    assert (accumulator.buffered_records, accumulator.buffered_bytes) == (0, 0)
 
 
-def test_a_waiting_record_that_names_a_missing_partition_comes_back(rooms: Rooms) -> None:
-    held = accumulator(rooms, 0)
-    intake = rooms.Intake(held)
-    intake.produce("t", b"1", partition=5)
-    intake.produce("t", b"2", partition=0)
-    (misfit,) = held.learn("t", 1, [0])
+def test_a_waiting_record_that_names_a_missing_partition_comes_back(modules: Modules) -> None:
+    accumulator = build_accumulator(modules, 0)
+    producer = modules.ProducerBase(accumulator)
+    producer.produce("t", b"1", partition=5)
+    producer.produce("t", b"2", partition=0)
+    (misfit,) = accumulator.update_topic("t", 1, [0])
     assert misfit.record_count == 1
-    assert len(drained(held)) == 1
+    assert len(drained(accumulator)) == 1
 
 
-def test_reports_bring_offsets_and_run_in_order(rooms: Rooms) -> None:
+def test_reports_bring_offsets_and_run_in_order(modules: Modules) -> None:
     told: list[Any] = []
-    held = accumulator(rooms)
-    intake = rooms.Intake(held)
+    accumulator = build_accumulator(modules)
+    producer = modules.ProducerBase(accumulator)
     for index in range(6):
         wanted = None if index == 3 else lambda error, message: told.append(message)
-        intake.produce("t", b"%d" % index, on_delivery=wanted)
-    (batch,) = drained(held)
-    assert batch.resolve(None, 100, -1, False)
-    assert batch.report() == 5
+        producer.produce("t", b"%d" % index, on_delivery=wanted)
+    (batch,) = drained(accumulator)
+    batch.complete(100)
+    assert batch.prepare_reports(False)
+    assert batch.run_callbacks() == 5
     assert [message.offset() for message in told] == [100, 101, 102, 104, 105]
     assert [message.value() for message in told] == [b"0", b"1", b"2", b"4", b"5"]
     assert all(message.latency() >= 0 for message in told)
 
 
-def test_a_callback_that_raises_holds_up_no_other(rooms: Rooms) -> None:
+def test_a_callback_that_raises_holds_up_no_other(modules: Modules) -> None:
     told: list[bytes] = []
 
     def report(_: object, message: Any) -> None:
@@ -301,139 +306,143 @@ def test_a_callback_that_raises_holds_up_no_other(rooms: Rooms) -> None:
         if message.value() == b"1":
             raise LookupError("from a callback")
 
-    held = accumulator(rooms)
-    intake = rooms.Intake(held, report, None)
+    accumulator = build_accumulator(modules)
+    producer = modules.ProducerBase(accumulator, report, None)
     for index in range(3):
-        intake.produce("t", b"%d" % index)
-    (batch,) = drained(held)
-    batch.resolve(None, 0, -1, False)
+        producer.produce("t", b"%d" % index)
+    (batch,) = drained(accumulator)
+    batch.complete(0)
+    batch.prepare_reports(False)
     with pytest.raises(LookupError):
-        batch.report()
-    assert batch.report() == 1
+        batch.run_callbacks()
+    assert batch.run_callbacks() == 1
     assert told == [b"0", b"1", b"2"]
 
 
-def test_only_errors_are_reported_if_that_was_asked_for(rooms: Rooms) -> None:
-    held = accumulator(rooms)
-    intake = rooms.Intake(held, lambda *_: None, None)
-    intake.produce("t", b"x")
-    (batch,) = drained(held)
-    assert not batch.resolve(None, 0, -1, True)
+def test_only_errors_are_reported_if_that_was_asked_for(modules: Modules) -> None:
+    accumulator = build_accumulator(modules)
+    producer = modules.ProducerBase(accumulator, lambda *_: None, None)
+    producer.produce("t", b"x")
+    (batch,) = drained(accumulator)
+    batch.complete(0)
+    assert not batch.prepare_reports(True)
 
 
-def test_keys_decide_the_partition_and_records_without_one_stick(rooms: Rooms) -> None:
+def test_keys_decide_the_partition_and_records_without_one_stick(modules: Modules) -> None:
     from barnabas.client.producer._partitioners import murmur2
 
-    held = accumulator(rooms, 8, hashed=murmur2, sticky_ms=10**9)
-    intake = rooms.Intake(held)
+    accumulator = build_accumulator(modules, 8, hash_key=murmur2, sticky_ms=10**9)
+    producer = modules.ProducerBase(accumulator)
     for index in range(50):
-        intake.produce("t", b"x", b"key%d" % (index % 5))
-    for batch in drained(held):
+        producer.produce("t", b"x", b"key%d" % (index % 5))
+    for batch in drained(accumulator):
         partitions = {murmur2(record.key) % 8 for record in records(batch)}
-        assert partitions == {batch.place[1]}
+        assert partitions == {batch.topic_partition[1]}
     for _ in range(5):
-        intake.produce("t", b"x")
-    assert len(drained(held)) == 1
+        producer.produce("t", b"x")
+    assert len(drained(accumulator)) == 1
 
 
-def test_sticking_ends_after_a_batch_worth_of_bytes(rooms: Rooms) -> None:
-    held = accumulator(rooms, 16, sticky_ms=10**9)
-    intake = rooms.Intake(held)
+def test_sticking_ends_after_a_batch_worth_of_bytes(modules: Modules) -> None:
+    accumulator = build_accumulator(modules, 16, sticky_ms=10**9)
+    producer = modules.ProducerBase(accumulator)
     for _ in range(400):
-        intake.produce("t", b"x" * 100)
-    batches = drained(held)
-    assert len({batch.place[1] for batch in batches}) > 4
+        producer.produce("t", b"x" * 100)
+    batches = drained(accumulator)
+    assert len({batch.topic_partition[1] for batch in batches}) > 4
     assert sum(batch.record_count for batch in batches) == 400
 
 
-def test_partitions_without_a_leader_or_with_a_slow_one_are_passed_over(rooms: Rooms) -> None:
-    held = accumulator(rooms, 0, sticky_ms=0)
-    held.learn("t", 4, [1, 3])
-    intake = rooms.Intake(held)
+def test_partitions_without_a_leader_or_with_a_slow_one_are_passed_over(modules: Modules) -> None:
+    accumulator = build_accumulator(modules, 0, sticky_ms=0)
+    accumulator.update_topic("t", 4, [1, 3])
+    producer = modules.ProducerBase(accumulator)
     for _ in range(100):
-        intake.produce("t", b"x")
-    queues = held.ready(time.monotonic() + 2000)[0]
-    assert {queue.place[1] for queue in queues} == {1, 3}
-    held.shun(next(queue for queue in queues if queue.place[1] == 3), True)
-    drained(held)
+        producer.produce("t", b"x")
+    queues = accumulator.ready(time.monotonic() + 2000)[0]
+    assert {queue.topic_partition[1] for queue in queues} == {1, 3}
+    accumulator.set_unavailable(
+        next(queue for queue in queues if queue.topic_partition[1] == 3), True
+    )
+    drained(accumulator)
     for _ in range(50):
-        intake.produce("t", b"x")
-    assert {batch.place[1] for batch in drained(held)} == {1}
+        producer.produce("t", b"x")
+    assert {batch.topic_partition[1] for batch in drained(accumulator)} == {1}
 
 
-def test_a_partitioner_of_ones_own_is_asked_once_partitions_are_known(rooms: Rooms) -> None:
+def test_a_partitioner_of_ones_own_is_asked_once_partitions_are_known(modules: Modules) -> None:
     asked: list[tuple[str, bytes | None, int]] = []
 
     def choose(topic: str, key: bytes | None, count: int) -> int:
         asked.append((topic, key, count))
         return 2 if key == b"two" else -1
 
-    held = accumulator(rooms, 0, choose=choose)
-    intake = rooms.Intake(held)
-    intake.produce("t", b"x", b"two")
+    accumulator = build_accumulator(modules, 0, partitioner=choose)
+    producer = modules.ProducerBase(accumulator)
+    producer.produce("t", b"x", b"two")
     assert asked == []
-    held.learn("t", 3, [0, 1, 2])
-    intake.produce("t", b"x", b"two")
+    accumulator.update_topic("t", 3, [0, 1, 2])
+    producer.produce("t", b"x", b"two")
     assert asked == [("t", b"two", 3)] * 2
-    assert {batch.place[1] for batch in drained(held)} == {2}
-    bad = rooms.Intake(accumulator(rooms, 3, choose=lambda *_: 9))
+    assert {batch.topic_partition[1] for batch in drained(accumulator)} == {2}
+    bad = modules.ProducerBase(build_accumulator(modules, 3, partitioner=lambda *_: 9))
     with pytest.raises(ValueError, match="chose 9"):
         bad.produce("t", b"x")
 
 
-def test_the_loop_is_woken_by_the_first_record_and_by_full_batches_alone(rooms: Rooms) -> None:
-    rings: list[int] = []
-    held = accumulator(rooms, wake=lambda: rings.append(1))
-    intake = rooms.Intake(held)
+def test_the_loop_is_woken_by_the_first_record_and_by_full_batches_alone(modules: Modules) -> None:
+    wakes: list[int] = []
+    accumulator = build_accumulator(modules, wake=lambda: wakes.append(1))
+    producer = modules.ProducerBase(accumulator)
     for _ in range(5):
-        intake.produce("t", b"x")
-    assert len(rings) == 1
-    held.ready(time.monotonic())  # it looks, and sets its timer
-    intake.produce("t", b"x")
-    assert len(rings) == 1
+        producer.produce("t", b"x")
+    assert len(wakes) == 1
+    accumulator.ready(time.monotonic())  # it looks, and sets its timer
+    producer.produce("t", b"x")
+    assert len(wakes) == 1
     for _ in range(20):
-        intake.produce("t", b"x" * 100)
-    assert len(rings) == 2
+        producer.produce("t", b"x" * 100)
+    assert len(wakes) == 2
 
 
-def test_batches_are_due_when_they_have_lingered_or_are_full(rooms: Rooms) -> None:
-    held = accumulator(rooms, 2, linger_s=5.0)
-    intake = rooms.Intake(held)
+def test_batches_are_due_when_they_have_lingered_or_are_full(modules: Modules) -> None:
+    accumulator = build_accumulator(modules, 2, linger_s=5.0)
+    producer = modules.ProducerBase(accumulator)
     began = time.monotonic()
-    intake.produce("t", b"x", partition=0)
-    queues, due_s = held.ready(began)
+    producer.produce("t", b"x", partition=0)
+    queues, due_s = accumulator.ready(began)
     assert queues == []
     assert began <= due_s - 5 <= time.monotonic()
-    assert [queue.place for queue in held.ready(due_s)[0]] == [("t", 0)]
+    assert [queue.topic_partition for queue in accumulator.ready(due_s)[0]] == [("t", 0)]
     for _ in range(4):
-        intake.produce("t", b"x" * 300, partition=1)
-    assert [queue.place for queue in held.ready(began)[0]] == [("t", 1)]
+        producer.produce("t", b"x" * 300, partition=1)
+    assert [queue.topic_partition for queue in accumulator.ready(began)[0]] == [("t", 1)]
 
 
-def test_what_is_too_old_is_taken_out(rooms: Rooms) -> None:
-    held = accumulator(rooms, 2)
-    intake = rooms.Intake(held)
-    intake.produce("t", b"x", partition=0)
-    assert held.expired(time.monotonic() - 10) == []
-    (old,) = held.expired(time.monotonic() + 1)
+def test_what_is_too_old_is_taken_out(modules: Modules) -> None:
+    accumulator = build_accumulator(modules, 2)
+    producer = modules.ProducerBase(accumulator)
+    producer.produce("t", b"x", partition=0)
+    assert accumulator.expired_batches(time.monotonic() - 10) == []
+    (old,) = accumulator.expired_batches(time.monotonic() + 1)
     assert old.record_count == 1
-    assert drained(held) == []
+    assert drained(accumulator) == []
 
 
-def test_a_closed_producer_takes_nothing(rooms: Rooms) -> None:
-    intake = rooms.Intake(accumulator(rooms))
-    intake.refuse(RuntimeError("closed"))
+def test_a_closed_producer_takes_nothing(modules: Modules) -> None:
+    producer = modules.ProducerBase(build_accumulator(modules))
+    producer.set_produce_error(RuntimeError("closed"))
     with pytest.raises(RuntimeError):
-        intake.produce("t", b"x")
+        producer.produce("t", b"x")
 
 
-def test_threads_lose_nothing_and_mix_nothing_up(rooms: Rooms) -> None:
-    held = accumulator(rooms, 4, largest_records=10**6, largest_bytes=10**9)
-    intake = rooms.Intake(held)
+def test_threads_lose_nothing_and_mix_nothing_up(modules: Modules) -> None:
+    accumulator = build_accumulator(modules, 4, max_records=10**6, max_bytes=10**9)
+    producer = modules.ProducerBase(accumulator)
 
     def produce(name: int) -> None:
         for index in range(500):
-            intake.produce("t", b"%d %d" % (name, index), partition=name)
+            producer.produce("t", b"%d %d" % (name, index), partition=name)
 
     threads = [threading.Thread(target=produce, args=(name,)) for name in range(4)]
     for thread in threads:
@@ -441,6 +450,8 @@ def test_threads_lose_nothing_and_mix_nothing_up(rooms: Rooms) -> None:
     for thread in threads:
         thread.join()
     values: dict[int, list[bytes]] = {}
-    for batch in drained(held):
-        values.setdefault(batch.place[1], []).extend(each.value for each in records(batch))
+    for batch in drained(accumulator):
+        values.setdefault(batch.topic_partition[1], []).extend(
+            each.value for each in records(batch)
+        )
     assert values == {name: [b"%d %d" % (name, i) for i in range(500)] for name in range(4)}

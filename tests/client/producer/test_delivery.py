@@ -9,7 +9,7 @@ from tests.uncompiled import from_source
 
 from barnabas.client import _ready as compiled_ready
 from barnabas.client.errors import KafkaError, KafkaException
-from barnabas.client.producer import _delivery as compiled_delivery
+from barnabas.client.producer import _aio_producer_base as compiled_delivery
 
 FAILURE = KafkaError(KafkaError._MSG_TIMED_OUT)
 
@@ -23,7 +23,7 @@ def make(request: pytest.FixtureRequest) -> Callable[..., Any]:
         module = from_source(compiled_delivery, ready=ready)
     elif not compiled_delivery.COMPILED:
         pytest.skip("nothing is compiled here")
-    return lambda callback=None: module.Delivery(asyncio.get_running_loop(), callback)
+    return lambda callback=None: module.DeliveryFuture(asyncio.get_running_loop(), callback)
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:

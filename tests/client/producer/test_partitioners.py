@@ -46,7 +46,7 @@ def test_a_column_of_keys_is_spread_as_each_of_them_is(
     for room in (compiled, plain):
         for hashed in (None, room.murmur2):
             found = memoryview(bytearray(4 * len(keys))).cast("i")
-            room.spread(
+            room.hash_partitions(
                 memoryview(offsets or bytes(4)).cast("B").cast("i"),
                 memoryview(validity or b"").cast("B"),
                 memoryview(content or b"").cast("B"),
@@ -66,8 +66,8 @@ def test_a_column_that_is_cut_short_is_refused(room: Any) -> None:
     offsets = memoryview(bytes(8)).cast("i")
     empty = memoryview(b"")
     with pytest.raises(ValueError, match="fewer cells"):
-        room.spread(offsets, empty, empty, 0, 2, None, 3, -1, found)
+        room.hash_partitions(offsets, empty, empty, 0, 2, None, 3, -1, found)
     beyond = memoryview(bytearray(8)).cast("i")
     beyond[1] = 100
     with pytest.raises(ValueError, match="not in its content"):
-        room.spread(beyond, empty, empty, 0, 1, None, 3, -1, found)
+        room.hash_partitions(beyond, empty, empty, 0, 1, None, 3, -1, found)

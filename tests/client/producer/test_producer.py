@@ -14,7 +14,7 @@ from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError
 from barnabas.client.producer import Producer
 from barnabas.client.producer._partitioners import murmur2
-from barnabas.client.producer.rows import Rows
+from barnabas.client.producer.arrow_encoder import ArrowBatchEncoder
 from barnabas.testing import Broker
 
 
@@ -305,7 +305,7 @@ def test_rows_that_name_no_partition_go_where_their_keys_belong(
     keys = [b"key %d" % i for i in range(100)]
     named = [i % 3 if i % 2 else None for i in range(100)]
     rows = pa.record_batch({"key": keys, "value": keys, "partition": pa.array(named, pa.int32())})
-    encoder = Rows(producer._settings, producer._accumulator, "t")
+    encoder = ArrowBatchEncoder(producer._settings, producer._accumulator, "t")
     found = encoder._partitions_of(rows).to_pylist()
     assert found == [
         murmur2(key) % 3 if partition is None else partition

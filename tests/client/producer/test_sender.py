@@ -1,4 +1,4 @@
-"""The sender, stepped without a socket: what it sends, and what it makes of the answers."""
+"""The sender, stepped without a socket: what it sends, and what it makes of the responses."""
 
 import random
 import time
@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from barnabas.client.cluster import BrokerInfo, Metadata, PartitionInfo, TopicInfo
 from barnabas.client.errors import KafkaError
-from barnabas.client.producer._accumulator import Accumulator
-from barnabas.client.producer._intake import Intake
-from barnabas.client.producer.dispatch import Answer, Dispatch
-from barnabas.client.producer.sealing import NOBODY, Identity
+from barnabas.client.producer._accumulator import RecordAccumulator
+from barnabas.client.producer._producer_base import ProducerBase
+from barnabas.client.producer.batch_finisher import BatchFinisher, ProducerIdAndEpoch
+from barnabas.client.producer.produce_request import InFlightProduce, PartitionResponse
 from barnabas.client.producer.sender import Sender
 from barnabas.client.settings import ProducerSettings
 from barnabas.wire.errors import ErrorCode
@@ -30,69 +30,72 @@ class World:
         self.settings = ProducerSettings(
             **{"batch_size": 1000, "linger_ms": 0, "delivery_timeout_ms": 100_000, **changed}
         )
-        self.accumulator = Accumulator(
+        self.accumulator = RecordAccumulator(
             lambda: None,
-            largest_records=10**6,
-            largest_bytes=10**9,
-            largest_record=10**6,
+            max_records=10**6,
+            max_bytes=10**9,
+            max_record_bytes=10**6,
             batch_bytes=self.settings.batch_size,
             batch_records=5,
             linger_s=self.settings.linger_ms / 1000,
         )
-        self.intake = Intake(self.accumulator)
+        self.producer = ProducerBase(self.accumulator)
         self.sender = Sender(self.settings, self.accumulator)
         if self.settings.enable_idempotence:
-            self.sender.identify(Identity(7, 0))
+            self.sender.set_producer_id(ProducerIdAndEpoch(7, 0))
         self.nodes = nodes
         self.epoch = 0
         self.leaders = [index % nodes for index in range(partitions)]
         self.now_s = time.monotonic()
-        self.learn()
-        self.accumulator.learn("t", partitions, range(partitions))
+        self.update_metadata()
+        self.accumulator.update_topic("t", partitions, range(partitions))
 
-    def learn(self) -> None:
+    def update_metadata(self) -> None:
         self.epoch += 1
         infos = tuple(
             PartitionInfo(index, leader, self.epoch) for index, leader in enumerate(self.leaders)
         )
         brokers = {node: BrokerInfo(node, "h", node) for node in range(self.nodes)}
-        self.sender.learn(Metadata(brokers=brokers, topics={"t": TopicInfo("t", partitions=infos)}))
+        self.sender.update_metadata(
+            Metadata(brokers=brokers, topics={"t": TopicInfo("t", partitions=infos)})
+        )
 
     def produce(self, *values: int, partition: int = 0) -> None:
         for value in values:
-            self.intake.produce("t", b"%d" % value, partition=partition)
+            self.producer.produce("t", b"%d" % value, partition=partition)
 
-    def step(self, later_s: float = 0.001) -> list[Dispatch]:
+    def step(self, later_s: float = 0.001) -> list[InFlightProduce]:
         self.now_s = max(self.now_s + later_s, time.monotonic() + later_s)
         return self.sender.step(self.now_s)[0]
 
-    def answer(self, dispatch: Dispatch, code: int = 0, **more: Any) -> None:
-        answers = {place: Answer(code, 0, **more) for place in dispatch.batches}
-        self.sender.answered(dispatch, answers, self.now_s)
+    def respond(self, request: InFlightProduce, code: int = 0, **more: Any) -> None:
+        responses = {
+            topic_partition: PartitionResponse(code, 0, **more)
+            for topic_partition in request.batches
+        }
+        self.sender.on_response(request, responses, self.now_s)
 
     def outcomes(self) -> list[tuple[list[int], int | None]]:
-        told = [
-            (values(outcome.batch), None if outcome.error is None else outcome.error.code())
-            for outcome in self.sender.finished
+        outcomes = [
+            (values(batch), None if batch.error is None else batch.error.code())
+            for batch in self.sender.completed
         ]
-        self.sender.finished.clear()
-        return told
+        self.sender.completed.clear()
+        return outcomes
 
 
 def values(batch: Any) -> list[int]:
-    if not batch.is_sealed:
-        from barnabas.client.producer.sealing import Seal
-
-        Seal().put(batch)
-    return [int(record.value or b"") for record in read_records(batch.records)]
+    if not batch.is_closed:
+        BatchFinisher().finish(batch)
+    return [int(record.value or b"") for record in read_records(batch.buffer)]
 
 
-def sent(dispatch: Dispatch) -> dict[int, list[int]]:
-    return {place[1]: values(each.batch) for place, each in dispatch.batches.items()}
+def sent(request: InFlightProduce) -> dict[int, list[int]]:
+    return {topic_partition[1]: values(batch) for topic_partition, batch in request.batches.items()}
 
 
-def header(dispatch: Dispatch, partition: int = 0) -> Any:
-    records = dispatch.batches["t", partition].batch.records
+def header(request: InFlightProduce, partition: int = 0) -> Any:
+    records = request.batches["t", partition].buffer
     check_crcs(records)
     return read_header(records)
 
@@ -102,8 +105,8 @@ def established(**changed: Any) -> World:
     world = World(**changed)
     for partition in range(len(world.leaders)):
         world.produce(0, partition=partition)
-    for dispatch in world.step():
-        world.answer(dispatch)
+    for request in world.step():
+        world.respond(request)
     world.outcomes()
     return world
 
@@ -112,27 +115,27 @@ def test_batches_for_one_node_go_in_one_request() -> None:
     world = World(partitions=4, nodes=2)
     for partition in range(4):
         world.produce(partition, partition=partition)
-    requests = {dispatch.node_id: sent(dispatch) for dispatch in world.step()}
+    requests = {request.node_id: sent(request) for request in world.step()}
     assert requests == {0: {0: [0], 2: [2]}, 1: {1: [1], 3: [3]}}
 
 
 def test_nothing_goes_before_there_is_a_producer_id() -> None:
     world = World()
-    world.sender.identify(NOBODY)
+    world.sender.set_producer_id(ProducerIdAndEpoch.NONE)
     world.produce(1)
-    assert world.sender.needs_identity
+    assert world.sender.needs_producer_id
     assert world.step() == []
-    world.sender.identify(Identity(9, 0))
-    (dispatch,) = world.step()
-    assert header(dispatch).producer_id == 9
+    world.sender.set_producer_id(ProducerIdAndEpoch(9, 0))
+    (request,) = world.step()
+    assert header(request).producer_id == 9
 
 
 def test_sequences_count_records_without_a_gap() -> None:
     world = established()
     world.produce(*range(1, 13))
-    dispatches = world.step()
-    assert [sent(each)[0] for each in dispatches] == [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10], [11, 12]]
-    assert [header(each).base_sequence for each in dispatches] == [1, 6, 11]
+    requests = world.step()
+    assert [sent(each)[0] for each in requests] == [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10], [11, 12]]
+    assert [header(each).base_sequence for each in requests] == [1, 6, 11]
 
 
 def test_no_more_than_five_requests_are_under_way_to_a_node() -> None:
@@ -141,7 +144,7 @@ def test_no_more_than_five_requests_are_under_way_to_a_node() -> None:
     first = world.step()
     assert len(first) == 5
     assert world.step() == []
-    world.answer(first[0])
+    world.respond(first[0])
     assert len(world.step()) == 1
 
 
@@ -149,12 +152,12 @@ def test_batches_are_reported_in_their_order_whatever_order_they_end_in() -> Non
     world = established()
     world.produce(*range(1, 11))
     first, second = world.step()
-    world.sender.failed(first, TRANSPORT, world.now_s)
-    world.answer(second)
+    world.sender.on_network_error(first, TRANSPORT, world.now_s)
+    world.respond(second)
     assert world.outcomes() == []
     (again,) = world.step(later_s=2)
     assert sent(again) == {0: [1, 2, 3, 4, 5]}
-    world.answer(again)
+    world.respond(again)
     assert world.outcomes() == [([1, 2, 3, 4, 5], None), ([6, 7, 8, 9, 10], None)]
 
 
@@ -162,39 +165,39 @@ def test_until_the_leader_knows_the_producer_one_batch_is_under_way() -> None:
     world = World()
     world.produce(*range(20))
     (first,) = world.step()
-    world.answer(first)
+    world.respond(first)
     assert len(world.step()) == 3
 
 
 def test_a_request_is_no_larger_than_it_may_be() -> None:
     world = World(partitions=8, max_request_size=2000)
     for partition in range(8):
-        world.intake.produce("t", b"x" * 800, partition=partition)
-    assert [len(dispatch.batches) for dispatch in world.step()] == [2, 2, 2, 2]
+        world.producer.produce("t", b"x" * 800, partition=partition)
+    assert [len(request.batches) for request in world.step()] == [2, 2, 2, 2]
 
 
 def test_what_failed_goes_again_first_and_alone_and_in_order() -> None:
     world = established()
     world.produce(*range(1, 16))
-    dispatches = world.step()
-    for dispatch in dispatches:
-        world.sender.failed(dispatch, TRANSPORT, world.now_s)
-    assert world.sender.is_stale
+    requests = world.step()
+    for request in requests:
+        world.sender.on_network_error(request, TRANSPORT, world.now_s)
+    assert world.sender.needs_metadata
     assert world.step() == []  # it pauses
     order = []
     for _ in range(3):
         (again,) = world.step(2.0)
         order.append((sent(again)[0], header(again).base_sequence))
-        world.answer(again)
+        world.respond(again)
     assert order == [([1, 2, 3, 4, 5], 1), ([6, 7, 8, 9, 10], 6), ([11, 12, 13, 14, 15], 11)]
 
 
 def test_the_leader_that_a_former_one_names_is_sent_to_at_once() -> None:
     world = established(nodes=2)
     world.produce(1)
-    (dispatch,) = world.step()
-    world.answer(dispatch, ErrorCode.NOT_LEADER_OR_FOLLOWER, leader=(1, 99))
-    assert not world.sender.is_stale
+    (request,) = world.step()
+    world.respond(request, ErrorCode.NOT_LEADER_OR_FOLLOWER, leader=(1, 99))
+    assert not world.sender.needs_metadata
     (again,) = world.step()
     assert again.node_id == 1
 
@@ -202,9 +205,9 @@ def test_the_leader_that_a_former_one_names_is_sent_to_at_once() -> None:
 def test_a_leader_that_refuses_and_names_itself_is_given_a_pause() -> None:
     world = established(nodes=2)
     world.produce(1)
-    (dispatch,) = world.step()
-    world.answer(dispatch, ErrorCode.NOT_LEADER_OR_FOLLOWER, leader=(dispatch.node_id, 0))
-    assert world.sender.is_stale
+    (request,) = world.step()
+    world.respond(request, ErrorCode.NOT_LEADER_OR_FOLLOWER, leader=(request.node_id, 0))
+    assert world.sender.needs_metadata
     assert world.step() == []
     (again,) = world.step(2.0)
     assert sent(again) == {0: [1]}
@@ -213,11 +216,11 @@ def test_a_leader_that_refuses_and_names_itself_is_given_a_pause() -> None:
 def test_a_batch_that_moved_waits_for_metadata() -> None:
     world = established(nodes=2)
     world.produce(1)
-    (dispatch,) = world.step()
-    world.answer(dispatch, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    assert world.sender.is_stale
+    (request,) = world.step()
+    world.respond(request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert world.sender.needs_metadata
     world.leaders[0] = 1
-    world.learn()
+    world.update_metadata()
     (again,) = world.step(2.0)
     assert (again.node_id, sent(again)) == (1, {0: [1]})
 
@@ -225,12 +228,12 @@ def test_a_batch_that_moved_waits_for_metadata() -> None:
 def test_a_new_leader_is_sent_to_without_a_pause() -> None:
     world = established(nodes=2, retry_backoff_ms=10_000, retry_backoff_max_ms=10_000)
     world.produce(1)
-    (dispatch,) = world.step()
-    world.sender.failed(dispatch, TRANSPORT, world.now_s)
-    world.learn()
+    (request,) = world.step()
+    world.sender.on_network_error(request, TRANSPORT, world.now_s)
+    world.update_metadata()
     assert world.step() == []
     world.leaders[0] = 1
-    world.learn()
+    world.update_metadata()
     (again,) = world.step()
     assert again.node_id == 1
     assert sent(again) == {0: [1]}
@@ -239,25 +242,25 @@ def test_a_new_leader_is_sent_to_without_a_pause() -> None:
 def test_new_batches_wait_until_the_old_leader_has_answered() -> None:
     world = established(nodes=2)
     world.produce(*range(1, 6))
-    (dispatch,) = world.step()
+    (request,) = world.step()
     world.leaders[0] = 1
-    world.learn()
+    world.update_metadata()
     world.produce(*range(6, 11))
     assert world.step() == []
-    world.answer(dispatch)
+    world.respond(request)
     assert [each.node_id for each in world.step()] == [1]
 
 
 def test_a_batch_that_is_too_large_goes_in_halves_that_share_its_sequences() -> None:
     world = established()
     world.produce(*range(1, 6))
-    (dispatch,) = world.step()
-    world.answer(dispatch, ErrorCode.MESSAGE_TOO_LARGE)
+    (request,) = world.step()
+    world.respond(request, ErrorCode.MESSAGE_TOO_LARGE)
     order = []
     for _ in range(2):
         (again,) = world.step()
         order.append((sent(again)[0], header(again).base_sequence))
-        world.answer(again)
+        world.respond(again)
     assert order == [([1, 2], 1), ([3, 4, 5], 3)]
     assert [outcome for _, outcome in world.outcomes()] == [None, None]
 
@@ -265,16 +268,16 @@ def test_a_batch_that_is_too_large_goes_in_halves_that_share_its_sequences() -> 
 def test_a_single_record_that_is_too_large_is_given_up() -> None:
     world = established()
     world.produce(1)
-    (dispatch,) = world.step()
-    world.answer(dispatch, ErrorCode.MESSAGE_TOO_LARGE)
+    (request,) = world.step()
+    world.respond(request, ErrorCode.MESSAGE_TOO_LARGE)
     assert world.outcomes() == [([1], ErrorCode.MESSAGE_TOO_LARGE)]
 
 
 def test_a_duplicate_is_delivered() -> None:
     world = established()
     world.produce(1)
-    (dispatch,) = world.step()
-    world.answer(dispatch, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
+    (request,) = world.step()
+    world.respond(request, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
     assert world.outcomes() == [([1], None)]
 
 
@@ -282,9 +285,9 @@ def test_after_a_refused_batch_the_rest_goes_under_another_epoch() -> None:
     world = established()
     world.produce(*range(1, 11))
     first, second = world.step()
-    world.answer(first, ErrorCode.INVALID_RECORD)
+    world.respond(first, ErrorCode.INVALID_RECORD)
     assert world.outcomes() == [([1, 2, 3, 4, 5], ErrorCode.INVALID_RECORD)]
-    world.answer(second, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    world.respond(second, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
     (again,) = world.step()
     assert sent(again) == {0: [6, 7, 8, 9, 10]}
     assert (header(again).producer_epoch, header(again).base_sequence) == (1, 0)
@@ -294,8 +297,8 @@ def test_a_batch_out_of_order_waits_for_the_one_before() -> None:
     world = established()
     world.produce(*range(1, 11))
     first, second = world.step()
-    world.sender.failed(first, TRANSPORT, world.now_s)
-    world.answer(second, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    world.sender.on_network_error(first, TRANSPORT, world.now_s)
+    world.respond(second, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
     (again,) = world.step(2.0)
     assert (sent(again), header(again).producer_epoch) == ({0: [1, 2, 3, 4, 5]}, 0)
 
@@ -303,11 +306,11 @@ def test_a_batch_out_of_order_waits_for_the_one_before() -> None:
 def test_a_batch_that_times_out_under_way_leaves_no_gap() -> None:
     world = established(delivery_timeout_ms=1000)
     world.produce(1)
-    (dispatch,) = world.step()
+    (request,) = world.step()
     world.step(5.0)
     assert world.outcomes() == [([1], KafkaError._MSG_TIMED_OUT)]
     world.now_s = time.monotonic()
-    world.sender.failed(dispatch, TRANSPORT, world.now_s)
+    world.sender.on_network_error(request, TRANSPORT, world.now_s)
     assert world.outcomes() == []  # it is reported once
     world.produce(2)
     (after,) = world.step()
@@ -317,35 +320,38 @@ def test_a_batch_that_times_out_under_way_leaves_no_gap() -> None:
 def test_a_batch_that_times_out_unsent_costs_no_epoch() -> None:
     world = established(delivery_timeout_ms=1000)
     world.leaders[0] = -1
-    world.learn()
+    world.update_metadata()
     world.produce(1)
     assert world.step(5.0) == []
     assert world.outcomes() == [([1], KafkaError._MSG_TIMED_OUT)]
     world.leaders[0] = 0
-    world.learn()
+    world.update_metadata()
     world.now_s = time.monotonic()
     world.produce(2)
-    (dispatch,) = world.step()
-    assert (header(dispatch).producer_epoch, header(dispatch).base_sequence) == (0, 1)
+    (request,) = world.step()
+    assert (header(request).producer_epoch, header(request).base_sequence) == (0, 1)
 
 
 def test_other_partitions_change_epoch_when_nothing_of_theirs_is_under_way() -> None:
     world = established(partitions=2)
     world.produce(1, partition=0)
     world.produce(1, partition=1)
-    (dispatch,) = world.step()
-    world.sender.answered(
-        dispatch,
-        {("t", 0): Answer(ErrorCode.INVALID_RECORD), ("t", 1): Answer(ErrorCode.REQUEST_TIMED_OUT)},
+    (request,) = world.step()
+    world.sender.on_response(
+        request,
+        {
+            ("t", 0): PartitionResponse(ErrorCode.INVALID_RECORD),
+            ("t", 1): PartitionResponse(ErrorCode.REQUEST_TIMED_OUT),
+        },
         world.now_s,
     )
     world.produce(2, partition=0)
     (renewed,) = world.step()
     assert header(renewed).producer_epoch == 1
-    world.answer(renewed)
+    world.respond(renewed)
     (retried,) = world.step(2.0)
     assert header(retried, 1).producer_epoch == 0  # it may have been appended under that one
-    world.answer(retried)
+    world.respond(retried)
     world.produce(3, partition=1)
     (after,) = world.step()
     assert (header(after, 1).producer_epoch, header(after, 1).base_sequence) == (1, 0)
@@ -354,15 +360,15 @@ def test_other_partitions_change_epoch_when_nothing_of_theirs_is_under_way() -> 
 def test_a_fenced_producer_sends_nothing_more() -> None:
     world = established()
     world.produce(1)
-    (dispatch,) = world.step()
+    (request,) = world.step()
     world.produce(2)
-    world.answer(dispatch, ErrorCode.PRODUCER_FENCED)
+    world.respond(request, ErrorCode.PRODUCER_FENCED)
     assert sorted(world.outcomes()) == [
         ([1], ErrorCode.PRODUCER_FENCED),
         ([2], ErrorCode.PRODUCER_FENCED),
     ]
-    assert world.sender.fatal is not None
-    assert world.sender.fatal.fatal()
+    assert world.sender.fatal_error is not None
+    assert world.sender.fatal_error.fatal()
     world.produce(3)
     assert world.step() == []
 
@@ -372,16 +378,18 @@ def test_it_tries_as_often_as_it_may(retries: int) -> None:
     world = established(retries=retries)
     world.produce(1)
     for _ in range(retries + 1):
-        (dispatch,) = world.step(3.0)
-        world.answer(dispatch, ErrorCode.NOT_ENOUGH_REPLICAS)
+        (request,) = world.step(3.0)
+        world.respond(request, ErrorCode.NOT_ENOUGH_REPLICAS)
     assert world.outcomes() == [([1], ErrorCode.NOT_ENOUGH_REPLICAS)]
 
 
 def test_a_throttled_node_is_left_alone_for_that_time() -> None:
     world = established()
     world.produce(1)
-    (dispatch,) = world.step()
-    world.sender.answered(dispatch, {("t", 0): Answer(0)}, world.now_s, throttle_ms=5000)
+    (request,) = world.step()
+    world.sender.on_response(
+        request, {("t", 0): PartitionResponse(0)}, world.now_s, throttle_ms=5000
+    )
     world.produce(2)
     assert world.step() == []
     assert len(world.step(6.0)) == 1
@@ -390,7 +398,7 @@ def test_a_throttled_node_is_left_alone_for_that_time() -> None:
 def test_purged_batches_are_reported_once() -> None:
     world = established()
     world.produce(1)
-    (dispatch,) = world.step()
+    (request,) = world.step()
     world.produce(2)
     queued, in_flight = KafkaError(KafkaError._PURGE_QUEUE), KafkaError(KafkaError._PURGE_INFLIGHT)
     world.sender.purge(queued, in_flight)
@@ -398,7 +406,7 @@ def test_purged_batches_are_reported_once() -> None:
         ([1], KafkaError._PURGE_INFLIGHT),
         ([2], KafkaError._PURGE_QUEUE),
     ]
-    world.answer(dispatch)
+    world.respond(request)
     assert world.outcomes() == []
     assert world.sender.is_drained
 
@@ -419,10 +427,10 @@ class Broker:
         batch = read_header(records)
         log, producers = self.logs[partition], self._producers[partition]
         first, last = batch.base_sequence, batch.last_sequence
-        known = producers.get(batch.producer_id)
+        entry = producers.get(batch.producer_id)
         recent: dict[tuple[int, int], int] = {}
-        if known is not None:
-            epoch, last_sequence, recent = known
+        if entry is not None:
+            epoch, last_sequence, recent = entry
             if batch.producer_epoch < epoch:
                 return ErrorCode.INVALID_PRODUCER_EPOCH, -1
             if batch.producer_epoch > epoch:
@@ -445,7 +453,7 @@ class Broker:
 class Chaos:
     """Everything that may happen between a producer and its brokers, by a seed."""
 
-    REFUSALS = (
+    ERRORS = (
         ErrorCode.NOT_ENOUGH_REPLICAS,
         ErrorCode.KAFKA_STORAGE_ERROR,
         ErrorCode.INVALID_RECORD,
@@ -457,18 +465,18 @@ class Chaos:
         self.random = random.Random(seed)
         self.world = World(partitions=3, nodes=2, delivery_timeout_ms=20_000)
         self.broker = Broker(3)
-        self.wires: dict[int, list[Dispatch]] = {0: [], 1: []}
+        self.wires: dict[int, list[InFlightProduce]] = {0: [], 1: []}
         self.produced = 0
         self.acknowledged: dict[tuple[int, int], list[int]] = {}  # by partition and offset
         self.reported: list[int] = []
 
     def run(self, steps: int) -> None:
-        deeds = [self.produce, self.answer, self.answer, self.disconnect, self.move, self.wait]
+        deeds = [self.produce, self.respond, self.respond, self.disconnect, self.move, self.wait]
         for _ in range(steps):
             self.random.choices(deeds, [6, 6, 6, 1, 1, 2])[0]()
             self.send()
         for _ in range(400):
-            if not self.world.accumulator.held_records:
+            if not self.world.accumulator.buffered_records:
                 return
             self.wait()
             self.send()
@@ -478,18 +486,18 @@ class Chaos:
         raise AssertionError("the sender never got to its end")
 
     def send(self, later_s: float = 0.001) -> None:
-        for dispatch in self.world.step(later_s):
-            self.wires[dispatch.node_id].append(dispatch)
+        for request in self.world.step(later_s):
+            self.wires[request.node_id].append(request)
         self.collect()
 
     def collect(self) -> None:
-        for outcome in self.world.sender.finished:
-            self.reported += values(outcome.batch)
-            if outcome.error is None:
-                place = outcome.batch.place[1], outcome.base_offset
-                self.acknowledged[place] = values(outcome.batch)
-            self.world.accumulator.let_go(outcome.batch)
-        self.world.sender.finished.clear()
+        for batch in self.world.sender.completed:
+            self.reported += values(batch)
+            if batch.error is None:
+                topic_partition = batch.partition, batch.base_offset
+                self.acknowledged[topic_partition] = values(batch)
+            self.world.accumulator.deallocate(batch)
+        self.world.sender.completed.clear()
 
     def produce(self) -> None:
         count = self.random.randint(1, 12)
@@ -497,51 +505,53 @@ class Chaos:
         self.world.produce(*range(self.produced, self.produced + count), partition=partition)
         self.produced += count
 
-    def answer(self) -> None:
+    def respond(self) -> None:
         busy = [node for node, wire in self.wires.items() if wire]
         if busy:
             self.process(self.random.choice(busy), faults=True)
 
     def process(self, node: int, *, faults: bool) -> None:
-        dispatch = self.wires[node].pop(0)
-        self.world.sender.answered(dispatch, self.apply(dispatch, faults), self.world.now_s)
+        request = self.wires[node].pop(0)
+        self.world.sender.on_response(request, self.apply(request, faults), self.world.now_s)
         self.collect()
 
-    def apply(self, dispatch: Dispatch, faults: bool) -> dict[tuple[str, int], Answer]:
-        answers = {}
-        for place, outbound in dispatch.batches.items():
-            partition = place[1]
+    def apply(
+        self, request: InFlightProduce, faults: bool
+    ) -> dict[tuple[str, int], PartitionResponse]:
+        responses = {}
+        for topic_partition, batch in request.batches.items():
+            partition = topic_partition[1]
             chance = self.random.random() if faults else 1.0
-            if self.world.leaders[partition] != dispatch.node_id:
-                answers[place] = Answer(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            if self.world.leaders[partition] != request.node_id:
+                responses[topic_partition] = PartitionResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             elif chance < 0.15:
-                answers[place] = Answer(self.random.choice(self.REFUSALS))
+                responses[topic_partition] = PartitionResponse(self.random.choice(self.ERRORS))
             else:
-                code, offset = self.broker.append(partition, outbound.batch.records)
+                code, offset = self.broker.append(partition, batch.buffer)
                 if chance < 0.2 and code == ErrorCode.NONE:
                     code = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-                answers[place] = Answer(code, offset)
-        return answers
+                responses[topic_partition] = PartitionResponse(code, offset)
+        return responses
 
     def disconnect(self) -> None:
         """Some of what was sent has arrived; nobody will ever tell which."""
         node = self.random.randrange(2)
         wire, self.wires[node] = self.wires[node], []
         arrived = self.random.randint(0, len(wire))
-        for dispatch in wire[:arrived]:
-            self.apply(dispatch, faults=False)
-        for dispatch in wire:
-            self.world.sender.failed(dispatch, TRANSPORT, self.world.now_s)
+        for request in wire[:arrived]:
+            self.apply(request, faults=False)
+        for request in wire:
+            self.world.sender.on_network_error(request, TRANSPORT, self.world.now_s)
         self.collect()
 
     def move(self) -> None:
         partition = self.random.randrange(3)
         self.world.leaders[partition] = 1 - self.world.leaders[partition]
         if self.random.random() < 0.5:
-            self.world.learn()
+            self.world.update_metadata()
 
     def wait(self) -> None:
-        self.world.learn()
+        self.world.update_metadata()
         self.send(self.random.choice([0.1, 1.0, 5.0]))
 
 

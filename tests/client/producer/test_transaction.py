@@ -3,14 +3,14 @@
 import pytest
 
 from barnabas.client.errors import KafkaError, KafkaException
-from barnabas.client.producer.transaction import Phase, Transaction
+from barnabas.client.producer.transaction import ProducerTransaction, TxnState
 from barnabas.wire.errors import ErrorCode
 
 
-def opened(*, joined_by_writing: bool = True) -> Transaction:
-    transaction = Transaction()
-    transaction.phase = Phase.READY
-    transaction.is_joined_by_writing = joined_by_writing
+def opened(*, is_v2: bool = True) -> ProducerTransaction:
+    transaction = ProducerTransaction()
+    transaction.state = TxnState.READY
+    transaction.is_v2 = is_v2
     transaction.begin()
     return transaction
 
@@ -18,36 +18,36 @@ def opened(*, joined_by_writing: bool = True) -> Transaction:
 def test_in_the_new_flow_a_partition_joins_by_being_written_to() -> None:
     transaction = opened()
     assert transaction.is_empty
-    assert transaction.admits(("t", 0))
-    assert transaction.joined == {("t", 0)}
+    assert transaction.may_send_to(("t", 0))
+    assert transaction.partitions == {("t", 0)}
 
 
 def test_in_the_old_flow_a_partition_waits_until_the_coordinator_knows_it() -> None:
-    transaction = opened(joined_by_writing=False)
-    assert not transaction.admits(("t", 0))
-    assert transaction.to_join == {("t", 0)}
-    transaction.joined.add(("t", 0))
-    assert transaction.admits(("t", 0))
+    transaction = opened(is_v2=False)
+    assert not transaction.may_send_to(("t", 0))
+    assert transaction.new_partitions == {("t", 0)}
+    transaction.partitions.add(("t", 0))
+    assert transaction.may_send_to(("t", 0))
 
 
 def test_nothing_is_sent_outside_of_a_transaction() -> None:
-    for phase in Phase:
+    for state in TxnState:
         transaction = opened()
-        transaction.phase = phase
-        sending = phase in (Phase.OPEN, Phase.COMMITTING, Phase.PREPARING)
-        assert transaction.admits(("t", 0)) == sending
+        transaction.state = state
+        sending = state in (TxnState.IN_TRANSACTION, TxnState.COMMITTING, TxnState.PREPARING)
+        assert transaction.may_send_to(("t", 0)) == sending
 
 
 def test_a_batch_that_fails_breaks_the_transaction_until_it_is_aborted() -> None:
     transaction = opened()
-    transaction.refused(KafkaError(KafkaError._MSG_TIMED_OUT))
-    assert transaction.phase is Phase.BROKEN
-    with pytest.raises(KafkaException) as refused:
+    transaction.on_batch_failed(KafkaError(KafkaError._MSG_TIMED_OUT))
+    assert transaction.state is TxnState.ABORTABLE_ERROR
+    with pytest.raises(KafkaException) as raised:
         transaction.require("commit_transaction")
-    assert refused.value.args[0].txn_requires_abort()
+    assert raised.value.args[0].txn_requires_abort()
     transaction.require("abort_transaction")
     transaction.end()
-    assert transaction.phase is Phase.READY
+    assert transaction.state is TxnState.READY
     assert transaction.error is None
 
 
@@ -67,34 +67,34 @@ def test_errors_are_fatal_or_need_an_abort(code: int, shown: int, fatal: bool) -
     error = transaction.fail(code)
     assert error.code() == shown
     assert (error.fatal(), error.txn_requires_abort()) == (fatal, not fatal)
-    assert transaction.phase is (Phase.DEAD if fatal else Phase.BROKEN)
+    assert transaction.state is (TxnState.FATAL_ERROR if fatal else TxnState.ABORTABLE_ERROR)
 
 
 def test_a_fenced_producer_says_so_whatever_is_called() -> None:
     transaction = opened()
     transaction.fail(ErrorCode.PRODUCER_FENCED)
     for call in ("produce", "commit_transaction", "abort_transaction", "begin_transaction"):
-        with pytest.raises(KafkaException) as refused:
+        with pytest.raises(KafkaException) as raised:
             transaction.require(call)
-        assert refused.value.args[0].fatal()
+        assert raised.value.args[0].fatal()
 
 
 @pytest.mark.parametrize(
-    ("phase", "call"),
+    ("state", "call"),
     [
-        (Phase.NEW, "begin_transaction"),
-        (Phase.READY, "init_transactions"),
-        (Phase.READY, "commit_transaction"),
-        (Phase.READY, "abort_transaction"),
-        (Phase.READY, "produce"),
-        (Phase.OPEN, "begin_transaction"),
-        (Phase.COMMITTING, "send_offsets_to_transaction"),
-        (Phase.COMMITTING, "abort_transaction"),
+        (TxnState.UNINITIALIZED, "begin_transaction"),
+        (TxnState.READY, "init_transactions"),
+        (TxnState.READY, "commit_transaction"),
+        (TxnState.READY, "abort_transaction"),
+        (TxnState.READY, "produce"),
+        (TxnState.IN_TRANSACTION, "begin_transaction"),
+        (TxnState.COMMITTING, "send_offsets_to_transaction"),
+        (TxnState.COMMITTING, "abort_transaction"),
     ],
 )
-def test_calls_at_the_wrong_time_are_a_matter_of_state(phase: Phase, call: str) -> None:
-    transaction = Transaction()
-    transaction.phase = phase
-    with pytest.raises(KafkaException) as refused:
+def test_calls_at_the_wrong_time_are_a_matter_of_state(state: TxnState, call: str) -> None:
+    transaction = ProducerTransaction()
+    transaction.state = state
+    with pytest.raises(KafkaException) as raised:
         transaction.require(call)
-    assert refused.value.args[0].code() == KafkaError._STATE
+    assert raised.value.args[0].code() == KafkaError._STATE

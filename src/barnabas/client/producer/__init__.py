@@ -1,8 +1,10 @@
 """Producers: records in, batches out, delivery reports back.
 
-A record goes from `Intake.produce` (in the user's thread) to the open batch of its partition in
-the `Accumulator`; the `Sender` says which batches go where and what becomes of them; the core
-carries them there; the `Outbox` brings the reports back to the user's thread.
+`ProducerBase.produce` (in the user's thread) appends a record to the open `ProducerBatch` of its
+partition in the `RecordAccumulator`. The `Sender` decides which batches go into which Produce
+request, retries them, and keeps their order with one `InFlightBatches` per partition. The
+`ProducerCore` sends the requests on the loop, and `DeliveryReports` brings the outcomes back to the
+user's thread.
 """
 
 from barnabas.client.producer.aio import AioProducer

@@ -1,35 +1,36 @@
-# What C sees of `_accumulator.py`.
+# The fields of `_accumulator.py`, and what compiled modules call.
 
-from barnabas.client.producer._batch cimport Batch
-from barnabas.client.producer._queues cimport Chance, Queue, Topic
+from barnabas.client.producer._batch cimport ProducerBatch
+from barnabas.client.producer._queues cimport PartitionQueue, StickyPartitioner, TopicQueues
 
 
-cdef class Accumulator:
+cdef class RecordAccumulator:
     cdef object lock
     cdef object acquire
     cdef object release
     cdef object wake
     cdef dict topics
-    cdef list busy  # queues with records
-    cdef list unknown  # topics with waiting records that the loop has not heard of
-    cdef Py_ssize_t records  # produced and not yet let go: delivered, and reported if wanted
-    cdef Py_ssize_t size
-    cdef Py_ssize_t waiting  # records of topics that are not known
-    cdef Py_ssize_t largest_records
-    cdef Py_ssize_t largest_bytes
-    cdef Py_ssize_t largest_record
+    cdef list active  # queues with records
+    cdef list new_topics  # with waiting records, and not handed to the loop yet
+    # Produced and not deallocated yet: not delivered, or not reported to their callback.
+    cdef readonly Py_ssize_t buffered_records
+    cdef readonly Py_ssize_t buffered_bytes
+    cdef Py_ssize_t waiting_records  # of topics without metadata
+    cdef Py_ssize_t max_records
+    cdef Py_ssize_t max_bytes
+    cdef Py_ssize_t max_record_bytes
     cdef Py_ssize_t batch_bytes
     cdef Py_ssize_t batch_records
     cdef double linger_s
-    cdef object hashed
-    cdef bint frees_missing
-    cdef bint frees_empty
-    cdef object choose  # the user's own partitioner
-    cdef Chance chance
-    cdef bint is_rung  # the loop was woken and has not looked yet
-    cdef bint has_timer  # the loop will look by itself when the oldest open batch is due
-    cdef bint is_pressed  # somebody found no room: lingering would help nobody
-    cdef int flushing  # so many want batches to be sent at once
+    cdef object hash_key
+    cdef bint sticks_null_keys
+    cdef bint sticks_empty_keys
+    cdef object partitioner  # the user's own
+    cdef StickyPartitioner sticky_partitioner
+    cdef bint is_woken  # the loop was woken and has not called ready() yet
+    cdef bint has_timer  # the loop wakes by itself when the oldest open batch is due
+    cdef bint is_exhausted  # a caller found the buffer full: batches do not linger
+    cdef int flushing  # calls of begin_flush without end_flush
 
     cpdef object append(
         self,
@@ -54,10 +55,10 @@ cdef class Accumulator:
         object callback,
         object message,
     )
-    cdef bint _ring(self, bint is_news) noexcept
-    cdef Topic _topic(self, str name)
-    cdef int _mark_busy(self, Queue queue)
-    cdef long long _ask_user(self, str name, bytes key) except? -2
-    cdef int _refuse(self)
-    cdef int _forget_waiting(self, Topic topic)
-    cdef Batch _stand_in(self, Topic topic, int partition, list wanted)
+    cdef bint _needs_wake(self, bint is_urgent) noexcept
+    cdef TopicQueues _topic(self, str name)
+    cdef int _mark_active(self, PartitionQueue queue)
+    cdef long long _user_partition(self, str name, bytes key) except? -2
+    cdef int _raise_full(self)
+    cdef int _clear_waiting(self, TopicQueues topic)
+    cdef ProducerBatch _report_only(self, TopicQueues topic, int partition, list callbacks)

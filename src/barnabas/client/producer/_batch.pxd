@@ -1,23 +1,36 @@
-# What C sees of `_batch.py`.
+# The fields of `_batch.py`, and what compiled modules call.
 
 
-cdef class Batch:
-    cdef str topic
-    cdef int partition
-    cdef bytearray buffer
-    cdef Py_ssize_t size  # what is used of the buffer
-    cdef Py_ssize_t charged  # what the accumulator counts for it
-    cdef Py_ssize_t largest  # its largest record
-    cdef int count
-    cdef long long base_timestamp
-    cdef long long max_timestamp
-    cdef double opened_s
-    cdef list messages  # of those records that want a report; until then their offset is their place
+cdef class ProducerBatch:
+    cdef readonly str topic
+    cdef readonly int partition
+    cdef readonly bytearray buffer  # as it is sent; until the batch is closed, with space for its header
+    cdef readonly Py_ssize_t size_bytes  # the used part of the buffer
+    cdef readonly Py_ssize_t buffered_bytes  # counted against buffer.memory
+    cdef readonly Py_ssize_t max_record_bytes
+    cdef readonly int record_count
+    cdef readonly long long base_timestamp
+    cdef readonly long long max_timestamp
+    cdef readonly double created_s
+    cdef list messages  # of the records with a callback; until the outcome, their offset is an index
     cdef list callbacks
-    cdef Py_ssize_t told  # so many reports have been made
-    cdef bint is_closed  # its header is written
+    cdef Py_ssize_t reported_count  # callbacks that were called
+    cdef readonly bint is_closed  # the header is written
+
+    # For the sender
+    cdef public long long number  # the order in its partition
+    cdef public long long number_span
+    cdef public int sequence
+    cdef public int attempts
+    cdef public bint may_be_appended  # an attempt ended without a definite response
+
+    # The outcome
+    cdef readonly bint is_done  # if it is still in flight, the response changes nothing
+    cdef readonly object error  # None: appended
+    cdef readonly long long base_offset
+    cdef readonly long long append_time_ms
 
     cdef int append(
         self, bytes key, bytes value, long long timestamp, list headers, Py_ssize_t body
     )
-    cdef int _make_room(self, Py_ssize_t more)
+    cdef int _grow(self, Py_ssize_t more)

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""A batch that grows: every record is encoded as it comes, and remembered if a report is wanted.
+"""A batch of the producer: it encodes every record on arrival and keeps the requested callbacks.
 
-The layout of a record is in `wire/records/_loops.py`, the fields of the classes in `_batch.pxd`.
+The layout of a record is in `wire/records/_loops.py`, the fields of the class in `_batch.pxd`.
 In C, `data` is a pointer into the buffer; in Python it is the buffer itself.
 """
 
@@ -12,7 +12,7 @@ from time import time
 try:
     import cython
 
-    if not cython.compiled:  # Cython's own stand-in for itself is many times slower than ours
+    if not cython.compiled:  # Cython's own pure-Python shim is many times slower than ours
         raise ImportError
 except ImportError:
     from barnabas.wire.records import _uncompiled as cython
@@ -22,39 +22,49 @@ if cython.compiled:
     from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_Resize
     from cython.cimports.libc.string import memcpy
 
-    Room = cython.typedef(cython.pointer[cython.uchar])
+    Buffer = cython.typedef(cython.pointer[cython.uchar])
 else:
     from barnabas.client._message import Message
 
 COMPILED: bool = cython.compiled
 
 HEADER_BYTES = cython.declare(cython.Py_ssize_t, 61)
-FIRST_ROOM = cython.declare(cython.Py_ssize_t, 1 << 10)
-LARGEST_RECORD_HEAD = cython.declare(cython.Py_ssize_t, 32)
-"""Of the varints before, between and behind a record's key and value."""
+INITIAL_BUFFER_BYTES = cython.declare(cython.Py_ssize_t, 1 << 10)
+NUMBER_SPAN = cython.declare(cython.longlong, 1 << 30)
+"""Of numbers between two batches: those of the parts, if the first has to be split."""
+MAX_RECORD_OVERHEAD = cython.declare(cython.Py_ssize_t, 32)
+"""Upper bound of the varints before, between and after a record's key and value."""
 
 
 @cython.cclass
-class Batch:
-    """Records of one partition that are sent together, in the order they came."""
+class ProducerBatch:
+    """Records of one partition that are sent together, in the order of `produce`."""
 
-    def __init__(self, topic: str, partition: int, room: int, now_s: float) -> None:
+    def __init__(self, topic: str, partition: int, buffer_bytes: int, now_s: float) -> None:
         self.topic = topic
         self.partition = partition
-        self.buffer = bytearray(room)
-        self.size = HEADER_BYTES
-        self.charged = 0
-        self.largest = 0
-        self.count = 0
+        self.buffer = bytearray(buffer_bytes)
+        self.size_bytes = HEADER_BYTES
+        self.buffered_bytes = 0
+        self.max_record_bytes = 0
+        self.record_count = 0
         self.base_timestamp = self.max_timestamp = -1
-        self.opened_s = now_s
+        self.created_s = now_s
         self.messages = []
         self.callbacks = []
-        self.told = 0
+        self.reported_count = 0
         self.is_closed = False
+        self.number = 0
+        self.number_span = NUMBER_SPAN
+        self.sequence = -1
+        self.attempts = 0
+        self.may_be_appended = False
+        self.is_done = False
+        self.error = None
+        self.base_offset = self.append_time_ms = -1
 
     @staticmethod
-    def encoded(
+    def from_encoded(
         topic: str,
         partition: int,
         encoded: bytearray,
@@ -63,16 +73,16 @@ class Batch:
         max_timestamp: int,
         now_s: float,
         callback: object,
-    ) -> Batch:
-        """Records that were encoded elsewhere and are reported together: `callback(error, count)`.
+    ) -> ProducerBatch:
+        """Returns a batch of records that were encoded elsewhere, with space for the header.
 
-        There is room for the header before them.
+        They have one delivery report: `callback(error, count)`.
         """
-        batch: Batch = Batch(topic, partition, 0, now_s)
+        batch: ProducerBatch = ProducerBatch(topic, partition, 0, now_s)
         batch.buffer = encoded
-        batch.size = batch.charged = len(encoded)
-        batch.count = count
-        batch.largest = batch.size // max(1, count)
+        batch.size_bytes = batch.buffered_bytes = len(encoded)
+        batch.record_count = count
+        batch.max_record_bytes = batch.size_bytes // max(1, count)
         batch.base_timestamp = base_timestamp
         batch.max_timestamp = max_timestamp
         if callback is not None:
@@ -81,71 +91,37 @@ class Batch:
         return batch
 
     @property
-    def place(self) -> tuple[str, int]:
+    def topic_partition(self) -> tuple[str, int]:
         return self.topic, self.partition
 
     @property
-    def records(self) -> bytearray:
-        """The batch as it is sent; before it is closed, with room for its header."""
-        return self.buffer
-
-    @property
-    def record_count(self) -> int:
-        return self.count
-
-    @property
-    def size_bytes(self) -> int:
-        return self.size
-
-    @property
-    def charged_bytes(self) -> int:
-        return self.charged
-
-    @property
-    def largest_record(self) -> int:
-        return self.largest
-
-    @property
-    def timestamps(self) -> tuple[int, int]:
-        """The first one, which the others count from, and the latest."""
-        return self.base_timestamp, self.max_timestamp
-
-    @property
-    def created_s(self) -> float:
-        return self.opened_s
-
-    @property
-    def is_sealed(self) -> bool:
-        return self.is_closed
-
-    @property
-    def wants_reports(self) -> bool:
+    def has_callbacks(self) -> bool:
         return len(self.callbacks) > 0
 
-    def end(self) -> None:
-        """No more records come."""
+    def trim(self) -> None:
+        """Cuts the buffer to its content: no more records are appended."""
         if cython.compiled:
-            PyByteArray_Resize(self.buffer, self.size)
+            PyByteArray_Resize(self.buffer, self.size_bytes)
         else:
-            del self.buffer[self.size :]
+            del self.buffer[self.size_bytes :]
 
-    def seal(self) -> None:
-        """Its header is there now, and the records behind it are as they will be sent."""
+    def close(self) -> None:
+        """Marks the batch as ready to send: header written, records compressed."""
         self.is_closed = True
-        self.size = len(self.buffer)
+        self.size_bytes = len(self.buffer)
 
-    def part(self, encoded: bytearray, first: int, count: int) -> Batch:
-        """Some of its records, encoded again: the halves of a batch that was too large."""
-        part: Batch = Batch(self.topic, self.partition, 0, self.opened_s)
+    def make_part(self, encoded: bytearray, first: int, count: int) -> ProducerBatch:
+        """Returns a batch of some of the records: for halves of a batch that was too large."""
+        part: ProducerBatch = ProducerBatch(self.topic, self.partition, 0, self.created_s)
         part.buffer = encoded
-        part.size = len(encoded)
-        part.charged = self.charged * count // self.count
-        part.count = count
+        part.size_bytes = len(encoded)
+        part.buffered_bytes = self.buffered_bytes * count // self.record_count
+        part.record_count = count
         part.is_closed = True
         index: cython.Py_ssize_t
         message: Message
         for index in range(len(self.messages)):
-            if self.messages[index] is None:  # rows: whichever part comes last tells of them
+            if self.messages[index] is None:  # of Arrow rows: every part reports
                 part.messages.append(None)
                 part.callbacks.append(self.callbacks[index])
                 continue
@@ -156,15 +132,25 @@ class Batch:
                 part.callbacks.append(self.callbacks[index])
         return part
 
-    def resolve(
-        self, error: object, base_offset: int, append_time_ms: int, only_errors: bool
-    ) -> bool:
-        """Write the outcome into the messages; whether anybody is to be told of it."""
+    def complete(self, base_offset: int = -1, append_time_ms: int = -1) -> None:
+        """Records that the broker appended the batch, at an offset if it is known."""
+        self.is_done = True
+        self.base_offset = base_offset
+        self.append_time_ms = append_time_ms
+
+    def fail(self, error: object) -> None:
+        """Records the error for which the batch is given up."""
+        self.is_done = True
+        self.error = error
+
+    def prepare_reports(self, only_errors: bool) -> bool:
+        """Writes the outcome into the messages. Returns whether there are callbacks to run."""
+        error: object = self.error
         if error is None and only_errors:
             self.messages = []
             self.callbacks = []
         now_s: cython.double = time()
-        offset: cython.longlong = base_offset
+        offset: cython.longlong = self.base_offset
         index: cython.Py_ssize_t
         message: Message
         for index in range(len(self.messages)):
@@ -175,28 +161,28 @@ class Batch:
             message._error = error
             message._latency = now_s - message._latency
             message._offset = offset + message._offset if offset >= 0 else -1
-            if append_time_ms >= 0:
-                message._timestamp = append_time_ms
+            if self.append_time_ms >= 0:
+                message._timestamp = self.append_time_ms
                 message._timestamp_type = 2
         return len(self.callbacks) > 0
 
-    def report(self) -> int:
-        """Call back for every record not yet told of; an exception of a callback comes through.
+    def run_callbacks(self) -> int:
+        """Calls the callbacks that have not run yet, and returns how many.
 
-        When it did, the rest is told of by the next call.
+        Raises what a callback raises; the next call continues after that callback.
         """
         called: cython.Py_ssize_t = 0
         index: cython.Py_ssize_t
-        while self.told < len(self.callbacks):
-            index = self.told
-            self.told += 1
+        while self.reported_count < len(self.callbacks):
+            index = self.reported_count
+            self.reported_count += 1
             called += 1
-            subject = self.messages[index]
+            report = self.messages[index]
             callback = self.callbacks[index]
-            if isinstance(subject, Message):
-                callback(cython.cast(Message, subject)._error, subject)
+            if isinstance(report, Message):
+                callback(cython.cast(Message, report)._error, report)
             else:
-                callback(subject, self.count)
+                callback(report, self.record_count)
         return called
 
     @cython.cfunc
@@ -208,67 +194,71 @@ class Batch:
         headers: list,
         body: cython.Py_ssize_t,
     ) -> cython.int:
-        """Encode one more record, whose key, value and headers take up to `body` bytes."""
-        if self.count == 0:
+        """Encodes a record whose key, value and headers take up to `body` bytes."""
+        if self.record_count == 0:
             self.base_timestamp = self.max_timestamp = timestamp
         elif timestamp > self.max_timestamp:
             self.max_timestamp = timestamp
-        if self.size + body + LARGEST_RECORD_HEAD > len(self.buffer):
-            self._make_room(body + LARGEST_RECORD_HEAD)
+        if self.size_bytes + body + MAX_RECORD_OVERHEAD > len(self.buffer):
+            self._grow(body + MAX_RECORD_OVERHEAD)
         delta: cython.longlong = timestamp - self.base_timestamp
-        size: cython.longlong = 1 + _varint_size(delta) + _varint_size(self.count) + _cell_size(key)
-        size += _cell_size(value)
+        size: cython.longlong = (
+            1 + _varint_size(delta) + _varint_size(self.record_count) + _field_size(key)
+        )
+        size += _field_size(value)
         if headers is None:
             size += 1
         else:
             size += _varint_size(len(headers))
             for name, content in headers:
-                size += _cell_size(name) + _cell_size(content)
-        data: Room = _room(self.buffer)
-        position: cython.Py_ssize_t = _put_varint(data, self.size, size)
+                size += _field_size(name) + _field_size(content)
+        data: Buffer = _data(self.buffer)
+        position: cython.Py_ssize_t = _put_varint(data, self.size_bytes, size)
         data[position] = 0
         position = _put_varint(data, position + 1, delta)
-        position = _put_varint(data, position, self.count)
-        position = _put_cell(data, position, key)
-        position = _put_cell(data, position, value)
+        position = _put_varint(data, position, self.record_count)
+        position = _put_field(data, position, key)
+        position = _put_field(data, position, value)
         if headers is None:
             data[position] = 0
             position += 1
         else:
             position = _put_varint(data, position, len(headers))
             for name, content in headers:
-                position = _put_cell(data, position, name)
-                position = _put_cell(data, position, content)
-        self.largest = max(self.largest, position - self.size)
-        self.size = position
-        self.count += 1
+                position = _put_field(data, position, name)
+                position = _put_field(data, position, content)
+        self.max_record_bytes = max(self.max_record_bytes, position - self.size_bytes)
+        self.size_bytes = position
+        self.record_count += 1
         return 0
 
     @cython.cfunc
-    def _make_room(self, more: cython.Py_ssize_t) -> cython.int:
-        room: cython.Py_ssize_t = max(2 * len(self.buffer), self.size + more, FIRST_ROOM)
+    def _grow(self, more: cython.Py_ssize_t) -> cython.int:
+        grown: cython.Py_ssize_t = max(
+            2 * len(self.buffer), self.size_bytes + more, INITIAL_BUFFER_BYTES
+        )
         if cython.compiled:
-            PyByteArray_Resize(self.buffer, room)
+            PyByteArray_Resize(self.buffer, grown)
         else:
-            self.buffer.extend(bytes(room - len(self.buffer)))
+            self.buffer.extend(bytes(grown - len(self.buffer)))
         return 0
 
 
 @cython.cfunc
 @cython.inline
-def _cell_size(cell: object) -> cython.longlong:
-    if cell is None:
+def _field_size(field: object) -> cython.longlong:
+    if field is None:
         return 1
-    content: bytes = cell
+    content: bytes = field
     return _varint_size(len(content)) + len(content)
 
 
 @cython.cfunc
 @cython.inline
-def _put_cell(data: Room, position: cython.Py_ssize_t, cell: object) -> cython.Py_ssize_t:
-    if cell is None:
+def _put_field(data: Buffer, position: cython.Py_ssize_t, field: object) -> cython.Py_ssize_t:
+    if field is None:
         return _put_varint(data, position, -1)
-    content: bytes = cell
+    content: bytes = field
     size: cython.Py_ssize_t = len(content)
     position = _put_varint(data, position, size)
     if cython.compiled:
@@ -294,7 +284,7 @@ def _varint_size(value: cython.longlong) -> cython.int:
 @cython.inline
 @cython.exceptval(check=False)
 def _put_varint(
-    data: Room, position: cython.Py_ssize_t, value: cython.longlong
+    data: Buffer, position: cython.Py_ssize_t, value: cython.longlong
 ) -> cython.Py_ssize_t:
     zigzag: cython.ulonglong = (value << 1) ^ (value >> 63)
     while zigzag >= 0x80:
@@ -307,7 +297,7 @@ def _put_varint(
 
 @cython.cfunc
 @cython.inline
-def _room(buffer: bytearray) -> Room:
+def _data(buffer: bytearray) -> Buffer:
     if cython.compiled:
-        return cython.cast(Room, PyByteArray_AS_STRING(buffer))
+        return cython.cast(Buffer, PyByteArray_AS_STRING(buffer))
     return buffer

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Which partition a key belongs to: the hashes of the clients that people come from.
+"""The hashes of keys that choose partitions: those of Java's producer, librdkafka and Sarama.
 
-Java's is murmur2; librdkafka's names for it and for its own choices are those of `BY_NAME`.
+Java's is murmur2; `BY_NAME` has librdkafka's names for it and for its own partitioners.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from zlib import crc32
 try:
     import cython
 
-    if not cython.compiled:  # Cython's own stand-in for itself is many times slower than ours
+    if not cython.compiled:  # Cython's own pure-Python shim is many times slower than ours
         raise ImportError
 except ImportError:
     from barnabas.wire.records import _uncompiled as cython
@@ -23,20 +23,20 @@ if cython.compiled:
     Size = cython.typedef(cython.Py_ssize_t)
     Word = cython.typedef(cython.uint)
 
-# Declared, they are C's: other numbers of 32 bits are Python's.
+# Declared as C integers: undeclared constants of 32 bits would be Python objects.
 _SEED = cython.declare(cython.ulonglong, 0x9747B28C)
 _MIXER = cython.declare(cython.ulonglong, 0x5BD1E995)
 
 
 def murmur2(key: bytes) -> int:
-    """The hash that Java's producer takes, without its sign."""
+    """Returns the hash of Java's producer, without its sign."""
     if cython.compiled:
         return _murmur2(cython.cast(Data, cython.cast(cython.p_char, key)), len(key)) & 0x7FFFFFFF
     return _murmur2(key, len(key)) & 0x7FFFFFFF
 
 
 def fnv1a(key: bytes) -> int:
-    """As Sarama and librdkafka have it: the hash as a signed number, without its sign."""
+    """Returns the hash of Sarama and librdkafka: the absolute value of the signed number."""
     hashed: cython.longlong = 0x811C9DC5
     for byte in key:
         hashed = ((hashed ^ byte) * 0x01000193) & 0xFFFFFFFF
@@ -44,7 +44,7 @@ def fnv1a(key: bytes) -> int:
 
 
 BY_NAME = {
-    # name: the hash (None: every record is free), whether a missing key and an empty one are free
+    # name: (hash, or None; whether null keys are sticky; whether empty keys are sticky)
     "random": (None, True, True),
     "consistent": (crc32, False, False),
     "consistent_random": (crc32, True, True),
@@ -53,29 +53,29 @@ BY_NAME = {
     "fnv1a": (fnv1a, False, False),
     "fnv1a_random": (fnv1a, True, False),
 }
-"""A record that is free goes to whatever partition is best for the batches."""
+"""Records without a hash, or with a sticky key, go to the sticky partition (KIP-794)."""
 
 
-def spread(
+def hash_partitions(
     offsets: cython.const[cython.int][::1],
     validity: cython.const[cython.uchar][::1],
     content: cython.const[cython.uchar][::1],
     first: Size,
     count: Size,
-    hashed: object,
+    hash_key: object,
     partitions: cython.int,
-    missing: cython.int,
-    partition_of: cython.int[::1],
+    null_partition: cython.int,
+    result: cython.int[::1],
 ) -> None:
-    """Write the partition of each of a column's keys; `missing` is that of those that are null.
+    """Writes the partition of every key of a column to `result`; of null keys, `null_partition`.
 
-    The column is in Arrow's three buffers. Without a function `hashed`, murmur2 is.
+    The column is in Arrow's three buffers. Without a function `hash_key`, murmur2 is used.
     """
     row: Size
     cell: Size
     start: Size
     stop: Size
-    if partitions < 1 or first < 0 or len(partition_of) < count or len(offsets) <= first + count:
+    if partitions < 1 or first < 0 or len(result) < count or len(offsets) <= first + count:
         raise ValueError("The column has fewer cells than it claims.")
     if len(validity) > 0 and len(validity) * 8 < first + count:
         raise ValueError("The column has fewer bits of validity than cells.")
@@ -88,13 +88,13 @@ def spread(
         if start < 0 or stop < start or stop > len(content):
             raise ValueError(f"Cell {row} of the column is not in its content.")
         if len(validity) > 0 and not validity[cell >> 3] >> (cell & 7) & 1:
-            partition_of[row] = missing
-        elif hashed is not None:
-            partition_of[row] = hashed(bytes(content[start:stop])) % partitions
+            result[row] = null_partition
+        elif hash_key is not None:
+            result[row] = hash_key(bytes(content[start:stop])) % partitions
         elif cython.compiled:
-            partition_of[row] = (_murmur2(data + start, stop - start) & 0x7FFFFFFF) % partitions
+            result[row] = (_murmur2(data + start, stop - start) & 0x7FFFFFFF) % partitions
         else:
-            partition_of[row] = murmur2(bytes(content[start:stop])) % partitions
+            result[row] = murmur2(bytes(content[start:stop])) % partitions
 
 
 @cython.cfunc
@@ -128,5 +128,5 @@ def _murmur2(data: Data, size: Size) -> Word:
 @cython.inline
 @cython.exceptval(check=False)
 def _word(number: cython.ulonglong) -> Word:
-    """The low 32 bits, which is all that C would keep."""
+    """The low 32 bits, which C keeps by itself."""
     return number if cython.compiled else number & 0xFFFFFFFF

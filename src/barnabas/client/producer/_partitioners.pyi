@@ -6,14 +6,14 @@ BY_NAME: dict[str, tuple[Callable[[bytes], int] | None, bool, bool]]
 
 def murmur2(key: bytes) -> int: ...
 def fnv1a(key: bytes) -> int: ...
-def spread(
+def hash_partitions(
     offsets: memoryview,
     validity: memoryview,
     content: memoryview,
     first: int,
     count: int,
-    hashed: Callable[[bytes], int] | None,
+    hash_key: Callable[[bytes], int] | None,
     partitions: int,
-    missing: int,
-    partition_of: memoryview,
+    null_partition: int,
+    result: memoryview,
 ) -> None: ...

@@ -1,4 +1,4 @@
-"""`barnabas.aio.Producer`: the same, on the loop of whoever uses it."""
+"""`barnabas.aio.Producer`: the producer on the caller's event loop."""
 
 import asyncio
 import inspect
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, log_unhandled_error
 from barnabas.client.metrics import Metrics
-from barnabas.client.producer import making
-from barnabas.client.producer._delivery import AioIntake, Delivery
-from barnabas.client.producer.core import Facade, ProducerCore
-from barnabas.client.producer.outbox import Outbox
+from barnabas.client.producer import factory
+from barnabas.client.producer._aio_producer_base import AioProducerBase, DeliveryFuture
+from barnabas.client.producer.core import ProducerCallbacks, ProducerCore
+from barnabas.client.producer.delivery_reports import DeliveryReports
 from barnabas.client.settings import producer_settings
 from barnabas.client.values import ConsumerGroupMetadata, PreparedTransaction, TopicPartition
 
@@ -21,164 +21,164 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from barnabas.client.admin.metadata import ClusterMetadata
-    from barnabas.client.producer.rows import OnRows
+    from barnabas.client.producer.arrow_encoder import OnRows
 
 T = TypeVar("T")
 
-_FOREVER = -1
-_FOREVER_MS = 10**9
+_NO_TIMEOUT = -1
+_NO_TIMEOUT_MS = 10**9
 
 
-class AioProducer(AioIntake):
-    """Made on a running loop, which it stays on.
+class AioProducer(AioProducerBase):
+    """A producer on the running event loop.
 
     async with AioProducer({"bootstrap.servers": "localhost:9092"}) as producer:
         delivery = await producer.produce("greetings", "hello")
         message = await delivery
 
-    Callbacks run on the loop, and may be coroutine functions.
+    Callbacks run on the loop and may be coroutine functions.
     """
 
     def __init__(self, conf: Mapping[str, Any] | None = None, /, **more: Any) -> None:
-        settings = producer_settings(making.merged(conf, more))
+        settings = producer_settings(factory.merge_conf(conf, more))
         self._settings = settings
         self._loop = asyncio.get_running_loop()
-        self._accumulator = making.accumulator(settings, self._wake)
+        self._accumulator = factory.build_accumulator(settings, self._wake)
         super().__init__(
             self._loop,
             self._accumulator,
-            None if settings.on_delivery is None else self._called(settings.on_delivery),
-            making.interception(settings),
+            None if settings.on_delivery is None else self._as_callback(settings.on_delivery),
+            factory.build_interceptors(settings),
         )
-        self._outbox = Outbox(self._accumulator, self._ring)
-        self._is_serving = False
-        self._started: set[asyncio.Task[Any]] = set()  # of callbacks
-        self._changed = asyncio.Event()  # something was delivered
+        self._reports = DeliveryReports(self._accumulator, self._notify)
+        self._is_notified = False
+        self._callback_tasks: set[asyncio.Task[Any]] = set()  # coroutines of callbacks
+        self._delivered = asyncio.Event()  # something was delivered
         self._is_closed = False
-        facade = Facade(self._outbox, self._tell, self.refuse)
-        self._core = ProducerCore(settings, self._accumulator, facade)
+        callbacks = ProducerCallbacks(self._reports, self._on_error, self.set_produce_error)
+        self._core = ProducerCore(settings, self._accumulator, callbacks)
 
     async def produce_arrow(
         self, topic: str, rows: "pa.RecordBatch | pa.Table", on_delivery: "OnRows | None" = None
     ) -> int:
-        """Send the rows of a RecordBatch or Table: see `Producer.produce_arrow`."""
-        from barnabas.client.producer.rows import Rows
+        """Sends the rows of a RecordBatch or Table: see `Producer.produce_arrow`."""
+        from barnabas.client.producer.arrow_encoder import ArrowBatchEncoder
 
         self._require_open()
-        self.check()
+        self.raise_produce_error()
         if not self._accumulator.partition_count(topic):
             deadline = Deadline.after(min(self._settings.delivery_timeout_ms, 60_000))
-            await self._core.known(topic, deadline)
-        encoder = Rows(self._settings, self._accumulator, topic)
+            await self._core.wait_for_topic(topic, deadline)
+        encoder = ArrowBatchEncoder(self._settings, self._accumulator, topic)
         for batch in encoder.batches(
-            rows, None if on_delivery is None else self._called(on_delivery)
+            rows, None if on_delivery is None else self._as_callback(on_delivery)
         ):
-            attempt = partial(self._accumulator.append_encoded, topic, batch.place[1], batch)
-            await self._in_time(attempt, self._settings.delivery_timeout_ms)
-            await asyncio.sleep(0)  # encoding takes its time, and others want theirs
+            attempt = partial(self._accumulator.append_encoded, topic, batch.partition, batch)
+            await self._retry_until_space(attempt, self._settings.delivery_timeout_ms)
+            await asyncio.sleep(0)  # encoding takes long: let the loop run
         return int(rows.num_rows)
 
     async def poll(self, timeout: float = 0) -> int:
-        """Nothing has to be polled for here; it lets what is due run."""
+        """Lets the loop run; callbacks do not need polling here."""
         await asyncio.sleep(0)
         return 0
 
-    async def flush(self, timeout: float = _FOREVER) -> int:
-        """Send all that was produced, now, and wait for it; how much is left after the time."""
+    async def flush(self, timeout: float = _NO_TIMEOUT) -> int:
+        """Sends all records now and waits for them. Returns how many are left after the timeout."""
         self._require_open()
         deadline = _deadline(timeout)
-        self._accumulator.flush(True)
+        self._accumulator.begin_flush()
         try:
             self._core.step()
             while len(self) and not deadline.has_passed:
-                self._changed.clear()
+                self._delivered.clear()
                 try:
-                    await asyncio.wait_for(self._changed.wait(), deadline.remaining_ms() / 1000)
+                    await asyncio.wait_for(self._delivered.wait(), deadline.remaining_ms() / 1000)
                 except TimeoutError:
                     break
             return len(self)
         finally:
-            self._accumulator.flush(False)
+            self._accumulator.end_flush()
 
     async def purge(
         self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True
     ) -> None:
-        """Give up what is not delivered."""
+        """Fails the records that are not delivered."""
         self._require_open()
         self._core.purge(in_queue, in_flight)
 
     def __len__(self) -> int:
-        """Records whose delivery is not known or not yet reported."""
-        return self._accumulator.held_records
+        """The records whose delivery is not known or not reported yet."""
+        return self._accumulator.buffered_records
 
     def __bool__(self) -> bool:
         return True
 
-    # Transactions
+    # TransactionManager
 
-    async def init_transactions(self, timeout: float = _FOREVER) -> None:
-        """Get ready for transactions; to be called once, before the first."""
-        await self._transact(self._core.transactions.init(_deadline(timeout)))
+    async def init_transactions(self, timeout: float = _NO_TIMEOUT) -> None:
+        """Prepares for transactions; to be called once, before the first."""
+        await self._transact(self._core.transaction_manager.init(_deadline(timeout)))
 
     async def begin_transaction(self) -> None:
         self._require_open()
-        self._core.transactions.begin()
-        self._core.admit()
+        self._core.transaction_manager.begin()
+        self._core.update_produce_error()
 
     async def send_offsets_to_transaction(
         self,
         positions: Sequence[TopicPartition],
         group_metadata: ConsumerGroupMetadata,
-        timeout: float = _FOREVER,
+        timeout: float = _NO_TIMEOUT,
     ) -> None:
-        """Commit a consumer's offsets together with the records of the transaction."""
-        sending = self._core.transactions.send_offsets(
+        """Commits a consumer's offsets together with the records of the transaction."""
+        sending = self._core.transaction_manager.send_offsets(
             list(positions), group_metadata, _deadline(timeout)
         )
         await self._transact(sending)
 
-    async def commit_transaction(self, timeout: float = _FOREVER) -> None:
-        await self._transact(self._core.transactions.commit(_deadline(timeout)))
+    async def commit_transaction(self, timeout: float = _NO_TIMEOUT) -> None:
+        await self._transact(self._core.transaction_manager.commit(_deadline(timeout)))
 
-    async def abort_transaction(self, timeout: float = _FOREVER) -> None:
-        await self._transact(self._core.transactions.abort(_deadline(timeout)))
+    async def abort_transaction(self, timeout: float = _NO_TIMEOUT) -> None:
+        await self._transact(self._core.transaction_manager.abort(_deadline(timeout)))
 
-    async def prepare_transaction(self, timeout: float = _FOREVER) -> PreparedTransaction:
-        """Have all records written and leave the transaction open: see `Producer`."""
-        return await self._transact(self._core.transactions.prepare(_deadline(timeout)))
+    async def prepare_transaction(self, timeout: float = _NO_TIMEOUT) -> PreparedTransaction:
+        """Flushes and leaves the transaction open: see `Producer.prepare_transaction`."""
+        return await self._transact(self._core.transaction_manager.prepare(_deadline(timeout)))
 
     async def complete_transaction(
-        self, decided: PreparedTransaction, timeout: float = _FOREVER
+        self, prepared: PreparedTransaction, timeout: float = _NO_TIMEOUT
     ) -> None:
-        """Commit what was prepared if it is what was decided on; else abort it."""
-        await self._transact(self._core.transactions.complete(decided, _deadline(timeout)))
+        """Commits the prepared transaction if it is `prepared`; else aborts it."""
+        await self._transact(self._core.transaction_manager.complete(prepared, _deadline(timeout)))
 
     async def _transact(self, call: Coroutine[Any, Any, T]) -> T:
         try:
             return await call
         finally:
-            self._core.admit()
+            self._core.update_produce_error()
 
     # The cluster
 
     async def list_topics(
-        self, topic: str | None = None, timeout: float = _FOREVER
+        self, topic: str | None = None, timeout: float = _NO_TIMEOUT
     ) -> "ClusterMetadata":
-        """The cluster with one topic, or with all it has."""
+        """Returns the metadata of the cluster with one topic, or with all topics."""
         from barnabas.client.admin.metadata import cluster_metadata
 
         return cluster_metadata(*await self._describe(None if topic is None else [topic], timeout))
 
-    async def cluster_id(self, timeout: float = _FOREVER) -> str | None:
-        told, *_ = await self._describe([], timeout)
-        return None if told.cluster_id is None else str(told.cluster_id)
+    async def cluster_id(self, timeout: float = _NO_TIMEOUT) -> str | None:
+        response, *_ = await self._describe([], timeout)
+        return None if response.cluster_id is None else str(response.cluster_id)
 
     async def set_sasl_credentials(self, username: str, password: str) -> None:
-        """For connections made from now on."""
+        """Sets the credentials of connections made from now on."""
         self._core.cluster.set_sasl_credentials(username, password)
 
     def metrics(self) -> Metrics:
-        """Figures under the names that Java's producer has for them: "group:name:{tags}"."""
+        """Returns the metrics under the names of Java's producer: "group:name:{tags}"."""
         return self._core.metrics()
 
     async def _describe(self, topics: list[str] | None, timeout: float) -> tuple[Any, ...]:
@@ -188,13 +188,13 @@ class AioProducer(AioIntake):
         )
         return await self._core.cluster.describe_with_node(topics, timeout_ms=timeout_ms)
 
-    # Life
+    # Closing
 
-    async def close(self, timeout: float = _FOREVER) -> bool:
-        """Flush, and hang up. Nothing can be produced afterwards."""
+    async def close(self, timeout: float = _NO_TIMEOUT) -> bool:
+        """Flushes and closes the connections. Nothing can be produced afterwards."""
         if self._is_closed:
             return True
-        self.refuse(RuntimeError("Producer has been closed"))
+        self.set_produce_error(RuntimeError("Producer has been closed"))
         try:
             left = await self.flush(timeout)
         finally:
@@ -213,50 +213,54 @@ class AioProducer(AioIntake):
     ) -> None:
         await self.close()
 
-    async def _wait_for_room(self, delivery: Delivery, *record: Any) -> Delivery:
-        await self._in_time(partial(self.retry, delivery, *record), self._settings.max_block_ms)
+    async def _wait_for_space(self, delivery: DeliveryFuture, *record: Any) -> DeliveryFuture:
+        await self._retry_until_space(
+            partial(self.retry_append, delivery, *record), self._settings.max_block_ms
+        )
         return delivery
 
-    async def _give_way(self, delivery: Delivery) -> Delivery:
+    async def _yield_to_loop(self, delivery: DeliveryFuture) -> DeliveryFuture:
         await asyncio.sleep(0)
         return delivery
 
     def _wake(self) -> None:
-        self.is_due = True
+        self.is_step_scheduled = True
         self._loop.call_soon(self._step)
 
     def _step(self) -> None:
-        self.is_due = False
+        self.is_step_scheduled = False
         self._core.step()
 
-    def _ring(self) -> None:
-        if not self._is_serving:
-            self._is_serving = True
-            self._loop.call_soon(self._serve)
+    def _notify(self) -> None:
+        if not self._is_notified:
+            self._is_notified = True
+            self._loop.call_soon(self._run_callbacks)
 
-    def _serve(self) -> None:
-        self._is_serving = False
+    def _run_callbacks(self) -> None:
+        self._is_notified = False
         try:
-            self._outbox.serve()
-        except Exception as failure:
-            # Nobody called: the loop's handler is who hears of it, and the rest goes on.
-            self._ring()
+            self._reports.run_callbacks()
+        except Exception as error:
+            # There is no caller to raise to: report to the loop, and continue with the rest.
+            self._notify()
             self._loop.call_exception_handler(
-                {"message": "a callback of a producer failed", "exception": failure}
+                {"message": "A callback of a producer failed", "exception": error}
             )
-        self._changed.set()
+        self._delivered.set()
 
-    def _tell(self, error: KafkaError) -> None:
+    def _on_error(self, error: KafkaError) -> None:
         if self._settings.error_cb is not None:
-            self._outbox.put(partial(self._called(self._settings.error_cb), error))
+            self._reports.put(partial(self._as_callback(self._settings.error_cb), error))
         else:
             log_unhandled_error(self._settings, error)
 
-    async def _in_time(self, attempt: Callable[[], object], timeout_ms: int | None) -> None:
-        """Try until there is room; BufferError if the time is over. None waits for ever."""
-        deadline = Deadline.after(_FOREVER_MS if timeout_ms is None else timeout_ms)
+    async def _retry_until_space(
+        self, attempt: Callable[[], object], timeout_ms: int | None
+    ) -> None:
+        """Retries until there is space. Raises BufferError after the timeout; None waits."""
+        deadline = Deadline.after(_NO_TIMEOUT_MS if timeout_ms is None else timeout_ms)
         while True:
-            self._changed.clear()
+            self._delivered.clear()
             try:
                 attempt()
                 return
@@ -265,19 +269,19 @@ class AioProducer(AioIntake):
                     raise
             self._core.step()
             try:
-                await asyncio.wait_for(self._changed.wait(), deadline.remaining_ms() / 1000)
+                await asyncio.wait_for(self._delivered.wait(), deadline.remaining_ms() / 1000)
             except TimeoutError:
                 continue
 
-    def _called(self, callback: Callable[..., Any]) -> Callable[..., Any]:
-        """A callback that may be a coroutine function, as one to be called."""
+    def _as_callback(self, callback: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns a plain callback for one that may be a coroutine function."""
         if not inspect.iscoroutinefunction(callback):
             return callback
 
         def start(*arguments: Any) -> None:
             task = self._loop.create_task(callback(*arguments))
-            self._started.add(task)
-            task.add_done_callback(self._started.discard)
+            self._callback_tasks.add(task)
+            task.add_done_callback(self._callback_tasks.discard)
 
         return start
 
@@ -287,4 +291,4 @@ class AioProducer(AioIntake):
 
 
 def _deadline(timeout: float) -> Deadline:
-    return Deadline.after(_FOREVER_MS if timeout < 0 else timeout * 1000)
+    return Deadline.after(_NO_TIMEOUT_MS if timeout < 0 else timeout * 1000)

@@ -1,8 +1,9 @@
-"""`barnabas.Producer`: for code without a loop of its own, as `confluent_kafka.Producer` is."""
+"""`barnabas.Producer`: the producer for code without an event loop, like confluent_kafka's."""
 
 import time
 import weakref
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -10,11 +11,11 @@ from barnabas.client.cluster import Deadline
 from barnabas.client.errors import KafkaError, KafkaException, log_unhandled_error
 from barnabas.client.loop_thread import LoopThread
 from barnabas.client.metrics import Metrics
-from barnabas.client.producer import making
-from barnabas.client.producer._accumulator import Accumulator
-from barnabas.client.producer._intake import Intake
-from barnabas.client.producer.core import Facade, ProducerCore
-from barnabas.client.producer.outbox import Bell, OnDelivery, Outbox
+from barnabas.client.producer import factory
+from barnabas.client.producer._accumulator import RecordAccumulator
+from barnabas.client.producer._producer_base import ProducerBase
+from barnabas.client.producer.core import ProducerCallbacks, ProducerCore
+from barnabas.client.producer.delivery_reports import DeliveryReports, Notifier, OnDelivery
 from barnabas.client.settings import ProducerSettings, producer_settings
 from barnabas.client.values import ConsumerGroupMetadata, PreparedTransaction, TopicPartition
 
@@ -22,79 +23,81 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from barnabas.client.admin.metadata import ClusterMetadata
-    from barnabas.client.producer.rows import OnRows
+    from barnabas.client.producer.arrow_encoder import OnRows
 
 T = TypeVar("T")
 
-_FOREVER = -1
-_FOREVER_MS = 10**9
+_NO_TIMEOUT = -1
+_NO_TIMEOUT_MS = 10**9
 
 
-class Producer(Intake):
-    """Sends records. Delivery reports come inside `poll` and `flush`, in the calling thread.
+class Producer(ProducerBase):
+    """Sends records. DeliveryFuture reports come inside `poll` and `flush`, in the calling thread.
 
     producer = Producer({"bootstrap.servers": "localhost:9092"})
     producer.produce("greetings", "hello", on_delivery=print)
     producer.flush()
     """
 
-    _accumulator: Accumulator
+    _accumulator: RecordAccumulator
     _settings: ProducerSettings
 
     def __init__(self, conf: Mapping[str, Any] | None = None, /, **more: Any) -> None:
-        settings = producer_settings(making.merged(conf, more))
+        settings = producer_settings(factory.merge_conf(conf, more))
         self._settings = settings
-        self._bell = Bell()
-        self._wake = _Waking()
-        self._accumulator = making.accumulator(settings, self._wake)
+        self._notifier = Notifier()
+        self._wake = _CoreWaker()
+        self._accumulator = factory.build_accumulator(settings, self._wake)
         super().__init__(
             self._accumulator,
             settings.on_delivery,
-            making.interception(settings),
-            None if settings.max_block_ms is None else self._in_time,
+            factory.build_interceptors(settings),
+            None if settings.max_block_ms is None else self._retry_until_space,
         )
-        self._outbox = Outbox(self._accumulator, self._bell.ring)
+        self._reports = DeliveryReports(self._accumulator, self._notifier.notify)
         self._is_closed = False
-        facade = Facade(self._outbox, _telling(settings, self._outbox), _refusing(self))
+        callbacks = ProducerCallbacks(
+            self._reports, _error_handler(settings, self._reports), _produce_error_setter(self)
+        )
         self._thread = LoopThread.shared()
         try:
-            self._core = self._thread.run(_start(settings, self._accumulator, facade))
+            self._core = self._thread.run(_start_core(settings, self._accumulator, callbacks))
         except BaseException:
             self._thread.release()
             raise
         self._wake.thread, self._wake.core = self._thread, self._core
-        self._end = weakref.finalize(self, _end, self._thread, self._core)
-        self._end.atexit = False  # its thread ends with the process anyway
+        self._finalizer = weakref.finalize(self, _close_core, self._thread, self._core)
+        self._finalizer.atexit = False  # the thread ends with the process anyway
 
-    # Delivery
+    # DeliveryFuture
 
-    def poll(self, timeout: float = _FOREVER) -> int:
-        """Run callbacks; if there are none to run, wait for the first. How many were run."""
+    def poll(self, timeout: float = _NO_TIMEOUT) -> int:
+        """Runs the callbacks, or waits for the first one. Returns how many have run."""
         self._require_open()
         deadline_s = _deadline(timeout)
         while True:
-            rings = self._bell.rings
-            served = self._outbox.serve()
-            if served or not self._wait(rings, deadline_s):
-                return served
+            notifications = self._notifier.count
+            count = self._reports.run_callbacks()
+            if count or not self._wait(notifications, deadline_s):
+                return count
 
-    def flush(self, timeout: float = _FOREVER) -> int:
-        """Send all that was produced, now, and wait for it; how much is left after the time."""
+    def flush(self, timeout: float = _NO_TIMEOUT) -> int:
+        """Sends all records now and waits for them. Returns how many are left after the timeout."""
         self._require_open()
         deadline_s = _deadline(timeout)
-        self._accumulator.flush(True)
+        self._accumulator.begin_flush()
         try:
             self._wake()
             while True:
-                rings = self._bell.rings
-                self._outbox.serve()
-                if not len(self) or not self._wait(rings, deadline_s):
+                notifications = self._notifier.count
+                self._reports.run_callbacks()
+                if not len(self) or not self._wait(notifications, deadline_s):
                     return len(self)
         finally:
-            self._accumulator.flush(False)
+            self._accumulator.end_flush()
 
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
-        """Give up what is not delivered; it is reported as such by the next `poll`."""
+        """Fails the records that are not delivered; the next `poll` reports them."""
         self._require_open()
 
         async def purge() -> None:
@@ -103,13 +106,13 @@ class Producer(Intake):
         self._thread.run(purge())
 
     def __len__(self) -> int:
-        """Records whose delivery is not known or not yet reported, and events not yet served."""
-        return self._accumulator.held_records + self._outbox.events
+        """The records whose delivery is not known or not reported yet, and the waiting events."""
+        return self._accumulator.buffered_records + self._reports.event_count
 
     def __bool__(self) -> bool:
         return True
 
-    # More records at once
+    # Many records at once
 
     def produce_batch(
         self,
@@ -119,13 +122,13 @@ class Producer(Intake):
         callback: OnDelivery | None = None,
         on_delivery: OnDelivery | None = None,
     ) -> int:
-        """Produce dictionaries with `produce`'s arguments; how many were taken.
+        """Produces records given as dictionaries of `produce`'s arguments. Returns how many.
 
-        What could not be taken has its error under `_error`.
+        A dictionary that could not be produced gets its error under `_error`.
         """
         if not isinstance(messages, list):
             raise TypeError("messages must be a list")
-        taken = 0
+        produced = 0
         for message in messages:
             try:
                 self.produce(
@@ -140,11 +143,11 @@ class Producer(Intake):
                 )
             except BufferError:
                 message["_error"] = KafkaError(KafkaError._QUEUE_FULL)
-            except KafkaException as failure:
-                message["_error"] = failure.args[0]
+            except KafkaException as exception:
+                message["_error"] = exception.args[0]
             else:
-                taken += 1
-        return taken
+                produced += 1
+        return produced
 
     def produce_arrow(
         self,
@@ -152,79 +155,87 @@ class Producer(Intake):
         rows: "pa.RecordBatch | pa.Table",
         on_delivery: "OnRows | None" = None,
     ) -> int:
-        """Send the rows of a RecordBatch or Table: columns value[, key, partition, timestamp,
-        headers]. Waits for room in the buffer. How many rows there were.
+        """Sends the rows of a RecordBatch or Table: columns value[, key, partition, timestamp,
+        headers]. Waits for space in the buffer. Returns the number of rows.
 
         `on_delivery` is called with an error or None and a number of rows, for some rows at a time.
         """
-        from barnabas.client.producer.rows import Rows
+        from barnabas.client.producer.arrow_encoder import ArrowBatchEncoder
 
         self._require_open()
-        self.check()
+        self.raise_produce_error()
         if not self._accumulator.partition_count(topic):
             deadline = Deadline.after(min(self._settings.delivery_timeout_ms, 60_000))
-            self._thread.run(self._core.known(topic, deadline))
-        encoder = Rows(self._settings, self._accumulator, topic)
+            self._thread.run(self._core.wait_for_topic(topic, deadline))
+        encoder = ArrowBatchEncoder(self._settings, self._accumulator, topic)
         for batch in encoder.batches(rows, on_delivery):
-            self._in_time(
-                lambda it=batch: self._accumulator.append_encoded(topic, it.place[1], it),  # type: ignore[misc]
+            self._retry_until_space(
+                partial(self._accumulator.append_encoded, topic, batch.partition, batch),
                 self._settings.delivery_timeout_ms,
             )
         return int(rows.num_rows)
 
-    # Transactions
+    # TransactionManager
 
-    def init_transactions(self, timeout: float = _FOREVER) -> None:
-        """Get ready for transactions; to be called once, before the first."""
-        self._transact(lambda deadline: self._core.transactions.init(deadline), timeout)
+    def init_transactions(self, timeout: float = _NO_TIMEOUT) -> None:
+        """Prepares for transactions; to be called once, before the first."""
+        self._transact(lambda deadline: self._core.transaction_manager.init(deadline), timeout)
 
     def begin_transaction(self) -> None:
         async def begin(_: Deadline) -> None:
-            self._core.transactions.begin()
+            self._core.transaction_manager.begin()
 
-        self._transact(begin, _FOREVER)
+        self._transact(begin, _NO_TIMEOUT)
 
     def send_offsets_to_transaction(
         self,
         positions: Sequence[TopicPartition],
         group_metadata: ConsumerGroupMetadata,
-        timeout: float = _FOREVER,
+        timeout: float = _NO_TIMEOUT,
     ) -> None:
-        """Commit a consumer's offsets together with the records of the transaction."""
+        """Commits a consumer's offsets together with the records of the transaction."""
         offsets = list(positions)
         self._transact(
-            lambda deadline: self._core.transactions.send_offsets(
+            lambda deadline: self._core.transaction_manager.send_offsets(
                 offsets, group_metadata, deadline
             ),
             timeout,
         )
 
-    def commit_transaction(self, timeout: float = _FOREVER) -> None:
-        """Flush, then commit. KafkaException: see its error's fatal(), txn_requires_abort()
-        and retriable().
+    def commit_transaction(self, timeout: float = _NO_TIMEOUT) -> None:
+        """Flushes, then commits.
+
+        Raises KafkaException: its error's fatal(), txn_requires_abort() and retriable() tell what
+        to do.
         """
         deadline_s = _deadline(timeout)
         self.flush(timeout)
-        left_s = _FOREVER if deadline_s is None else max(0.0, deadline_s - time.monotonic())
-        self._transact(lambda deadline: self._core.transactions.commit(deadline), left_s)
+        left_s = _NO_TIMEOUT if deadline_s is None else max(0.0, deadline_s - time.monotonic())
+        self._transact(lambda deadline: self._core.transaction_manager.commit(deadline), left_s)
 
-    def abort_transaction(self, timeout: float = _FOREVER) -> None:
-        """Give up what is not sent, and have the rest ignored by who reads only what counts."""
-        self._transact(lambda deadline: self._core.transactions.abort(deadline), timeout)
-        self._outbox.serve()
+    def abort_transaction(self, timeout: float = _NO_TIMEOUT) -> None:
+        """Aborts: unsent records fail, and read_committed consumers skip the sent ones."""
+        self._transact(lambda deadline: self._core.transaction_manager.abort(deadline), timeout)
+        self._reports.run_callbacks()
 
-    def prepare_transaction(self, timeout: float = _FOREVER) -> PreparedTransaction:
-        """Flush, and leave the transaction open: `complete_transaction` ends it, or whoever is
-        given what this returns (`AdminClient.complete_transactions`). After they have,
-        `init_transactions` makes the producer ready for another.
+    def prepare_transaction(self, timeout: float = _NO_TIMEOUT) -> PreparedTransaction:
+        """Flushes and leaves the transaction open.
+
+        `complete_transaction` ends it, or any process with the returned value does
+        (`AdminClient.complete_transactions`). After that, `init_transactions` makes the producer
+        ready for another transaction.
         """
         self.flush(timeout)
-        return self._transact(lambda deadline: self._core.transactions.prepare(deadline), timeout)
+        return self._transact(
+            lambda deadline: self._core.transaction_manager.prepare(deadline), timeout
+        )
 
-    def complete_transaction(self, decided: PreparedTransaction, timeout: float = _FOREVER) -> None:
-        """Commit what was prepared if it is what was decided on; else abort it."""
+    def complete_transaction(
+        self, prepared: PreparedTransaction, timeout: float = _NO_TIMEOUT
+    ) -> None:
+        """Commits the prepared transaction if it is `prepared`; else aborts it."""
         self._transact(
-            lambda deadline: self._core.transactions.complete(decided, deadline), timeout
+            lambda deadline: self._core.transaction_manager.complete(prepared, deadline), timeout
         )
 
     def _transact(self, call: Callable[[Deadline], Coroutine[Any, Any, T]], timeout: float) -> T:
@@ -232,31 +243,33 @@ class Producer(Intake):
 
         async def run() -> T:
             try:
-                return await call(Deadline.after(_FOREVER_MS if timeout < 0 else timeout * 1000))
+                return await call(Deadline.after(_NO_TIMEOUT_MS if timeout < 0 else timeout * 1000))
             finally:
-                self._core.admit()
+                self._core.update_produce_error()
 
         return self._thread.run(run())
 
     # The cluster
 
-    def list_topics(self, topic: str | None = None, timeout: float = _FOREVER) -> "ClusterMetadata":
-        """The cluster with one topic, or with all it has."""
+    def list_topics(
+        self, topic: str | None = None, timeout: float = _NO_TIMEOUT
+    ) -> "ClusterMetadata":
+        """Returns the metadata of the cluster with one topic, or with all topics."""
         from barnabas.client.admin.metadata import cluster_metadata
 
         return cluster_metadata(*self._describe(None if topic is None else [topic], timeout))
 
-    def cluster_id(self, timeout: float = _FOREVER) -> str | None:
-        told, *_ = self._describe([], timeout)
-        return None if told.cluster_id is None else str(told.cluster_id)
+    def cluster_id(self, timeout: float = _NO_TIMEOUT) -> str | None:
+        response, *_ = self._describe([], timeout)
+        return None if response.cluster_id is None else str(response.cluster_id)
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
-        """For connections made from now on."""
+        """Sets the credentials of connections made from now on."""
         self._require_open()
         self._thread.call(self._core.cluster.set_sasl_credentials, username, password)
 
     def metrics(self) -> Metrics:
-        """Figures under the names that Java's producer has for them: "group:name:{tags}"."""
+        """Returns the metrics under the names of Java's producer: "group:name:{tags}"."""
         self._require_open()
 
         async def metrics() -> Metrics:
@@ -273,18 +286,18 @@ class Producer(Intake):
             self._core.cluster.describe_with_node(topics, timeout_ms=timeout_ms)
         )
 
-    # Life
+    # Closing
 
-    def close(self, timeout: float = _FOREVER) -> bool:
-        """Flush, and hang up. Nothing can be produced afterwards."""
+    def close(self, timeout: float = _NO_TIMEOUT) -> bool:
+        """Flushes and closes the connections. Nothing can be produced afterwards."""
         if self._is_closed or self._thread.is_in_forked_child:
             return True
-        self.refuse(RuntimeError("Producer has been closed"))
+        self.set_produce_error(RuntimeError("Producer has been closed"))
         try:
             left = self.flush(timeout)
         finally:
             self._is_closed = True
-            self._end.detach()
+            self._finalizer.detach()
             self._thread.run(self._core.close())
             self._thread.release()
         return left == 0
@@ -300,34 +313,38 @@ class Producer(Intake):
     ) -> None:
         self.close()
 
-    def _in_time(self, attempt: Callable[[], object], timeout_ms: int | None = None) -> None:
-        """Try until there is room, serving reports meanwhile; BufferError if the time is over."""
+    def _retry_until_space(
+        self, attempt: Callable[[], object], timeout_ms: int | None = None
+    ) -> None:
+        """Retries until there is space, running callbacks. Raises BufferError after the timeout."""
         if timeout_ms is None:
             timeout_ms = self._settings.max_block_ms or 0
-        began_s = time.monotonic()
+        started_s = time.monotonic()
         while True:
-            rings = self._bell.rings
+            notifications = self._notifier.count
             try:
                 attempt()
                 break
             except BufferError:
                 self._wake()
-                if not self._outbox.serve() and not self._wait(rings, began_s + timeout_ms / 1000):
-                    self._core.statistics.exhausted(time.monotonic())
+                if not self._reports.run_callbacks() and not self._wait(
+                    notifications, started_s + timeout_ms / 1000
+                ):
+                    self._core.producer_metrics.on_buffer_exhausted(time.monotonic())
                     raise
         now_s = time.monotonic()
-        self._core.statistics.waited(now_s - began_s, now_s)
+        self._core.producer_metrics.on_buffer_wait(now_s - started_s, now_s)
 
-    def _wait(self, rings: int, deadline_s: float | None) -> bool:
-        """Wait for the bell to ring once more; whether there was time left to."""
+    def _wait(self, notifications: int, deadline_s: float | None) -> bool:
+        """Waits for another notification. Returns False without waiting after the deadline."""
         self._thread.check_not_forked()
         if deadline_s is None:
-            self._bell.wait(rings, None)
+            self._notifier.wait(notifications, None)
             return True
         left_s = deadline_s - time.monotonic()
         if left_s <= 0:
             return False
-        self._bell.wait(rings, left_s)
+        self._notifier.wait(notifications, left_s)
         return True
 
     def _require_open(self) -> None:
@@ -335,8 +352,8 @@ class Producer(Intake):
             raise RuntimeError("Producer has been closed")
 
 
-class _Waking:
-    """Has the core look at what is new."""
+class _CoreWaker:
+    """Lets the core step on its loop."""
 
     __slots__ = ("core", "thread")
 
@@ -347,44 +364,46 @@ class _Waking:
         self.thread.call(self.core.step)
 
 
-# Nothing on the loop holds the producer: one that nobody needs any more ends by itself.
+# Nothing on the loop refers to the producer: one without references is closed by its finalizer.
 
 
-def _telling(settings: ProducerSettings, outbox: Outbox) -> Callable[[KafkaError], None]:
-    """What puts news of the connections where error_cb is called."""
+def _error_handler(
+    settings: ProducerSettings, reports: DeliveryReports
+) -> Callable[[KafkaError], None]:
+    """Returns a function that lets `poll` call error_cb with an error."""
     callback = settings.error_cb
 
-    def tell(error: KafkaError) -> None:
+    def on_error(error: KafkaError) -> None:
         if callback is not None:
-            outbox.put(lambda: callback(error))
+            reports.put(lambda: callback(error))
         else:
             log_unhandled_error(settings, error)
 
-    return tell
+    return on_error
 
 
-def _refusing(producer: Producer) -> Callable[[KafkaException | None], None]:
-    known = weakref.ref(producer)
+def _produce_error_setter(producer: Producer) -> Callable[[KafkaException | None], None]:
+    reference = weakref.ref(producer)
 
-    def refuse(failure: KafkaException | None) -> None:
-        it = known()
-        if it is not None:
-            it.refuse(failure)
+    def set_produce_error(error: KafkaException | None) -> None:
+        producer = reference()
+        if producer is not None:
+            producer.set_produce_error(error)
 
-    return refuse
+    return set_produce_error
 
 
-async def _start(
-    settings: ProducerSettings, accumulator: Accumulator, facade: Facade
+async def _start_core(
+    settings: ProducerSettings, accumulator: RecordAccumulator, callbacks: ProducerCallbacks
 ) -> ProducerCore:
-    return ProducerCore(settings, accumulator, facade)
+    return ProducerCore(settings, accumulator, callbacks)
 
 
-def _end(thread: LoopThread, core: ProducerCore) -> None:
-    """Does not wait: it may be the loop's own thread that finds that nobody needs the producer."""
+def _close_core(thread: LoopThread, core: ProducerCore) -> None:
+    """Closes without waiting: the finalizer may run in the thread of the loop itself."""
     if not thread.is_in_forked_child:
-        ended = thread.submit(core.close())
-        ended.add_done_callback(lambda _: thread.release())
+        closed = thread.submit(core.close())
+        closed.add_done_callback(lambda _: thread.release())
 
 
 def _deadline(timeout: float) -> float | None:

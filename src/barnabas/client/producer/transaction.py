@@ -1,22 +1,22 @@
-"""The state of a transactional producer. No I/O: `transactions.py` speaks to the coordinators.
+"""The state of a transactional producer. No I/O: `transaction_manager.py` sends the requests.
 
-    call or event     from                              to
-    init              NEW, PREPARED                     READY
-    begin             READY                             OPEN
-    commit            OPEN, COMMITTING                  COMMITTING, then READY
-    abort             OPEN, BROKEN, ABORTING            ABORTING, then READY
-    prepare           OPEN, PREPARING                   PREPARING, then PREPARED
-    complete          PREPARED                          READY
-    a batch fails     OPEN, COMMITTING, PREPARING       BROKEN: only aborting helps
-    fenced            any                               DEAD
+    call or event     from                                      to
+    init              UNINITIALIZED, PREPARED                   READY
+    begin             READY                                     IN_TRANSACTION
+    commit            IN_TRANSACTION, COMMITTING                COMMITTING, then READY
+    abort             IN_TRANSACTION, ABORTABLE_ERROR, ABORTING ABORTING, then READY
+    prepare           IN_TRANSACTION, PREPARING                 PREPARING, then PREPARED
+    complete          PREPARED                                  READY
+    a batch fails     IN_TRANSACTION, COMMITTING, PREPARING     ABORTABLE_ERROR
+    fenced            any                                       FATAL_ERROR
 
-There are two flows. In the old one a partition joins the transaction by a request of its own
-before the first batch is sent; in the new one (transaction.version 2, KIP-890) by that batch,
-and every end of a transaction brings another epoch.
+Transactions have two protocol versions. In V1 a partition is added to the transaction by a request
+before its first batch is sent; in V2 (transaction.version 2, KIP-890) by that batch, and every end
+of a transaction starts another epoch.
 
-A prepared transaction (KIP-939's word) has all its records written and is still open: it is ended
-by `complete`, or by somebody else who was told of it. `init` leaves it to them, and aborts it if
-they have not ended it.
+A prepared transaction (KIP-939) has all its records written and is still open: it is ended by
+`complete`, or by another process that knows its id and epoch. `init` leaves it to that process, and
+aborts it if it has not been ended.
 """
 
 from enum import Enum, auto
@@ -26,30 +26,32 @@ from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire.errors import ErrorCode
 
 
-class Phase(Enum):
-    NEW = auto()
+class TxnState(Enum):
+    UNINITIALIZED = auto()
     READY = auto()
-    OPEN = auto()
+    IN_TRANSACTION = auto()
     COMMITTING = auto()
     ABORTING = auto()
     PREPARING = auto()
     PREPARED = auto()
-    BROKEN = auto()
-    DEAD = auto()
+    ABORTABLE_ERROR = auto()
+    FATAL_ERROR = auto()
 
 
-_ALLOWED: dict[str, frozenset[Phase]] = {
-    "init_transactions": frozenset({Phase.NEW, Phase.PREPARED}),
-    "begin_transaction": frozenset({Phase.READY}),
-    "send_offsets_to_transaction": frozenset({Phase.OPEN}),
-    "commit_transaction": frozenset({Phase.OPEN, Phase.COMMITTING}),
-    "abort_transaction": frozenset({Phase.OPEN, Phase.BROKEN, Phase.ABORTING}),
-    "prepare_transaction": frozenset({Phase.OPEN, Phase.PREPARING}),
-    "complete_transaction": frozenset({Phase.PREPARED}),
-    "produce": frozenset({Phase.OPEN}),
+_ALLOWED: dict[str, frozenset[TxnState]] = {
+    "init_transactions": frozenset({TxnState.UNINITIALIZED, TxnState.PREPARED}),
+    "begin_transaction": frozenset({TxnState.READY}),
+    "send_offsets_to_transaction": frozenset({TxnState.IN_TRANSACTION}),
+    "commit_transaction": frozenset({TxnState.IN_TRANSACTION, TxnState.COMMITTING}),
+    "abort_transaction": frozenset(
+        {TxnState.IN_TRANSACTION, TxnState.ABORTABLE_ERROR, TxnState.ABORTING}
+    ),
+    "prepare_transaction": frozenset({TxnState.IN_TRANSACTION, TxnState.PREPARING}),
+    "complete_transaction": frozenset({TxnState.PREPARED}),
+    "produce": frozenset({TxnState.IN_TRANSACTION}),
 }
 
-_SENDING = frozenset({Phase.OPEN, Phase.COMMITTING, Phase.PREPARING})
+_SENDING = frozenset({TxnState.IN_TRANSACTION, TxnState.COMMITTING, TxnState.PREPARING})
 
 FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 _FATAL = FENCED | {
@@ -61,77 +63,82 @@ _FATAL = FENCED | {
 }
 
 
-class Transaction:
-    """What is sent by a `sender.Sender` passes through here: it is its gate."""
+class ProducerTransaction:
+    """The current transaction. The `Sender` asks it where it may send."""
 
     def __init__(self) -> None:
-        self.phase = Phase.NEW
-        self.is_joined_by_writing = False  # the new flow
-        self.error: KafkaError | None = None  # why it is BROKEN or DEAD
-        self.joined: set[TopicPartitionTuple] = set()
-        self.to_join: set[TopicPartitionTuple] = set()
+        self.state = TxnState.UNINITIALIZED
+        self.is_v2 = False
+        self.error: KafkaError | None = None  # of ABORTABLE_ERROR and FATAL_ERROR
+        self.partitions: set[TopicPartitionTuple] = set()
+        self.new_partitions: set[TopicPartitionTuple] = set()  # to be added by a request, in V1
         self.has_offsets = False
 
     @property
     def is_empty(self) -> bool:
-        """Whether no coordinator has heard of it."""
-        return not self.joined and not self.has_offsets
+        """Whether no coordinator has state of it."""
+        return not self.partitions and not self.has_offsets
+
+    @property
+    def can_send(self) -> bool:
+        return self.state in _SENDING
 
     def require(self, call: str) -> None:
-        """KafkaException unless the call may be made now."""
-        if self.phase in _ALLOWED[call]:
+        """Raises KafkaException unless the call is allowed now."""
+        if self.state in _ALLOWED[call]:
             return
         if self.error is not None:
             raise KafkaException(self.error)
         raise KafkaException(
             KafkaError(
                 KafkaError._STATE,
-                f"{call} is not allowed now: the transaction is {self.phase.name}",
+                f"{call} is not allowed now: the transaction is {self.state.name}",
             )
         )
 
-    def refusal(self) -> KafkaException | None:
-        """What `produce` raises now."""
+    def produce_error(self) -> KafkaException | None:
+        """Returns what `produce` raises now."""
         try:
             self.require("produce")
-        except KafkaException as refusal:
-            return refusal
+        except KafkaException as error:
+            return error
         return None
 
     def begin(self) -> None:
         self.require("begin_transaction")
-        self.phase = Phase.OPEN
+        self.state = TxnState.IN_TRANSACTION
 
     def end(self) -> None:
-        """Committed or aborted, or none of this producer's any more."""
-        self.phase = Phase.READY
+        """The transaction was committed or aborted, or belongs to another process."""
+        self.state = TxnState.READY
         self.error = None
-        self.joined.clear()
-        self.to_join.clear()
+        self.partitions.clear()
+        self.new_partitions.clear()
         self.has_offsets = False
 
-    # The sender's gate
+    # For the sender
 
-    def admits(self, place: TopicPartitionTuple) -> bool:
-        if self.phase not in _SENDING:
+    def may_send_to(self, topic_partition: TopicPartitionTuple) -> bool:
+        """Returns whether a batch may be sent to a partition now; adds it to the transaction."""
+        if not self.can_send:
             return False
-        if place in self.joined:
+        if topic_partition in self.partitions:
             return True
-        if self.is_joined_by_writing:
-            self.joined.add(place)
+        if self.is_v2:
+            self.partitions.add(topic_partition)
             return True
-        self.to_join.add(place)
+        self.new_partitions.add(topic_partition)
         return False
 
-    def refused(self, error: KafkaError) -> None:
-        """A batch was given up: what is left of the transaction must not be committed."""
-        if self.phase in _SENDING:
+    def on_batch_failed(self, error: KafkaError) -> None:
+        """A batch was given up: the rest of the transaction must not be committed."""
+        if self.can_send:
             self.fail(error.code(), error.str())
 
     # Errors
 
     def fail(self, code: int, reason: str | None = None) -> KafkaError:
-        """The error as its call raises it: fatal, or one that aborting gets over."""
+        """Changes the state for an error. Returns it as fatal, or as one that requires an abort."""
         if code in FENCED:
             error = KafkaError(
                 KafkaError._FENCED,
@@ -143,8 +150,8 @@ class Transaction:
         else:
             error = KafkaError(code, reason, txn_requires_abort=True)
         if error.fatal():
-            self.phase = Phase.DEAD
-        elif self.phase in _SENDING:
-            self.phase = Phase.BROKEN
+            self.state = TxnState.FATAL_ERROR
+        elif self.can_send:
+            self.state = TxnState.ABORTABLE_ERROR
         self.error = error
         return error

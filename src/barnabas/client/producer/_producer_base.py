@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""`produce`: what a user's thread does for every record, from its arguments to the batch.
+"""The base class of `Producer`: `produce`, from its arguments to the batch.
 
-It is a class of its own so that `Producer` can inherit it compiled: parsing keywords in Python
-would cost more than encoding the record.
+Hot path: runs in the user's thread, once per record. `Producer` inherits it compiled, because
+parsing keyword arguments in Python would cost more than encoding the record.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from barnabas.client.errors import KafkaError, KafkaException
 try:
     import cython
 
-    if not cython.compiled:  # Cython's own stand-in for itself is many times slower than ours
+    if not cython.compiled:  # Cython's own pure-Python shim is many times slower than ours
         raise ImportError
 except ImportError:
     from barnabas.wire.records import _uncompiled as cython
@@ -31,22 +31,22 @@ _CREATE_TIME = cython.declare(cython.Py_ssize_t, 1)
 
 
 @cython.cclass
-class Intake:
-    """Takes records in, until it is closed. The fields are in `_intake.pxd`."""
+class ProducerBase:
+    """Appends records to the accumulator. The fields are in `_producer_base.pxd`."""
 
     def __init__(
         self,
         accumulator: object,
         on_delivery: object = None,
         intercept: object = None,
-        make_room: object = None,
+        wait_for_space: object = None,
     ) -> None:
-        """`make_room(attempt)` waits where the buffer is full, or raises BufferError."""
+        """`wait_for_space(attempt)` is called when the buffer is full: it retries `attempt`."""
         self.accumulator = accumulator
         self.on_delivery = on_delivery
         self.intercept = intercept
-        self.make_room = make_room
-        self.refusal = None
+        self.wait_for_space = wait_for_space
+        self.produce_error = None
 
     def produce(
         self,
@@ -59,17 +59,17 @@ class Intake:
         timestamp: cython.longlong = 0,
         headers: object = None,
     ) -> None:
-        """Send a record, some time soon: it is in its batch when this returns.
+        """Appends a record to the batch of its partition, which is sent soon.
 
         `on_delivery` (or `callback`) is called with an error or None and the Message, inside a
-        later `poll` or `flush`. BufferError: too much is waiting already; poll and try again.
+        later `poll` or `flush`. Raises BufferError if the buffer is full: poll and try again.
         """
         if callback is None:
             callback = on_delivery if on_delivery is not None else self.on_delivery
-        self.take(topic, value, key, partition, callback, timestamp, headers)
+        self.append_record(topic, value, key, partition, callback, timestamp, headers)
 
     @cython.cfunc
-    def take(
+    def append_record(
         self,
         topic: object,
         value: object,
@@ -79,17 +79,17 @@ class Intake:
         timestamp: cython.longlong,
         headers: object,
     ) -> object:
-        """One record goes to its batch, or to wait for its topic to be known."""
-        if self.refusal is not None:
-            raise self.refusal
+        """Appends a record to its batch, or lets it wait for its topic's metadata."""
+        if self.produce_error is not None:
+            raise self.produce_error
         if self.intercept is not None:
             topic, value, key, partition, timestamp, headers, callback = self.intercept(
                 topic, value, key, partition, timestamp, headers, callback
             )
         if type(topic) is not str:
-            raise TypeError(f"A topic is named by a str, not by {type(topic).__name__}.")
+            raise TypeError(f"The topic must be str, not {type(topic).__name__}.")
         content: bytes = value if type(value) is bytes else _bytes(value, "value")
-        known: bytes = None if key is None else key if type(key) is bytes else _bytes(key, "key")
+        encoded: bytes = None if key is None else key if type(key) is bytes else _bytes(key, "key")
         pairs: list = None if headers is None else _pairs(headers)
         now_s: cython.double = time()
         if timestamp <= 0:
@@ -97,22 +97,30 @@ class Intake:
         message: Message = None
         if callback is not None:
             message = make(
-                topic, partition, -1, -1, _CREATE_TIME, timestamp, known, content, _told(pairs)
+                topic,
+                partition,
+                -1,
+                -1,
+                _CREATE_TIME,
+                timestamp,
+                encoded,
+                content,
+                _report_headers(pairs),
             )
             message._latency = now_s
         try:
             self.accumulator.append(
-                topic, partition, known, content, timestamp, pairs, callback, message
+                topic, partition, encoded, content, timestamp, pairs, callback, message
             )
         except BufferError:
-            if self.make_room is None:
+            if self.wait_for_space is None:
                 raise
-            self.make_room(
+            self.wait_for_space(
                 partial(
                     self._append,
                     topic,
                     partition,
-                    known,
+                    encoded,
                     content,
                     timestamp,
                     pairs,
@@ -131,7 +139,8 @@ class Intake:
         except IndexError:
             raise KafkaException(
                 KafkaError(
-                    KafkaError._UNKNOWN_PARTITION, f"Topic {topic} has no partition {partition}."
+                    KafkaError._UNKNOWN_PARTITION,
+                    f"TopicQueues {topic} has no partition {partition}.",
                 )
             ) from None
         return None
@@ -147,17 +156,17 @@ class Intake:
         callback: object,
         message: object,
     ) -> None:
-        """What `make_room` attempts."""
+        """The attempt that `wait_for_space` repeats."""
         self.accumulator.append(topic, partition, key, value, timestamp, headers, callback, message)
 
-    def check(self) -> None:
-        """Raise what `produce` would raise now before it looks at a record."""
-        if self.refusal is not None:
-            raise self.refusal
+    def raise_produce_error(self) -> None:
+        """Raises the error that `produce` raises for any record, if there is one."""
+        if self.produce_error is not None:
+            raise self.produce_error
 
-    def refuse(self, failure: object) -> None:
-        """Raise this instead of taking records, from now on; None takes them again."""
-        self.refusal = failure
+    def set_produce_error(self, error: object) -> None:
+        """Sets the error that `produce` raises from now on; None accepts records again."""
+        self.produce_error = error
 
 
 @cython.cfunc
@@ -168,25 +177,25 @@ def _bytes(content: object, part: str) -> bytes:
         return content.encode()
     if isinstance(content, bytes):
         return bytes(content)
-    raise TypeError(f"A {part} is bytes, str or None, not {type(content).__name__}.")
+    raise TypeError(f"A {part} must be bytes, str or None, not {type(content).__name__}.")
 
 
 @cython.cfunc
 def _pairs(headers: object) -> list:
-    """Headers as bytes: from a dict, or from a list of pairs."""
+    """Encodes headers given as a dict or a list of pairs."""
     pairs: list = []
     if isinstance(headers, dict):
         headers = headers.items()
     elif not isinstance(headers, list | tuple):
-        raise TypeError("Headers are a dict, or a list of pairs of a str and bytes.")
+        raise TypeError("Headers must be a dict, or a list of pairs of str and bytes.")
     for pair in headers:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], str):
-            raise TypeError("Headers are a dict, or a list of pairs of a str and bytes.")
-        pairs.append((pair[0].encode(), _bytes(pair[1], "header's value")))
+            raise TypeError("Headers must be a dict, or a list of pairs of str and bytes.")
+        pairs.append((pair[0].encode(), _bytes(pair[1], "header value")))
     return pairs
 
 
 @cython.cfunc
-def _told(pairs: object) -> object:
-    """Headers as a delivery report shows them."""
+def _report_headers(pairs: object) -> object:
+    """Returns the headers as the Message of a delivery report has them."""
     return None if not pairs else [(name.decode(), content) for name, content in pairs]

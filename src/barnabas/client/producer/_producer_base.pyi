@@ -1,21 +1,21 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from barnabas.client.producer._accumulator import Accumulator
-from barnabas.client.producer.outbox import OnDelivery
+from barnabas.client.producer._accumulator import RecordAccumulator
+from barnabas.client.producer.delivery_reports import OnDelivery
 
 COMPILED: bool
 
 Content = str | bytes | None
 Headers = Mapping[str, Content] | Sequence[tuple[str, Content]]
 
-class Intake:
+class ProducerBase:
     def __init__(
         self,
-        accumulator: Accumulator,
+        accumulator: RecordAccumulator,
         on_delivery: OnDelivery | None = None,
         intercept: Callable[..., tuple[Any, ...]] | None = None,
-        make_room: Callable[[Callable[[], object]], object] | None = None,
+        wait_for_space: Callable[[Callable[[], object]], object] | None = None,
     ) -> None: ...
     def produce(
         self,
@@ -28,5 +28,5 @@ class Intake:
         timestamp: int = 0,
         headers: Headers | None = None,
     ) -> None: ...
-    def check(self) -> None: ...
-    def refuse(self, failure: BaseException | None) -> None: ...
+    def raise_produce_error(self) -> None: ...
+    def set_produce_error(self, error: BaseException | None) -> None: ...

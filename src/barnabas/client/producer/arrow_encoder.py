@@ -1,4 +1,4 @@
-"""Arrow rows to batches, without an object per record.
+"""Encodes the rows of Arrow tables into batches, without an object per record.
 
 The rows of a RecordBatch or Table have a column `value`, and may have `key`, `partition`,
 `timestamp` and `headers`. They keep their order within a partition.
@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from barnabas.client.producer._accumulator import Accumulator
-from barnabas.client.producer._batch import Batch
-from barnabas.client.producer._partitioners import BY_NAME, murmur2, spread
-from barnabas.client.producer.sealing import Seal
+from barnabas.client.producer._accumulator import RecordAccumulator
+from barnabas.client.producer._batch import ProducerBatch
+from barnabas.client.producer._partitioners import BY_NAME, hash_partitions, murmur2
+from barnabas.client.producer.batch_finisher import BatchFinisher
 from barnabas.client.settings import ProducerSettings
 from barnabas.wire.records.arrow import encode
 from barnabas.wire.records.buffers import view
@@ -22,38 +22,44 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CHUNK_BYTES = 16 << 20
-"""So much is encoded at a time: what waits for room waits as rows."""
+"""The amount that is encoded at a time: the rest waits for buffer space as Arrow rows."""
 
 OnRows = Callable[[Any, int], object]
-"""Called with a KafkaError or None, and how many rows it is about."""
+"""Called with a KafkaError or None, and the number of rows."""
 
 
-class Rows:
-    """Encodes rows for a topic with so many partitions."""
+class ArrowBatchEncoder:
+    """Encodes rows for a topic whose partition count is known."""
 
-    def __init__(self, settings: ProducerSettings, accumulator: Accumulator, topic: str) -> None:
+    def __init__(
+        self, settings: ProducerSettings, accumulator: RecordAccumulator, topic: str
+    ) -> None:
         self._accumulator = accumulator
         self._topic = topic
         self._partitions = accumulator.partition_count(topic)
         self._batch_bytes = min(settings.batch_size, settings.max_request_size)
-        self._seal = Seal.of(settings)
-        self._hash = _hash(settings, topic, self._partitions)
+        self._finisher = BatchFinisher.from_settings(settings)
+        self._key_hash = _key_hash(settings, topic, self._partitions)
 
-    def batches(self, rows: pa.RecordBatch | pa.Table, on_rows: OnRows | None) -> Iterator[Batch]:
-        """The batches to be appended, each when it is asked for."""
+    def batches(
+        self, rows: pa.RecordBatch | pa.Table, on_rows: OnRows | None
+    ) -> Iterator[ProducerBatch]:
+        """Yields the batches to append, encoded one chunk at a time."""
         for chunk in _chunks(rows):
             for partition, part in self._split(chunk):
                 for encoded in encode(part, self._batch_bytes, int(time.time() * 1000)):
-                    place = partition
-                    if place < 0:
-                        place = self._accumulator.next_sticky(self._topic)
-                    batch = Batch.encoded(self._topic, place, *encoded, time.monotonic(), on_rows)
-                    if self._seal.codec:
-                        self._seal.put(batch)  # compressed here: the loop has enough to do
+                    target = partition
+                    if target < 0:
+                        target = self._accumulator.next_sticky_partition(self._topic)
+                    batch = ProducerBatch.from_encoded(
+                        self._topic, target, *encoded, time.monotonic(), on_rows
+                    )
+                    if self._finisher.codec:
+                        self._finisher.finish(batch)  # compressed here, to take load off the loop
                     yield batch
 
     def _split(self, rows: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The rows of each partition; -1 has those that may go anywhere."""
+        """Yields the rows of each partition; those of -1 may go to any."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -62,7 +68,7 @@ class Rows:
             yield -1, rows
             return
         rows = rows.drop_columns(["partition"]) if "partition" in rows.schema.names else rows
-        order = pc.array_sort_indices(partitions)  # which is stable
+        order = pc.array_sort_indices(partitions)  # a stable sort
         runs = pc.run_end_encode(partitions.take(order))
         rows = rows.take(order)
         begin = 0
@@ -72,18 +78,18 @@ class Rows:
         assert begin == len(rows), f"{pa.__version__} left rows out"
 
     def _partitions_of(self, rows: pa.RecordBatch) -> pa.Array | None:
-        """Those that rows name; of rows that name none, those of their keys."""
+        """Returns the partitions that rows name, or else those of their keys."""
         import pyarrow.compute as pc
 
-        named = self._named(rows)
+        named = self._named_partitions(rows)
         if named is not None and not named.null_count:
             return named
-        of_keys = self._of_keys(rows)
+        by_key = self._key_partitions(rows)
         if named is None:
-            return of_keys
-        return named.fill_null(-1) if of_keys is None else pc.coalesce(named, of_keys)
+            return by_key
+        return named.fill_null(-1) if by_key is None else pc.coalesce(named, by_key)
 
-    def _named(self, rows: pa.RecordBatch) -> pa.Array | None:
+    def _named_partitions(self, rows: pa.RecordBatch) -> pa.Array | None:
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -93,55 +99,57 @@ class Rows:
         bounds = pc.min_max(named).as_py()
         if bounds["max"] is not None and (bounds["max"] >= self._partitions or bounds["min"] < 0):
             raise ValueError(
-                f"Rows name partitions {bounds['min']} to {bounds['max']}; "
+                f"ArrowBatchEncoder name partitions {bounds['min']} to {bounds['max']}; "
                 f"{self._topic} has {self._partitions}."
             )
         return named
 
-    def _of_keys(self, rows: pa.RecordBatch) -> pa.Array | None:
+    def _key_partitions(self, rows: pa.RecordBatch) -> pa.Array | None:
         import pyarrow as pa
 
-        if "key" not in rows.schema.names or self._hash is None:
+        if "key" not in rows.schema.names or self._key_hash is None:
             return None
-        hashed, missing = self._hash
+        hash_key, null_partition = self._key_hash
         keys = rows.column("key").cast(pa.binary())
         validity, offsets, content = keys.buffers()
-        found = pa.allocate_buffer(4 * max(1, len(keys)))
-        spread(
+        partitions = pa.allocate_buffer(4 * max(1, len(keys)))
+        hash_partitions(
             view(offsets or bytes(4), "i"),
             view(validity, "B"),
             view(content, "B"),
             keys.offset if offsets else 0,
             len(keys),
-            hashed,
+            hash_key,
             self._partitions,
-            missing,
-            view(found, "i"),
+            null_partition,
+            view(partitions, "i"),
         )
-        return pa.Array.from_buffers(pa.int32(), len(keys), [None, found])
+        return pa.Array.from_buffers(pa.int32(), len(keys), [None, partitions])
 
 
-def _hash(
+def _key_hash(
     settings: ProducerSettings, topic: str, partitions: int
 ) -> tuple[Callable[[bytes], int] | None, int] | None:
-    """How keys are hashed (None: by murmur2), and the partition of rows without one."""
-    choose = settings.partitioner
+    """Returns the hash of keys (None: murmur2), and the partition of rows without a key."""
+    partitioner = settings.partitioner
     if settings.ignore_keys or partitions < 1:
         return None
-    if not isinstance(choose, str):
-        return (lambda key: choose(topic, key, partitions)), -1
-    hashed, frees_missing, _ = BY_NAME[choose]
-    if hashed is None:
+    if not isinstance(partitioner, str):
+        return (lambda key: partitioner(topic, key, partitions)), -1
+    hash_key, sticks_null_keys, _ = BY_NAME[partitioner]
+    if hash_key is None:
         return None
-    missing = -1 if frees_missing else hashed(b"") % partitions
-    return (None if hashed is murmur2 else hashed), missing
+    null_partition = -1 if sticks_null_keys else hash_key(b"") % partitions
+    return (None if hash_key is murmur2 else hash_key), null_partition
 
 
 def _chunks(rows: pa.RecordBatch | pa.Table) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     if not isinstance(rows, pa.RecordBatch | pa.Table):
-        raise TypeError(f"Rows are a RecordBatch or a Table, not {type(rows).__name__}.")
+        raise TypeError(
+            f"ArrowBatchEncoder are a RecordBatch or a Table, not {type(rows).__name__}."
+        )
     for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
         if batch.num_rows:
             step = max(1, CHUNK_BYTES * batch.num_rows // max(1, batch.nbytes))

@@ -5,18 +5,18 @@ from typing import Any
 
 from barnabas.client._message import Message
 from barnabas.client.errors import KafkaError
-from barnabas.client.producer._accumulator import Accumulator
-from barnabas.client.producer._intake import Content, Headers, Intake
-from barnabas.client.producer.outbox import OnDelivery
+from barnabas.client.producer._accumulator import RecordAccumulator
+from barnabas.client.producer._producer_base import Content, Headers, ProducerBase
+from barnabas.client.producer.delivery_reports import OnDelivery
 
 COMPILED: bool
 
-class AioIntake(Intake):
-    is_due: bool
+class AioProducerBase(ProducerBase):
+    is_step_scheduled: bool
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        accumulator: Accumulator,
+        accumulator: RecordAccumulator,
         on_delivery: OnDelivery | None = None,
         intercept: Callable[..., tuple[Any, ...]] | None = None,
     ) -> None: ...
@@ -30,10 +30,10 @@ class AioIntake(Intake):
         on_delivery: OnDelivery | None = None,
         timestamp: int = 0,
         headers: Headers | None = None,
-    ) -> Awaitable[Delivery]: ...
-    def retry(self, delivery: Delivery, *record: Any) -> None: ...
+    ) -> Awaitable[DeliveryFuture]: ...
+    def retry_append(self, delivery: DeliveryFuture, *record: Any) -> None: ...
 
-class Delivery:
+class DeliveryFuture:
     def __init__(self, loop: asyncio.AbstractEventLoop, callback: OnDelivery | None) -> None: ...
     def __call__(self, error: KafkaError | None, message: Message) -> None: ...
     def __await__(self) -> Generator[Any, None, Message]: ...

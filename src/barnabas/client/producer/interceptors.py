@@ -1,7 +1,7 @@
-"""Interceptors: objects of the user's that see every record on its way out and its outcome.
+"""Interceptors: objects of the user that see every record before it is sent, and its outcome.
 
-Each may have `on_send(record)`, which returns the record or another one, and
-`on_acknowledgement(error, message)`. As in Java, what one of them raises stops no record.
+An interceptor may have `on_send(record)`, which returns the record or another one, and
+`on_acknowledgement(error, message)`. As in Java, an exception of an interceptor stops no record.
 """
 
 import logging
@@ -12,14 +12,14 @@ from typing import Any
 
 from barnabas.client._message import Message
 from barnabas.client.errors import KafkaError
-from barnabas.client.producer.outbox import OnDelivery
+from barnabas.client.producer.delivery_reports import OnDelivery
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class ProducerRecord:
-    """The arguments of `produce`, to look at and to change."""
+    """The arguments of `produce`, which an interceptor may change."""
 
     topic: str
     value: Any = None
@@ -29,12 +29,12 @@ class ProducerRecord:
     headers: Any = None
 
 
-class Interception:
-    """Called by `Intake.produce` with its arguments; gives them back, as they are to be sent."""
+class ProducerInterceptors:
+    """Called by `ProducerBase` with the arguments of `produce`; returns those to use instead."""
 
     def __init__(self, interceptors: Sequence[Any]) -> None:
-        self._senders = [each.on_send for each in interceptors if hasattr(each, "on_send")]
-        self._hearers = [
+        self._on_send = [each.on_send for each in interceptors if hasattr(each, "on_send")]
+        self._on_acknowledgement = [
             each.on_acknowledgement for each in interceptors if hasattr(each, "on_acknowledgement")
         ]
 
@@ -49,12 +49,12 @@ class Interception:
         callback: OnDelivery | None,
     ) -> tuple[Any, ...]:
         record = ProducerRecord(topic, value, key, partition, timestamp, headers)
-        for on_send in self._senders:
+        for on_send in self._on_send:
             try:
                 record = on_send(record) or record
             except Exception:
-                log.exception("an interceptor failed on a record for %s", topic)
-        if self._hearers:
+                log.exception("An interceptor failed on a record for topic %s", topic)
+        if self._on_acknowledgement:
             callback = partial(self._acknowledged, callback)
         return (
             record.topic,
@@ -69,10 +69,10 @@ class Interception:
     def _acknowledged(
         self, callback: OnDelivery | None, error: KafkaError | None, message: Message
     ) -> None:
-        for on_acknowledgement in self._hearers:
+        for on_acknowledgement in self._on_acknowledgement:
             try:
                 on_acknowledgement(error, message)
             except Exception:
-                log.exception("an interceptor failed on the outcome of %s", message)
+                log.exception("An interceptor failed on the acknowledgement of %s", message)
         if callback is not None:
             callback(error, message)

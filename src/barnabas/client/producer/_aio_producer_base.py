@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""`produce` on a loop: what it gives back stands for the delivery of the record.
+"""The base class of `AioProducer`: `produce` on an event loop, and the delivery it returns.
 
-Nearly all records are in their batch at once, and most deliveries are never looked at one by one:
-so neither a coroutine nor a future is made unless somebody needs it. The fields of the classes are
-in `_delivery.pxd`.
+Nearly all records are in their batch at once, and most deliveries are never awaited one by one: so
+neither a coroutine nor a future is created before it is needed. The fields of the classes are in
+`_aio_producer_base.pxd`.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from barnabas.client.errors import KafkaException
 try:
     import cython
 
-    if not cython.compiled:  # Cython's own stand-in for itself is many times slower than ours
+    if not cython.compiled:  # Cython's own pure-Python shim is many times slower than ours
         raise ImportError
 except ImportError:
     from barnabas.wire.records import _uncompiled as cython
 
 if cython.compiled:
     from cython.cimports.barnabas.client._ready import Ready
-    from cython.cimports.barnabas.client.producer._intake import Intake
+    from cython.cimports.barnabas.client.producer._producer_base import ProducerBase
 else:
     from barnabas.client._ready import Ready
-    from barnabas.client.producer._intake import Intake
+    from barnabas.client.producer._producer_base import ProducerBase
 
 COMPILED: bool = cython.compiled
 
 
 @cython.cclass
-class AioIntake(Intake):
-    """Takes records in on a loop. `is_due` says that the loop has batches to send."""
+class AioProducerBase(ProducerBase):
+    """Appends records to the accumulator, on the event loop that also sends them."""
 
     def __init__(
         self,
@@ -39,9 +39,9 @@ class AioIntake(Intake):
         on_delivery: object = None,
         intercept: object = None,
     ) -> None:
-        Intake.__init__(self, accumulator, on_delivery, intercept)
+        ProducerBase.__init__(self, accumulator, on_delivery, intercept)
         self.loop = loop
-        self.is_due = False
+        self.is_step_scheduled = False
 
     def produce(
         self,
@@ -54,24 +54,26 @@ class AioIntake(Intake):
         timestamp: cython.longlong = 0,
         headers: object = None,
     ) -> object:
-        """Send a record, some time soon. Waits only for room in the buffer.
+        """Appends a record to the batch of its partition. Waits only if the buffer is full.
 
-        What is awaited gives the delivery, which can be awaited in turn: for the Message, or
-        KafkaException. That need not be done if there is a callback.
+        The result of awaiting it is the delivery, which can be awaited in turn: it returns the
+        Message or raises KafkaException. With a callback that is not necessary.
         """
         if callback is None:
             callback = on_delivery
-        callback = self.on_delivery if callback is None else self._called(callback)
-        delivery: Delivery = Delivery(self.loop, callback)
+        callback = self.on_delivery if callback is None else self._as_callback(callback)
+        delivery: DeliveryFuture = DeliveryFuture(self.loop, callback)
         try:
-            self.take(topic, value, key, partition, delivery, timestamp, headers)
+            self.append_record(topic, value, key, partition, delivery, timestamp, headers)
         except BufferError:
-            return self._wait_for_room(delivery, topic, value, key, partition, timestamp, headers)
-        if self.is_due or self.accumulator.waiting > 0:
-            return self._give_way(delivery)  # who only produces has to let it be sent, too
+            return self._wait_for_space(delivery, topic, value, key, partition, timestamp, headers)
+        if self.is_step_scheduled or self.accumulator.waiting_records > 0:
+            return self._yield_to_loop(
+                delivery
+            )  # a caller that only produces must let the loop send
         return Ready(delivery)
 
-    def retry(
+    def retry_append(
         self,
         delivery: object,
         topic: object,
@@ -81,26 +83,26 @@ class AioIntake(Intake):
         timestamp: cython.longlong,
         headers: object,
     ) -> None:
-        """Take in a record for which there was no room before."""
-        self.take(topic, value, key, partition, delivery, timestamp, headers)
+        """Appends a record for which the buffer had no space before."""
+        self.append_record(topic, value, key, partition, delivery, timestamp, headers)
 
-    def _called(self, callback: object) -> object:
+    def _as_callback(self, callback: object) -> object:
         raise NotImplementedError
 
-    def _wait_for_room(self, delivery: object, *record: object) -> object:
+    def _wait_for_space(self, delivery: object, *record: object) -> object:
         raise NotImplementedError
 
-    def _give_way(self, delivery: object) -> object:
+    def _yield_to_loop(self, delivery: object) -> object:
         raise NotImplementedError
 
 
-# Without the collector, which would look at each of a hundred thousand. What a future refers to
-# is forgotten when that is done.
+# Without the garbage collector, which would traverse a hundred thousand of them. A future drops its
+# references when it is done.
 @cython.no_gc
 @cython.freelist(512)
 @cython.cclass
-class Delivery:
-    """The delivery of one record, which may be treated as a future of its Message."""
+class DeliveryFuture:
+    """The delivery of one record: usable as a future of its Message."""
 
     def __init__(self, loop: object, callback: object) -> None:
         self.loop = loop
@@ -109,24 +111,24 @@ class Delivery:
         self.future = None
 
     def __call__(self, error: object, message: object) -> None:
-        """The report comes."""
+        """Called with the delivery report."""
         if error is None:
             self.message = message
             if self.future is not None and not self.future.done():
                 self.future.set_result(message)
         else:
-            future = self._made()
+            future = self._as_future()
             if not future.done():
                 future.set_exception(KafkaException(error))
                 if self.callback is not None:
-                    future.exception()  # it is told: nobody has to ask for it
+                    future.exception()  # reported: the loop need not log it
         if self.callback is not None:
             self.callback(error, message)
 
     def __await__(self) -> object:
         if self.message is not None and self.future is None:
             return Ready(self.message)
-        return self._made().__await__()
+        return self._as_future().__await__()
 
     def done(self) -> bool:
         return self.message is not None or (self.future is not None and self.future.done())
@@ -135,17 +137,17 @@ class Delivery:
         return self.future is not None and self.future.cancelled()
 
     def result(self) -> object:
-        return self._made().result()
+        return self._as_future().result()
 
     def exception(self) -> object:
-        return self._made().exception()
+        return self._as_future().exception()
 
     def cancel(self, msg: object = None) -> bool:
-        """Wait no more; the record is delivered all the same."""
-        return self._made().cancel(msg)
+        """Cancels the waiting; the record is delivered all the same."""
+        return self._as_future().cancel(msg)
 
     def add_done_callback(self, callback: object, *, context: object = None) -> None:
-        self._made().add_done_callback(callback, context=context)
+        self._as_future().add_done_callback(callback, context=context)
 
     def remove_done_callback(self, callback: object) -> int:
         return 0 if self.future is None else self.future.remove_done_callback(callback)
@@ -153,8 +155,8 @@ class Delivery:
     def get_loop(self) -> object:
         return self.loop
 
-    def _made(self) -> object:
-        """A real future of it."""
+    def _as_future(self) -> object:
+        """Returns the asyncio future, created when it is first needed."""
         if self.future is None:
             self.future = self.loop.create_future()
             if self.message is not None:
