@@ -34,7 +34,7 @@ def test_batches_get_consecutive_offsets(workshop: Workshop) -> None:
     second = log.append_as_leader(batch([b"d"]), 0, NOW_MS)
     assert (first.first_offset, first.last_offset) == (0, 2)
     assert (second.first_offset, second.last_offset) == (3, 3)
-    assert log.end_offset == 4
+    assert log.log_end_offset == 4
     assert read_all(log) == [(0, b"a"), (1, b"b"), (2, b"c"), (3, b"d")]
 
 
@@ -80,7 +80,7 @@ def test_a_read_is_whole_batches_within_its_bounds(
         log.append_as_leader(valid_batch, 0, NOW_MS)
     starts = [0, *accumulate(len(values) for values in appended)]
     for _ in range(10):
-        upto = data.draw(st.integers(0, log.end_offset))
+        upto = data.draw(st.integers(0, log.log_end_offset))
         offset = data.draw(st.integers(0, upto))
         max_bytes = data.draw(st.integers(0, 6000))
         at_least_one = data.draw(st.booleans())
@@ -107,7 +107,7 @@ def test_a_read_takes_all_that_fits_of_its_segment(
         valid_batch = batch(values)
         sizes.append(len(valid_batch.buffer))
         log.append_as_leader(valid_batch, 0, NOW_MS)
-    piece = log.read(0, max_bytes, upto=log.end_offset)
+    piece = log.read(0, max_bytes, upto=log.log_end_offset)
     assert piece is not None
     fitting = [total for total in accumulate(sizes) if total <= max_bytes]
     assert piece.size_bytes == (fitting[-1] if fitting else sizes[0])
@@ -118,10 +118,10 @@ def test_a_reader_that_goes_on_needs_no_scan(
 ) -> None:
     log = workshop.create(LogConfig())
     fill(log, 50)
-    piece = log.read(0, 1000, upto=log.end_offset)
+    piece = log.read(0, 1000, upto=log.log_end_offset)
     assert piece is not None
-    monkeypatch.setattr("barnabas.log.batches.find", None)
-    following = log.read(piece.next_offset, 1000, upto=log.end_offset)
+    monkeypatch.setattr("barnabas.log.segments.file_records.find_batch", None)
+    following = log.read(piece.next_offset, 1000, upto=log.log_end_offset)
     assert following is not None
     assert following.position == piece.size_bytes
 
@@ -138,7 +138,7 @@ def test_nothing_is_read_at_the_end(workshop: Workshop) -> None:
 def test_an_offset_outside_the_log_is_refused(workshop: Workshop, offset: int, upto: int) -> None:
     log = workshop.create()
     fill(log, 10)
-    log.advance_start(2)
+    log.advance_log_start_offset(2)
     with pytest.raises(KafkaError) as refused:
         log.read(offset, 1000, upto=upto)
     assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
@@ -148,13 +148,13 @@ def test_an_offset_outside_the_log_is_refused(workshop: Workshop, offset: int, u
 def test_a_slice_outlives_its_segment(workshop: Workshop) -> None:
     log = workshop.create()
     fill(log, 100)
-    piece = log.read(0, 1000, upto=log.end_offset)
+    piece = log.read(0, 1000, upto=log.log_end_offset)
     assert piece is not None
     expected = piece.read()
-    log.advance_start(90)
-    assert log.delete_old_segments(NOW_MS, log.end_offset) > 0
-    workshop.directory.purge(NOW_MS)
-    workshop.directory.purge(NOW_MS + SMALL.delete_delay_ms)
+    log.advance_log_start_offset(90)
+    assert log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset) > 0
+    workshop.directory.delete_due(NOW_MS)
+    workshop.directory.delete_due(NOW_MS + SMALL.delete_delay_ms)
     assert workshop.files_named("*.deleted") == []
     assert piece.read() == expected
 
@@ -164,21 +164,21 @@ def test_a_batch_larger_than_a_segment_is_refused(workshop: Workshop) -> None:
     with pytest.raises(KafkaError) as refused:
         append(log, b"x" * 5000)
     assert refused.value.code is ErrorCode.RECORD_LIST_TOO_LARGE
-    assert log.end_offset == 0
+    assert log.log_end_offset == 0
 
 
 def test_a_follower_keeps_offsets_and_epochs(workshop: Workshop) -> None:
     log = workshop.create()
     log.append_as_follower(placed(0, [b"a", b"b"], leader_epoch=3) + placed(2, [b"c"], 5), NOW_MS)
     assert read_all(log) == [(0, b"a"), (1, b"b"), (2, b"c")]
-    assert log.epoch_end(3) == (3, 2)
-    assert log.epoch_end(5) == (5, 3)
+    assert log.epoch_end_offset(3) == (3, 2)
+    assert log.epoch_end_offset(5) == (5, 3)
 
 
 def test_a_follower_takes_gaps_and_ignores_a_cut_off_batch(workshop: Workshop) -> None:
     log = workshop.create()
     log.append_as_follower(placed(0) + placed(10) + placed(11)[:-1], NOW_MS)
-    assert log.end_offset == 11
+    assert log.log_end_offset == 11
     assert [offset for offset, _ in read_all(log)] == [0, 10]
     piece = log.read(5, 1000, upto=11)
     assert [record.offset for record in records_in(piece)] == [10]
@@ -190,7 +190,7 @@ def test_a_follower_refuses_what_it_has_already(workshop: Workshop) -> None:
     with pytest.raises(KafkaError) as refused:
         log.append_as_follower(placed(1), NOW_MS)
     assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
-    assert log.end_offset == 2
+    assert log.log_end_offset == 2
 
 
 def test_a_follower_refuses_damaged_batches_and_appends_none(workshop: Workshop) -> None:
@@ -200,7 +200,7 @@ def test_a_follower_refuses_damaged_batches_and_appends_none(workshop: Workshop)
     with pytest.raises(KafkaError) as refused:
         log.append_as_follower(damaged, NOW_MS)
     assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
-    assert log.end_offset == 0
+    assert log.log_end_offset == 0
 
 
 def test_a_fetch_larger_than_a_segment_is_spread_over_several(workshop: Workshop) -> None:

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from barnabas.log.checkpointing import Checkpointing
+from barnabas.log.directory.offset_checkpoints import CheckpointWriter
 
 
 def test_what_is_newer_stays_whoever_writes_last(tmp_path: Path) -> None:
-    checkpointing = Checkpointing(str(tmp_path))
+    checkpointing = CheckpointWriter(str(tmp_path))
     older = checkpointing.begin({"recovery-point-offset-checkpoint": b"old"})
     newer = checkpointing.begin({"recovery-point-offset-checkpoint": b"new"})
     newer.write()

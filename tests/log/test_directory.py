@@ -5,7 +5,7 @@ import pytest
 from tests.log.workshop import NOW_MS, SMALL, TOPIC_ID, Workshop, append, fill, read_all
 
 from barnabas.log import LogDirectory, LogDirFailure, NotFormatted
-from barnabas.log.checkpoints import MalformedCheckpoint, encode_offsets, read_offsets
+from barnabas.log.checkpoint_file import MalformedCheckpoint, encode_offsets, read_offsets
 from barnabas.wire import uuid
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -85,7 +85,7 @@ def test_partitions_are_listed_without_opening_them(
     log = workshop.create(topic="gone")
     workshop.directory.delete_log(log)
     workshop.stop()
-    monkeypatch.setattr("barnabas.log.directory.load", None)
+    monkeypatch.setattr("barnabas.log.directory.log_directory.load_log", None)
     workshop.restart()
     assert sorted(workshop.directory.partitions()) == sorted(names)
     assert workshop.directory.logs == {}
@@ -97,12 +97,12 @@ def test_a_stop_is_clean_only_once(workshop: Workshop) -> None:
     mark = workshop.path / ".kafka_cleanshutdown"
     assert mark.read_text() == '{"version":0,"brokerEpoch":18}'
     workshop.restart()
-    assert workshop.directory.was_clean
+    assert workshop.directory.was_clean_shutdown
     assert workshop.directory.previous_broker_epoch == 18
     assert not mark.exists()
     workshop.kill()
     workshop.restart()
-    assert not workshop.directory.was_clean
+    assert not workshop.directory.was_clean_shutdown
 
 
 @pytest.mark.parametrize("content", ["", "{}", "not json", '{"version":0}', "[]"])
@@ -110,15 +110,15 @@ def test_a_mark_of_an_older_kind_counts_too(workshop: Workshop, content: str) ->
     workshop.stop()
     (workshop.path / ".kafka_cleanshutdown").write_text(content)
     workshop.restart()
-    assert workshop.directory.was_clean
+    assert workshop.directory.was_clean_shutdown
     assert workshop.directory.previous_broker_epoch == -1
 
 
 def test_checkpoints_have_kafkas_layout(workshop: Workshop) -> None:
     log = workshop.create()
     fill(log, 5)
-    log.flush()
-    log.advance_start(2)
+    log.flusher.flush()
+    log.advance_log_start_offset(2)
     workshop.create(topic="other", partition=4)
     workshop.directory.checkpoint({("orders", 0): 5, ("other", 4): 0})
     read = {path.name: path.read_text() for path in workshop.path.glob("*-checkpoint")}
@@ -133,16 +133,16 @@ def test_checkpoints_keep_what_they_say_of_logs_that_are_not_open(workshop: Work
     for partition in range(3):
         log = workshop.create(partition=partition)
         fill(log, 10)
-        log.advance_start(partition)
+        log.advance_log_start_offset(partition)
     high_watermarks = {("orders", partition): 10 for partition in range(3)}
     workshop.directory.close(high_watermarks=high_watermarks)
     workshop.restart()
     append(workshop.open(partition=1), b"x")
     workshop.directory.close(high_watermarks={("orders", 1): 11})
     workshop.restart()
-    assert workshop.directory.offsets.high_watermarks == {**high_watermarks, ("orders", 1): 11}
-    assert workshop.directory.was_clean
-    assert workshop.open(partition=2).start_offset == 2
+    assert workshop.directory.checkpoints.high_watermarks == {**high_watermarks, ("orders", 1): 11}
+    assert workshop.directory.was_clean_shutdown
+    assert workshop.open(partition=2).log_start_offset == 2
     assert len(read_all(workshop.open(partition=1))) == 10
 
 
@@ -163,7 +163,7 @@ def test_a_log_does_not_begin_while_a_checkpoint_takes_it_for_an_older_one(
     """The checkpoint that leaves the old one out is begun, but not on disk, when it is made."""
     directory = workshop.directory
     old = directory.create_log("again", 0, b"1" * 16)
-    directory.offsets.recovery_points["again", 0] = 5
+    directory.checkpoints.recovery_points["again", 0] = 5
     directory.logs.pop(("again", 0))
     directory.checkpoint({("again", 0): 5})
     directory.delete_log(old)
@@ -225,9 +225,9 @@ def test_a_deleted_log_is_gone_by_name_at_once_and_from_the_disk_later(
     (renamed,) = workshop.path.glob("orders-0.*-delete")
     assert len(renamed.name) == len("orders-0.") + 32 + len("-delete")
     assert read_all(workshop.create()) == []
-    workshop.directory.purge(NOW_MS)
+    workshop.directory.delete_due(NOW_MS)
     assert renamed.exists()
-    workshop.directory.purge(NOW_MS + SMALL.delete_delay_ms)
+    workshop.directory.delete_due(NOW_MS + SMALL.delete_delay_ms)
     assert not renamed.exists()
     assert workshop.folder().exists()
 
@@ -242,7 +242,7 @@ def test_what_an_earlier_process_did_not_remove_is_removed(workshop: Workshop) -
     workshop.directory.delete_log(workshop.create())
     workshop.stop()
     workshop.restart()
-    workshop.directory.purge(NOW_MS)
+    workshop.directory.delete_due(NOW_MS)
     assert list(workshop.path.glob("*-delete")) == []
 
 
@@ -260,8 +260,8 @@ def test_a_log_that_was_never_written_to_is_a_folder_with_its_topic(
     assert [path.name for path in workshop.folder().glob("*.*")] == ["partition.metadata"]
     workshop.restart()
     log = workshop.open()
-    assert log.flush_due(NOW_MS) is False
-    log.flush()
+    assert log.flusher.is_due(NOW_MS) is False
+    log.flusher.flush()
     assert append(log, b"first") == 0
     assert read_all(log) == [(0, b"first")]
 
@@ -270,12 +270,12 @@ def test_a_log_that_was_never_written_to_is_a_folder_with_its_topic(
 def test_an_emptied_log_remembers_where_it_goes_on(workshop: Workshop, stop: str) -> None:
     log = workshop.create()
     fill(log, 5)
-    log.advance_start(5)
-    log.delete_old_segments(NOW_MS + 10 * SMALL.retention_ms, 5)
+    log.advance_log_start_offset(5)
+    log.maintenance.delete_old_segments(NOW_MS + 10 * SMALL.retention_ms, 5)
     getattr(workshop, stop)()
     workshop.restart()
     log = workshop.open()
-    assert (log.start_offset, log.end_offset) == (5, 5)
+    assert (log.log_start_offset, log.log_end_offset) == (5, 5)
 
 
 def test_space_is_told(workshop: Workshop) -> None:

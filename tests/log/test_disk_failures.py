@@ -79,7 +79,7 @@ def test_a_follower_takes_back_what_does_not_fit(
     monkeypatch.setattr(os, "pwrite", here("pwrite", short_then_full(90)))
     with pytest.raises(LogDirFailure):
         log.append_as_follower(placed(0) + placed(1), NOW_MS)
-    assert log.end_offset == 0
+    assert log.log_end_offset == 0
     monkeypatch.undo()
     log.append_as_follower(placed(0) + placed(1), NOW_MS)
     assert len(read_all(log)) == 2
@@ -109,12 +109,12 @@ def test_a_directory_where_nothing_can_be_taken_back_has_failed(
     with pytest.raises(LogDirFailure) as failed:
         append(log, b"x")
     assert workshop.directory.failed is failed.value
-    assert log.end_offset == 0
+    assert log.log_end_offset == 0
     monkeypatch.undo()
     workshop.stop()
     assert not (workshop.path / ".kafka_cleanshutdown").exists()
     workshop.restart()
-    assert workshop.open().end_offset == 0
+    assert workshop.open().log_end_offset == 0
 
 
 def test_a_segment_that_cannot_be_begun_leaves_the_log_as_it_was(
@@ -133,7 +133,7 @@ def test_a_segment_that_cannot_be_begun_leaves_the_log_as_it_was(
     with pytest.raises(LogDirFailure):
         fill(log, 100)
     monkeypatch.undo()
-    end = log.end_offset
+    end = log.log_end_offset
     assert append(log, b"goes on") == end
     assert len(read_all(log)) == end + 1
 
@@ -168,7 +168,7 @@ def test_a_sync_that_fails_fails_the_directory(
 
     monkeypatch.setattr(os, "fdatasync", here("fdatasync", refuse))
     with pytest.raises(LogDirFailure):
-        log.flush()
+        log.flusher.flush()
     assert workshop.directory.failed is not None
     assert log.recovery_point == 0
 
@@ -181,7 +181,7 @@ def test_one_failing_directory_leaves_the_others_alone(tmp_path: Path) -> None:
     append(log, b"fine")
     bad.directory.close()
     assert len(read_all(log)) == 1
-    assert doomed.end_offset == 0
+    assert doomed.log_end_offset == 0
     good.directory.close()
 
 
@@ -198,26 +198,26 @@ def test_a_directory_opens_only_once(workshop: Workshop) -> None:
 
 def test_flushing_is_due_by_number_and_by_time(workshop: Workshop) -> None:
     log = workshop.create(SMALL.__class__(flush_messages=3, flush_ms=1000))
-    assert not log.flush_due(NOW_MS)
+    assert not log.flusher.is_due(NOW_MS)
     fill(log, 2)
-    assert not log.flush_due(NOW_MS + 999)
-    assert log.flush_due(NOW_MS + 1000)
+    assert not log.flusher.is_due(NOW_MS + 999)
+    assert log.flusher.is_due(NOW_MS + 1000)
     fill(log, 1)
-    assert log.flush_due(NOW_MS)
-    log.flush()
+    assert log.flusher.is_due(NOW_MS)
+    log.flusher.flush()
     assert log.recovery_point == 3
-    assert not log.flush_due(NOW_MS + 5000)
+    assert not log.flusher.is_due(NOW_MS + 5000)
     log.append_as_leader(batch(), 0, NOW_MS + 5000)
-    assert not log.flush_due(NOW_MS + 5999)
-    assert log.flush_due(NOW_MS + 6000)
+    assert not log.flusher.is_due(NOW_MS + 5999)
+    assert log.flusher.is_due(NOW_MS + 6000)
 
 
 def test_what_is_appended_during_a_flush_is_not_covered_by_it(workshop: Workshop) -> None:
     log = workshop.create()
     fill(log, 3)
-    flush = log.begin_flush()
+    flush = log.flusher.begin()
     fill(log, 60)
     flush.sync()
-    log.finish_flush(flush)
+    log.flusher.finish(flush)
     assert log.recovery_point == 3
-    assert log.flush_due(NOW_MS)
+    assert log.flusher.is_due(NOW_MS)

@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.log.checkpoints import MalformedCheckpoint
-from barnabas.log.epochs import EpochHistory
+from barnabas.log.checkpoint_file import MalformedCheckpoint
+from barnabas.log.leader_epochs import LeaderEpochCache
 
 
 @pytest.fixture
-def epochs(tmp_path: Path) -> EpochHistory:
-    history = EpochHistory(str(tmp_path), [])
+def epochs(tmp_path: Path) -> LeaderEpochCache:
+    history = LeaderEpochCache(str(tmp_path), [])
     for epoch, offset in ((2, 10), (4, 20), (7, 30)):
         history.assign(epoch, offset)
     return history
@@ -27,17 +27,17 @@ def epochs(tmp_path: Path) -> EpochHistory:
         (8, (-1, -1)),
     ],
 )
-def test_where_an_epoch_ended(epochs: EpochHistory, asked: int, expected: tuple[int, int]) -> None:
-    assert epochs.end_of(asked, 99) == expected
+def test_where_an_epoch_ended(epochs: LeaderEpochCache, asked: int, expected: tuple[int, int]) -> None:
+    assert epochs.end_offset_for(asked, 99) == expected
 
 
 def test_an_empty_history_knows_nothing(tmp_path: Path) -> None:
-    assert EpochHistory(str(tmp_path), []).end_of(0, 5) == (-1, -1)
+    assert LeaderEpochCache(str(tmp_path), []).end_offset_for(0, 5) == (-1, -1)
 
 
-def test_an_epoch_that_goes_on_begins_where_it_began(epochs: EpochHistory) -> None:
+def test_an_epoch_that_goes_on_begins_where_it_began(epochs: LeaderEpochCache) -> None:
     epochs.assign(7, 35)
-    assert epochs.starts[-1] == (7, 30)
+    assert epochs.entries[-1] == (7, 30)
 
 
 @pytest.mark.parametrize(
@@ -50,43 +50,43 @@ def test_an_epoch_that_goes_on_begins_where_it_began(epochs: EpochHistory) -> No
     ],
 )
 def test_what_contradicts_a_new_epoch_is_forgotten(
-    epochs: EpochHistory, assigned: tuple[int, int], expected: tuple[tuple[int, int], ...]
+    epochs: LeaderEpochCache, assigned: tuple[int, int], expected: tuple[tuple[int, int], ...]
 ) -> None:
     epochs.assign(*assigned)
-    assert epochs.starts == expected
+    assert epochs.entries == expected
 
 
-def test_cutting_the_end(epochs: EpochHistory) -> None:
-    epochs.truncate_end(31)
-    assert epochs.latest == 7
-    epochs.truncate_end(30)
-    assert epochs.latest == 4
-    epochs.truncate_end(0)
-    assert epochs.latest == -1
+def test_cutting_the_end(epochs: LeaderEpochCache) -> None:
+    epochs.truncate_from_end(31)
+    assert epochs.latest_epoch == 7
+    epochs.truncate_from_end(30)
+    assert epochs.latest_epoch == 4
+    epochs.truncate_from_end(0)
+    assert epochs.latest_epoch == -1
 
 
-def test_cutting_the_start(epochs: EpochHistory) -> None:
-    epochs.truncate_start(5)
-    assert epochs.starts[0] == (2, 10)
-    epochs.truncate_start(25)
-    assert epochs.starts == ((4, 25), (7, 30))
-    epochs.truncate_start(30)
-    assert epochs.starts == ((7, 30),)
+def test_cutting_the_start(epochs: LeaderEpochCache) -> None:
+    epochs.truncate_from_start(5)
+    assert epochs.entries[0] == (2, 10)
+    epochs.truncate_from_start(25)
+    assert epochs.entries == ((4, 25), (7, 30))
+    epochs.truncate_from_start(30)
+    assert epochs.entries == ((7, 30),)
 
 
-def test_who_wrote_an_offset(epochs: EpochHistory) -> None:
-    assert [epochs.epoch_at(offset) for offset in (9, 10, 19, 20, 1000)] == [-1, 2, 2, 4, 7]
+def test_who_wrote_an_offset(epochs: LeaderEpochCache) -> None:
+    assert [epochs.epoch_for_offset(offset) for offset in (9, 10, 19, 20, 1000)] == [-1, 2, 2, 4, 7]
 
 
-def test_the_file_is_kafkas_and_is_read_back(tmp_path: Path, epochs: EpochHistory) -> None:
+def test_the_file_is_kafkas_and_is_read_back(tmp_path: Path, epochs: LeaderEpochCache) -> None:
     epochs.save()
     path = tmp_path / "leader-epoch-checkpoint"
     assert path.read_text() == "0\n3\n2 10\n4 20\n7 30\n"
-    assert EpochHistory.load(str(tmp_path)).starts == epochs.starts
+    assert LeaderEpochCache.load(str(tmp_path)).entries == epochs.entries
 
 
 @pytest.mark.parametrize("content", ["1\n0\n", "0\n2\n0 0\n", "0\n1\nx y\n", "0\n", "0\n1\n5\n"])
 def test_a_file_that_is_no_history_is_noticed(tmp_path: Path, content: str) -> None:
     (tmp_path / "leader-epoch-checkpoint").write_text(content)
     with pytest.raises(MalformedCheckpoint):
-        EpochHistory.load(str(tmp_path))
+        LeaderEpochCache.load(str(tmp_path))

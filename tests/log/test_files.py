@@ -85,6 +85,6 @@ def test_a_deleted_log_lets_go_of_its_files(workshop: Workshop) -> None:
     read_all(log)
     workshop.directory.delete_log(log)
     assert open_descriptors(workshop.path) == 1  # the lock
-    workshop.directory.purge(NOW_MS)
-    workshop.directory.purge(NOW_MS + 60_000)
+    workshop.directory.delete_due(NOW_MS)
+    workshop.directory.delete_due(NOW_MS + 60_000)
     assert not list(workshop.path.glob("orders-0*"))

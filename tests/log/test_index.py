@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.log.workshop import Workshop
 
-from barnabas.log.files import OpenFiles
-from barnabas.log.index import OffsetIndex, TimeIndex
+from barnabas.log.segments.open_files import OpenFiles
+from barnabas.log.segments.index import OffsetIndex, TimeIndex
 
 BASE = 1000
 
@@ -38,7 +38,7 @@ def test_offset_lookups_equal_a_linear_scan(
         index.append(offset, position)
         entries.append((offset, position))
     if reopened:
-        index.write_out()
+        index.flush()
         index = OffsetIndex(folder, BASE, OpenFiles(16))
         assert index.load()
     assert index.count == len(entries)
@@ -66,7 +66,7 @@ def test_truncating_an_index_keeps_what_is_below(
     kept = [offset for offset in offsets if offset < cut]
     assert index.count == len(kept)
     index.append(cut, 9999)
-    index.write_out()
+    index.flush()
     again = OffsetIndex(folder, BASE, OpenFiles(16))
     assert again.load()
     assert [again.entry(number)[0] + BASE for number in range(again.count)] == [*kept, cut]
@@ -91,10 +91,10 @@ def test_time_lookups_equal_a_linear_scan(
 def test_the_files_have_kafkas_layout(tmp_path: Path, files: OpenFiles) -> None:
     offsets = OffsetIndex(str(tmp_path), 1971, files)
     offsets.append(2999, 999_772)
-    offsets.write_out()
+    offsets.flush()
     times = TimeIndex(str(tmp_path), 1971, files)
     times.append(0x01A1E1BC7FB0, 2999)
-    times.write_out()
+    times.flush()
     # as Kafka 4.3 wrote them for a segment at 1971
     assert (tmp_path / "00000000000000001971.index").read_bytes().hex() == "00000404000f415c"
     assert (tmp_path / "00000000000000001971.timeindex").read_bytes().hex() == (

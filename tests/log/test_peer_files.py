@@ -11,7 +11,7 @@ from tests.conformance.brokers import PeerBroker, peer, peer_is_here, wait_until
 from tests.log.workshop import NOW_MS, Workshop, batch, marker, numbered, read_all, valid, write
 
 from barnabas.log import DirectoryInUse, Log, LogConfig, LogDirectory
-from barnabas.log.lock import DirectoryLock
+from barnabas.log.directory.lock import DirectoryLock
 from barnabas.wire.records.build import build_batch
 from barnabas.wire.records.compression import Codec
 from barnabas.wire.records.record import Record
@@ -139,7 +139,7 @@ def theirs(
         getattr(broker, request.param)()
     wait_until(lambda: is_unlocked(broker.data), "the JVM lets go of its files")
     directory = LogDirectory.open(broker.data)
-    assert directory.was_clean == (request.param == "stop")
+    assert directory.was_clean_shutdown == (request.param == "stop")
     yield directory
     directory.close()
     shutil.rmtree(broker.directory)
@@ -168,7 +168,7 @@ def test_we_read_every_record_that_kafka_wrote(theirs: LogDirectory) -> None:
 def test_we_find_kafkas_records_by_offset(theirs: LogDirectory) -> None:
     log = opened(theirs, "plain")
     for offset in range(0, 500, 13):
-        piece = log.read(offset, 1, upto=log.end_offset)
+        piece = log.read(offset, 1, upto=log.log_end_offset)
         assert piece is not None
         assert offset < piece.next_offset
 
@@ -176,8 +176,8 @@ def test_we_find_kafkas_records_by_offset(theirs: LogDirectory) -> None:
 def test_we_know_kafkas_producers_and_transactions(theirs: LogDirectory) -> None:
     log = opened(theirs, "transactions")
     (producer,) = log.active_producers()
-    assert producer.transaction_start == log.first_unstable_offset == 12
-    aborted = log.aborted_transactions(0, log.end_offset)
+    assert producer.transaction_first_offset == log.first_unstable_offset == 12
+    aborted = log.aborted_transactions(0, log.log_end_offset)
     assert aborted == [(producer.producer_id, first) for first in (2, 6, 10)]
     (idempotent,) = opened(theirs, "plain").active_producers()
     assert idempotent.last_offset == 499
@@ -185,8 +185,8 @@ def test_we_know_kafkas_producers_and_transactions(theirs: LogDirectory) -> None
 
 def test_the_metadata_log_of_kafka_is_whole(theirs: LogDirectory) -> None:
     log = opened(theirs, "__cluster_metadata")
-    assert log.end_offset > 10
-    assert log.read(0, 1 << 20, upto=log.end_offset) is not None
+    assert log.log_end_offset > 10
+    assert log.read(0, 1 << 20, upto=log.log_end_offset) is not None
 
 
 def test_kafka_finds_nothing_wrong_with_what_we_recovered(theirs: LogDirectory) -> None:

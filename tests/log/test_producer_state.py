@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.log.workshop import NOW_MS, Workshop, batch, marker, write
 
-from barnabas.log import Log, LogConfig, replay
-from barnabas.log.snapshots import CorruptSnapshot, decode, encode
+from barnabas.log import Log, LogConfig
+from barnabas.log.maintenance import LogMaintenance
+from barnabas.log.producers import replay
+from barnabas.log.producers.snapshots import CorruptSnapshot, decode, encode
 
 CONFIG = LogConfig(segment_bytes=600, index_interval_bytes=100)
 
@@ -36,12 +38,12 @@ def told(log: Log) -> Told:
             producer.last_offset,
             producer.last_timestamp,
             producer.coordinator_epoch,
-            producer.transaction_start,
+            producer.transaction_first_offset,
             *(tuple(batch[:4]) for batch in producer.batches),
         )
         for producer in log.active_producers()
     }
-    aborted = sorted(log.aborted_transactions(0, log.end_offset))
+    aborted = sorted(log.aborted_transactions(0, log.log_end_offset))
     return producers, log.first_unstable_offset, aborted
 
 
@@ -53,7 +55,7 @@ def perform(
     for number, (producer_id, action, count) in enumerate(actions):
         sequence = sequences.get(producer_id, 0)
         is_open = any(
-            producer.producer_id == producer_id and producer.transaction_start >= 0
+            producer.producer_id == producer_id and producer.transaction_first_offset >= 0
             for producer in log.active_producers()
         )
         if action in ("commit", "abort"):
@@ -92,7 +94,7 @@ def test_after_a_crash(
 
     def flush_once(number: int) -> None:
         if number == flushed:
-            log.flush()
+            log.flusher.flush()
             workshop.directory.checkpoint()
 
     perform(log, actions, flush_once)
@@ -109,12 +111,12 @@ def test_after_a_truncation(
     states = {0: told(log)}
 
     def note(number: int) -> None:
-        states[log.end_offset] = told(log)
+        states[log.log_end_offset] = told(log)
 
     perform(log, actions, note)
     offset = data.draw(st.sampled_from(sorted(states)))
     log.truncate_to(offset)
-    assert log.end_offset == offset
+    assert log.log_end_offset == offset
     assert told(log) == states[offset]
 
 
@@ -123,7 +125,9 @@ def test_to_cut_off_the_last_batches_takes_no_look_at_the_whole_log(
 ) -> None:
     log = workshop.create(LogConfig())
     perform(log, [(1, "plain", 1), (2, "plain", 1)] * 10)
-    monkeypatch.setattr(Log, "_reload_producers", lambda _: pytest.fail("it was looked at whole"))
+    monkeypatch.setattr(
+        LogMaintenance, "reload_producers", lambda _: pytest.fail("the whole log was read")
+    )
     log.truncate_to(15)
     assert {each.producer_id: each.last_offset for each in log.active_producers()} == {1: 14, 2: 13}
 
@@ -185,11 +189,11 @@ def test_a_snapshot_of_kafkas_is_understood() -> None:
     (producer,) = decode(IN_TRANSACTION)
     assert (producer.producer_id, producer.epoch, producer.coordinator_epoch) == (1, 0, 0)
     assert (producer.last_sequence, producer.last_offset) == (30, 36)
-    assert producer.transaction_start == 36
+    assert producer.transaction_first_offset == 36
     (producer,) = decode(IDEMPOTENT)
     (last,) = producer.batches
     assert last == (2999 - 43, 2999, 2999 - 43, 2999, 0x01A1E1BC7FB0)
-    assert producer.transaction_start == -1
+    assert producer.transaction_first_offset == -1
 
 
 @pytest.mark.parametrize("content", [IN_TRANSACTION, IDEMPOTENT])

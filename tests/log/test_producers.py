@@ -19,10 +19,10 @@ LAST = 0x7FFFFFFF
 
 
 def refusal(log: Log, valid: ValidBatch, *, from_client: bool = True) -> ErrorCode:
-    before = log.end_offset
+    before = log.log_end_offset
     with pytest.raises(KafkaError) as refused:
         write(log, valid, from_client=from_client)
-    assert log.end_offset == before
+    assert log.log_end_offset == before
     assert "orders-0" in refused.value.message
     return refused.value.code
 
@@ -43,7 +43,7 @@ def test_a_retry_is_answered_with_the_offsets_it_has(log: Log) -> None:
     append(log, b"somebody else's")
     again = write(log, numbered(1, 0, 0, count=3))
     assert again == (first.first_offset, first.last_offset, True, NOW_MS)
-    assert log.end_offset == 4
+    assert log.log_end_offset == 4
 
 
 def test_the_last_five_batches_are_recognised(log: Log) -> None:
@@ -94,10 +94,10 @@ def test_an_open_transaction_holds_readers_of_committed_records_back(log: Log) -
     write(log, batch(producer_id=1, epoch=0, sequence=0, transactional=True))
     append(log, b"after")
     assert log.first_unstable_offset == 1
-    assert log.last_stable_offset(log.end_offset) == 1
+    assert log.last_stable_offset(log.log_end_offset) == 1
     write(log, marker(1, 0, committed=True), from_client=False)
     assert log.first_unstable_offset is None
-    assert log.last_stable_offset(log.end_offset) == log.end_offset
+    assert log.last_stable_offset(log.log_end_offset) == log.log_end_offset
 
 
 def test_a_transaction_is_decided_once_its_marker_is_replicated(log: Log) -> None:
@@ -113,23 +113,23 @@ def test_only_aborted_transactions_are_listed_to_readers(log: Log) -> None:
     write(log, marker(1, 0, committed=True), from_client=False)
     write(log, marker(2, 0, committed=False), from_client=False)
     append(log, b"after")
-    assert log.aborted_transactions(0, log.end_offset) == [(2, 1)]
+    assert log.aborted_transactions(0, log.log_end_offset) == [(2, 1)]
     assert log.aborted_transactions(0, 1) == []
-    assert log.aborted_transactions(4, log.end_offset) == []
+    assert log.aborted_transactions(4, log.log_end_offset) == []
 
 
 def test_aborted_transactions_are_found_in_later_segments(log: Log) -> None:
     write(log, batch(producer_id=1, epoch=0, sequence=0, transactional=True))
     for _ in range(3):
         append(log, b"x")
-        log.roll()
+        log.maintenance.roll()
     write(log, marker(1, 0, committed=False), from_client=False)
     assert log.aborted_transactions(0, 2) == [(1, 0)]
 
 
 def test_a_marker_without_records_decides_nothing(log: Log) -> None:
     write(log, marker(1, 0, committed=False), from_client=False)
-    assert log.aborted_transactions(0, log.end_offset) == []
+    assert log.aborted_transactions(0, log.log_end_offset) == []
     assert log.last_stable_offset(1) == 1
 
 
@@ -164,14 +164,14 @@ def test_a_coordinator_writes_without_sequences(log: Log) -> None:
             batch(producer_id=1, epoch=0, sequence=-1, transactional=True),
             from_client=False,
         )
-    assert log.end_offset == 3
+    assert log.log_end_offset == 3
 
 
 def test_silent_producers_are_forgotten_unless_something_is_open(log: Log) -> None:
     write(log, numbered(1, 0, 0))
     write(log, batch(producer_id=2, epoch=0, sequence=0, transactional=True))
-    assert log.expire_producers(NOW_MS + SMALL.producer_expiration_ms) == 0
-    assert log.expire_producers(NOW_MS + SMALL.producer_expiration_ms + 1) == 1
+    assert log.remove_expired_producers(NOW_MS + SMALL.producer_expiration_ms) == 0
+    assert log.remove_expired_producers(NOW_MS + SMALL.producer_expiration_ms + 1) == 1
     assert [producer.producer_id for producer in log.active_producers()] == [2]
     assert write(log, numbered(1, 0, 9)).first_offset == 2
 
@@ -196,5 +196,5 @@ def test_what_is_told_of_a_producer(log: Log) -> None:
     write(log, batch([b"a", b"b"], producer_id=8, epoch=2, sequence=0, transactional=True))
     (producer,) = log.active_producers()
     assert (producer.producer_id, producer.epoch, producer.last_sequence) == (8, 2, 1)
-    assert (producer.last_timestamp, producer.transaction_start) == (NOW_MS, 0)
+    assert (producer.last_timestamp, producer.transaction_first_offset) == (NOW_MS, 0)
     assert producer.coordinator_epoch == -1

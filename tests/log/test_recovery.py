@@ -53,10 +53,10 @@ def test_a_tail_that_was_not_written_is_cut_at_the_last_whole_batch(
     workshop.restart()
     log = workshop.open(ONE_SEGMENT)
     whole = sum(1 for end in accumulate(sizes) if end <= kept_bytes)
-    assert log.end_offset == sum(counts[:whole])
-    assert [offset for offset, _ in read_all(log)] == list(range(log.end_offset))
+    assert log.log_end_offset == sum(counts[:whole])
+    assert [offset for offset, _ in read_all(log)] == list(range(log.log_end_offset))
     assert (workshop.folder() / FIRST_LOG).stat().st_size == sum(sizes[:whole])
-    assert append(log, b"next") == log.end_offset - 1
+    assert append(log, b"next") == log.log_end_offset - 1
 
 
 @given(counts, st.data())
@@ -77,8 +77,8 @@ def test_a_damaged_byte_ends_the_log_before_its_batch(
     path.write_bytes(content)
     workshop.restart()
     log = workshop.open(ONE_SEGMENT)
-    assert log.end_offset == sum(counts[:number])
-    assert [offset for offset, _ in read_all(log)] == list(range(log.end_offset))
+    assert log.log_end_offset == sum(counts[:number])
+    assert [offset for offset, _ in read_all(log)] == list(range(log.log_end_offset))
 
 
 @given(counts, st.one_of(st.binary(max_size=200), st.integers(1, 5000).map(bytes)))
@@ -93,7 +93,7 @@ def test_garbage_and_zeros_at_the_end_are_cut_off(
         file.write(tail)
     workshop.restart()
     log = workshop.open(ONE_SEGMENT)
-    assert log.end_offset == sum(counts)
+    assert log.log_end_offset == sum(counts)
     assert len(read_all(log)) == sum(counts)
 
 
@@ -112,11 +112,11 @@ def test_what_follows_damage_in_an_earlier_segment_is_dropped(
     path.write_bytes(content)
     workshop.restart()
     log = workshop.open()
-    assert log.end_offset < count
-    assert [offset for offset, _ in read_all(log)] == list(range(log.end_offset))
+    assert log.log_end_offset < count
+    assert [offset for offset, _ in read_all(log)] == list(range(log.log_end_offset))
     assert [str(path)] == [str(p) for p in sorted(workshop.folder().glob("*.log"))][-1:]
     fill(log, 10)
-    assert len(read_all(log)) == log.end_offset
+    assert len(read_all(log)) == log.log_end_offset
 
 
 def test_nothing_is_scanned_after_a_clean_stop(
@@ -124,9 +124,9 @@ def test_nothing_is_scanned_after_a_clean_stop(
 ) -> None:
     fill(workshop.create(), 200)
     monkeypatch.setattr("barnabas.log.recovery.ValidBatches", None)
-    monkeypatch.setattr("barnabas.log.replay.batch", None)
+    monkeypatch.setattr("barnabas.log.producers.replay.replay_batch", None)
     log = workshop.stop_and_reopen()
-    assert workshop.directory.was_clean
+    assert workshop.directory.was_clean_shutdown
     assert len(read_all(log)) == 200
 
 
@@ -136,11 +136,11 @@ def test_a_log_that_was_wholly_flushed_is_not_scanned_after_a_crash(
     log = workshop.create()
     fill(log, 100)
     log.close()
-    workshop.directory.expect(log)
+    workshop.directory.on_log_closed(log)
     workshop.directory.checkpoint()
     monkeypatch.setattr("barnabas.log.recovery.ValidBatches", None)
     log = workshop.kill_and_reopen()
-    assert not workshop.directory.was_clean
+    assert not workshop.directory.was_clean_shutdown
     assert len(read_all(log)) == 100
 
 
@@ -158,14 +158,14 @@ def test_only_segments_from_the_recovery_point_on_are_scanned(
 ) -> None:
     log = workshop.create()
     fill(log, 100)
-    log.flush()
+    log.flusher.flush()
     workshop.directory.checkpoint()
     fill(log, 5)
     last = sorted(workshop.folder().glob("*.log"))[-1]
     workshop.kill()
     workshop.restart()
     told = []
-    monkeypatch.setattr("barnabas.log.scan._STRETCH_BYTES", 0)
+    monkeypatch.setattr("barnabas.log.segments.scan._STRETCH_BYTES", 0)
     log = workshop.directory.open_log(
         "orders", 0, bytes(range(16)), SMALL, lambda *step: told.append(step)
     )
@@ -208,13 +208,13 @@ def test_lost_epochs_are_read_from_the_batches(workshop: Workshop, stop: str) ->
     (workshop.folder() / "leader-epoch-checkpoint").write_bytes(b"")
     workshop.restart()
     log = workshop.open()
-    assert log.epochs.starts == ((0, 0), (2, 3), (5, 6))
+    assert log.leader_epochs.entries == ((0, 0), (2, 3), (5, 6))
 
 
 def test_damage_to_what_was_safely_on_disk_is_refused_and_left_alone(workshop: Workshop) -> None:
     log = workshop.create(ONE_SEGMENT)
     fill(log, 20)
-    log.flush()
+    log.flusher.flush()
     workshop.directory.checkpoint()
     fill(log, 5)
     workshop.kill()
@@ -234,7 +234,7 @@ def test_one_log_beyond_recovery_does_not_hold_up_the_others(workshop: Workshop)
     for partition in range(3):
         log = workshop.create(partition=partition)
         fill(log, 20)
-        log.flush()
+        log.flusher.flush()
     workshop.directory.checkpoint()
     for partition in range(3):
         fill(workshop.open(partition=partition), 1)
@@ -245,7 +245,7 @@ def test_one_log_beyond_recovery_does_not_hold_up_the_others(workshop: Workshop)
     damaged.write_bytes(content)
     workshop.restart()
     workshop.directory.recover_all(lambda topic: SMALL)
-    assert workshop.directory.unrecovered() == [("orders", 1)]
+    assert workshop.directory.unrecovered_partitions() == [("orders", 1)]
     assert len(read_all(workshop.open(partition=2))) == 21
     with pytest.raises(CorruptLog):
         workshop.open(partition=1)
@@ -272,7 +272,7 @@ def test_damage_in_a_closed_segment_is_never_served(workshop: Workshop) -> None:
 def test_a_log_that_was_cut_and_written_again_is_recovered(workshop: Workshop) -> None:
     log = workshop.create(ONE_SEGMENT)
     fill(log, 20)
-    log.flush()
+    log.flusher.flush()
     workshop.directory.checkpoint()
     log.truncate_to(10)
     fill(log, 3)
@@ -280,13 +280,13 @@ def test_a_log_that_was_cut_and_written_again_is_recovered(workshop: Workshop) -
     path = workshop.folder() / FIRST_LOG
     os.truncate(path, path.stat().st_size - 1)
     workshop.restart()
-    assert workshop.open(ONE_SEGMENT).end_offset == 12
+    assert workshop.open(ONE_SEGMENT).log_end_offset == 12
 
 
 def test_a_log_deleted_and_made_again_owes_nothing_to_the_old_one(workshop: Workshop) -> None:
     log = workshop.create(ONE_SEGMENT)
     fill(log, 20)
-    log.flush()
+    log.flusher.flush()
     workshop.directory.checkpoint()
     workshop.directory.delete_log(log)
     fill(workshop.create(ONE_SEGMENT), 3)
@@ -294,7 +294,7 @@ def test_a_log_deleted_and_made_again_owes_nothing_to_the_old_one(workshop: Work
     path = workshop.folder() / FIRST_LOG
     os.truncate(path, path.stat().st_size - 1)
     workshop.restart()
-    assert workshop.open(ONE_SEGMENT).end_offset == 2
+    assert workshop.open(ONE_SEGMENT).log_end_offset == 2
 
 
 def test_everything_is_recovered_before_the_stop_counts_as_clean(workshop: Workshop) -> None:
@@ -305,12 +305,12 @@ def test_everything_is_recovered_before_the_stop_counts_as_clean(workshop: Works
     workshop.open(partition=1)
     workshop.stop()
     workshop.restart()
-    assert not workshop.directory.was_clean
+    assert not workshop.directory.was_clean_shutdown
     workshop.directory.recover_all(lambda topic: SMALL)
-    assert workshop.directory.unrecovered() == []
+    assert workshop.directory.unrecovered_partitions() == []
     workshop.stop()
     workshop.restart()
-    assert workshop.directory.was_clean
+    assert workshop.directory.was_clean_shutdown
     assert len(read_all(workshop.open(partition=2))) == 10
 
 
@@ -331,27 +331,27 @@ def test_batches_out_of_order_end_the_log(workshop: Workshop) -> None:
     content = placed(0) + placed(1) + placed(0) + placed(2)
     (workshop.folder() / FIRST_LOG).write_bytes(content)
     workshop.restart()
-    assert workshop.open(ONE_SEGMENT).end_offset == 2
+    assert workshop.open(ONE_SEGMENT).log_end_offset == 2
 
 
 def test_a_start_beyond_the_end_begins_the_log_anew(workshop: Workshop) -> None:
     log = workshop.create()
     fill(log, 10)
-    log.advance_start(8)
+    log.advance_log_start_offset(8)
     workshop.directory.checkpoint()
     workshop.kill()
     os.truncate(workshop.folder() / FIRST_LOG, 100)
     (workshop.path / "recovery-point-offset-checkpoint").unlink()
     workshop.restart()
     log = workshop.open()
-    assert (log.start_offset, log.end_offset) == (8, 8)
+    assert (log.log_start_offset, log.log_end_offset) == (8, 8)
     assert append(log, b"next") == 8
 
 
 def test_batches_larger_than_the_buffer_are_recovered(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("barnabas.log.scan._BUFFER_BYTES", 1000)
+    monkeypatch.setattr("barnabas.log.segments.scan._BUFFER_BYTES", 1000)
     log = workshop.create(ONE_SEGMENT)
     for size in (10, 5000, 300, 20_000, 10):
         append(log, b"x" * size)
@@ -415,7 +415,7 @@ def test_a_log_cut_between_two_batches_below_its_recovery_point_is_refused(
     workshop: Workshop, stop: Callable[[Workshop], None], kept: int
 ) -> None:
     sizes = build(workshop, [1] * 5)
-    workshop.directory.logs["orders", 0].flush()
+    workshop.directory.logs["orders", 0].flusher.flush()
     workshop.directory.checkpoint()
     stop(workshop)
     os.truncate(workshop.folder() / FIRST_LOG, sum(sizes[:kept]))

@@ -17,14 +17,14 @@ def hourly(log: Log, hours: int) -> None:
     for hour in range(hours, 0, -1):
         append(log, b"x", timestamp=NOW_MS - hour * HOUR_MS)
         if hour > 1:
-            log.roll()
+            log.maintenance.roll()
 
 
 def test_segments_older_than_the_retention_time_go(workshop: Workshop) -> None:
     log = workshop.create(config(retention_ms=3 * HOUR_MS))
     hourly(log, 6)
-    assert log.delete_old_segments(NOW_MS, log.end_offset) == 3
-    assert log.start_offset == 3
+    assert log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset) == 3
+    assert log.log_start_offset == 3
     assert [offset for offset, _ in read_all(log)] == [3, 4, 5]
 
 
@@ -33,25 +33,25 @@ def test_a_segment_is_as_old_as_its_newest_record(workshop: Workshop) -> None:
     append(log, b"old", timestamp=NOW_MS - 9 * HOUR_MS)
     append(log, b"new", timestamp=NOW_MS)
     append(log, b"old", timestamp=NOW_MS - 9 * HOUR_MS)
-    log.roll()
-    assert log.delete_old_segments(NOW_MS, log.end_offset) == 0
+    log.maintenance.roll()
+    assert log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset) == 0
 
 
 def test_a_young_segment_protects_those_after_it(workshop: Workshop) -> None:
     log = workshop.create(config(retention_ms=HOUR_MS))
     append(log, b"new", timestamp=NOW_MS)
-    log.roll()
+    log.maintenance.roll()
     append(log, b"old", timestamp=NOW_MS - 9 * HOUR_MS)
-    log.roll()
-    assert log.delete_old_segments(NOW_MS, log.end_offset) == 0
+    log.maintenance.roll()
+    assert log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset) == 0
 
 
 def test_a_log_whose_every_record_is_old_is_emptied(workshop: Workshop) -> None:
     log = workshop.create(config(retention_ms=HOUR_MS))
     hourly(log, 4)
-    assert log.delete_old_segments(NOW_MS + 2 * HOUR_MS, log.end_offset) == 4
-    assert (log.start_offset, log.end_offset) == (4, 4)
-    assert log.delete_old_segments(NOW_MS + 2 * HOUR_MS, log.end_offset) == 0
+    assert log.maintenance.delete_old_segments(NOW_MS + 2 * HOUR_MS, log.log_end_offset) == 4
+    assert (log.log_start_offset, log.log_end_offset) == (4, 4)
+    assert log.maintenance.delete_old_segments(NOW_MS + 2 * HOUR_MS, log.log_end_offset) == 0
     assert append(log, b"next") == 4
     assert read_all(workshop.stop_and_reopen()) == [(4, b"next")]
 
@@ -59,7 +59,7 @@ def test_a_log_whose_every_record_is_old_is_emptied(workshop: Workshop) -> None:
 def test_a_log_larger_than_its_bound_loses_its_oldest_segments(workshop: Workshop) -> None:
     log = workshop.create(config(retention_bytes=2500))
     fill(log, 50)
-    log.delete_old_segments(NOW_MS, log.end_offset)
+    log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset)
     assert 2500 <= log.size_bytes < 3500
     assert read_all(log)[-1][0] == 49
 
@@ -67,43 +67,43 @@ def test_a_log_larger_than_its_bound_loses_its_oldest_segments(workshop: Worksho
 def test_nothing_above_the_high_watermark_goes(workshop: Workshop) -> None:
     log = workshop.create(config(retention_ms=HOUR_MS, retention_bytes=0))
     hourly(log, 6)
-    assert log.delete_old_segments(NOW_MS, 3) == 3
-    assert log.start_offset == 3
+    assert log.maintenance.delete_old_segments(NOW_MS, 3) == 3
+    assert log.log_start_offset == 3
 
 
 def test_a_compacted_log_is_not_shortened_by_time_or_size(workshop: Workshop) -> None:
     log = workshop.create(LogConfig(retention_ms=1, retention_bytes=1, delete=False, compact=True))
     hourly(log, 6)
-    assert log.delete_old_segments(NOW_MS, log.end_offset) == 0
-    log.advance_start(3)
-    assert log.delete_old_segments(NOW_MS, log.end_offset) == 3
+    assert log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset) == 0
+    log.advance_log_start_offset(3)
+    assert log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset) == 3
 
 
 def test_records_without_time_are_as_old_as_the_file(workshop: Workshop) -> None:
     log = workshop.create(config(retention_ms=HOUR_MS))
     append(log, b"x", timestamp=-1)
-    log.roll()
+    log.maintenance.roll()
     written_ms = int((workshop.folder() / "00000000000000000000.log").stat().st_mtime * 1000)
-    assert log.delete_old_segments(written_ms + HOUR_MS, log.end_offset) == 0
-    assert log.delete_old_segments(written_ms + HOUR_MS + 1, log.end_offset) == 1
+    assert log.maintenance.delete_old_segments(written_ms + HOUR_MS, log.log_end_offset) == 0
+    assert log.maintenance.delete_old_segments(written_ms + HOUR_MS + 1, log.log_end_offset) == 1
 
 
 def test_files_are_renamed_first_and_removed_later(workshop: Workshop) -> None:
     log = workshop.create(config(retention_ms=HOUR_MS, delete_delay_ms=60_000))
     hourly(log, 2)
-    log.delete_old_segments(NOW_MS, log.end_offset)
+    log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset)
     assert "00000000000000000000.log.deleted" in workshop.files_named("*.deleted")
     assert workshop.files_named("*.log") == ["00000000000000000001.log"]
-    assert workshop.directory.purge(NOW_MS) == 0
-    assert workshop.directory.purge(NOW_MS + 59_999) == 0
-    assert workshop.directory.purge(NOW_MS + 60_000) > 0
+    assert workshop.directory.delete_due(NOW_MS) == 0
+    assert workshop.directory.delete_due(NOW_MS + 59_999) == 0
+    assert workshop.directory.delete_due(NOW_MS + 60_000) > 0
     assert workshop.files_named("*.deleted") == []
 
 
 def test_the_snapshot_of_a_segment_goes_with_it(workshop: Workshop) -> None:
     log = workshop.create(config(retention_ms=HOUR_MS))
     hourly(log, 4)
-    log.delete_old_segments(NOW_MS, log.end_offset)
+    log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset)
     assert workshop.files_named("*.snapshot") == ["00000000000000000003.snapshot"]
 
 
@@ -111,12 +111,12 @@ def test_the_snapshot_of_a_segment_goes_with_it(workshop: Workshop) -> None:
 def test_what_was_deleted_stays_deleted(workshop: Workshop, stop: str) -> None:
     log = workshop.create(config(retention_ms=HOUR_MS))
     hourly(log, 6)
-    log.delete_old_segments(NOW_MS, log.end_offset)
-    start = log.start_offset
+    log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset)
+    start = log.log_start_offset
     getattr(workshop, stop)()
     workshop.restart()
     log = workshop.open()
-    assert log.start_offset == start
+    assert log.log_start_offset == start
     assert workshop.files_named("*.deleted") == []
 
 
@@ -124,5 +124,5 @@ def test_open_logs_keep_reading_while_segments_go(workshop: Workshop, tmp_path: 
     log = workshop.create(config(retention_bytes=1000))
     for _ in range(20):
         fill(log, 10)
-        log.delete_old_segments(NOW_MS, log.end_offset)
-        assert read_all(log)[-1][0] == log.end_offset - 1
+        log.maintenance.delete_old_segments(NOW_MS, log.log_end_offset)
+        assert read_all(log)[-1][0] == log.log_end_offset - 1

@@ -79,26 +79,26 @@ def test_an_empty_segment_that_is_too_far_away_is_replaced(workshop: Workshop) -
     log = workshop.create()
     log.append_as_follower(placed(1 << 40), NOW_MS)
     assert workshop.files_named("*.log") == ["00000001099511627776.log"]
-    assert log.end_offset == (1 << 40) + 1
+    assert log.log_end_offset == (1 << 40) + 1
 
 
 def test_rolling_closes_the_time_index_and_writes_a_snapshot(workshop: Workshop) -> None:
     log = workshop.create()
     append(log, b"late", timestamp=NOW_MS + 9)
     append(log, b"early", timestamp=NOW_MS)
-    log.roll()
+    log.maintenance.roll()
     entry = (workshop.folder() / "00000000000000000000.timeindex").read_bytes()
     assert struct.unpack(">qi", entry) == (NOW_MS + 9, 0)
     assert workshop.files_named("*.snapshot") == ["00000000000000000002.snapshot"]
-    assert log.flush_due(NOW_MS)
+    assert log.flusher.is_due(NOW_MS)
 
 
 def test_rolling_an_empty_segment_does_nothing(workshop: Workshop) -> None:
     log = workshop.create()
-    log.roll()
+    log.maintenance.roll()
     append(log, b"x")
-    log.roll()
-    log.roll()
+    log.maintenance.roll()
+    log.maintenance.roll()
     assert workshop.files_named("*.log") == [
         "00000000000000000000.log",
         "00000000000000000001.log",
@@ -109,7 +109,7 @@ def test_a_preallocated_segment_is_trimmed_when_it_is_done(workshop: Workshop) -
     config = LogConfig(segment_bytes=100_000, preallocate=True)
     log = workshop.create(config)
     fill(log, 3)
-    log.roll()
+    log.maintenance.roll()
     first, second = sorted(workshop.folder().glob("*.log"))
     assert first.stat().st_size < 1000
     assert second.stat().st_size == 100_000

@@ -26,13 +26,13 @@ def test_lookups_by_time_equal_a_linear_scan(
     for timestamps in times:
         records = [Record(0, timestamp, None, b"v" * 30, []) for timestamp in timestamps]
         log.append_as_leader(valid(build_batch(records, codec=Codec.LZ4)), 0, NOW_MS)
-    log.advance_start(min(start, log.end_offset))
+    log.advance_log_start_offset(min(start, log.log_end_offset))
     if reopened:
         log = workshop.stop_and_reopen()
     flat = [
         (timestamp, offset)
         for offset, timestamp in enumerate(t for timestamps in times for t in timestamps)
-        if offset >= log.start_offset
+        if offset >= log.log_start_offset
     ]
     expected = next(((t, offset, 0) for t, offset in flat if t >= wanted), None)
     assert log.offset_for_timestamp(wanted) == expected
@@ -47,10 +47,10 @@ def test_the_largest_timestamp_is_found(
     for timestamps in times:
         records = [Record(0, timestamp, None, b"v" * 30, []) for timestamp in timestamps]
         log.append_as_leader(valid(build_batch(records)), 0, NOW_MS)
-    log.advance_start(min(start, log.end_offset))
+    log.advance_log_start_offset(min(start, log.log_end_offset))
     flat = [timestamp for timestamps in times for timestamp in timestamps]
-    kept = flat[log.start_offset :]
-    expected = (max(kept), log.start_offset + kept.index(max(kept)), 0) if kept else None
+    kept = flat[log.log_start_offset :]
+    expected = (max(kept), log.log_start_offset + kept.index(max(kept)), 0) if kept else None
     assert log.offset_of_max_timestamp() == expected
 
 

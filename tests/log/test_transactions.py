@@ -3,8 +3,8 @@
 import pytest
 from tests.log.workshop import NOW_MS, SMALL, Workshop, append, batch, marker, numbered, write
 
-from barnabas.log import Appended, Log, LogConfig, Verification
-from barnabas.log.verification import MAX_PENDING
+from barnabas.log import LogAppendInfo, Log, LogConfig, VerificationGuard
+from barnabas.log.producers.verification import MAX_PENDING_VERIFICATIONS
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.validate import ValidBatch
 
@@ -13,11 +13,11 @@ def of_transaction(sequence: int = 0, *, epoch: int = 0, producer_id: int = 1) -
     return batch(producer_id=producer_id, epoch=epoch, sequence=sequence, transactional=True)
 
 
-def verify(log: Log, valid: ValidBatch, *, from_zero: bool = False) -> Verification | None:
-    return log.producers.verify(valid.header, from_zero=from_zero, now_ms=NOW_MS)
+def verify(log: Log, valid: ValidBatch, *, from_zero: bool = False) -> VerificationGuard | None:
+    return log.producers.start_batch_verification(valid.header, from_zero=from_zero, now_ms=NOW_MS)
 
 
-def append_verified(log: Log, valid: ValidBatch, verification: Verification | None) -> Appended:
+def append_verified(log: Log, valid: ValidBatch, verification: VerificationGuard | None) -> LogAppendInfo:
     return log.append_as_leader(valid, 0, NOW_MS, verification=verification)
 
 
@@ -28,7 +28,7 @@ def end(
     committed: bool = True,
     version: int = 1,
     coordinator_epoch: int = 0,
-) -> Appended:
+) -> LogAppendInfo:
     ended = marker(1, epoch, committed=committed, coordinator_epoch=coordinator_epoch)
     return log.append_as_leader(ended, 0, NOW_MS, from_client=False, transaction_version=version)
 
@@ -48,7 +48,7 @@ def log(workshop: Workshop) -> Log:
 def test_a_transaction_that_nobody_vouched_for_is_not_begun(log: Log) -> None:
     with refused(ErrorCode.INVALID_TXN_STATE):
         append_verified(log, of_transaction(), None)
-    assert log.end_offset == 0
+    assert log.log_end_offset == 0
 
 
 def test_a_verified_batch_begins_a_transaction_and_those_after_it_need_no_word(log: Log) -> None:
@@ -146,14 +146,14 @@ def test_plain_batches_of_a_producer_that_is_being_verified_wait_their_turn(log:
 
 def test_words_that_nobody_used_are_forgotten(log: Log) -> None:
     unused = verify(log, of_transaction())
-    log.expire_producers(NOW_MS + SMALL.producer_expiration_ms + 1)
+    log.remove_expired_producers(NOW_MS + SMALL.producer_expiration_ms + 1)
     with refused(ErrorCode.INVALID_TXN_STATE):
         append_verified(log, of_transaction(), unused)
 
 
 def test_only_so_many_words_are_kept_and_the_oldest_goes_first(log: Log) -> None:
     first, second = verify(log, of_transaction(producer_id=1)), None
-    for producer_id in range(2, MAX_PENDING + 2):
+    for producer_id in range(2, MAX_PENDING_VERIFICATIONS + 2):
         last = verify(log, of_transaction(producer_id=producer_id))
         second = second or last
     with refused(ErrorCode.INVALID_TXN_STATE):
@@ -209,7 +209,7 @@ def test_a_marker_of_a_coordinator_that_was_replaced_is_refused(log: Log, versio
 
 def test_a_marker_where_nothing_was_written_is_kept_and_fences(log: Log) -> None:
     end(log, 1, version=2)
-    assert (log.end_offset, log.last_stable_offset(1)) == (1, 1)
+    assert (log.log_end_offset, log.last_stable_offset(1)) == (1, 1)
     with refused(ErrorCode.INVALID_PRODUCER_EPOCH):
         write(log, of_transaction(0, epoch=0))
 
@@ -225,7 +225,7 @@ def test_open_transactions_are_open_after_a_stop(workshop: Workshop, log: Log, s
     end(log, 1, committed=False, version=2)
     log = getattr(workshop, stop)()
     assert log.first_unstable_offset == 2
-    assert log.aborted_transactions(0, log.end_offset) == [(1, 1)]
+    assert log.aborted_transactions(0, log.log_end_offset) == [(1, 1)]
     assert verify(log, of_transaction(1, producer_id=2)) is None
     with refused(ErrorCode.INVALID_TXN_STATE):
         append_verified(log, of_transaction(0, epoch=1), None)
@@ -244,5 +244,5 @@ def test_ends_that_are_replicated_are_not_kept_in_mind(log: Log) -> None:
         write(log, of_transaction(0, epoch=epoch))
         end(log, epoch + 1, version=2)
     assert log.last_stable_offset(3) == 2
-    log.producers.replicated(log.end_offset)
+    log.producers.on_high_watermark_updated(log.log_end_offset)
     assert log.last_stable_offset(3) == 3

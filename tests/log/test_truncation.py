@@ -19,10 +19,10 @@ def test_a_truncated_log_is_a_prefix_and_goes_on(
     boundaries = [0]
     for count in counts:
         append(log, *[b"old" * 20] * count)
-        boundaries.append(log.end_offset)
+        boundaries.append(log.log_end_offset)
     log.truncate_to(offset)
     end = max(boundary for boundary in boundaries if boundary <= offset)
-    assert log.end_offset == end
+    assert log.log_end_offset == end
     for _ in range(more):
         append(log, b"new")
     expected = [(i, b"old" * 20) for i in range(end)]
@@ -49,13 +49,13 @@ def test_epochs_beyond_the_cut_are_forgotten(workshop: Workshop) -> None:
         log.append_as_leader(batch([b"x"] * 2), epoch, NOW_MS)
     log.truncate_to(4)
     assert log.latest_epoch == 2
-    assert log.epoch_end(2) == (2, 4)
+    assert log.epoch_end_offset(2) == (2, 4)
 
 
 def test_the_recovery_point_never_exceeds_the_end(workshop: Workshop) -> None:
     log = workshop.create()
     fill(log, 10)
-    log.flush()
+    log.flusher.flush()
     log.truncate_to(4)
     assert log.recovery_point == 4
 
@@ -63,11 +63,11 @@ def test_the_recovery_point_never_exceeds_the_end(workshop: Workshop) -> None:
 def test_a_flush_overtaken_by_a_truncation_promises_nothing(workshop: Workshop) -> None:
     log = workshop.create()
     fill(log, 10)
-    flush = log.begin_flush()
+    flush = log.flusher.begin()
     log.truncate_to(4)
     fill(log, 10)
     flush.sync()
-    log.finish_flush(flush)
+    log.flusher.finish(flush)
     assert log.recovery_point == 0
 
 
@@ -75,12 +75,12 @@ def test_a_log_can_begin_anew_anywhere(workshop: Workshop) -> None:
     log = workshop.create()
     fill(log, 100)
     log.truncate_fully_and_start_at(5000)
-    assert (log.start_offset, log.end_offset, log.size_bytes) == (5000, 5000, 0)
+    assert (log.log_start_offset, log.log_end_offset, log.size_bytes) == (5000, 5000, 0)
     assert log.latest_epoch == -1
     log.append_as_follower(placed(5000, leader_epoch=4), NOW_MS)
     assert read_all(log) == [(5000, b"value")]
     log = workshop.stop_and_reopen()
-    assert (log.start_offset, log.end_offset) == (5000, 5001)
+    assert (log.log_start_offset, log.log_end_offset) == (5000, 5001)
     assert workshop.files_named("*.log") == ["00000000000000005000.log"]
 
 
@@ -89,19 +89,19 @@ def test_truncating_below_the_first_segment_begins_anew(workshop: Workshop) -> N
     log.truncate_fully_and_start_at(100)
     log.append_as_follower(placed(100), NOW_MS)
     log.truncate_to(50)
-    assert (log.start_offset, log.end_offset) == (50, 50)
+    assert (log.log_start_offset, log.log_end_offset) == (50, 50)
 
 
 def test_records_can_be_deleted_from_the_start(workshop: Workshop) -> None:
     log = workshop.create()
     fill(log, 100)
-    log.advance_start(42)
+    log.advance_log_start_offset(42)
     assert read_all(log)[0][0] == 42
     log = workshop.stop_and_reopen()
-    assert log.start_offset == 42
-    assert log.delete_old_segments(NOW_MS, 100) > 0
+    assert log.log_start_offset == 42
+    assert log.maintenance.delete_old_segments(NOW_MS, 100) > 0
     assert int(workshop.files_named("*.log")[0][:20]) <= 42
-    assert log.start_offset == 42
+    assert log.log_start_offset == 42
     assert read_all(log)[0][0] == 42
 
 
@@ -109,8 +109,8 @@ def test_the_epoch_at_the_start_begins_there(workshop: Workshop) -> None:
     log = workshop.create()
     for epoch in (1, 2, 3):
         log.append_as_leader(batch([b"x"] * 2), epoch, NOW_MS)
-    log.advance_start(3)
-    assert log.epochs.starts == ((2, 3), (3, 4))
+    log.advance_log_start_offset(3)
+    assert log.leader_epochs.entries == ((2, 3), (3, 4))
 
 
 def test_an_index_of_a_segment_written_again_is_right(workshop: Workshop) -> None:

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
-from barnabas.log import Appended, Log, LogConfig, LogDirectory, OpenFiles, Slice
+from barnabas.log import LogAppendInfo, Log, LogConfig, LogDirectory, OpenFiles, LogSlice
 from barnabas.wire.records.batch import read_header
 from barnabas.wire.records.build import build_batch
 from barnabas.wire.records.control import build_marker
@@ -28,7 +28,7 @@ class Workshop:
 
     def create(self, config: LogConfig = SMALL, topic: str = "orders", partition: int = 0) -> Log:
         log = self.directory.create_log(topic, partition, TOPIC_ID, config)
-        log.start_epoch(0, 0)
+        log.assign_epoch_start_offset(0, 0)
         return log
 
     def open(self, config: LogConfig = SMALL, topic: str = "orders", partition: int = 0) -> Log:
@@ -113,11 +113,11 @@ def placed(base_offset: int, values: Iterable[bytes] = (b"value",), leader_epoch
     return bytes(build_batch(records, base_offset=base_offset, leader_epoch=leader_epoch))
 
 
-def write(log: Log, valid: ValidBatch, *, from_client: bool = True) -> Appended:
+def write(log: Log, valid: ValidBatch, *, from_client: bool = True) -> LogAppendInfo:
     """Appends a batch; if it opens a transaction, that is verified first."""
     verification = None
     if valid.header.is_transactional and from_client:
-        verification = log.producers.verify(valid.header, from_zero=False, now_ms=NOW_MS)
+        verification = log.producers.start_batch_verification(valid.header, from_zero=False, now_ms=NOW_MS)
     return log.append_as_leader(
         valid, 0, NOW_MS, from_client=from_client, verification=verification
     )
@@ -134,7 +134,7 @@ def fill(log: Log, count: int, value: bytes = b"x" * 100) -> None:
         append(log, value)
 
 
-def records_in(piece: Slice | None) -> list[Record]:
+def records_in(piece: LogSlice | None) -> list[Record]:
     """Every record of a slice, which must consist of whole batches."""
     records: list[Record] = []
     if piece is not None:
@@ -150,8 +150,8 @@ def records_in(piece: Slice | None) -> list[Record]:
 def read_all(log: Log, max_bytes: int = 1 << 20) -> list[tuple[int, bytes | None]]:
     """Offset and value of every record, read as a consumer does."""
     found: list[tuple[int, bytes | None]] = []
-    offset = log.start_offset
-    while (piece := log.read(offset, max_bytes, upto=log.end_offset)) is not None:
+    offset = log.log_start_offset
+    while (piece := log.read(offset, max_bytes, upto=log.log_end_offset)) is not None:
         found += [(r.offset, r.value) for r in records_in(piece) if r.offset >= offset]
         assert piece.next_offset > offset
         offset = piece.next_offset

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 
-class Background(Protocol):
+class BackgroundExecutor(Protocol):
     """A few threads. Work is begun in order and may end in any."""
 
     def run(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:

@@ -1,20 +1,30 @@
-"""What can go wrong with a log on disk."""
+"""The errors of a log on disk."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from barnabas.wire.errors import ErrorCode, KafkaError
 
+if TYPE_CHECKING:
+    from barnabas.log.directory.log_directory import LogDirectory
 
-class LogDirFailure(OSError):  # noqa: N818 - the domain\'s word for it
-    """The disk under a log directory refused; its partitions cannot be served from there."""
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class LogDirFailure(OSError):  # noqa: N818 - Kafka's word for it
+    """The disk under a log directory failed; its partitions cannot be served from there."""
 
     def __init__(self, directory: str, cause: OSError) -> None:
         super().__init__(cause.errno, f"log directory {directory}: {cause.strerror or cause}")
         self.directory = directory
 
 
-class CorruptLog(KafkaError):  # noqa: N818 - the domain\'s word for it
+class CorruptLog(KafkaError):  # noqa: N818 - the domain's word for it
     """Bytes that were safely on disk are no longer what was written.
 
-    They are never served and never cut away: that is for the operator to decide.
+    They are never served and never truncated: that is for the operator to decide.
     """
 
     def __init__(self, path: str, position: int, reason: str) -> None:
@@ -25,8 +35,8 @@ class CorruptLog(KafkaError):  # noqa: N818 - the domain\'s word for it
         )
 
 
-class DamagedBatch(Exception):  # noqa: N818 - a finding, turned into a CorruptLog
-    """No whole batch stands where one was expected."""
+class DamagedBatch(Exception):  # noqa: N818 - internal, turned into a CorruptLog
+    """There is no whole batch where one was expected."""
 
     def __init__(self, position: int, reason: str) -> None:
         super().__init__(f"byte {position}: {reason}")
@@ -34,9 +44,44 @@ class DamagedBatch(Exception):  # noqa: N818 - a finding, turned into a CorruptL
         self.reason = reason
 
 
-class IndexMismatch(Exception):  # noqa: N818 - a finding too, turned into a rebuild
-    """An index entry points at something else than the batch it names."""
+class IndexMismatch(Exception):  # noqa: N818 - internal, causes a rebuild
+    """An index entry does not point at the batch it names."""
 
 
-class TornWrite(OSError):  # noqa: N818 - the domain\'s word for it
-    """A write went through in part, and what it left could not be taken back."""
+class TornWrite(OSError):  # noqa: N818 - the domain's word for it
+    """A write succeeded in part, and its bytes could not be removed again."""
+
+
+def log_dir_failure(directory: "LogDirectory", error: OSError) -> LogDirFailure:
+    """Returns the failure that an error of the disk means for a log directory.
+
+    The log is as it was before, except after a torn write: the directory has failed then.
+    """
+    if isinstance(error, LogDirFailure):
+        return error
+    failure = LogDirFailure(directory.path, error)
+    if isinstance(error, TornWrite):
+        directory.failed = failure
+    return failure
+
+
+class _InDirectory(Protocol):
+    directory: "LogDirectory"
+
+
+_S = TypeVar("_S", bound=_InDirectory)
+
+
+def raises_log_dir_failure(
+    method: Callable[Concatenate[_S, _P], _R],
+) -> Callable[Concatenate[_S, _P], _R]:
+    """Makes a method raise LogDirFailure for the OSError of its disk."""
+
+    @wraps(method)
+    def guarded(self: _S, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return method(self, *args, **kwargs)
+        except OSError as error:
+            raise log_dir_failure(self.directory, error) from error
+
+    return guarded

@@ -1,38 +1,135 @@
-"""Making a log durable in a thread, while the event loop goes on appending to it."""
+"""Flushing a log to disk in a thread, while the event loop appends to it."""
 
 import os
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from barnabas.log.checkpoint_file import sync_path
-from barnabas.log.errors import LogDirFailure
+from barnabas.log.directory import partition_metadata
+from barnabas.log.errors import LogDirFailure, raises_log_dir_failure
 from barnabas.log.segments.open_files import OpenFile
+
+if TYPE_CHECKING:
+    from barnabas.log.log import Log
+
+_NOTHING_UNFLUSHED = -1
 
 
 @dataclass(slots=True, frozen=True)
 class Flush:
-    """What has to reach the disk so that everything below `upto` is safe there.
+    """What has to reach the disk so that everything below `upto` is durable.
 
     `sync` may run in any thread: it uses nothing of the log but these descriptors and names.
     """
 
     directory: str
     upto: int
-    cuts: int  # how often the log had been truncated when the flush began
-    logs: tuple[OpenFile, ...]
-    beside: tuple[str, ...]  # indexes of rolled segments, snapshots, epochs, the folder
+    truncations: int  # how often the log had been truncated when the flush began
+    log_files: tuple[OpenFile, ...]
+    other_paths: tuple[str, ...]  # indexes of rolled segments, snapshots, epochs, the folder
 
     def sync(self) -> None:
-        """Blocks until the disk has it all.
+        """Blocks until everything is on disk.
 
-        After a failure nothing can be said of the files any more, however a second try goes:
-        the kernel has given up on the pages. The directory has failed.
+        After a failure the state of the files is unknown, whatever a second attempt returns: the
+        kernel has dropped the pages. The directory has failed.
         """
         try:
-            for log in self.logs:
-                os.fdatasync(log.fd)
-            for path in self.beside:
-                with suppress(FileNotFoundError):  # what was deleted meanwhile needs no saving
+            for file in self.log_files:
+                os.fdatasync(file.fd)
+            for path in self.other_paths:
+                with suppress(FileNotFoundError):  # deleted meanwhile
                     sync_path(path)
         except OSError as error:
             raise LogDirFailure(self.directory, error) from error
+
+
+class LogFlusher:
+    """Tracks what of one log is not on disk yet, and moves its recovery point."""
+
+    __slots__ = (
+        "_is_new",
+        "_log",
+        "_truncations",
+        "_unsynced_paths",
+        "directory",
+        "unflushed_since_ms",
+    )
+
+    def __init__(self, log: "Log", *, is_new: bool) -> None:
+        self._log = log
+        self._is_new = is_new  # the folder itself may not be on disk yet
+        self._truncations = 0
+        self._unsynced_paths: set[str] | None = None  # files and folders for the next flush
+        self.directory = log.directory
+        self.unflushed_since_ms = _NOTHING_UNFLUSHED
+
+    def is_due(self, now_ms: int) -> bool:
+        """Returns whether a segment was rolled, or `flush.messages` or `flush.ms` is reached."""
+        log = self._log
+        if log.recovery_point >= log.log_end_offset:
+            return False
+        return (
+            log.recovery_point < log.segments.active.base_offset
+            or log.log_end_offset - log.recovery_point >= log.config.flush_messages
+            or 0 <= self.unflushed_since_ms <= now_ms - log.config.flush_ms
+        )
+
+    @raises_log_dir_failure
+    def begin(self) -> Flush:
+        """Returns what to sync, in any thread; `finish` then moves the recovery point."""
+        log = self._log
+        _, number = log.segments.floor(log.recovery_point)
+        unflushed = log.segments.since(number)
+        log_files = tuple(segment.file() for segment in unflushed if segment.is_on_disk)
+        epochs: tuple[str, ...] = ()
+        if log.leader_epochs.needs_sync:
+            log.leader_epochs.save()
+            log.leader_epochs.needs_sync = False
+            epochs = (log.leader_epochs.path,)
+        # Nothing can fail from here on, so that no path is forgotten.
+        other_paths = (*(self._unsynced_paths or ()), *epochs)
+        self._unsynced_paths = None
+        self.unflushed_since_ms = _NOTHING_UNFLUSHED
+        if self._is_new:
+            self._is_new = False
+            other_paths += (f"{log.path}/{partition_metadata.FILE_NAME}", log.path)
+            other_paths += (self.directory.path,)
+        return Flush(
+            self.directory.path, log.log_end_offset, self._truncations, log_files, other_paths
+        )
+
+    def finish(self, flush: Flush) -> None:
+        """The flush is on disk. It moves nothing if the log was truncated meanwhile."""
+        if flush.truncations == self._truncations and flush.upto > self._log.recovery_point:
+            self._log.recovery_point = flush.upto
+
+    def retry(self, flush: Flush) -> None:
+        """The flush could not open its files: the next one includes everything it had."""
+        for path in flush.other_paths:
+            self.sync_later(path)
+        self.unflushed_since_ms = 0  # overdue
+
+    def flush(self) -> None:
+        """Begins, syncs and finishes a flush on the calling thread."""
+        flush = self.begin()
+        try:
+            flush.sync()
+        except LogDirFailure as failure:
+            self.directory.failed = failure
+            raise
+        self.finish(flush)
+
+    def sync_later(self, path: str) -> None:
+        """Includes a new file, or a folder with a new name in it, in the next flush."""
+        if self._unsynced_paths is None:
+            self._unsynced_paths = set()
+        self._unsynced_paths.add(path)
+
+    def before_truncation(self, offset: int) -> None:
+        """Lowers the recovery point: its checkpoint must not claim what the truncation removes."""
+        self._truncations += 1
+        if offset < self._log.recovery_point:
+            self._log.recovery_point = offset
+            self.directory.checkpoint()

@@ -13,24 +13,24 @@ NO_EPOCH = -1
 NO_OFFSET = -1
 
 
-class EpochStart(NamedTuple):
+class EpochEntry(NamedTuple):
     """An epoch and the first offset its leader wrote or would have written."""
 
     epoch: int
-    offset: int
+    start_offset: int
 
 
-class EpochEnd(NamedTuple):
+class EpochEndOffset(NamedTuple):
     """An epoch and the first offset after its last record."""
 
     epoch: int
     end_offset: int
 
 
-UNKNOWN_END = EpochEnd(NO_EPOCH, NO_OFFSET)
+UNKNOWN_END = EpochEndOffset(NO_EPOCH, NO_OFFSET)
 
 
-class EpochHistory:
+class LeaderEpochCache:
     """Epochs and start offsets, both strictly ascending.
 
     A new epoch is not written down at once: until the log is flushed, recovery reads the epochs
@@ -38,25 +38,25 @@ class EpochHistory:
     next flush to include the file.
     """
 
-    __slots__ = ("_folder", "_starts", "_unsaved", "latest", "unsynced")
+    __slots__ = ("_folder", "_starts", "_unsaved", "latest_epoch", "needs_sync")
 
-    def __init__(self, folder: str, starts: list[EpochStart]) -> None:
+    def __init__(self, folder: str, starts: list[EpochEntry]) -> None:
         self._folder = folder
         self._starts = starts
-        self.latest = starts[-1].epoch if starts else NO_EPOCH
-        self.unsynced = False
+        self.latest_epoch = starts[-1].epoch if starts else NO_EPOCH
+        self.needs_sync = False
         self._unsaved = False
 
     @classmethod
-    def load(cls, folder: str) -> "EpochHistory":
+    def load(cls, folder: str) -> "LeaderEpochCache":
         """The history in the file; MalformedCheckpoint if it is not one."""
-        starts: list[EpochStart] = []
+        starts: list[EpochEntry] = []
         for line in read_lines(path_in(folder)):
             try:
                 epoch, offset = map(int, line.split())
             except ValueError:
                 raise MalformedCheckpoint(f"{path_in(folder)}: {line!r} is no epoch") from None
-            starts.append(EpochStart(epoch, offset))
+            starts.append(EpochEntry(epoch, offset))
         return cls(folder, starts)
 
     @property
@@ -64,53 +64,53 @@ class EpochHistory:
         return path_in(self._folder)
 
     @property
-    def starts(self) -> tuple[EpochStart, ...]:
+    def entries(self) -> tuple[EpochEntry, ...]:
         return tuple(self._starts)
 
     def assign(self, epoch: int, offset: int) -> None:
         """The leader of `epoch` writes from `offset` on; what contradicts it is forgotten."""
         starts = self._starts
-        if starts and epoch == starts[-1].epoch and offset >= starts[-1].offset:
+        if starts and epoch == starts[-1].epoch and offset >= starts[-1].start_offset:
             return
-        while starts and (starts[-1].epoch >= epoch or starts[-1].offset >= offset):
+        while starts and (starts[-1].epoch >= epoch or starts[-1].start_offset >= offset):
             starts.pop()
-        starts.append(EpochStart(epoch, offset))
-        self.latest = epoch
-        self.unsynced = self._unsaved = True
+        starts.append(EpochEntry(epoch, offset))
+        self.latest_epoch = epoch
+        self.needs_sync = self._unsaved = True
 
-    def end_of(self, epoch: int, log_end: int) -> EpochEnd:
+    def end_offset_for(self, epoch: int, log_end: int) -> EpochEndOffset:
         """Where the largest epoch up to `epoch` ended; UNKNOWN_END if there is no telling."""
         starts = self._starts
         if epoch == NO_EPOCH or not starts:
             return UNKNOWN_END
-        if epoch == self.latest:
-            return EpochEnd(epoch, log_end)
+        if epoch == self.latest_epoch:
+            return EpochEndOffset(epoch, log_end)
         after = bisect_right(starts, epoch, key=lambda start: start.epoch)
         if after == len(starts):
             return UNKNOWN_END
         if after == 0:
-            return EpochEnd(epoch, starts[0].offset)
-        return EpochEnd(starts[after - 1].epoch, starts[after].offset)
+            return EpochEndOffset(epoch, starts[0].start_offset)
+        return EpochEndOffset(starts[after - 1].epoch, starts[after].start_offset)
 
-    def epoch_at(self, offset: int) -> int:
+    def epoch_for_offset(self, offset: int) -> int:
         """The epoch of the leader that wrote `offset`."""
-        after = bisect_right(self._starts, offset, key=lambda start: start.offset)
+        after = bisect_right(self._starts, offset, key=lambda start: start.start_offset)
         return self._starts[after - 1].epoch if after else NO_EPOCH
 
-    def truncate_end(self, offset: int) -> None:
+    def truncate_from_end(self, offset: int) -> None:
         """The log now ends at `offset`."""
         starts = self._starts
-        if starts and starts[-1].offset >= offset:
-            while starts and starts[-1].offset >= offset:
+        if starts and starts[-1].start_offset >= offset:
+            while starts and starts[-1].start_offset >= offset:
                 starts.pop()
             self._changed()
 
-    def truncate_start(self, offset: int) -> None:
+    def truncate_from_start(self, offset: int) -> None:
         """The log now begins at `offset`: the epoch written there begins there too."""
         starts = self._starts
-        before = bisect_right(starts, offset, key=lambda start: start.offset)
-        if before > 1 or (before == 1 and starts[0].offset < offset):
-            starts[:before] = [EpochStart(starts[before - 1].epoch, offset)]
+        before = bisect_right(starts, offset, key=lambda start: start.start_offset)
+        if before > 1 or (before == 1 and starts[0].start_offset < offset):
+            starts[:before] = [EpochEntry(starts[before - 1].epoch, offset)]
             self._changed()
 
     def clear(self) -> None:
@@ -127,8 +127,8 @@ class EpochHistory:
 
     def _changed(self) -> None:
         """What was cut away must not come back: the file changes with the history."""
-        self.latest = self._starts[-1].epoch if self._starts else NO_EPOCH
-        self.unsynced = self._unsaved = True
+        self.latest_epoch = self._starts[-1].epoch if self._starts else NO_EPOCH
+        self.needs_sync = self._unsaved = True
         self.save()
 
 

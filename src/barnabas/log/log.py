@@ -1,21 +1,28 @@
 """The commit log of one partition: a folder of segments, of which the last is written to.
 
-Everything runs on the one thread that owns the log, except `Flush.sync`. Time is given by the
-caller.
+Everything runs on the one thread that owns the log, except `Flush.sync`. The caller passes the
+time.
+
+`Log` appends, reads and truncates. Its parts do the rest: `maintenance` rolls and deletes segments,
+`flusher` brings what was appended to disk. Code that rewrites or copies segments finds them in
+`segments`.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.log import timestamps
-from barnabas.log import replicated_batches
-from barnabas.log.leader_epochs import EpochEnd
-from barnabas.log.producers.producer_state import Producer, end_marker
-from barnabas.log.maintenance import must_roll
-from barnabas.log.segments.log_slice import Slice
+from barnabas.log import replicated_batches, timestamps
+from barnabas.log.errors import log_dir_failure, raises_log_dir_failure
+from barnabas.log.flush import LogFlusher
+from barnabas.log.leader_epochs import EpochEndOffset
+from barnabas.log.maintenance import LogMaintenance, should_roll
+from barnabas.log.producers import replay
+from barnabas.log.producers.producer_state import ProducerStateEntry, read_end_marker
+from barnabas.log.producers.verification import VerificationGuard
+from barnabas.log.recovery import LoadedLog
+from barnabas.log.segments.log_segments import LogSegments
+from barnabas.log.segments.log_slice import LogSlice
 from barnabas.log.timestamps import TimestampOffset
-from barnabas.log.maintenance import KeptLog, on_disk
-from barnabas.log.producers.verification import Verification
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import (
     APPEND_TIME_BIT,
@@ -29,9 +36,15 @@ from barnabas.wire.records.batch import (
 from barnabas.wire.records.control import EndTransactionMarker
 from barnabas.wire.records.validate import ValidBatch
 
+if TYPE_CHECKING:
+    from barnabas.log.directory.log_directory import LogDirectory
 
-class Appended(NamedTuple):
-    """Where a batch stands in the log; `append_time_ms` is -1 where the producer's time counts."""
+
+class LogAppendInfo(NamedTuple):
+    """The offsets of an appended batch.
+
+    `append_time_ms` is -1 where the batch keeps the timestamps of its producer.
+    """
 
     first_offset: int
     last_offset: int
@@ -39,10 +52,62 @@ class Appended(NamedTuple):
     append_time_ms: int
 
 
-class Log(KeptLog):
-    """One partition's records, from `start_offset` up to `end_offset`. `LogDirectory` opens it."""
+class Log:
+    """The records of one partition, from `log_start_offset` up to `log_end_offset`.
 
-    __slots__ = ()
+    `LogDirectory` opens it. Offsets below `recovery_point` are on disk for certain; recovery checks
+    the rest again after an unclean shutdown.
+    """
+
+    __slots__ = (
+        "config",
+        "directory",
+        "flusher",
+        "leader_epochs",
+        "log_end_offset",
+        "log_start_offset",
+        "maintenance",
+        "name",
+        "partition",
+        "path",
+        "producers",
+        "recovery_point",
+        "segments",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        directory: "LogDirectory",
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        loaded: LoadedLog,
+    ) -> None:
+        params = loaded.params
+        self.directory = directory
+        self.topic = topic
+        self.partition = partition
+        self.topic_id = topic_id
+        self.config = params.config
+        self.name = params.name
+        self.path = params.folder
+        self.log_start_offset = loaded.log_start_offset
+        self.log_end_offset = loaded.log_end_offset
+        self.recovery_point = loaded.recovery_point
+        self.leader_epochs = loaded.leader_epochs
+        self.producers = loaded.producers
+        self.segments = LogSegments(params.folder, params.files, loaded.segments)
+        self.flusher = LogFlusher(self, is_new=loaded.is_new)
+        self.maintenance = LogMaintenance(self, loaded.snapshot_offset)
+
+    def __repr__(self) -> str:
+        return f"<Log {self.path} [{self.log_start_offset}, {self.log_end_offset})>"
+
+    @property
+    def size_bytes(self) -> int:
+        return self.segments.size_bytes
 
     # Appending
 
@@ -53,91 +118,102 @@ class Log(KeptLog):
         now_ms: int,
         *,
         from_client: bool = True,
-        verification: Verification | None = None,
+        verification: VerificationGuard | None = None,
         transaction_version: int = 0,
-    ) -> Appended:
-        """Gives the batch the next offsets and writes it; a producer's retry is not written.
+    ) -> LogAppendInfo:
+        """Assigns the next offsets to the batch and writes it. A producer's retry is not written.
 
-        A client's batch that opens a transaction needs the `verification` that `producers` gave
-        out for it. A marker is judged by its `transaction_version`.
+        A client's batch that opens a transaction needs the `verification` that `producers` issued
+        for it. A marker is checked by the rules of its `transaction_version`.
         """
         header, buffer, max_timestamp = batch
         marker = None
         if header.producer_id >= 0:
             if header.attributes & CONTROL_BIT:
-                marker = end_marker(buffer)
+                marker = read_end_marker(buffer)
                 if marker is not None:
                     self.producers.check_marker(header, marker, transaction_version)
             else:
-                first = self.producers.check(
+                duplicate = self.producers.check_batch(
                     header,
                     from_client=from_client,
                     verification=verification,
                     must_verify=self.config.verify_transactions,
                 )
-                if first is not None:
-                    return Appended(first.first_offset, first.last_offset, True, first.timestamp)
-        first_offset = self.end_offset
+                if duplicate is not None:
+                    return LogAppendInfo(
+                        duplicate.first_offset, duplicate.last_offset, True, duplicate.timestamp
+                    )
+        first_offset = self.log_end_offset
         last_offset = first_offset + header.last_offset_delta
         size_bytes = len(buffer)
         if size_bytes > self.config.segment_bytes:
-            raise self._too_large(size_bytes)
+            raise self._batch_too_large(size_bytes)
         try:
-            active = self._segments.active
-            if must_roll(
+            active = self.segments.active
+            if should_roll(
                 active, self.config, self.name, size_bytes, last_offset, max_timestamp, now_ms
             ):
-                active = self._roll(first_offset)
-            if leader_epoch != self.epochs.latest:
-                self.epochs.assign(leader_epoch, first_offset)
+                active = self.maintenance.roll_at(first_offset)
+            if leader_epoch != self.leader_epochs.latest_epoch:
+                self.leader_epochs.assign(leader_epoch, first_offset)
             assign_offset(buffer, 0, first_offset, leader_epoch)
             active.append(buffer, size_bytes)
         except OSError as error:
-            raise self._failure(error) from error
-        self._count(header, size_bytes, first_offset, last_offset, max_timestamp, marker)
-        if self._unflushed_since_ms < 0:
-            self._unflushed_since_ms = now_ms
+            raise log_dir_failure(self.directory, error) from error
+        self._on_batch_written(
+            header, size_bytes, first_offset, last_offset, max_timestamp, marker
+        )
+        flusher = self.flusher
+        if flusher.unflushed_since_ms < 0:
+            flusher.unflushed_since_ms = now_ms
         append_time_ms = max_timestamp if header.attributes & APPEND_TIME_BIT else NO_TIMESTAMP
-        return Appended(first_offset, last_offset, False, append_time_ms)
+        return LogAppendInfo(first_offset, last_offset, False, append_time_ms)
 
     def append_as_follower(
         self, batches: Readable, now_ms: int, *, leader_epoch: int = replicated_batches.ANY_EPOCH
-    ) -> Appended:
-        """Writes whole batches with the offsets and epochs the leader of an epoch gave them."""
-        first_offset = self.end_offset
+    ) -> LogAppendInfo:
+        """Writes whole batches with the offsets and epochs that the leader of an epoch assigned."""
+        first_offset = self.log_end_offset
         with memoryview(batches) as view:
-            found = replicated_batches.check(view, first_offset, self.name, leader_epoch)
-            for start, end, headers in replicated_batches.group(found, self.config.segment_bytes):
-                self._append_group(view[start:end], headers, now_ms)
-        if found:
-            first_offset = found[0].base_offset
-            if self._unflushed_since_ms < 0:
-                self._unflushed_since_ms = now_ms
-        return Appended(first_offset, self.end_offset - 1, False, NO_TIMESTAMP)
+            headers = replicated_batches.validate_batches(
+                view, first_offset, self.name, leader_epoch
+            )
+            for start, end, group in replicated_batches.group_for_writes(
+                headers, self.config.segment_bytes
+            ):
+                self._append_group(view[start:end], group, now_ms)
+        if headers:
+            first_offset = headers[0].base_offset
+            if self.flusher.unflushed_since_ms < 0:
+                self.flusher.unflushed_since_ms = now_ms
+        return LogAppendInfo(first_offset, self.log_end_offset - 1, False, NO_TIMESTAMP)
 
-    @on_disk
+    @raises_log_dir_failure
     def _append_group(self, view: memoryview, headers: Sequence[BatchHeader], now_ms: int) -> None:
         first, last_offset = headers[0], headers[-1].last_offset
-        active = self._segments.active
-        if must_roll(
+        active = self.segments.active
+        if should_roll(
             active, self.config, self.name, len(view), last_offset, first.max_timestamp, now_ms
         ):
-            active = self._roll(first.base_offset)
+            active = self.maintenance.roll_at(first.base_offset)
         active.append(view, len(view))
         position = 0
         for header in headers:
             first_offset = header.base_offset
-            if header.leader_epoch > self.epochs.latest:
-                self.epochs.assign(header.leader_epoch, first_offset)
+            if header.leader_epoch > self.leader_epochs.latest_epoch:
+                self.leader_epochs.assign(header.leader_epoch, first_offset)
             size_bytes = header.length + LENGTH_END
             marker = None
             if header.attributes & CONTROL_BIT and header.producer_id >= 0:
-                marker = end_marker(view[position : position + size_bytes])
+                marker = read_end_marker(view[position : position + size_bytes])
             last_offset = first_offset + header.last_offset_delta
-            self._count(header, size_bytes, first_offset, last_offset, header.max_timestamp, marker)
+            self._on_batch_written(
+                header, size_bytes, first_offset, last_offset, header.max_timestamp, marker
+            )
             position += size_bytes
 
-    def _count(
+    def _on_batch_written(
         self,
         header: BatchHeader,
         size_bytes: int,
@@ -146,20 +222,20 @@ class Log(KeptLog):
         max_timestamp: int,
         marker: EndTransactionMarker | None,
     ) -> None:
-        """The batch stands in the file: from here on it is part of the log."""
-        active = self._segments.active
-        active.note(size_bytes, last_offset, max_timestamp)
-        self.end_offset = last_offset + 1
+        """The batch is in the file: from here on it is part of the log."""
+        active = self.segments.active
+        active.on_batch_written(size_bytes, last_offset, max_timestamp)
+        self.log_end_offset = last_offset + 1
         if header.producer_id < 0:
             return
         if not header.attributes & CONTROL_BIT:
-            self.producers.appended(header, first_offset, last_offset, max_timestamp)
+            self.producers.on_batch_appended(header, first_offset, last_offset, max_timestamp)
         elif marker is not None:
-            aborted = self.producers.ended(header, marker, last_offset)
+            aborted = self.producers.complete_transaction(header, marker, last_offset)
             if aborted is not None:
-                active.transactions.append(aborted)
+                active.transaction_index.append(aborted)
 
-    def _too_large(self, size_bytes: int) -> KafkaError:
+    def _batch_too_large(self, size_bytes: int) -> KafkaError:
         return KafkaError(
             ErrorCode.RECORD_LIST_TOO_LARGE,
             f"{self.name}: a batch of {size_bytes} bytes does not fit a segment of "
@@ -170,74 +246,132 @@ class Log(KeptLog):
 
     def read(
         self, offset: int, max_bytes: int, *, upto: int, at_least_one: bool = True
-    ) -> Slice | None:
-        """Whole batches from the one that has `offset`, none of which reaches `upto`.
+    ) -> LogSlice | None:
+        """Returns whole batches from the one that has `offset`, none of which reaches `upto`.
 
-        None if there are none, or if the first is larger than `max_bytes` and not wanted
-        regardless (`at_least_one`).
+        Returns None if there are none, or if the first is larger than `max_bytes` and
+        `at_least_one` does not ask for it regardless.
         """
-        if offset < self.start_offset or offset > upto:
+        if offset < self.log_start_offset or offset > upto:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"{self.name}: offset {offset} is not within {self.start_offset} to {upto}.",
+                f"{self.name}: offset {offset} is not within {self.log_start_offset} to {upto}.",
             )
         if offset == upto:
             return None
         try:
-            return self._segments.read(offset, max_bytes, upto, at_least_one)
+            return self.segments.read(offset, max_bytes, upto, at_least_one)
         except OSError as error:
-            raise self._failure(error) from error
+            raise log_dir_failure(self.directory, error) from error
 
-    @on_disk
+    @raises_log_dir_failure
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """The first record that is at least as late as `timestamp`."""
-        return timestamps.first_from(self._segments.ordered, timestamp, self.start_offset)
+        """Returns the first record whose timestamp is at least `timestamp`."""
+        return timestamps.find_first(self.segments.ordered, timestamp, self.log_start_offset)
 
-    @on_disk
+    @raises_log_dir_failure
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
-        """The first record that has the largest timestamp of all."""
-        return timestamps.latest(self._segments.ordered, self.start_offset)
+        """Returns the first record that has the largest timestamp of all."""
+        return timestamps.find_max(self.segments.ordered, self.log_start_offset)
+
+    # Truncating, at either end
+
+    @raises_log_dir_failure
+    def advance_log_start_offset(self, offset: int) -> None:
+        """Deletes the records below `offset`; `delete_old_segments` removes their files."""
+        if offset > self.log_end_offset:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"{self.name}: cannot begin at offset {offset}, it ends at {self.log_end_offset}.",
+            )
+        if offset > self.log_start_offset:
+            self.log_start_offset = offset
+            self.leader_epochs.truncate_from_start(offset)
+
+    @raises_log_dir_failure
+    def truncate_to(self, offset: int) -> None:
+        """Drops every batch that reaches `offset`."""
+        if offset >= self.log_end_offset:
+            # A leader that was replaced before it wrote anything has left its epoch behind.
+            self.leader_epochs.truncate_from_end(self.log_end_offset)
+            return
+        segments = self.segments
+        if offset < segments.base_offset:
+            self.truncate_fully_and_start_at(offset)
+            return
+        offset = segments.batch_boundary(offset)
+        self.flusher.before_truncation(offset)
+        is_undone = replay.undo_from(self.producers, segments.ordered, offset)
+        self.maintenance.schedule_delete(segments.truncate(offset))
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.leader_epochs.truncate_from_end(offset)
+        if not is_undone or offset <= self.maintenance.snapshot_offset:
+            self.maintenance.reload_producers()
+
+    @raises_log_dir_failure
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drops everything; the next record has `offset`."""
+        self.flusher.before_truncation(min(offset, self.log_start_offset))
+        self.maintenance.replace_all_segments(offset)
+        self.log_start_offset = self.log_end_offset = offset
+        self.leader_epochs.clear()
+        self.maintenance.reload_producers()
 
     # Epochs, producers and transactions
 
     @property
     def latest_epoch(self) -> int:
-        return self.epochs.latest
+        return self.leader_epochs.latest_epoch
 
-    @on_disk
-    def start_epoch(self, epoch: int, offset: int) -> None:
-        """A leader of `epoch` writes from `offset` on."""
-        self.epochs.assign(epoch, offset)
+    @raises_log_dir_failure
+    def assign_epoch_start_offset(self, epoch: int, offset: int) -> None:
+        """The leader of `epoch` writes from `offset` on."""
+        self.leader_epochs.assign(epoch, offset)
 
-    def epoch_end(self, epoch: int) -> EpochEnd:
-        """The largest epoch up to `epoch` and where it ends; (-1, -1) if that is unknown."""
-        return self.epochs.end_of(epoch, self.end_offset)
+    def epoch_end_offset(self, epoch: int) -> EpochEndOffset:
+        """Returns the largest epoch up to `epoch` and where it ends; (-1, -1) if unknown."""
+        return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """Where the oldest open transaction begins."""
+        """The first offset of the oldest open transaction."""
         return self.producers.first_undecided_offset
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """Up to where a reader of committed records may go."""
+        """Returns the offset up to which a reader of committed records may read."""
         return self.producers.last_stable_offset(high_watermark)
 
-    @on_disk
+    @raises_log_dir_failure
     def aborted_transactions(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Producer id and first offset of each aborted transaction with records in [start, end)."""
-        found: list[tuple[int, int]] = []
-        _, number = self._segments.holding(start)
-        for segment in self._segments.from_number(number):
-            aborted, is_complete = segment.transactions.overlapping(start, end)
-            found += [(entry.producer_id, entry.first_offset) for entry in aborted]
+        """Returns the producer id and first offset of each aborted transaction with records in
+        [start, end)."""
+        aborted: list[tuple[int, int]] = []
+        _, number = self.segments.floor(start)
+        for segment in self.segments.since(number):
+            entries, is_complete = segment.transaction_index.overlapping(start, end)
+            aborted += [(entry.producer_id, entry.first_offset) for entry in entries]
             if is_complete:
                 break
-        return found
+        return aborted
 
-    def active_producers(self) -> list[Producer]:
-        """What DescribeProducers tells of each producer."""
+    def active_producers(self) -> list[ProducerStateEntry]:
+        """Returns the producers that DescribeProducers reports."""
         return list(self.producers.entries.values())
 
-    def expire_producers(self, now_ms: int) -> int:
-        """Forgets producers that were silent for `producer.id.expiration.ms`."""
-        return self.producers.expire(now_ms, self.config.producer_expiration_ms)
+    def remove_expired_producers(self, now_ms: int) -> int:
+        """Forgets producers that were silent for `producer.id.expiration.ms`; returns how many."""
+        return self.producers.remove_expired(now_ms, self.config.producer_expiration_ms)
+
+    # Closing
+
+    def close(self) -> None:
+        """Leaves the folder so that opening it again needs no scan."""
+        self.maintenance.seal()
+        if self.recovery_point < self.log_end_offset:
+            self.flusher.flush()
+        self.close_files()
+
+    def close_files(self) -> None:
+        """Closes the files as they are, without flushing."""
+        self.segments.close()

@@ -18,7 +18,7 @@ ANY_EPOCH = 2**31 - 1
 _MAX_BASE_OFFSET = 2**63 - 2**32  # no offset after it can leave 64 bits
 
 
-def check(
+def validate_batches(
     batches: memoryview, end_offset: int, name: str, leader_epoch: int = ANY_EPOCH
 ) -> list[BatchHeader]:
     """The whole batches one after the other, all valid and in order from `end_offset` on.
@@ -48,7 +48,7 @@ def check(
     return found
 
 
-def group(
+def group_for_writes(
     found: Sequence[BatchHeader], max_bytes: int
 ) -> Iterator[tuple[int, int, Sequence[BatchHeader]]]:
     """Start, end and headers of stretches of at most `max_bytes`, each for one write."""

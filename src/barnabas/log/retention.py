@@ -4,23 +4,23 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 
 from barnabas.log.config import LogConfig
-from barnabas.log.segments.segment import Segment
+from barnabas.log.segments.segment import LogSegment
 
 
-def deletable(
-    segments: Sequence[Segment],
+def deletable_segments(
+    segments: Sequence[LogSegment],
     config: LogConfig,
     *,
     now_ms: int,
-    start_offset: int,
+    log_start_offset: int,
     high_watermark: int,
-) -> list[Segment]:
+) -> list[LogSegment]:
     """The oldest segments that are no longer wanted, none of which reaches the high watermark.
 
     The last of them may be the active one; the log then begins a new segment first.
     """
     active = segments[-1]
-    count = _leading(segments[:-1], lambda segment: segment.next_offset <= start_offset)
+    count = _leading(segments[:-1], lambda segment: segment.next_offset <= log_start_offset)
     if config.delete:
         candidates = segments if active.size_bytes else segments[:-1]
         if config.retention_bytes >= 0:
@@ -31,7 +31,7 @@ def deletable(
     return list(_replicated(segments[:count], high_watermark))
 
 
-def _leading(segments: Sequence[Segment], is_unwanted: Callable[[Segment], bool]) -> int:
+def _leading(segments: Sequence[LogSegment], is_unwanted: Callable[[LogSegment], bool]) -> int:
     """How many segments from the oldest on are unwanted."""
     for number, segment in enumerate(segments):
         if not is_unwanted(segment):
@@ -39,7 +39,7 @@ def _leading(segments: Sequence[Segment], is_unwanted: Callable[[Segment], bool]
     return len(segments)
 
 
-def _oversized(segments: Sequence[Segment], retention_bytes: int) -> int:
+def _oversized(segments: Sequence[LogSegment], retention_bytes: int) -> int:
     """How many of the oldest can go while at least `retention_bytes` stay."""
     excess_bytes = sum(segment.size_bytes for segment in segments) - retention_bytes
     for number, segment in enumerate(segments):
@@ -49,13 +49,13 @@ def _oversized(segments: Sequence[Segment], retention_bytes: int) -> int:
     return len(segments)
 
 
-def _age(segment: Segment) -> int:
+def _age(segment: LogSegment) -> int:
     """The time of the newest record, or of the last write where records have no time."""
-    timestamp, _ = segment.latest()
+    timestamp, _ = segment.max_timestamp_and_offset()
     return timestamp if timestamp >= 0 else int(os.stat(segment.path()).st_mtime * 1000)
 
 
-def _replicated(segments: Sequence[Segment], high_watermark: int) -> Iterator[Segment]:
+def _replicated(segments: Sequence[LogSegment], high_watermark: int) -> Iterator[LogSegment]:
     for segment in segments:
         if segment.next_offset > high_watermark:
             return

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from barnabas.log.segments.segment import Segment
+from barnabas.log.segments.segment import LogSegment
 from barnabas.wire.records.read import read_records
 
 
@@ -15,23 +15,23 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int
 
 
-def first_from(
-    segments: Sequence[Segment], timestamp: int, start_offset: int
+def find_first(
+    segments: Sequence[LogSegment], timestamp: int, start_offset: int
 ) -> TimestampOffset | None:
     """The first record from `start_offset` on that is at least as late as `timestamp`."""
     for segment in segments:
-        if segment.latest()[0] >= timestamp:
+        if segment.max_timestamp_and_offset()[0] >= timestamp:
             found = _first_in(segment, timestamp, start_offset)
             if found is not None:
                 return found
     return None
 
 
-def latest(segments: Sequence[Segment], start_offset: int) -> TimestampOffset | None:
+def find_max(segments: Sequence[LogSegment], start_offset: int) -> TimestampOffset | None:
     """The first record from `start_offset` on that has the largest timestamp of them."""
     found: TimestampOffset | None = None
-    for segment in sorted(segments, key=lambda segment: -segment.latest()[0]):
-        timestamp, _ = segment.latest()
+    for segment in sorted(segments, key=lambda segment: -segment.max_timestamp_and_offset()[0]):
+        timestamp, _ = segment.max_timestamp_and_offset()
         if timestamp < 0 or (found is not None and found.timestamp >= timestamp):
             break
         best = _latest_in(segment, start_offset)
@@ -40,17 +40,17 @@ def latest(segments: Sequence[Segment], start_offset: int) -> TimestampOffset | 
     return found
 
 
-def _latest_in(segment: Segment, start_offset: int) -> TimestampOffset | None:
-    timestamp, last_offset = segment.latest()
+def _latest_in(segment: LogSegment, start_offset: int) -> TimestampOffset | None:
+    timestamp, last_offset = segment.max_timestamp_and_offset()
     found = _first_in(segment, timestamp, start_offset, at_least=last_offset)
     if found is not None or segment.base_offset >= start_offset:
         return found
     # DeleteRecords took the latest record of the segment, and perhaps not the rest of it.
     largest = -1
-    for at, header in segment.headers(segment.position_of(start_offset)):
+    for at, header in segment.batch_headers(segment.position_of(start_offset)):
         if header.max_timestamp <= largest:
             continue
-        for record in read_records(segment.batch(at, header)):
+        for record in read_records(segment.read_batch(at, header)):
             if record.timestamp > largest and record.offset >= start_offset:
                 largest = record.timestamp
                 found = TimestampOffset(largest, record.offset, header.leader_epoch)
@@ -58,14 +58,14 @@ def _latest_in(segment: Segment, start_offset: int) -> TimestampOffset | None:
 
 
 def _first_in(
-    segment: Segment, timestamp: int, start_offset: int, at_least: int = 0
+    segment: LogSegment, timestamp: int, start_offset: int, at_least: int = 0
 ) -> TimestampOffset | None:
-    entry = segment.times.lookup(timestamp)
+    entry = segment.time_index.lookup(timestamp)
     offset = max(entry[1] if entry else segment.base_offset, start_offset, at_least)
     position = segment.position_of(offset)
-    for at, header in segment.headers(position):
+    for at, header in segment.batch_headers(position):
         if header.max_timestamp >= timestamp:
-            for record in read_records(segment.batch(at, header)):
+            for record in read_records(segment.read_batch(at, header)):
                 if record.timestamp >= timestamp and record.offset >= start_offset:
                     return TimestampOffset(record.timestamp, record.offset, header.leader_epoch)
     return None

@@ -11,18 +11,18 @@ _VERSION = 0
 
 
 @dataclass(slots=True, frozen=True)
-class CleanStop:
+class CleanShutdown:
     """What the mark says; the broker epoch is -1 where it does not."""
 
     broker_epoch: int
 
 
-def write_clean_stop(directory: str, broker_epoch: int) -> None:
+def write_clean_shutdown(directory: str, broker_epoch: int) -> None:
     content = json.dumps({"version": _VERSION, "brokerEpoch": broker_epoch}, separators=(",", ":"))
     replace_file(f"{directory}/{FILE_NAME}", content.encode())
 
 
-def take_clean_stop(directory: str) -> CleanStop | None:
+def take_clean_shutdown(directory: str) -> CleanShutdown | None:
     """Reads the mark and removes it: whatever comes next has to end cleanly again."""
     path = f"{directory}/{FILE_NAME}"
     try:
@@ -33,6 +33,6 @@ def take_clean_stop(directory: str) -> CleanStop | None:
     os.unlink(path)
     try:
         epoch = json.loads(content)["brokerEpoch"]
-        return CleanStop(int(epoch))
+        return CleanShutdown(int(epoch))
     except (ValueError, KeyError, TypeError):
-        return CleanStop(-1)  # the mark counts by being there
+        return CleanShutdown(-1)  # the mark counts by being there

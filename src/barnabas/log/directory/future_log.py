@@ -11,13 +11,13 @@ from barnabas.log.config import LogConfig
 from barnabas.log.directory.log_directory import LogDirectory
 from barnabas.log.errors import LogDirFailure
 from barnabas.log.log import Log
-from barnabas.log.recovery import Opening, new_log
+from barnabas.log.recovery import LogLoadParams, create_empty_log
 from barnabas.wire import uuid
 
 FUTURE = "-future"
 
 
-def create_future(
+def create_future_log(
     directory: LogDirectory,
     topic: str,
     partition: int,
@@ -29,24 +29,24 @@ def create_future(
     """An empty log that begins where the present one does."""
     name = f"{topic}-{partition}"
     folder = f"{directory.path}/{name}.{uuid.random_uuid().hex()}{FUTURE}"
-    opening = Opening(
+    opening = LogLoadParams(
         name=name,
         folder=folder,
         config=config,
         files=directory.files,
-        start_offset=start_offset,
+        log_start_offset=start_offset,
         recovery_point=start_offset,
-        clean=True,
+        is_clean=True,
     )
     try:
         os.mkdir(folder)
         partition_metadata.write(folder, topic_id)
-        return Log(directory, topic, partition, topic_id, new_log(opening))
+        return Log(directory, topic, partition, topic_id, create_empty_log(opening))
     except OSError as error:
         raise LogDirFailure(directory.path, error) from error
 
 
-def adopt(future: Log) -> Log:
+def promote_future_log(future: Log) -> Log:
     """Make a future log the one of its partition in its directory; it is opened anew."""
     directory = future.directory
     future.close()
@@ -54,5 +54,5 @@ def adopt(future: Log) -> Log:
         os.rename(future.path, f"{directory.path}/{future.name}")
     except OSError as error:
         raise LogDirFailure(directory.path, error) from error
-    directory.expect(future)
+    directory.on_log_closed(future)
     return directory.open_log(future.topic, future.partition, future.topic_id, future.config)

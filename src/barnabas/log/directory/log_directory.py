@@ -21,17 +21,17 @@ from concurrent.futures import ThreadPoolExecutor
 from barnabas.log.directory import partition_metadata
 from barnabas.log.directory import meta_properties
 from barnabas.log.directory.offset_checkpoints import Checkpoint
-from barnabas.log.directory.clean_shutdown import take_clean_stop, write_clean_stop
+from barnabas.log.directory.clean_shutdown import take_clean_shutdown, write_clean_shutdown
 from barnabas.log.config import DEFAULT_CONFIG, LogConfig
-from barnabas.log.directory.pending_deletes import Doomed, Purge
+from barnabas.log.directory.pending_deletes import PendingDeletes, DueDeletes
 from barnabas.log.errors import CorruptLog, LogDirFailure
 from barnabas.log.segments.open_files import OpenFiles
 from barnabas.log.flush import Flush
 from barnabas.log.directory.lock import DirectoryLock
 from barnabas.log.log import Log
 from barnabas.log.directory.meta_properties import MetaProperties
-from barnabas.log.directory.offset_checkpoints import Offsets, PartitionKey
-from barnabas.log.recovery import Opening, Progress, load, new_log
+from barnabas.log.directory.offset_checkpoints import OffsetCheckpoints, PartitionKey
+from barnabas.log.recovery import LogLoadParams, RecoveryProgress, load_log, create_empty_log
 from barnabas.wire import uuid
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -53,15 +53,15 @@ class LogDirectory:
         self.failed: LogDirFailure | None = None
         self.logs: dict[PartitionKey, Log] = {}
         self._lock = DirectoryLock(path)
-        self.offsets = Offsets(path)
-        clean_stop = take_clean_stop(path)
-        self.was_clean = clean_stop is not None
+        self.checkpoints = OffsetCheckpoints(path)
+        clean_stop = take_clean_shutdown(path)
+        self.was_clean_shutdown = clean_stop is not None
         self.previous_broker_epoch = clean_stop.broker_epoch if clean_stop else -1
-        self._trusted = set(self.offsets.recovery_points) if self.was_clean else set[PartitionKey]()
+        self._clean = set(self.checkpoints.recovery_points) if self.was_clean_shutdown else set[PartitionKey]()
         names = os.listdir(path)
-        self.offsets.leave_out_missing(set(names))
-        self._doomed = Doomed()
-        self._doomed.add((f"{path}/{name}" for name in names if name.endswith(_DELETED_FOLDER)), 0)
+        self.checkpoints.remove_missing(set(names))
+        self._pending_deletes = PendingDeletes()
+        self._pending_deletes.add((f"{path}/{name}" for name in names if name.endswith(_DELETED_FOLDER)), 0)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], files: OpenFiles | None = None) -> "LogDirectory":
@@ -123,7 +123,7 @@ class LogDirectory:
         partition: int,
         topic_id: bytes,
         config: LogConfig = DEFAULT_CONFIG,
-        progress: Progress | None = None,
+        progress: RecoveryProgress | None = None,
     ) -> Log:
         """The log in an existing folder, recovered first if the last stop was not clean."""
         key = (topic, partition)
@@ -131,12 +131,12 @@ class LogDirectory:
             return self.logs[key]
         folder = self._folder(topic, partition)
         try:
-            self._check_owner(folder, topic_id)
-            opening = self._opening(key, folder, config, progress)
-            log = self.logs[key] = Log(self, topic, partition, topic_id, load(opening))
+            self._check_topic_id(folder, topic_id)
+            opening = self._load_params(key, folder, config, progress)
+            log = self.logs[key] = Log(self, topic, partition, topic_id, load_log(opening))
         except OSError as error:
             raise LogDirFailure(self.path, error) from error
-        self._trusted.add(key)
+        self._clean.add(key)
         return log
 
     def create_log(
@@ -146,64 +146,64 @@ class LogDirectory:
         key = (topic, partition)
         folder = self._folder(topic, partition)
         try:
-            if self.offsets.forget(key):
+            if self.checkpoints.discard_stale(key):
                 self.checkpoint({})
             os.mkdir(folder)
             partition_metadata.write(folder, topic_id)
-            opening = self._opening(key, folder, config, None)
-            log = self.logs[key] = Log(self, topic, partition, topic_id, new_log(opening))
+            opening = self._load_params(key, folder, config, None)
+            log = self.logs[key] = Log(self, topic, partition, topic_id, create_empty_log(opening))
         except OSError as error:
             raise LogDirFailure(self.path, error) from error
-        self._trusted.add(key)
+        self._clean.add(key)
         return log
 
     def delete_log(self, log: Log) -> None:
         """Renames the folder away; `purge` removes it after `file.delete.delay.ms`."""
         name = f".{uuid.random_uuid().hex()}{_DELETED_FOLDER}"
         renamed = f"{self.path}/{log.name[: _MAX_NAME_BYTES - len(name)]}{name}"
-        log.abandon()
+        log.close_files()
         try:
             os.rename(log.path, renamed)
         except OSError as error:
             raise LogDirFailure(self.path, error) from error
         key = (log.topic, log.partition)
         self.logs.pop(key, None)
-        self._trusted.discard(key)
-        self.offsets.leave_out(key)
-        self.doom([renamed], log.config.delete_delay_ms)
+        self._clean.discard(key)
+        self.checkpoints.remove(key)
+        self.schedule_delete([renamed], log.config.delete_delay_ms)
 
-    def doom(self, paths: Iterable[str], delay_ms: int) -> None:
+    def schedule_delete(self, paths: Iterable[str], delay_ms: int) -> None:
         """Files or folders that nobody will ask for by name again."""
-        self._doomed.add(paths, delay_ms)
+        self._pending_deletes.add(paths, delay_ms)
 
-    def begin_purge(self, now_ms: int) -> Purge:
+    def begin_deletes(self, now_ms: int) -> DueDeletes:
         """What was deleted long enough ago; removing it may happen in any thread."""
-        return Purge(self._doomed.take_due(now_ms))
+        return DueDeletes(self._pending_deletes.take_due(now_ms))
 
-    def purge(self, now_ms: int) -> int:
+    def delete_due(self, now_ms: int) -> int:
         """Removes what was deleted long enough ago, here and now; how many paths went."""
-        purge = self.begin_purge(now_ms)
-        purge.remove()
+        purge = self.begin_deletes(now_ms)
+        purge.run()
         return len(purge)
 
     # Recovery and checkpoints
 
-    def unrecovered(self) -> list[PartitionKey]:
+    def unrecovered_partitions(self) -> list[PartitionKey]:
         """The partitions nobody has looked at since the last stop, which was not clean."""
-        if self.was_clean:
+        if self.was_clean_shutdown:
             return []
-        return [key for key in self.partitions() if key not in self._trusted]
+        return [key for key in self.partitions() if key not in self._clean]
 
     def recover_all(
         self,
         config_of: Callable[[str], LogConfig] = lambda topic: DEFAULT_CONFIG,
-        progress: Progress | None = None,
+        progress: RecoveryProgress | None = None,
     ) -> None:
         """Recovers every log that needs it, so that each opens without a scan later.
 
         A log that cannot be recovered is left as it is; opening it says why.
         """
-        for topic, partition in self.unrecovered():
+        for topic, partition in self.unrecovered_partitions():
             topic_id = self.topic_id_of(topic, partition)
             if topic_id is None:
                 continue  # made moments before the crash; whoever opens it knows its id
@@ -213,22 +213,22 @@ class LogDirectory:
                 _logger.error("%s-%d cannot be served: %s", topic, partition, damage)
                 continue
             log.close()
-            self.expect(log)
+            self.on_log_closed(log)
 
-    def expect(self, log: Log) -> None:
+    def on_log_closed(self, log: Log) -> None:
         """A log that was closed will be opened again, with the offsets it has now."""
         key = (log.topic, log.partition)
         self.logs.pop(key, None)
-        self.offsets.keep(log)
-        self._trusted.add(key)
+        self.checkpoints.update(log)
+        self._clean.add(key)
 
     def begin_checkpoint(
         self, high_watermarks: Mapping[PartitionKey, int] | None = None
     ) -> Checkpoint:
         """What the checkpoint files should say now; writing them may happen in any thread."""
         for log in self.logs.values():
-            self.offsets.keep(log)
-        return self.offsets.begin_checkpoint(high_watermarks)
+            self.checkpoints.update(log)
+        return self.checkpoints.begin_checkpoint(high_watermarks)
 
     def checkpoint(self, high_watermarks: Mapping[PartitionKey, int] | None = None) -> None:
         """Writes the checkpoint files, here and now."""
@@ -244,29 +244,29 @@ class LogDirectory:
         """Lets go of the directory; a clean stop first brings everything to disk."""
         try:
             if clean and self.failed is None:
-                self._stop_cleanly(broker_epoch, high_watermarks)
+                self._shut_down_cleanly(broker_epoch, high_watermarks)
         finally:
             for log in self.logs.values():
-                log.abandon()
+                log.close_files()
             self.logs.clear()
             self._lock.release()
 
-    def _stop_cleanly(
+    def _shut_down_cleanly(
         self, broker_epoch: int, high_watermarks: Mapping[PartitionKey, int] | None
     ) -> None:
         logs = list(self.logs.values())
         try:
             for log in logs:
-                log.seal()
-            unflushed = [log for log in logs if log.recovery_point < log.end_offset]
-            flushes = [log.begin_flush() for log in unflushed]
+                log.maintenance.seal()
+            unflushed = [log for log in logs if log.recovery_point < log.log_end_offset]
+            flushes = [log.flusher.begin() for log in unflushed]
             with ThreadPoolExecutor(_SYNC_THREADS) as threads:
                 list(threads.map(Flush.sync, flushes))
             for log, flush in zip(unflushed, flushes, strict=True):
-                log.finish_flush(flush)
+                log.flusher.finish(flush)
             self.checkpoint(high_watermarks)
-            if self.was_clean or not self.unrecovered():
-                write_clean_stop(self.path, broker_epoch)
+            if self.was_clean_shutdown or not self.unrecovered_partitions():
+                write_clean_shutdown(self.path, broker_epoch)
         except LogDirFailure:
             raise
         except OSError as error:
@@ -277,21 +277,21 @@ class LogDirectory:
     def _folder(self, topic: str, partition: int) -> str:
         return f"{self.path}/{topic}-{partition}"
 
-    def _opening(
-        self, key: PartitionKey, folder: str, config: LogConfig, progress: Progress | None
-    ) -> Opening:
-        return Opening(
+    def _load_params(
+        self, key: PartitionKey, folder: str, config: LogConfig, progress: RecoveryProgress | None
+    ) -> LogLoadParams:
+        return LogLoadParams(
             name=f"{key[0]}-{key[1]}",
             folder=folder,
             config=config,
             files=self.files,
-            start_offset=self.offsets.start_offsets.get(key, 0),
-            recovery_point=self.offsets.recovery_points.get(key, 0),
-            clean=key in self._trusted,
+            log_start_offset=self.checkpoints.start_offsets.get(key, 0),
+            recovery_point=self.checkpoints.recovery_points.get(key, 0),
+            is_clean=key in self._clean,
             progress=progress,
         )
 
-    def _check_owner(self, folder: str, topic_id: bytes) -> None:
+    def _check_topic_id(self, folder: str, topic_id: bytes) -> None:
         found = partition_metadata.read(folder)
         if found is None:
             partition_metadata.write(folder, topic_id)

@@ -30,7 +30,7 @@ HIGH_WATERMARKS = "replication-offset-checkpoint"
 _logger = logging.getLogger(__name__)
 
 
-class Offsets:
+class OffsetCheckpoints:
     """Where logs begin, what of them counts, and what of them is safely on disk."""
 
     __slots__ = (
@@ -47,32 +47,32 @@ class Offsets:
         self.recovery_points = _read(f"{path}/{RECOVERY_POINTS}")
         self.start_offsets = _read(f"{path}/{START_OFFSETS}")
         self.high_watermarks = _read(f"{path}/{HIGH_WATERMARKS}")
-        self._checkpointing = Checkpointing(path)
+        self._checkpointing = CheckpointWriter(path)
         self._deleted: dict[PartitionKey, None] = {}
         self._left_out: dict[PartitionKey, None] = {}  # deleted, by a checkpoint begun since
         self._left_out_by = 0  # the number of the newest of those checkpoints
 
-    def keep(self, log: "Log") -> None:
+    def update(self, log: "Log") -> None:
         """Note how far a log is now."""
         key = (log.topic, log.partition)
         self._deleted.pop(key, None)  # it has moved away and back
         self.recovery_points[key] = log.recovery_point
-        if log.start_offset > log.first_segment_offset:
-            self.start_offsets[key] = log.start_offset
+        if log.log_start_offset > log.segments.base_offset:
+            self.start_offsets[key] = log.log_start_offset
         else:
             self.start_offsets.pop(key, None)
 
-    def leave_out_missing(self, folders: Collection[str]) -> None:
+    def remove_missing(self, folders: Collection[str]) -> None:
         """What has no folder any more was deleted, moments before the last stop."""
         for key in (*self.recovery_points, *self.high_watermarks):
             if f"{key[0]}-{key[1]}" not in folders:
-                self.leave_out(key)
+                self.remove(key)
 
-    def leave_out(self, key: PartitionKey) -> None:
+    def remove(self, key: PartitionKey) -> None:
         """The log was deleted: the next checkpoint says nothing of it."""
         self._deleted[key] = None
 
-    def forget(self, key: PartitionKey) -> bool:
+    def discard_stale(self, key: PartitionKey) -> bool:
         """Another log of that name begins; whether the files must first be rid of the old one."""
         self._deleted.pop(key, None)
         is_on_disk = key in self._left_out and self._checkpointing.written < self._left_out_by
@@ -114,7 +114,7 @@ def _read(path: str) -> dict[PartitionKey, int]:
         return {}
 
 
-class Checkpointing:
+class CheckpointWriter:
     """Writes in turn, and never what is older over what is newer.
 
     A recovery point that was lowered must not come back: after a crash it would vouch for
@@ -154,7 +154,7 @@ class Checkpoint:
     __slots__ = ("_checkpointing", "_files", "number")
 
     def __init__(
-        self, checkpointing: Checkpointing, number: int, files: Mapping[str, bytes]
+        self, checkpointing: CheckpointWriter, number: int, files: Mapping[str, bytes]
     ) -> None:
         self._checkpointing = checkpointing
         self.number = number

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 
-class Doomed:
+class PendingDeletes:
     """Waits with each until it is due; the waiting begins with the first look at it."""
 
     __slots__ = ("_due", "_new")
@@ -33,7 +33,7 @@ class Doomed:
         return due
 
 
-class Purge:
+class DueDeletes:
     """Paths to remove, which takes as long as the file system does: a thread is the place."""
 
     __slots__ = ("_paths",)
@@ -44,7 +44,7 @@ class Purge:
     def __len__(self) -> int:
         return len(self._paths)
 
-    def remove(self) -> None:
+    def run(self) -> None:
         for path in self._paths:
             with suppress(FileNotFoundError):
                 if os.path.isdir(path):

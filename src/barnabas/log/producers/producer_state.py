@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from barnabas.log.segments.transaction_index import AbortedTransaction
-from barnabas.log.producers.verification import MAX_PENDING, Verification
+from barnabas.log.producers.verification import MAX_PENDING_VERIFICATIONS, VerificationGuard
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import (
     MAX_SEQUENCE,
@@ -25,14 +25,14 @@ from barnabas.wire.records.read import read_records
 
 NO_TRANSACTION = -1
 
-BUMPING_VERSION = 2
+EPOCH_BUMP_TRANSACTION_VERSION = 2
 """The transaction version from which on every end bumps the epoch (KIP-890): so each transaction
 has an epoch of its own."""
 
 _BATCHES_KEPT = 5
 
 
-class AppendedBatch(NamedTuple):
+class BatchMetadata(NamedTuple):
     """A batch as a retry of it is recognised and answered."""
 
     first_sequence: int
@@ -42,7 +42,7 @@ class AppendedBatch(NamedTuple):
     timestamp: int
 
 
-class Producer:
+class ProducerStateEntry:
     """One producer's state. `batches` are all of the current epoch, oldest first."""
 
     __slots__ = (
@@ -52,7 +52,7 @@ class Producer:
         "last_timestamp",
         "next_sequence",
         "producer_id",
-        "transaction_start",
+        "transaction_first_offset",
     )
 
     def __init__(
@@ -67,9 +67,9 @@ class Producer:
         self.epoch = epoch
         self.coordinator_epoch = coordinator_epoch
         self.last_timestamp = last_timestamp
-        self.transaction_start = transaction_start
+        self.transaction_first_offset = transaction_start
         self.next_sequence = 0
-        self.batches: list[AppendedBatch] = []
+        self.batches: list[BatchMetadata] = []
 
     @property
     def last_sequence(self) -> int:
@@ -79,7 +79,7 @@ class Producer:
     def last_offset(self) -> int:
         return self.batches[-1].last_offset if self.batches else -1
 
-    def find(self, header: BatchHeader) -> AppendedBatch | None:
+    def find_duplicate(self, header: BatchHeader) -> BatchMetadata | None:
         """The batch that this one repeats."""
         if header.producer_epoch == self.epoch:
             first, last = header.base_sequence, header.last_sequence
@@ -88,17 +88,17 @@ class Producer:
                     return batch
         return None
 
-    def has_open(self, epoch: int) -> bool:
+    def has_open_transaction(self, epoch: int) -> bool:
         """Whether a transaction that batches of this epoch belong to is open."""
-        return self.transaction_start >= 0 and self.epoch == epoch
+        return self.transaction_first_offset >= 0 and self.epoch == epoch
 
-    def enter_epoch(self, epoch: int) -> None:
+    def update_epoch(self, epoch: int) -> None:
         if epoch != self.epoch:
             self.epoch = epoch
             self.next_sequence = 0
             self.batches = []
 
-    def note(self, batch: AppendedBatch) -> None:
+    def add_batch(self, batch: BatchMetadata) -> None:
         """The batch was the last one of this epoch."""
         batches = self.batches
         if len(batches) == _BATCHES_KEPT:
@@ -107,35 +107,35 @@ class Producer:
         self.next_sequence = (batch.last_sequence + 1) & MAX_SEQUENCE
 
 
-class Producers:
+class ProducerStateManager:
     """The producers of one log, by id."""
 
     __slots__ = ("_completed", "_name", "_open", "_pending", "entries")
 
-    def __init__(self, name: str, entries: Iterable[Producer] = ()) -> None:
+    def __init__(self, name: str, entries: Iterable[ProducerStateEntry] = ()) -> None:
         self._name = name
-        self.entries: dict[int, Producer] = {}
+        self.entries: dict[int, ProducerStateEntry] = {}
         self._open: dict[int, int] = {}  # producer id -> first offset, ascending by offset
         self._completed: list[tuple[int, int]] = []  # first and last offset, by last offset
-        self._pending: dict[int, Verification] = {}  # by producer id
-        self.replace(entries)
+        self._pending: dict[int, VerificationGuard] = {}  # by producer id
+        self.reset(entries)
 
-    def replace(self, entries: Iterable[Producer]) -> None:
+    def reset(self, entries: Iterable[ProducerStateEntry]) -> None:
         """Starts again from the producers of a snapshot."""
         self.entries = {producer.producer_id: producer for producer in entries}
-        started = [p for p in self.entries.values() if p.transaction_start >= 0]
-        started.sort(key=lambda producer: producer.transaction_start)
-        self._open = {producer.producer_id: producer.transaction_start for producer in started}
+        started = [p for p in self.entries.values() if p.transaction_first_offset >= 0]
+        started.sort(key=lambda producer: producer.transaction_first_offset)
+        self._open = {producer.producer_id: producer.transaction_first_offset for producer in started}
         self._completed = []
 
-    def check(
+    def check_batch(
         self,
         header: BatchHeader,
         *,
         from_client: bool,
-        verification: Verification | None = None,
+        verification: VerificationGuard | None = None,
         must_verify: bool = False,
-    ) -> AppendedBatch | None:
+    ) -> BatchMetadata | None:
         """Whether the batch may be appended: None if so, the first copy if it is a retry.
 
         A coordinator's own batches have no sequence numbers, and it verifies them itself.
@@ -145,12 +145,12 @@ class Producers:
             producer is not None
             and header.base_sequence == producer.next_sequence
             and header.producer_epoch == producer.epoch
-            and (producer.transaction_start >= 0) is (header.attributes & TRANSACTIONAL_BIT != 0)
+            and (producer.transaction_first_offset >= 0) is (header.attributes & TRANSACTIONAL_BIT != 0)
             and not self._pending
         ):
             return None  # as it nearly always is
         if from_client:
-            repeated = producer.find(header) if producer is not None else None
+            repeated = producer.find_duplicate(header) if producer is not None else None
             if repeated is not None:
                 return repeated
             if must_verify and header.is_transactional:
@@ -159,11 +159,11 @@ class Producers:
             raise self._fenced(producer, header.producer_epoch)
         if from_client:
             self._check_order(producer, header)
-        if producer is not None and producer.transaction_start >= 0 and not header.is_transactional:
+        if producer is not None and producer.transaction_first_offset >= 0 and not header.is_transactional:
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE,
                 f"{self._name}: producer {producer.producer_id} wrote outside its transaction "
-                f"that is open since offset {producer.transaction_start}.",
+                f"that is open since offset {producer.transaction_first_offset}.",
             )
         return None
 
@@ -177,7 +177,7 @@ class Producers:
         epoch = header.producer_epoch
         # A marker that is written again finds its own epoch, and nothing open.
         if epoch < producer.epoch or (
-            transaction_version >= BUMPING_VERSION and producer.has_open(epoch)
+            transaction_version >= EPOCH_BUMP_TRANSACTION_VERSION and producer.has_open_transaction(epoch)
         ):
             raise self._fenced(producer, header.producer_epoch)
         if marker.coordinator_epoch < producer.coordinator_epoch:
@@ -188,12 +188,12 @@ class Producers:
                 f"{producer.coordinator_epoch}.",
             )
 
-    def verify(self, header: BatchHeader, *, from_zero: bool, now_ms: int) -> Verification | None:
+    def start_batch_verification(self, header: BatchHeader, *, from_zero: bool, now_ms: int) -> VerificationGuard | None:
         """What the batch, once verified, is to be appended with; None if its transaction is open.
 
         `from_zero` says that the batch comes from a producer with an epoch for each transaction.
         """
-        return self.expect(
+        return self.start_verification(
             header.producer_id,
             header.producer_epoch,
             header.base_sequence,
@@ -201,16 +201,16 @@ class Producers:
             now_ms=now_ms,
         )
 
-    def expect(
+    def start_verification(
         self, producer_id: int, epoch: int, sequence: int, *, from_zero: bool, now_ms: int
-    ) -> Verification | None:
+    ) -> VerificationGuard | None:
         """The same, for a batch that is yet to be made.
 
         KafkaError for a zombie: what it waits for must not hold up who has replaced it.
         """
         producer = self.entries.get(producer_id)
         if producer is not None:
-            if producer.has_open(epoch):
+            if producer.has_open_transaction(epoch):
                 return None
             if epoch < producer.epoch:
                 raise self._fenced(producer, epoch)
@@ -219,14 +219,14 @@ class Producers:
         if verification is not None:
             verification.cover(epoch, sequence)
             return verification
-        if len(pending) == MAX_PENDING:
+        if len(pending) == MAX_PENDING_VERIFICATIONS:
             del pending[next(iter(pending))]
-        verification = Verification(epoch, sequence, from_zero, now_ms)
+        verification = VerificationGuard(epoch, sequence, from_zero, now_ms)
         pending[producer_id] = verification
         return verification
 
     def check_verified(
-        self, producer_id: int, epoch: int, verification: Verification | None
+        self, producer_id: int, epoch: int, verification: VerificationGuard | None
     ) -> None:
         """KafkaError unless the transaction is open, or may be opened by what was verified."""
         if self._has_open(producer_id, epoch):
@@ -238,7 +238,7 @@ class Producers:
                 "belongs to is not under way here.",
             )
 
-    def appended(
+    def on_batch_appended(
         self, header: BatchHeader, first_offset: int, last_offset: int, timestamp: int
     ) -> None:
         """The batch is in the log."""
@@ -247,20 +247,20 @@ class Producers:
             self._pending.pop(producer_id, None)
         producer = self.entries.get(producer_id)
         if producer is None:
-            producer = self.entries[producer_id] = Producer(producer_id)
+            producer = self.entries[producer_id] = ProducerStateEntry(producer_id)
         if producer.epoch != header.producer_epoch:
-            producer.enter_epoch(header.producer_epoch)
+            producer.update_epoch(header.producer_epoch)
         sequences = header.base_sequence, header.last_sequence
         # What the constructor does, without its second look at the number of fields.
-        producer.note(
-            tuple.__new__(AppendedBatch, (*sequences, first_offset, last_offset, timestamp))
+        producer.add_batch(
+            tuple.__new__(BatchMetadata, (*sequences, first_offset, last_offset, timestamp))
         )
         producer.last_timestamp = timestamp
-        if producer.transaction_start < 0 and header.attributes & TRANSACTIONAL_BIT:
-            producer.transaction_start = first_offset
+        if producer.transaction_first_offset < 0 and header.attributes & TRANSACTIONAL_BIT:
+            producer.transaction_first_offset = first_offset
             self._open[producer_id] = first_offset
 
-    def recall(self, header: BatchHeader) -> None:
+    def restore_earlier_batch(self, header: BatchHeader) -> None:
         """The batch is in the log, before the last one of its producer that is known."""
         producer = self.entries.get(header.producer_id)
         if producer is None or producer.epoch != header.producer_epoch or not producer.batches:
@@ -269,20 +269,20 @@ class Producers:
         if header.last_offset < batches[-1].first_offset:
             sequences = header.base_sequence, header.last_sequence
             offsets = header.base_offset, header.last_offset
-            batches.insert(-1, AppendedBatch(*sequences, *offsets, header.max_timestamp))
+            batches.insert(-1, BatchMetadata(*sequences, *offsets, header.max_timestamp))
             del batches[:-_BATCHES_KEPT]
 
-    def go_back(self, offset: int, batches: Sequence[BatchHeader]) -> None:
+    def undo_from(self, offset: int, batches: Sequence[BatchHeader]) -> None:
         """All that a producer wrote from `offset` on is gone; `batches` are its last before."""
         last = batches[-1]
         producer = self.entries[last.producer_id]
         # What is known of before the cut counts, even if it stands too far off to be among them.
         known = [batch for batch in producer.batches if batch.last_offset < offset]
         if producer.epoch != last.producer_epoch:
-            producer.enter_epoch(last.producer_epoch)
+            producer.update_epoch(last.producer_epoch)
             known = []
         found = [
-            AppendedBatch(
+            BatchMetadata(
                 header.base_sequence,
                 header.last_sequence,
                 header.base_offset,
@@ -295,14 +295,14 @@ class Producers:
         producer.batches = []
         by_offset = {batch.last_offset: batch for batch in (*known, *found)}
         for end in sorted(by_offset):
-            producer.note(by_offset[end])
+            producer.add_batch(by_offset[end])
         producer.last_timestamp = last.max_timestamp
-        if producer.transaction_start >= offset:
-            producer.transaction_start = NO_TRANSACTION
+        if producer.transaction_first_offset >= offset:
+            producer.transaction_first_offset = NO_TRANSACTION
             del self._open[producer.producer_id]
         self._pending.pop(producer.producer_id, None)
 
-    def ended(
+    def complete_transaction(
         self, header: BatchHeader, marker: EndTransactionMarker, offset: int
     ) -> AbortedTransaction | None:
         """The marker is in the log at `offset`; what it aborted, if it aborted anything."""
@@ -310,11 +310,11 @@ class Producers:
         self._pending.pop(producer_id, None)
         producer = self.entries.get(producer_id)
         if producer is None:
-            producer = self.entries[producer_id] = Producer(producer_id)
-        producer.enter_epoch(header.producer_epoch)
+            producer = self.entries[producer_id] = ProducerStateEntry(producer_id)
+        producer.update_epoch(header.producer_epoch)
         producer.coordinator_epoch = marker.coordinator_epoch
         producer.last_timestamp = header.max_timestamp
-        first_offset, producer.transaction_start = producer.transaction_start, NO_TRANSACTION
+        first_offset, producer.transaction_first_offset = producer.transaction_first_offset, NO_TRANSACTION
         if first_offset < 0:
             return None
         self._open.pop(producer_id, None)
@@ -331,7 +331,7 @@ class Producers:
 
     def last_stable_offset(self, high_watermark: int) -> int:
         """Up to where every transaction is decided, and its end known to enough replicas."""
-        self.replicated(high_watermark)
+        self.on_high_watermark_updated(high_watermark)
         stable = high_watermark
         if self._open:
             stable = min(stable, next(iter(self._open.values())))
@@ -339,7 +339,7 @@ class Producers:
             stable = min(stable, min(first_offset for first_offset, _ in self._completed))
         return stable
 
-    def replicated(self, high_watermark: int) -> None:
+    def on_high_watermark_updated(self, high_watermark: int) -> None:
         """The ends of transactions below the high watermark need not be kept in mind."""
         completed = self._completed
         count = 0
@@ -349,7 +349,7 @@ class Producers:
             count += 1
         del completed[:count]
 
-    def expire(self, now_ms: int, expiration_ms: int) -> int:
+    def remove_expired(self, now_ms: int, expiration_ms: int) -> int:
         """Forgets the producers that were silent for too long and have nothing open."""
         for producer_id, verification in tuple(self._pending.items()):
             if now_ms - verification.since_ms > expiration_ms:
@@ -357,7 +357,7 @@ class Producers:
         silent = [
             producer_id
             for producer_id, producer in self.entries.items()
-            if producer.transaction_start < 0 and now_ms - producer.last_timestamp > expiration_ms
+            if producer.transaction_first_offset < 0 and now_ms - producer.last_timestamp > expiration_ms
         ]
         for producer_id in silent:
             del self.entries[producer_id]
@@ -365,9 +365,9 @@ class Producers:
 
     def _has_open(self, producer_id: int, epoch: int) -> bool:
         producer = self.entries.get(producer_id)
-        return producer is not None and producer.has_open(epoch)
+        return producer is not None and producer.has_open_transaction(epoch)
 
-    def _check_order(self, producer: Producer | None, header: BatchHeader) -> None:
+    def _check_order(self, producer: ProducerStateEntry | None, header: BatchHeader) -> None:
         """A producer that is not known here may begin anywhere, but not before its own batches
         that wait to be verified."""
         sequence = header.base_sequence
@@ -391,7 +391,7 @@ class Producers:
                 f"{header.producer_epoch} after {last}.",
             )
 
-    def _fenced(self, producer: Producer, epoch: int) -> KafkaError:
+    def _fenced(self, producer: ProducerStateEntry, epoch: int) -> KafkaError:
         return KafkaError(
             ErrorCode.INVALID_PRODUCER_EPOCH,
             f"{self._name}: producer {producer.producer_id} wrote with epoch {epoch}, which epoch "
@@ -399,7 +399,7 @@ class Producers:
         )
 
 
-def end_marker(batch: Readable) -> EndTransactionMarker | None:
+def read_end_marker(batch: Readable) -> EndTransactionMarker | None:
     """The end of a transaction that a control batch says; None if it says something else."""
     records = read_records(batch)
     return read_marker(records[0]) if records else None

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from barnabas.log.producers import snapshots
 from barnabas.log.segments.log_files import SNAPSHOT, segment_path
-from barnabas.log.producers.producer_state import Producers, end_marker
-from barnabas.log.segments.segment import Segment
+from barnabas.log.producers.producer_state import ProducerStateManager, read_end_marker
+from barnabas.log.segments.segment import LogSegment
 from barnabas.log.segments.transaction_index import AbortedTransaction
 from barnabas.wire.records.batch import CONTROL_BIT, BatchHeader, Readable
 
@@ -17,11 +17,11 @@ RECALLED_BYTES = 1 << 20
 _logger = logging.getLogger(__name__)
 
 
-def load_producers(
-    name: str, folder: str, segments: Sequence[Segment], snapshot_offsets: Sequence[int], upto: int
-) -> tuple[Producers, int]:
+def load_producer_state(
+    name: str, folder: str, segments: Sequence[LogSegment], snapshot_offsets: Sequence[int], upto: int
+) -> tuple[ProducerStateManager, int]:
     """The producers as they were at `upto`, and the offset of the snapshot they came from."""
-    producers = Producers(name)
+    producers = ProducerStateManager(name)
     offset = segments[0].base_offset if segments else upto
     for candidate in reversed(snapshot_offsets):
         if candidate <= upto and _restore(producers, segment_path(folder, candidate, SNAPSHOT)):
@@ -31,11 +31,11 @@ def load_producers(
     for segment in segments:
         if segment.next_offset > offset and segment.base_offset < upto:
             for header, content in _batches(segment, offset, upto):
-                batch(producers, header, content)
+                replay_batch(producers, header, content)
     return producers, offset
 
 
-def take_back(producers: Producers, segments: Sequence[Segment], offset: int) -> bool:
+def undo_from(producers: ProducerStateManager, segments: Sequence[LogSegment], offset: int) -> bool:
     """Undo what producers did from `offset` on, which is about to be cut away.
 
     A replica that has to give up a few batches of its leader before need not read whole segments
@@ -46,7 +46,7 @@ def take_back(producers: Producers, segments: Sequence[Segment], offset: int) ->
         return False
     before: dict[int, list[BatchHeader]] = {header.producer_id: [] for header in cut}
     for segment, position in _tail(segments, offset) if before else ():
-        for _, header in segment.headers(position):
+        for _, header in segment.batch_headers(position):
             if header.base_offset >= offset:
                 break
             if header.producer_id in before:
@@ -54,21 +54,21 @@ def take_back(producers: Producers, segments: Sequence[Segment], offset: int) ->
     if any(not each or each[-1].attributes & CONTROL_BIT for each in before.values()):
         return False
     for batches in before.values():
-        producers.go_back(offset, batches)
+        producers.undo_from(offset, batches)
     return True
 
 
-def _producers_batches(segment: Segment, offset: int) -> Iterator[BatchHeader]:
+def _producers_batches(segment: LogSegment, offset: int) -> Iterator[BatchHeader]:
     if segment.next_offset > offset:
-        for _, header in segment.headers(segment.position_of(offset)):
+        for _, header in segment.batch_headers(segment.position_of(offset)):
             if header.producer_id >= 0:
                 yield header
 
 
-def rebuild_transactions(
+def rebuild_transaction_index(
     name: str,
     folder: str,
-    segments: Sequence[Segment],
+    segments: Sequence[LogSegment],
     snapshot_offsets: Sequence[int],
     number: int,
 ) -> None:
@@ -76,30 +76,30 @@ def rebuild_transactions(
     segment = segments[number]
     _logger.warning("%s: building its transaction index again", segment.path())
     base_offset = segment.base_offset
-    producers, _ = load_producers(name, folder, segments[:number], snapshot_offsets, base_offset)
-    segment.transactions.clear()
+    producers, _ = load_producer_state(name, folder, segments[:number], snapshot_offsets, base_offset)
+    segment.transaction_index.clear()
     for header, content in _batches(segment, base_offset, segment.next_offset):
-        aborted = batch(producers, header, content)
+        aborted = replay_batch(producers, header, content)
         if aborted is not None:
-            segment.transactions.append(aborted)
+            segment.transaction_index.append(aborted)
 
 
-def batch(
-    producers: Producers, header: BatchHeader, content: Readable
+def replay_batch(
+    producers: ProducerStateManager, header: BatchHeader, content: Readable
 ) -> AbortedTransaction | None:
     """A batch of an idempotent producer that is in the log; what it aborted, if anything."""
     if not header.attributes & CONTROL_BIT:
-        producers.appended(header, header.base_offset, header.last_offset, header.max_timestamp)
+        producers.on_batch_appended(header, header.base_offset, header.last_offset, header.max_timestamp)
         return None
-    marker = end_marker(content)
-    return producers.ended(header, marker, header.last_offset) if marker is not None else None
+    marker = read_end_marker(content)
+    return producers.complete_transaction(header, marker, header.last_offset) if marker is not None else None
 
 
-def _restore(producers: Producers, path: str) -> bool:
+def _restore(producers: ProducerStateManager, path: str) -> bool:
     """Takes the snapshot, or removes it if it is damaged: an older one will do."""
     try:
         with open(path, "rb") as file:
-            producers.replace(snapshots.decode(file.read()))
+            producers.reset(snapshots.decode(file.read()))
     except snapshots.CorruptSnapshot as error:
         _logger.warning("%s: %s; removed", path, error)
         os.unlink(path)
@@ -107,27 +107,27 @@ def _restore(producers: Producers, path: str) -> bool:
     return True
 
 
-def _recall(producers: Producers, segments: Sequence[Segment], offset: int) -> None:
+def _recall(producers: ProducerStateManager, segments: Sequence[LogSegment], offset: int) -> None:
     """A snapshot has only the last batch of each producer, but a producer whose broker died may
     send any of the last five again: those before it are looked for in the log, if they are near.
     """
     if not producers.entries:
         return
     for segment, position in _tail(segments, offset):
-        for _, header in segment.headers(position):
+        for _, header in segment.batch_headers(position):
             if header.base_offset >= offset:
                 return
             if header.producer_id >= 0 and not header.attributes & CONTROL_BIT:
-                producers.recall(header)
+                producers.restore_earlier_batch(header)
 
 
-def _tail(segments: Sequence[Segment], offset: int) -> Iterator[tuple[Segment, int]]:
+def _tail(segments: Sequence[LogSegment], offset: int) -> Iterator[tuple[LogSegment, int]]:
     """The segments with the last bytes before `offset`, and where to begin in each."""
-    tail: list[tuple[Segment, int]] = []
+    tail: list[tuple[LogSegment, int]] = []
     wanted_bytes = RECALLED_BYTES
     for segment in reversed([each for each in segments if each.base_offset < offset]):
         end = segment.position_of(offset)
-        nearest = segment.offsets.lookup_before(max(0, end - wanted_bytes))
+        nearest = segment.offset_index.lookup_before(max(0, end - wanted_bytes))
         tail.append((segment, nearest[1] if nearest is not None else 0))
         wanted_bytes -= end
         if wanted_bytes <= 0:
@@ -135,11 +135,11 @@ def _tail(segments: Sequence[Segment], offset: int) -> Iterator[tuple[Segment, i
     return reversed(tail)
 
 
-def _batches(segment: Segment, start: int, upto: int) -> Iterator[tuple[BatchHeader, bytes]]:
+def _batches(segment: LogSegment, start: int, upto: int) -> Iterator[tuple[BatchHeader, bytes]]:
     """The batches of idempotent producers in [start, upto), control batches with their bytes."""
     position = segment.position_of(start) if start > segment.base_offset else 0
-    for at, header in segment.headers(position):
+    for at, header in segment.batch_headers(position):
         if header.base_offset >= upto:
             return
         if header.producer_id >= 0:
-            yield header, segment.batch(at, header) if header.attributes & CONTROL_BIT else b""
+            yield header, segment.read_batch(at, header) if header.attributes & CONTROL_BIT else b""

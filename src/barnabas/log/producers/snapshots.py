@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from barnabas.log.segments.log_files import SNAPSHOT, segment_path
-from barnabas.log.producers.producer_state import AppendedBatch, Producer, Producers
+from barnabas.log.producers.producer_state import BatchMetadata, ProducerStateEntry, ProducerStateManager
 from barnabas.wire.records.batch import MAX_SEQUENCE, NO_SEQUENCE
 from barnabas.wire.records.checksum import crc32c
 
@@ -37,7 +37,7 @@ class CorruptSnapshot(ValueError):  # noqa: N818 - the domain\'s word for it
     """The file is not a snapshot that was written whole."""
 
 
-def write(folder: str, offset: int, producers: Producers) -> str:
+def write(folder: str, offset: int, producers: ProducerStateManager) -> str:
     """Writes the snapshot for `offset`; the path, which is not synced yet."""
     path = segment_path(folder, offset, SNAPSHOT)
     with open(path, "wb") as file:
@@ -52,13 +52,13 @@ def remove_stray(folder: str, found: Iterable[int], kept: Iterable[int]) -> None
             os.unlink(segment_path(folder, offset, SNAPSHOT))
 
 
-def encode(producers: Iterable[Producer]) -> bytes:
+def encode(producers: Iterable[ProducerStateEntry]) -> bytes:
     entries = [_encode_entry(producer) for producer in producers]
     body = _COUNT.pack(len(entries)) + b"".join(entries)
     return _HEAD.pack(_VERSION, crc32c(body)) + body
 
 
-def decode(content: bytes) -> list[Producer]:
+def decode(content: bytes) -> list[ProducerStateEntry]:
     """The producers of a snapshot; CorruptSnapshot if the bytes are not one."""
     if len(content) < _HEAD.size + _COUNT.size:
         raise CorruptSnapshot(f"{len(content)} bytes are too few")
@@ -74,7 +74,7 @@ def decode(content: bytes) -> list[Producer]:
     return [_decode_entry(fields) for fields in _ENTRY.iter_unpack(entries)]
 
 
-def _encode_entry(producer: Producer) -> bytes:
+def _encode_entry(producer: ProducerStateEntry) -> bytes:
     last_sequence, last_offset, delta = NO_SEQUENCE, -1, 0
     if producer.batches:
         last = producer.batches[-1]
@@ -88,19 +88,19 @@ def _encode_entry(producer: Producer) -> bytes:
         delta,
         producer.last_timestamp,
         producer.coordinator_epoch,
-        producer.transaction_start,
+        producer.transaction_first_offset,
     )
 
 
-def _decode_entry(fields: tuple[int, ...]) -> Producer:
+def _decode_entry(fields: tuple[int, ...]) -> ProducerStateEntry:
     producer_id, epoch, last_sequence, last_offset, delta, timestamp, coordinator, first = fields
-    producer = Producer(producer_id, epoch, coordinator, timestamp, first)
+    producer = ProducerStateEntry(producer_id, epoch, coordinator, timestamp, first)
     if last_offset >= 0:
         first_sequence = last_sequence
         if last_sequence != NO_SEQUENCE:
             first_sequence = (last_sequence - delta) & MAX_SEQUENCE
-        producer.note(
-            AppendedBatch(
+        producer.add_batch(
+            BatchMetadata(
                 first_sequence, last_sequence, last_offset - delta, last_offset, timestamp
             )
         )

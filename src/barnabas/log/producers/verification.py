@@ -6,11 +6,11 @@ end of the transaction takes it away: a batch that comes too late is then refuse
 opened a transaction that nobody would ever end.
 """
 
-MAX_PENDING = 10_000
+MAX_PENDING_VERIFICATIONS = 10_000
 """In one log. Beyond it the oldest goes, and the batch it stood for is refused."""
 
 
-class Verification:
+class VerificationGuard:
     """What ties the coordinator's word to the append that relies on it: only itself will do."""
 
     __slots__ = ("epoch", "from_zero", "lowest_sequence", "since_ms")

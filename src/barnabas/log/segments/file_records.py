@@ -27,7 +27,7 @@ _FEW_BYTES = 512
 _MANY_BYTES = 8192
 
 
-def find(fd: int, position: int, end: int, offset: int, indexed: int | None = None) -> int:
+def find_batch(fd: int, position: int, end: int, offset: int, indexed: int | None = None) -> int:
     """Where the first batch stands that reaches `offset`, looking from `position`; or `end`.
 
     `indexed` is what an index claims to be the last offset of the batch at `position`.
@@ -54,7 +54,7 @@ def find(fd: int, position: int, end: int, offset: int, indexed: int | None = No
     return end
 
 
-def cut(
+def find_batch_end(
     fd: int, position: int, limit: int, end: int, indexed: int | None = None
 ) -> tuple[int, int]:
     """The end of the last whole batch that ends by `limit`, and the offset to go on from.
@@ -85,7 +85,7 @@ def cut(
     return position, next_offset
 
 
-def extent(fd: int, position: int, end: int) -> tuple[int, int, int]:
+def read_extent(fd: int, position: int, end: int) -> tuple[int, int, int]:
     """First offset, last offset and size of the batch at `position`."""
     ahead = _read_ahead(fd, position, _EXTENT_BYTES, _EXTENT_BYTES)
     base_offset, length, magic, delta = _EXTENT.unpack(ahead)
@@ -94,7 +94,7 @@ def extent(fd: int, position: int, end: int) -> tuple[int, int, int]:
     return base_offset, base_offset + delta, length + LENGTH_END
 
 
-def headers(fd: int, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+def read_headers(fd: int, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
     """Every batch from `position` on with its place in the file."""
     read_bytes = _FEW_BYTES
     while position < end:

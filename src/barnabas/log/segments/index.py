@@ -66,7 +66,7 @@ class IndexFile:
         last, before = self.entry(self._written - 1), self.entry(self._written - 2)
         return last[self.KEY] > before[self.KEY]
 
-    def write_out(self) -> None:
+    def flush(self) -> None:
         """Puts what waits in memory into the file, which is there afterwards in any case."""
         if self._written >= 0 and not self._pending:
             return
@@ -82,10 +82,10 @@ class IndexFile:
 
     def clear(self) -> None:
         """Starts again with no entries."""
-        self._keep(0)
+        self._truncate_to_count(0)
 
     def close(self) -> None:
-        self._files.forget(self)
+        self._files.release(self)
 
     def entry(self, number: int) -> tuple[int, ...]:
         """The fields of an entry as they stand."""
@@ -99,7 +99,7 @@ class IndexFile:
         self.count += 1
         if len(self._pending) >= _PENDING_ENTRIES * self.ENTRY.size:
             try:
-                self.write_out()
+                self.flush()
             except OSError:
                 # The log itself was written. The entries stay in memory; if the disk is really
                 # failing, the next write of the log says so.
@@ -123,7 +123,7 @@ class IndexFile:
             range(written), target, key=lambda number: unpack(view, number * size)[field]
         )
 
-    def _keep(self, count: int) -> None:
+    def _truncate_to_count(self, count: int) -> None:
         """Drops every entry from number `count` on."""
         written = max(self._written, 0)
         self.count = count
@@ -131,14 +131,14 @@ class IndexFile:
             del self._pending[(count - written) * self.ENTRY.size :]
             return
         self._pending = bytearray()
-        self._files.forget(self)  # before the pages it maps are gone
+        self._files.release(self)  # before the pages it maps are gone
         os.truncate(self.path, count * self.ENTRY.size)
         self._written = count
 
     def _map(self) -> OpenMap:
         handle = self.handle
         if not isinstance(handle, OpenMap) or len(handle.view) < self._written * self.ENTRY.size:
-            self._files.forget(self)
+            self._files.release(self)
             return self._files.map(self, self.path)
         handle.used = True
         return handle
@@ -171,7 +171,7 @@ class OffsetIndex(IndexFile):
 
     def truncate(self, offset: int) -> None:
         """Forgets the batches that reach `offset`."""
-        self._keep(self._count_up_to(offset - self.base_offset - 1, 0))
+        self._truncate_to_count(self._count_up_to(offset - self.base_offset - 1, 0))
 
     def _at(self, number: int) -> tuple[int, int]:
         relative_offset, position = self.entry(number)
@@ -212,7 +212,7 @@ class TimeIndex(IndexFile):
 
     def truncate(self, offset: int) -> None:
         """Forgets the entries whose batch reaches `offset`."""
-        self._keep(self._count_up_to(offset - self.base_offset - 1, 1))
+        self._truncate_to_count(self._count_up_to(offset - self.base_offset - 1, 1))
         self._find_last_timestamp()
 
     def clear(self) -> None:

@@ -29,7 +29,7 @@ def segment_path(folder: str, base_offset: int, suffix: str) -> str:
 
 
 @dataclass(slots=True)
-class Inventory:
+class LogFiles:
     """What one look into the folder found."""
 
     logs: dict[int, int] = field(default_factory=dict)  # base offset -> bytes in the file
@@ -40,13 +40,13 @@ class Inventory:
     swaps: list[str] = field(default_factory=list)
 
 
-def take_inventory(folder: str) -> Inventory:
+def list_log_files(folder: str) -> LogFiles:
     """Sorts the folder's files by kind; a file of no known kind is left alone."""
-    found = Inventory()
+    found = LogFiles()
     with os.scandir(folder) as entries:
         for entry in entries:
             name = entry.name
-            offset, suffix = offset_and_suffix(name)
+            offset, suffix = parse_file_name(name)
             if offset is None:
                 if name not in _KNOWN:
                     _logger.warning("%s: not a file of a log, left alone", entry.path)
@@ -68,7 +68,7 @@ def take_inventory(folder: str) -> Inventory:
     return found
 
 
-def offset_and_suffix(name: str) -> tuple[int | None, str]:
+def parse_file_name(name: str) -> tuple[int | None, str]:
     """The offset a file is named for and all that follows it."""
     digits, suffix = name[:_DIGITS], name[_DIGITS:]
     if len(digits) == _DIGITS and digits.isdecimal():

@@ -8,16 +8,16 @@ from contextlib import suppress
 from barnabas.log.config import LogConfig
 from barnabas.log.segments.open_files import OpenFiles
 from barnabas.log.segments.log_files import DELETED, SEGMENT_SUFFIXES, SNAPSHOT
-from barnabas.log.segments.segment import Segment
-from barnabas.log.segments.log_slice import Slice
+from barnabas.log.segments.segment import LogSegment
+from barnabas.log.segments.log_slice import LogSlice
 
 
-class Segments:
+class LogSegments:
     """At least one segment, by ascending base offset."""
 
     __slots__ = ("_bases", "_files", "_folder", "_ordered", "active")
 
-    def __init__(self, folder: str, files: OpenFiles, ordered: list[Segment]) -> None:
+    def __init__(self, folder: str, files: OpenFiles, ordered: list[LogSegment]) -> None:
         self._folder = folder
         self._files = files
         self._ordered = ordered
@@ -27,7 +27,7 @@ class Segments:
     def __len__(self) -> int:
         return len(self._ordered)
 
-    def __iter__(self) -> Iterator[Segment]:
+    def __iter__(self) -> Iterator[LogSegment]:
         return iter(self._ordered)
 
     @property
@@ -39,19 +39,19 @@ class Segments:
         return self._bases[0]
 
     @property
-    def ordered(self) -> Sequence[Segment]:
+    def ordered(self) -> Sequence[LogSegment]:
         return self._ordered
 
-    def holding(self, offset: int) -> tuple[Segment, int]:
+    def floor(self, offset: int) -> tuple[LogSegment, int]:
         """The segment whose range has `offset`, and its number."""
         if offset >= self.active.base_offset:
             return self.active, len(self._ordered) - 1
         number = max(bisect_right(self._bases, offset) - 1, 0)
         return self._ordered[number], number
 
-    def read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> Slice | None:
+    def read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> LogSlice | None:
         """See `Log.read`."""
-        segment, number = self.holding(offset)
+        segment, number = self.floor(offset)
         position = segment.position_of(offset)
         while position >= segment.size_bytes:  # nothing that late here: compacted, or the end
             number += 1
@@ -60,30 +60,30 @@ class Segments:
             segment, position = self._ordered[number], 0
         end, next_offset = segment.size_bytes, segment.next_offset
         if upto < next_offset:
-            end, next_offset = segment.boundary(upto)
+            end, next_offset = segment.end_before(upto)
         if end - position > max_bytes:
-            end, next_offset = segment.cut(position, position + max_bytes, end)
+            end, next_offset = segment.find_batch_end(position, position + max_bytes, end)
             if end == position and at_least_one:
-                _, last_offset, size_bytes = segment.extent(position)
+                _, last_offset, size_bytes = segment.batch_extent(position)
                 end, next_offset = position + size_bytes, last_offset + 1
         if end <= position:
             return None
-        segment.remember(next_offset, end)
-        return Slice(segment.file(), position, end - position, offset, next_offset)
+        segment.cache_position(next_offset, end)
+        return LogSlice(segment.file(), position, end - position, offset, next_offset)
 
-    def from_number(self, number: int) -> list[Segment]:
+    def since(self, number: int) -> list[LogSegment]:
         return self._ordered[number:]
 
-    def begin(self, base_offset: int, config: LogConfig) -> Segment:
+    def add_active(self, base_offset: int, config: LogConfig) -> LogSegment:
         """A new active segment."""
-        segment = Segment.new(self._folder, base_offset, self._files, config.index_interval_bytes)
-        segment.make_file(config.segment_bytes if config.preallocate else 0)
+        segment = LogSegment.new(self._folder, base_offset, self._files, config.index_interval_bytes)
+        segment.create_file(config.segment_bytes if config.preallocate else 0)
         self.active = segment
         self._ordered.append(self.active)
         self._bases.append(base_offset)
         return self.active
 
-    def drop(self, unwanted: Sequence[Segment]) -> list[str]:
+    def remove(self, unwanted: Sequence[LogSegment]) -> list[str]:
         """Takes segments out; the paths their files have been renamed to.
 
         The caller begins a new one if none is left.
@@ -102,14 +102,14 @@ class Segments:
             self.active = self._ordered[-1]
         return renamed
 
-    def boundary(self, offset: int) -> int:
+    def batch_boundary(self, offset: int) -> int:
         """Where the log ends if every batch that reaches `offset` goes."""
-        segment, _ = self.holding(offset)
-        return segment.boundary(offset)[1]
+        segment, _ = self.floor(offset)
+        return segment.end_before(offset)[1]
 
     def truncate(self, offset: int) -> list[str]:
         """Drops what reaches `offset`; the paths of whole segments that went."""
-        renamed = self.drop([s for s in self._ordered[1:] if s.base_offset > offset])
+        renamed = self.remove([s for s in self._ordered[1:] if s.base_offset > offset])
         self.active.truncate(offset)
         return renamed
 

@@ -6,7 +6,7 @@ import socket
 from barnabas.log.segments.open_files import OpenFile
 
 
-class Slice:
+class LogSlice:
     """Bytes `position` to `position + size_bytes` of a file, sent without passing through us.
 
     `first_offset` is the offset that was asked for; the first batch may begin before it.

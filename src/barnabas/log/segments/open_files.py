@@ -21,26 +21,26 @@ class OpenFiles:
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = limit or default_limit()
-        self._handles: OrderedDict[Handle, Holder] = OrderedDict()
+        self._handles: OrderedDict[Handle, HandleOwner] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._handles)
 
-    def open(self, holder: "Holder", path: str) -> "OpenFile":
+    def open(self, holder: "HandleOwner", path: str) -> "OpenFile":
         """The file for reading and writing, made if it is missing."""
-        self._make_room()
-        file = self.handle_of(path, os.open(path, _READ_WRITE, 0o644))
+        self._evict()
+        file = self.wrap_descriptor(path, os.open(path, _READ_WRITE, 0o644))
         self._handles[file] = holder
         holder.handle = file
         return file
 
-    def handle_of(self, path: str, fd: int) -> "OpenFile":
+    def wrap_descriptor(self, path: str, fd: int) -> "OpenFile":
         """What reads and writes an open file; a disk that can fail on order has its own kind."""
         return OpenFile(fd)
 
-    def map(self, holder: "Holder", path: str) -> "OpenMap":
+    def map(self, holder: "HandleOwner", path: str) -> "OpenMap":
         """The file mapped for reading; it must not be empty."""
-        self._make_room()
+        self._evict()
         fd = os.open(path, _READ)
         try:
             mapped = OpenMap(mmap.mmap(fd, 0, prot=mmap.PROT_READ))
@@ -50,13 +50,13 @@ class OpenFiles:
         holder.handle = mapped
         return mapped
 
-    def forget(self, holder: "Holder") -> None:
+    def release(self, holder: "HandleOwner") -> None:
         """The holder is done with its handle."""
         if holder.handle is not None:
             self._handles.pop(holder.handle, None)
             holder.handle = None
 
-    def _make_room(self) -> None:
+    def _evict(self) -> None:
         while len(self._handles) >= self.limit:
             handle, holder = self._handles.popitem(last=False)
             if handle.used:
@@ -96,7 +96,7 @@ class OpenMap:
 Handle: TypeAlias = OpenFile | OpenMap
 
 
-class Holder(Protocol):
+class HandleOwner(Protocol):
     """Something that keeps a handle until it is told to do without."""
 
     handle: Handle | None

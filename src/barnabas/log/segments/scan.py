@@ -35,7 +35,7 @@ class ValidBatches:
         self._reported = 0
         self._position = 0
 
-    def passed_a_stretch(self) -> bool:
+    def is_progress_due(self) -> bool:
         """Whether enough was read since the last time to be worth a word."""
         if self._position - self._reported < _STRETCH_BYTES:
             return False

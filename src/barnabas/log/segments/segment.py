@@ -19,7 +19,7 @@ _NOT_LOOKED_UP = -2
 _logger = logging.getLogger(__name__)
 
 
-class Segment:
+class LogSegment:
     """The batches from `base_offset` up to the next segment's.
 
     `size_bytes` counts whole batches; a preallocated file is longer. `next_offset` is exact for
@@ -42,7 +42,7 @@ class Segment:
         "next_offset",
         "offset_of_max_timestamp",
         "preallocated",
-        "recent",
+        "recent_positions",
         "size_bytes",
         "unindexed_bytes",
     )
@@ -66,7 +66,7 @@ class Segment:
         self.offset_of_max_timestamp = base_offset
         self.is_on_disk = True
         self.preallocated = False
-        self.recent: dict[int, int] | None = None
+        self.recent_positions: dict[int, int] | None = None
         self.handle: Handle | None = None
         self._folder = folder
         self._files = files
@@ -76,7 +76,7 @@ class Segment:
     @classmethod
     def new(
         cls, folder: str, base_offset: int, files: OpenFiles, index_interval_bytes: int
-    ) -> "Segment":
+    ) -> "LogSegment":
         """A segment with nothing in it, whose file is made when it is first needed."""
         segment = cls(folder, base_offset, files, index_interval_bytes)
         segment.is_on_disk = False
@@ -85,7 +85,7 @@ class Segment:
         segment._transactions = TransactionIndex(folder, base_offset, files)
         return segment
 
-    def make_file(self, preallocate_bytes: int = 0) -> None:
+    def create_file(self, preallocate_bytes: int = 0) -> None:
         """Makes the log file now: its name says where the log goes on."""
         fd = self.file().fd
         os.ftruncate(fd, 0)
@@ -106,15 +106,15 @@ class Segment:
         return handle
 
     @property
-    def offsets(self) -> OffsetIndex:
+    def offset_index(self) -> OffsetIndex:
         return (self._indexes or self._load_indexes())[0]
 
     @property
-    def times(self) -> TimeIndex:
+    def time_index(self) -> TimeIndex:
         return (self._indexes or self._load_indexes())[1]
 
     @property
-    def transactions(self) -> TransactionIndex:
+    def transaction_index(self) -> TransactionIndex:
         if self._transactions is None:
             self._transactions = TransactionIndex(self._folder, self.base_offset, self._files)
             self._transactions.load()
@@ -130,7 +130,7 @@ class Segment:
             if written != size_bytes:
                 self._write_rest(file, batch, written)
         except OSError as error:
-            self._take_back(file.fd, error)
+            self._undo_write(file.fd, error)
             raise
 
     def _write_rest(self, file: OpenFile, batch: Readable, written: int) -> None:
@@ -141,13 +141,13 @@ class Segment:
                     raise OSError(errno.ENOSPC, "the disk takes no more bytes")
                 written += count
 
-    def _take_back(self, fd: int, cause: OSError) -> None:
+    def _undo_write(self, fd: int, cause: OSError) -> None:
         try:
             os.ftruncate(fd, self.size_bytes)
         except OSError as error:
             raise TornWrite(cause.errno, f"{cause.strerror}, and then {error}") from cause
 
-    def note(self, size_bytes: int, last_offset: int, max_timestamp: int) -> None:
+    def on_batch_written(self, size_bytes: int, last_offset: int, max_timestamp: int) -> None:
         """Counts a batch that stands behind the ones already counted."""
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
@@ -166,9 +166,9 @@ class Segment:
         """The segment is complete: its indexes go to disk, the file ends with the last batch."""
         if not self.is_on_disk:
             return
-        self.times.append(*self.latest())
-        self.offsets.write_out()
-        self.times.write_out()
+        self.time_index.append(*self.max_timestamp_and_offset())
+        self.offset_index.flush()
+        self.time_index.flush()
         if self.preallocated:
             os.ftruncate(self.file().fd, self.size_bytes)
             self.preallocated = False
@@ -176,10 +176,10 @@ class Segment:
     def truncate(self, offset: int) -> None:
         """Drops every batch from `offset` on, which is where one begins."""
         position = self.position_of(offset)
-        self.recent = None
-        self.offsets.truncate(offset)
-        self.times.truncate(offset)
-        self.transactions.truncate(offset)
+        self.recent_positions = None
+        self.offset_index.truncate(offset)
+        self.time_index.truncate(offset)
+        self.transaction_index.truncate(offset)
         os.ftruncate(self.file().fd, position)
         self.preallocated = False
         self.size_bytes = position
@@ -189,7 +189,7 @@ class Segment:
 
     def close(self) -> None:
         """Lets go of the files; they are opened again when needed."""
-        self._files.forget(self)
+        self._files.release(self)
         for index in (*(self._indexes or ()), self._transactions):
             if index is not None:
                 index.close()
@@ -198,7 +198,7 @@ class Segment:
 
     def position_of(self, offset: int) -> int:
         """Where the first batch stands that reaches `offset`; the end if there is none."""
-        recent = self.recent
+        recent = self.recent_positions
         if recent is not None:
             position = recent.get(offset)
             if position is not None:
@@ -210,69 +210,69 @@ class Segment:
             return self._find(offset)
 
     def _find(self, offset: int) -> int:
-        last_offset, start = self.offsets.lookup(offset) or (None, 0)
+        last_offset, start = self.offset_index.lookup(offset) or (None, 0)
         try:
-            return file_records.find(self.file().fd, start, self.size_bytes, offset, last_offset)
+            return file_records.find_batch(self.file().fd, start, self.size_bytes, offset, last_offset)
         except DamagedBatch as damage:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
 
-    def boundary(self, offset: int) -> tuple[int, int]:
+    def end_before(self, offset: int) -> tuple[int, int]:
         """Where the batches end that do not reach `offset`, and the offset after them."""
         position = self.position_of(offset)
         if position == self.size_bytes:
             return position, offset
-        return position, min(offset, self.extent(position)[0])
+        return position, min(offset, self.batch_extent(position)[0])
 
-    def cut(self, position: int, limit: int, end: int) -> tuple[int, int]:
+    def find_batch_end(self, position: int, limit: int, end: int) -> tuple[int, int]:
         """The end of the last batch after `position` that ends by `limit`, and the next offset."""
         try:
-            return self._cut(position, limit, end)
+            return self._find_batch_end(position, limit, end)
         except IndexMismatch:
             self.rebuild_indexes()
-            return self._cut(position, limit, end)
+            return self._find_batch_end(position, limit, end)
 
-    def _cut(self, position: int, limit: int, end: int) -> tuple[int, int]:
-        last_offset, start = self.offsets.lookup_before(limit) or (None, 0)
+    def _find_batch_end(self, position: int, limit: int, end: int) -> tuple[int, int]:
+        last_offset, start = self.offset_index.lookup_before(limit) or (None, 0)
         if start <= position:
             last_offset, start = None, position
         try:
-            return file_records.cut(self.file().fd, start, limit, end, last_offset)
+            return file_records.find_batch_end(self.file().fd, start, limit, end, last_offset)
         except DamagedBatch as damage:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
 
-    def extent(self, position: int) -> tuple[int, int, int]:
+    def batch_extent(self, position: int) -> tuple[int, int, int]:
         """First offset, last offset and size of the batch at `position`."""
         try:
-            return file_records.extent(self.file().fd, position, self.size_bytes)
+            return file_records.read_extent(self.file().fd, position, self.size_bytes)
         except DamagedBatch as damage:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
 
-    def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+    def batch_headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         """Every batch from `position` on with its place in the file."""
         file = self.file()  # held, or the descriptor could be another's before the end
         try:
-            yield from file_records.headers(file.fd, position, self.size_bytes)
+            yield from file_records.read_headers(file.fd, position, self.size_bytes)
         except DamagedBatch as damage:
             raise CorruptLog(self.path(), damage.position, damage.reason) from None
 
-    def batch(self, position: int, header: BatchHeader) -> bytes:
+    def read_batch(self, position: int, header: BatchHeader) -> bytes:
         """The whole batch whose header stands at `position`."""
         content = os.pread(self.file().fd, header.size_bytes, position)
         if len(content) < header.size_bytes:
             raise CorruptLog(self.path(), position, "the file ends within the batch")
         return content
 
-    def remember(self, offset: int, position: int) -> None:
+    def cache_position(self, offset: int, position: int) -> None:
         """A reader will go on with `offset`, which is at `position`."""
-        recent = self.recent
+        recent = self.recent_positions
         if recent is None:
-            self.recent = {offset: position}
+            self.recent_positions = {offset: position}
             return
         recent[offset] = position
         if len(recent) > _RECENT_READS:
             del recent[next(iter(recent))]
 
-    def is_full(self, index_bytes: int) -> bool:
+    def has_full_index(self, index_bytes: int) -> bool:
         """Whether an index has no room left; the time index keeps some for its closing entry."""
         offsets, times = self._indexes or self._load_indexes()
         return (
@@ -293,14 +293,14 @@ class Segment:
         return now_ms - self.created_ms
 
     def _first_batch_timestamp(self) -> int:
-        return next((header.max_timestamp for _, header in self.headers()), NO_TIMESTAMP)
+        return next((header.max_timestamp for _, header in self.batch_headers()), NO_TIMESTAMP)
 
-    def latest(self) -> tuple[int, int]:
+    def max_timestamp_and_offset(self) -> tuple[int, int]:
         """The largest timestamp and the last offset of the batch that has it."""
         if self.max_timestamp == _NOT_LOOKED_UP:
-            if self.times.count == 0 and self._first_batch_timestamp() >= 0:
+            if self.time_index.count == 0 and self._first_batch_timestamp() >= 0:
                 self.rebuild_indexes()  # the entry that closes a time index is missing
-            last = self.times.last() or (NO_TIMESTAMP, self.base_offset)
+            last = self.time_index.last() or (NO_TIMESTAMP, self.base_offset)
             self.max_timestamp, self.offset_of_max_timestamp = last
         return self.max_timestamp, self.offset_of_max_timestamp
 
@@ -312,19 +312,19 @@ class Segment:
         The indexes are complete after a clean stop. Otherwise entries of the time index may
         never have been written, and the search for the largest timestamp begins at its last.
         """
-        if self._indexes is None and not self._try_indexes():
+        if self._indexes is None and not self._try_load_indexes():
             return False
         offsets, times = self._indexes or self._load_indexes()
         timestamp, offset_of_max = times.last() or (NO_TIMESTAMP, self.base_offset)
         self.max_timestamp, self.offset_of_max_timestamp = timestamp, offset_of_max
         last = offsets.last()
         entry = last if indexes_complete else offsets.lookup(offset_of_max)
-        if entry is not None and not self._fits(entry):
+        if entry is not None and not self._is_indexed_batch(entry):
             return False
         self.next_offset = self.base_offset
         try:
             start = entry[1] if entry else 0
-            for _, header in self.headers(start):
+            for _, header in self.batch_headers(start):
                 self.next_offset = header.next_offset
                 if header.max_timestamp > self.max_timestamp:
                     self.max_timestamp = header.max_timestamp
@@ -334,7 +334,7 @@ class Segment:
         self.unindexed_bytes = self.size_bytes - (last[1] if last else 0)
         return True
 
-    def restart(self) -> None:
+    def reset(self) -> None:
         """Forgets what was counted, to count the batches in the file again."""
         self.size_bytes = 0
         self.next_offset = self.base_offset
@@ -342,9 +342,9 @@ class Segment:
         self.first_timestamp = _NOT_LOOKED_UP
         self.max_timestamp = NO_TIMESTAMP
         self.offset_of_max_timestamp = self.base_offset
-        self.recent = None
+        self.recent_positions = None
         if self._indexes is None:
-            self._try_indexes()
+            self._try_load_indexes()
         for index in self._indexes or ():
             index.clear()
 
@@ -352,23 +352,23 @@ class Segment:
         """Builds both indexes again; what comes after a damaged batch cannot be indexed."""
         _logger.warning("%s: building its indexes again", self.path())
         size_bytes, next_offset = self.size_bytes, self.next_offset
-        self.restart()
+        self.reset()
         file = self.file()
         try:
-            for _, header in file_records.headers(file.fd, 0, size_bytes):
-                self.note(header.size_bytes, header.last_offset, header.max_timestamp)
+            for _, header in file_records.read_headers(file.fd, 0, size_bytes):
+                self.on_batch_written(header.size_bytes, header.last_offset, header.max_timestamp)
         except DamagedBatch as damage:
             _logger.error("%s is damaged at %s", self.path(), damage)
         self.size_bytes, self.next_offset = size_bytes, next_offset
         self.seal()
 
     def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
-        if not self._try_indexes():
+        if not self._try_load_indexes():
             self.rebuild_indexes()
         assert self._indexes is not None
         return self._indexes
 
-    def _try_indexes(self) -> bool:
+    def _try_load_indexes(self) -> bool:
         offsets, times = self._indexes = self._new_indexes()
         return offsets.load() & times.load()  # both, whatever the first finds
 
@@ -378,9 +378,9 @@ class Segment:
             TimeIndex(self._folder, self.base_offset, self._files),
         )
 
-    def _fits(self, entry: tuple[int, int]) -> bool:
+    def _is_indexed_batch(self, entry: tuple[int, int]) -> bool:
         last_offset, position = entry
         try:
-            return file_records.extent(self.file().fd, position, self.size_bytes)[1] == last_offset
+            return file_records.read_extent(self.file().fd, position, self.size_bytes)[1] == last_offset
         except DamagedBatch:
             return False

@@ -16,22 +16,22 @@ from barnabas.log.segments.log_files import (
     LOG,
     SEGMENT_SUFFIXES,
     SWAP,
-    Inventory,
-    offset_and_suffix,
+    LogFiles,
+    parse_file_name,
     segment_path,
-    take_inventory,
+    list_log_files,
 )
 
 _logger = logging.getLogger(__name__)
 
 
-def clear(folder: str, found: Inventory) -> Inventory:
+def remove_temporary_files(folder: str, found: LogFiles) -> LogFiles:
     """Removes or finishes what is half done; the inventory as it is then."""
     for name in (*found.deleted, *found.cleaned):
         os.unlink(f"{folder}/{name}")
     if found.swaps:
         _finish_swaps(folder, found)
-        found = take_inventory(folder)
+        found = list_log_files(folder)
     for base_offset, suffix in found.indexes:
         if base_offset not in found.logs:
             path = segment_path(folder, base_offset, suffix)
@@ -40,7 +40,7 @@ def clear(folder: str, found: Inventory) -> Inventory:
     return found
 
 
-def _finish_swaps(folder: str, found: Inventory) -> None:
+def _finish_swaps(folder: str, found: LogFiles) -> None:
     unfinished_from = min(map(_offset, found.cleaned), default=None)
     finished = []
     for name in found.swaps:
@@ -53,20 +53,20 @@ def _finish_swaps(folder: str, found: Inventory) -> None:
             first, end = _offset(name), _end_offset(f"{folder}/{name}", _offset(name))
             for base_offset in found.logs:
                 if first <= base_offset < end:
-                    remove_segment(folder, base_offset)
+                    delete_segment_files(folder, base_offset)
     for name in finished:
         _logger.info("%s/%s: the cleaner had finished it, put in place", folder, name)
         os.replace(f"{folder}/{name}", f"{folder}/{name.removesuffix(SWAP)}")
 
 
-def remove_segment(folder: str, base_offset: int) -> None:
+def delete_segment_files(folder: str, base_offset: int) -> None:
     for suffix in SEGMENT_SUFFIXES:
         with suppress(FileNotFoundError):
             os.unlink(segment_path(folder, base_offset, suffix))
 
 
 def _offset(name: str) -> int:
-    offset, _ = offset_and_suffix(name)
+    offset, _ = parse_file_name(name)
     assert offset is not None, name
     return offset
 
@@ -77,7 +77,7 @@ def _end_offset(path: str, base_offset: int) -> int:
     fd = os.open(path, os.O_RDONLY)
     try:
         with suppress(DamagedBatch):
-            for _, header in file_records.headers(fd, 0, os.fstat(fd).st_size):
+            for _, header in file_records.read_headers(fd, 0, os.fstat(fd).st_size):
                 end_offset = header.next_offset
     finally:
         os.close(fd)

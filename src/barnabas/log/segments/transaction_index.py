@@ -38,7 +38,7 @@ class TransactionIndex(IndexFile):
 
     def append(self, aborted: AbortedTransaction) -> None:
         self._add(_VERSION, *aborted)
-        self.write_out()
+        self.flush()
 
     def overlapping(self, start: int, end: int) -> tuple[list[AbortedTransaction], bool]:
         """Those with records in [start, end), and whether markers further on cannot matter."""
@@ -53,4 +53,4 @@ class TransactionIndex(IndexFile):
 
     def truncate(self, offset: int) -> None:
         """Forgets the markers from `offset` on."""
-        self._keep(self._count_up_to(offset - 1, _LAST_OFFSET))
+        self._truncate_to_count(self._count_up_to(offset - 1, _LAST_OFFSET))
