@@ -205,7 +205,7 @@ def test_a_sole_voter_leads_at_once() -> None:
     assert lead_kept == Persist(QuorumState(5, leader_id=1))
     match effects[2:]:
         case [AppendLeaderChange(change=change, epoch=5)]:
-            assert (change.leader_id, change.voters, change.granting) == (1, [1], [1])
+            assert (change.leader_id, change.voters, change.granting_voters) == (1, [1], [1])
         case other:
             pytest.fail(f"{other}")
 

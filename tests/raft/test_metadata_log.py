@@ -49,7 +49,7 @@ def _append(member: Member, frame: bytes) -> None:
 
 
 def flush(member: Member) -> None:
-    member.quorum._flushing.flush_now()
+    member.quorum._flusher.flush_now()
     member.quorum._driver.step()
 
 
@@ -187,7 +187,7 @@ def test_a_voter_must_be_a_controller(tmp_path: Path) -> None:
 def test_a_damaged_state_file_is_refused(member: Member) -> None:
     run(member, nothing)
     (member.folder / "quorum-state").write_text("{")
-    with pytest.raises(QuorumError, match="damaged"):
+    with pytest.raises(QuorumError, match="is corrupt"):
         run(member, nothing)
 
 
@@ -196,13 +196,13 @@ def test_a_metadata_batch_that_was_changed_on_disk_is_refused(member: Member) ->
     (log,) = member.folder.glob("*.log")
     log.write_bytes(log.read_bytes().replace(b"matters", b"flatter"))
     run(member, nothing, clean=False)
-    assert "__cluster_metadata-0 is damaged" in str(member.told.failure)
+    assert "__cluster_metadata-0 is corrupt" in str(member.told.failure)
     assert "a record that flatter" not in str(member.told.frames)
 
 
 def test_a_snapshot_that_is_no_snapshot_is_refused_by_its_name(member: Member) -> None:
     (member.path / "bootstrap.checkpoint").write_bytes(b"\xff" * 100)
-    with pytest.raises(CorruptBatch, match=r"bootstrap\.checkpoint is damaged"):
+    with pytest.raises(CorruptBatch, match=r"bootstrap\.checkpoint is corrupt"):
         read_bootstrap(str(member.path))
 
 

@@ -1,8 +1,8 @@
 """KRaft: consensus on the metadata log.
 
-`core` is the state machine, with no clock, socket or file of its own. `Quorum` gives it time, the
-other members, and Kafka's files: the log in `__cluster_metadata-0`, the snapshots beside it, and
-`quorum-state`.
+`raft_node` is the state machine, without clock, socket or file. `Quorum` connects it to time, to
+the other nodes and to Kafka's files: the log in `__cluster_metadata-0`, the snapshots beside it,
+and `quorum-state`.
 """
 
 from barnabas.raft.addresses import QuorumLeader

@@ -1,4 +1,4 @@
-"""What a node begins with: `bootstrap.checkpoint`, and where voters are given the snapshot at 0.
+"""The files of a newly formatted node: `bootstrap.checkpoint`, and the snapshot at offset 0.
 
 `bootstrap.checkpoint` holds the feature levels that the first active controller writes into the
 log. A node formatted with the voters of a new quorum also gets the snapshot
@@ -15,16 +15,16 @@ from barnabas.raft.voters import VoterSet
 from barnabas.wire.uuid import METADATA_TOPIC_ID
 
 BOOTSTRAP_FILE = "bootstrap.checkpoint"
-_BEGINNING = SnapshotId(0, 0)
+_SNAPSHOT_AT_START = SnapshotId(0, 0)
 
 
 def format_metadata(
     directory: str, bootstrap_frames: Sequence[bytes], voters: VoterSet | None, now_ms: int
 ) -> None:
-    """Prepare a formatted log directory to hold the metadata log."""
+    """Prepares a formatted log directory for the metadata log."""
     bootstrap = SnapshotWriter(
         directory,
-        _BEGINNING,
+        _SNAPSHOT_AT_START,
         None,
         last_timestamp_ms=0,
         now_ms=now_ms,
@@ -40,7 +40,7 @@ def format_metadata(
     write_partition_metadata(str(folder), METADATA_TOPIC_ID)
     SnapshotWriter(
         str(folder),
-        _BEGINNING,
+        _SNAPSHOT_AT_START,
         voters,
         last_timestamp_ms=now_ms,
         now_ms=now_ms,
@@ -48,7 +48,7 @@ def format_metadata(
 
 
 def read_bootstrap(directory: str) -> list[bytes]:
-    """The encoded metadata records that a new cluster begins with; none if there is no file."""
+    """Returns the encoded records that a new cluster begins with; none if there is no file."""
     path = Path(directory, BOOTSTRAP_FILE)
     if not path.exists():
         return []

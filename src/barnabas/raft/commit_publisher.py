@@ -1,4 +1,4 @@
-"""Tells the listener what is committed and who leads, each once and in order."""
+"""Passes committed batches and changes of the leader to the listener, once and in order."""
 
 from barnabas.raft.driver import RaftDriver, as_disk_error
 from barnabas.raft.listener import QuorumListener
@@ -6,18 +6,18 @@ from barnabas.raft.roles import NO_NODE, Resigned
 from barnabas.wire.errors import KafkaError
 
 _PIECES_A_TURN = 4
-"""What is told before others on the loop get their turn: a piece is a mebibyte at most."""
+"""How many reads of a mebibyte at most are passed before other tasks of the loop run."""
 
 
 class CommitPublisher:
-    """How far the listener has come. Only what is below the high watermark reaches it."""
+    """Knows how far the listener is. Only records below the high watermark reach it."""
 
     __slots__ = (
-        "_begins_anew",
         "_driver",
         "_leader",
-        "_leads",
+        "_leading_epoch",
         "_listener",
+        "_snapshot_pending",
         "has_more",
         "next_offset",
     )
@@ -26,30 +26,30 @@ class CommitPublisher:
         self._driver = driver
         self._listener = listener
         self._leader: tuple[int | None, int] = (None, 0)
-        # The epoch in which the listener was told that this node leads.
-        self._leads: int | None = None
+        # The epoch in which the listener knows that this node leads.
+        self._leading_epoch: int | None = None
         self.next_offset = 0
-        # Whether the newest snapshot is to be told before anything else.
-        self._begins_anew = True
-        # Whether more is committed than what a turn was enough for.
+        # Whether to pass the newest snapshot before anything else.
+        self._snapshot_pending = True
+        # Whether more is committed than one step may pass.
         self.has_more = False
 
     def install_snapshot(self) -> None:
-        """A snapshot has come that stands for more than what was told."""
-        self._begins_anew = True
+        """Has the newest snapshot passed next, as it replaces records that were not passed."""
+        self._snapshot_pending = True
 
     def advance(self) -> None:
-        self._tell_leader()
-        if self._begins_anew:
-            self._begins_anew = False
-            self._tell_snapshot()
-        self.has_more = all(self._tell_piece() for _ in range(_PIECES_A_TURN))
+        self._publish_leader()
+        if self._snapshot_pending:
+            self._snapshot_pending = False
+            self._publish_snapshot()
+        self.has_more = all(self._publish_batches() for _ in range(_PIECES_A_TURN))
         if self.has_more:
             self._driver.step_soon()
-        self._tell_if_it_leads()
+        self._publish_leadership()
 
-    def _tell_snapshot(self) -> None:
-        """The newest snapshot is committed, whatever else is."""
+    def _publish_snapshot(self) -> None:
+        """Passes the newest snapshot, whose records are always committed."""
         snapshot = self._driver.log.newest_snapshot
         if snapshot is None:
             return
@@ -60,8 +60,8 @@ class CommitPublisher:
             return
         self.next_offset = snapshot.end_offset
 
-    def _tell_piece(self) -> bool:
-        """Tell the next batches; whether there were any."""
+    def _publish_batches(self) -> bool:
+        """Passes the next batches. Returns whether there were any."""
         log, high_watermark = self._driver.log, self._driver.raft.high_watermark
         if self.next_offset >= high_watermark or self._driver.failure is not None:
             return False
@@ -74,10 +74,12 @@ class CommitPublisher:
             self._listener.on_committed(batches)
         return bool(batches)
 
-    def _tell_leader(self) -> None:
+    def _publish_leader(self) -> None:
         raft = self._driver.raft
-        if self._leads is not None and (not raft.is_leader or raft.epoch != self._leads):
-            epoch, self._leads = self._leads, None
+        if self._leading_epoch is not None and (
+            not raft.is_leader or raft.epoch != self._leading_epoch
+        ):
+            epoch, self._leading_epoch = self._leading_epoch, None
             self._listener.on_resigned(epoch)
         has_leader = raft.leader_id != NO_NODE and not isinstance(raft.role, Resigned)
         leader = (raft.leader_id if has_leader else None, raft.epoch)
@@ -85,10 +87,10 @@ class CommitPublisher:
             self._leader = leader
             self._listener.on_leader_changed(*leader)
 
-    def _tell_if_it_leads(self) -> None:
+    def _publish_leadership(self) -> None:
         leader = self._driver.leader_role
-        if leader is None or self._leads is not None or self._driver.failure is not None:
+        if leader is None or self._leading_epoch is not None or self._driver.failure is not None:
             return
         if self.next_offset > leader.start_offset:
-            self._leads = leader.epoch
+            self._leading_epoch = leader.epoch
             self._listener.on_became_leader(leader.epoch)

@@ -34,26 +34,25 @@ def leader_change(change: LeaderChange) -> ControlRecord:
     message = LeaderChangeMessage(
         leader_id=change.leader_id,
         voters=[LeaderChangeVoter(voter_id=node_id) for node_id in change.voters],
-        granting_voters=[LeaderChangeVoter(voter_id=node_id) for node_id in change.granting],
+        granting_voters=[LeaderChangeVoter(voter_id=node_id) for node_id in change.granting_voters],
     )
     return ControlType.LEADER_CHANGE, message.write(_VERSION)
 
 
 def voter_records(voters: VoterSet) -> list[ControlRecord]:
-    """That voters are kept in the log, and who they are."""
+    """Returns the records that put voters into the log: kraft.version and the voters."""
     version = KRaftVersionRecord(k_raft_version=MAX_KRAFT_VERSION)
-    return [(ControlType.KRAFT_VERSION, version.write(_VERSION)), new_voters(voters)]
+    return [(ControlType.KRAFT_VERSION, version.write(_VERSION)), voters_record(voters)]
 
 
-def new_voters(voters: VoterSet) -> ControlRecord:
-    """Who the voters are from here on."""
+def voters_record(voters: VoterSet) -> ControlRecord:
     return ControlType.KRAFT_VOTERS, voters.to_record().write(_VERSION)
 
 
-def snapshot_head(voters: VoterSet | None, last_timestamp_ms: int) -> list[ControlRecord]:
+def snapshot_header(voters: VoterSet | None, last_timestamp_ms: int) -> list[ControlRecord]:
     header = SnapshotHeaderRecord(last_contained_log_timestamp=last_timestamp_ms)
-    head = [(ControlType.SNAPSHOT_HEADER, header.write(_VERSION))]
-    return head + voter_records(voters) if voters is not None else head
+    records = [(ControlType.SNAPSHOT_HEADER, header.write(_VERSION))]
+    return records + voter_records(voters) if voters is not None else records
 
 
 def snapshot_footer() -> list[ControlRecord]:

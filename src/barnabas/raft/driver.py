@@ -1,8 +1,8 @@
-"""Drives the consensus: performs its effects, keeps its time, and wakes those who act on it.
+"""Drives the consensus: performs its effects, runs its timer, and calls the workers around it.
 
-Whatever happens is told to `raft` and followed by `step`. A step performs the effects in order,
-then lets every worker look at what there is to do now: answer who waits, flush, ask, fetch,
-publish. So nobody acts on a state that is not on disk.
+Every event is passed to `raft` and followed by `step`. A step performs the effects in order, then
+calls every worker: they respond to waiting requests, flush, send requests, fetch and publish. So
+no worker acts on a state that is not on disk.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _logger = logging.getLogger(__name__)
 
 
 class RaftDriver:
-    """One node's consensus, and what all who work around it share."""
+    """The consensus of one node, and what the workers around it share."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class RaftDriver:
         self.node = node
         self.cluster_id = cluster_id
         self.log = log
-        self.raft: RaftNode  # set as soon as there is one: it begins at this driver's time
+        self.raft: RaftNode  # set by `Quorum.start`, as it begins at this driver's time
         self.addresses = addresses
         self.peer_failures = PeerFailures()
         self.config = config
@@ -56,32 +56,32 @@ class RaftDriver:
         self._timers: set[asyncio.TimerHandle] = set()
         self._tick: asyncio.TimerHandle | None = None
         self._tick_ms = 0
-        self._soon: asyncio.Handle | None = None
+        self._soon_handle: asyncio.Handle | None = None
         self._is_stepping = False
-        self._again = False
+        self._needs_step = False
 
     def set_workers(self, *workers: Worker) -> None:
-        """Each is called after every step, in this order."""
+        """Has these called after every step, in this order."""
         self._workers = workers
 
     def add_worker(self, worker: Worker) -> None:
-        """Call this one, too, from now on."""
+        """Has this called after every step, too, and once at once."""
         self._workers = (*self._workers, worker)
         self.step()
 
     @property
     def now_ms(self) -> int:
-        """Time that only passes: what the consensus measures its timeouts with."""
+        """The monotonic time by which the consensus measures timeouts."""
         return int(self._loop.time() * 1000)
 
     @property
     def is_sole_voter(self) -> bool:
-        """Whether this node is the only voter: then it needs nobody to commit."""
+        """Whether this node is the only voter, so that it commits alone."""
         return len(self.raft.voters) == 1 and self.raft.is_voter
 
     @property
     def leader(self) -> QuorumLeader | None:
-        """Who leads, if it is known where it listens."""
+        """The leader, if its address is known."""
         raft = self.raft
         if raft.leader_id == NO_NODE:
             return None
@@ -94,7 +94,7 @@ class RaftDriver:
         return QuorumLeader(raft.leader_id, raft.epoch, address.host, address.port)
 
     def cluster_error(self, cluster_id: str | None) -> ErrorCode:
-        """What keeps this node from answering anybody of that cluster."""
+        """Returns the error for a request that names `cluster_id`, NONE if it can be handled."""
         if cluster_id is not None and cluster_id != self.cluster_id:
             return ErrorCode.INCONSISTENT_CLUSTER_ID
         return ErrorCode.BROKER_NOT_AVAILABLE if self.is_closed else ErrorCode.NONE
@@ -102,14 +102,14 @@ class RaftDriver:
     # Stepping
 
     def step(self) -> None:
-        """Something happened: do what follows from it."""
-        self._again = True
+        """Performs what follows from an event that was passed to the consensus."""
+        self._needs_step = True
         if self._is_stepping or self.is_closed:
             return
         self._is_stepping = True
         try:
-            while self._again and not self.is_closed:
-                self._again = False
+            while self._needs_step and not self.is_closed:
+                self._needs_step = False
                 self.perform_effects()
                 for work in self._workers:
                     work()
@@ -117,26 +117,26 @@ class RaftDriver:
         except OSError as error:
             self.fail(error)
         except Exception as error:
-            # A listener that cannot take in what is committed would be wrong ever after.
+            # A listener that missed committed records would stay wrong.
             self.fail(as_disk_error(error))
             raise
         finally:
             self._is_stepping = False
-        self._keep_time()
+        self._set_timer()
 
     def step_soon(self) -> None:
-        """A step once everything else that is due now has happened, too."""
-        if self._soon is None:
-            self._soon = self._loop.call_soon(self._step_now)
+        """Steps in the next iteration of the loop, so that several appends share one step."""
+        if self._soon_handle is None:
+            self._soon_handle = self._loop.call_soon(self._on_step_soon)
 
-    def _step_now(self) -> None:
-        self._soon = None
+    def _on_step_soon(self) -> None:
+        self._soon_handle = None
         self.step()
 
     def perform_effects(self) -> None:
-        """Do what the consensus asks for; roles and the high watermark the workers look at."""
+        """Performs the effects; the workers look at role and high watermark themselves."""
         while effects := self.raft.take_effects():
-            self._again = True
+            self._needs_step = True
             self._persist(effects)
             for effect in effects:
                 if isinstance(effect, AppendLeaderChange):
@@ -144,14 +144,14 @@ class RaftDriver:
                     self.append_control(records, effect.epoch)
 
     def _persist(self, effects: Sequence[Effect]) -> None:
-        """Write the last of the states; nobody has heard of those before it."""
+        """Writes the last of the states; no other node has seen the earlier ones."""
         states = [effect.state for effect in effects if isinstance(effect, Persist)]
         if states:
             static = None if self.log.history.kraft_version else self.raft.voters.ids()
             quorum_state.write_state(self.log.folder, states[-1], static)
 
-    def _keep_time(self) -> None:
-        """Have a timer that is not later than the deadline; an early one looks again."""
+    def _set_timer(self) -> None:
+        """Sets a timer not later than the deadline; one that fires early is set again."""
         deadline_ms = self.raft.deadline_ms
         if deadline_ms is None or self.is_closed:
             return
@@ -161,51 +161,51 @@ class RaftDriver:
             self._tick.cancel()
         self._tick_ms = deadline_ms
         wait_s = max(deadline_ms - self.now_ms, 0) / 1000
-        self._tick = self._loop.call_later(wait_s, self._time_came)
+        self._tick = self._loop.call_later(wait_s, self._on_timer)
 
-    def _time_came(self) -> None:
+    def _on_timer(self) -> None:
         self._tick = None
         self.raft.tick(self.now_ms)
         self.step()
 
     def call_later(self, wait_ms: int, work: Callable[[], None]) -> None:
-        """Do it after a while, and then a step; not if the node has stopped by then."""
+        """Calls `work` after `wait_ms`, then steps; not if the node has stopped by then."""
 
-        def do() -> None:
+        def run() -> None:
             self._timers.discard(timer)
             work()
             self.step()
 
-        timer = self._loop.call_later(wait_ms / 1000, do)
+        timer = self._loop.call_later(wait_ms / 1000, run)
         self._timers.add(timer)
 
     # Appending
 
     def append_control(self, records: Sequence[ControlRecord], epoch: int) -> int:
-        """Write as the leader of `epoch`; returns the last offset."""
+        """Appends control records as the leader of `epoch`. Returns the last offset."""
         now_ms = self.wall_ms()
-        before = self.log.history.offset
+        offset_before = self.log.history.offset
         batch = control_batch(records, now_ms)
         last_offset = self.log.append_as_leader(batch, epoch, now_ms)
-        if self.log.history.offset != before:
+        if self.log.history.offset != offset_before:
             self.on_voters_changed()
         return last_offset
 
     def on_voters_changed(self) -> None:
-        """The newest record of voters is another one now."""
+        """Adopts the voters of the newest record in the log."""
         history = self.log.history
         offset = OFFSET_BEFORE_LOG if history.offset is None else history.offset
-        _logger.info("The voters are %s, by offset %d.", history.voters.ids(), offset)
+        _logger.info("Voters are %s as of offset %d", history.voters.ids(), offset)
         self.addresses.update_voters(history.voters)
         self.raft.on_voters_changed(history.voters, offset, self.now_ms)
 
     def _own_voter_update(self) -> list[ControlRecord]:
-        """The voters, if the log does not have them yet or has another address of this node."""
+        """Returns the voters if the log lacks them, or has other endpoints of this node."""
         history = self.log.history
         if not history.kraft_version:
             return []
-        is_known = history.voters.get(self.node.node_id) == self.node
-        if history.offset != OFFSET_BEFORE_LOG and is_known:
+        is_current = history.voters.get(self.node.node_id) == self.node
+        if history.offset != OFFSET_BEFORE_LOG and is_current:
             return []
         return voter_records(history.voters.with_voter(self.node))
 
@@ -214,13 +214,13 @@ class RaftDriver:
         role = self.raft.role
         return role if isinstance(role, Leader) else None
 
-    # Ending
+    # Stopping
 
     def fail(self, error: OSError) -> None:
-        """The disk refused: nobody can know what it has, so this node must not go on."""
+        """Stops this node after a disk error: what the disk holds is no longer known."""
         if self.failure is None:
             self.failure = error
-            _logger.critical("The metadata log failed: %s", error)
+            _logger.critical("The metadata log cannot be written or read: %s", error)
             self.close()
             self._on_failure(error)
 
@@ -229,14 +229,14 @@ class RaftDriver:
         for timer in self._timers:
             timer.cancel()
         self._timers.clear()
-        for handle in (self._tick, self._soon):
+        for handle in (self._tick, self._soon_handle):
             if handle is not None:
                 handle.cancel()
-        self._tick = self._soon = None
+        self._tick = self._soon_handle = None
 
 
 def as_disk_error(error: Exception) -> OSError:
-    """What cannot be read from the disk is a failure of the disk."""
+    """Returns the OSError that reports `error`: what cannot be read is a disk error."""
     if isinstance(error, OSError):
         return error
     return OSError(error.message if isinstance(error, KafkaError) else str(error))

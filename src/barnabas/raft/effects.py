@@ -1,4 +1,4 @@
-"""What a step of the consensus asks its driver to do."""
+"""The effects of a step of the consensus, which its driver performs."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from barnabas.wire.uuid import ZERO
 
 @dataclass(slots=True, frozen=True)
 class QuorumState:
-    """What a node must not forget: its epoch, who leads it, and whom it voted for."""
+    """What a node must have on disk: its epoch, the leader of it, and the vote in it."""
 
     epoch: int = 0
     leader_id: int = NO_NODE
@@ -31,23 +31,23 @@ class QuorumState:
 
 @dataclass(slots=True, frozen=True)
 class LeaderChange:
-    """What a new leader writes first into the log."""
+    """The first record of an epoch."""
 
     leader_id: int
     voters: list[int]
-    granting: list[int]
+    granting_voters: list[int]
 
 
 @dataclass(slots=True, frozen=True)
 class Persist:
-    """Have this on disk before anything else is done, answered or sent."""
+    """Write this to disk before anything else is done or sent."""
 
     state: QuorumState
 
 
 @dataclass(slots=True, frozen=True)
 class AppendLeaderChange:
-    """Append this as the first record of the epoch that this node now leads."""
+    """Append this as the first record of the epoch that this node leads now."""
 
     change: LeaderChange
     epoch: int
@@ -60,7 +60,7 @@ class RoleChanged:
 
 @dataclass(slots=True, frozen=True)
 class HighWatermark:
-    """Everything below this offset is committed."""
+    """Every record below this offset is committed."""
 
     offset: int
 

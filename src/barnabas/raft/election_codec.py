@@ -1,7 +1,7 @@
-"""Between the consensus and the wire: the messages of elections.
+"""Converts election messages between the consensus and the wire.
 
-Every request and every answer is about one topic with one partition, the metadata log's. An
-answer that is not is no answer: reading it gives None.
+Every request and response names one topic with one partition, that of the metadata log. Parsing
+any other gives None.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from barnabas.raft.messages import (
 )
 from barnabas.raft.metadata_log import METADATA_TOPIC
 from barnabas.raft.roles import NO_NODE
-from barnabas.raft.voters import ReplicaKey, VoterEndpoint
+from barnabas.raft.voters import ReplicaKey, VoterEndpoint, wire_endpoints
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import begin_quorum_epoch as begin
 from barnabas.wire.messages import end_quorum_epoch as end
@@ -27,24 +27,24 @@ E = TypeVar("E")
 
 
 def metadata_partition(topics: list[Any]) -> Any | None:
-    """What a message says of the metadata log, if it speaks of that and of nothing else."""
-    found = only_partition(topics)
-    if found is None:
+    """Returns the partition of the metadata log if a message names it and nothing else."""
+    topic_and_partition = only_partition(topics)
+    if topic_and_partition is None:
         return None
-    topic, partition = found
-    is_it = (topic.topic_name, partition.partition_index) == (METADATA_TOPIC, 0)
-    return partition if is_it else None
+    topic, partition = topic_and_partition
+    is_metadata = (topic.topic_name, partition.partition_index) == (METADATA_TOPIC, 0)
+    return partition if is_metadata else None
 
 
 def only_partition(topics: list[Any]) -> tuple[Any, Any] | None:
-    """The one topic and its one partition."""
+    """Returns the topic and its partition if there is exactly one."""
     if len(topics) != 1 or len(topics[0].partitions) != 1:
         return None
     return topics[0], topics[0].partitions[0]
 
 
 def leader_address(response: Any, leader_id: int) -> ControllerAddress | None:
-    """Where a response says that the leader listens."""
+    """Returns the leader's address that a response reports."""
     for node in response.node_endpoints:
         if node.node_id == leader_id and node.host and node.port > 0:
             return ControllerAddress(node.host, node.port)
@@ -52,7 +52,7 @@ def leader_address(response: Any, leader_id: int) -> ControllerAddress | None:
 
 
 def node_endpoints(endpoint: Callable[..., E], leader: QuorumLeader | None) -> list[E]:
-    """Where the leader listens, as a response says it; every API has an `endpoint` of its own."""
+    """Returns the leader's address for a response; every API has its own `endpoint` type."""
     if leader is None:
         return []
     return [endpoint(node_id=leader.node_id, host=leader.host, port=leader.port)]
@@ -61,8 +61,8 @@ def node_endpoints(endpoint: Callable[..., E], leader: QuorumLeader | None) -> l
 # Vote
 
 
-def vote_request(cluster_id: str, asked: RaftVoteRequest) -> vote.VoteRequest:
-    voter = asked.voter or ReplicaKey(NO_NODE)
+def vote_request(cluster_id: str, request: RaftVoteRequest) -> vote.VoteRequest:
+    voter = request.voter or ReplicaKey(NO_NODE)
     return vote.VoteRequest(
         cluster_id=cluster_id,
         voter_id=voter.node_id,
@@ -71,13 +71,13 @@ def vote_request(cluster_id: str, asked: RaftVoteRequest) -> vote.VoteRequest:
                 topic_name=METADATA_TOPIC,
                 partitions=[
                     vote.RequestPartitionData(
-                        replica_epoch=asked.epoch,
-                        replica_id=asked.candidate.node_id,
-                        replica_directory_id=asked.candidate.directory_id,
+                        replica_epoch=request.epoch,
+                        replica_id=request.candidate.node_id,
+                        replica_directory_id=request.candidate.directory_id,
                         voter_directory_id=voter.directory_id,
-                        last_offset_epoch=asked.last_epoch,
-                        last_offset=asked.last_offset,
-                        pre_vote=asked.pre_vote,
+                        last_offset_epoch=request.last_epoch,
+                        last_offset=request.last_offset,
+                        pre_vote=request.pre_vote,
                     )
                 ],
             )
@@ -85,7 +85,7 @@ def vote_request(cluster_id: str, asked: RaftVoteRequest) -> vote.VoteRequest:
     )
 
 
-def read_vote_request(request: vote.VoteRequest) -> RaftVoteRequest | None:
+def parse_vote_request(request: vote.VoteRequest) -> RaftVoteRequest | None:
     partition = metadata_partition(request.topics)
     if partition is None:
         return None
@@ -99,17 +99,17 @@ def read_vote_request(request: vote.VoteRequest) -> RaftVoteRequest | None:
     )
 
 
-def vote_response(told: RaftVoteResponse, leader: QuorumLeader | None) -> vote.VoteResponse:
+def vote_response(response: RaftVoteResponse, leader: QuorumLeader | None) -> vote.VoteResponse:
     return vote.VoteResponse(
         topics=[
             vote.ResponseTopicData(
                 topic_name=METADATA_TOPIC,
                 partitions=[
                     vote.ResponsePartitionData(
-                        error_code=told.error,
-                        leader_id=told.leader_id,
-                        leader_epoch=told.epoch,
-                        vote_granted=told.granted,
+                        error_code=response.error,
+                        leader_id=response.leader_id,
+                        leader_epoch=response.epoch,
+                        vote_granted=response.granted,
                     )
                 ],
             )
@@ -118,7 +118,7 @@ def vote_response(told: RaftVoteResponse, leader: QuorumLeader | None) -> vote.V
     )
 
 
-def read_vote_response(response: vote.VoteResponse) -> RaftVoteResponse | None:
+def parse_vote_response(response: vote.VoteResponse) -> RaftVoteResponse | None:
     partition = metadata_partition(response.topics)
     if partition is None or response.error_code:
         return None
@@ -134,9 +134,9 @@ def read_vote_response(response: vote.VoteResponse) -> RaftVoteResponse | None:
 
 
 def begin_request(
-    cluster_id: str, begun: BeginEpochRequest, endpoints: tuple[VoterEndpoint, ...]
+    cluster_id: str, request: BeginEpochRequest, endpoints: tuple[VoterEndpoint, ...]
 ) -> begin.BeginQuorumEpochRequest:
-    voter = begun.voter or ReplicaKey(NO_NODE)
+    voter = request.voter or ReplicaKey(NO_NODE)
     return begin.BeginQuorumEpochRequest(
         cluster_id=cluster_id,
         voter_id=voter.node_id,
@@ -146,20 +146,17 @@ def begin_request(
                 partitions=[
                     begin.RequestPartitionData(
                         voter_directory_id=voter.directory_id,
-                        leader_id=begun.leader_id,
-                        leader_epoch=begun.epoch,
+                        leader_id=request.leader_id,
+                        leader_epoch=request.epoch,
                     )
                 ],
             )
         ],
-        leader_endpoints=[
-            begin.LeaderEndpoint(name=each.name, host=each.host, port=each.port)
-            for each in endpoints
-        ],
+        leader_endpoints=wire_endpoints(begin.LeaderEndpoint, endpoints),
     )
 
 
-def read_begin_request(request: begin.BeginQuorumEpochRequest) -> BeginEpochRequest | None:
+def parse_begin_request(request: begin.BeginQuorumEpochRequest) -> BeginEpochRequest | None:
     partition = metadata_partition(request.topics)
     if partition is None:
         return None
@@ -171,7 +168,7 @@ def read_begin_request(request: begin.BeginQuorumEpochRequest) -> BeginEpochRequ
 
 
 def end_request(
-    cluster_id: str, ended: EndEpochRequest, endpoints: tuple[VoterEndpoint, ...]
+    cluster_id: str, request: EndEpochRequest, endpoints: tuple[VoterEndpoint, ...]
 ) -> end.EndQuorumEpochRequest:
     return end.EndQuorumEpochRequest(
         cluster_id=cluster_id,
@@ -180,57 +177,57 @@ def end_request(
                 topic_name=METADATA_TOPIC,
                 partitions=[
                     end.RequestPartitionData(
-                        leader_id=ended.leader_id,
-                        leader_epoch=ended.epoch,
-                        preferred_successors=[key.node_id for key in ended.candidates],
+                        leader_id=request.leader_id,
+                        leader_epoch=request.epoch,
+                        preferred_successors=[key.node_id for key in request.candidates],
                         preferred_candidates=[
                             end.ReplicaInfo(
                                 candidate_id=key.node_id, candidate_directory_id=key.directory_id
                             )
-                            for key in ended.candidates
+                            for key in request.candidates
                         ],
                     )
                 ],
             )
         ],
-        leader_endpoints=[
-            end.LeaderEndpoint(name=each.name, host=each.host, port=each.port) for each in endpoints
-        ],
+        leader_endpoints=wire_endpoints(end.LeaderEndpoint, endpoints),
     )
 
 
-def read_end_request(request: end.EndQuorumEpochRequest) -> EndEpochRequest | None:
+def parse_end_request(request: end.EndQuorumEpochRequest) -> EndEpochRequest | None:
     partition = metadata_partition(request.topics)
     if partition is None:
         return None
     candidates = tuple(
-        ReplicaKey(each.candidate_id, each.candidate_directory_id)
-        for each in partition.preferred_candidates
+        ReplicaKey(candidate.candidate_id, candidate.candidate_directory_id)
+        for candidate in partition.preferred_candidates
     ) or tuple(map(ReplicaKey, partition.preferred_successors))
     return EndEpochRequest(partition.leader_id, partition.leader_epoch, candidates)
 
 
 def begin_response(
-    told: EpochResponse, leader: QuorumLeader | None
+    response: EpochResponse, leader: QuorumLeader | None
 ) -> begin.BeginQuorumEpochResponse:
     partition = begin.ResponsePartitionData(
-        error_code=told.error, leader_id=told.leader_id, leader_epoch=told.epoch
+        error_code=response.error, leader_id=response.leader_id, leader_epoch=response.epoch
     )
     topic = begin.ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
     nodes = node_endpoints(begin.NodeEndpoint, leader)
     return begin.BeginQuorumEpochResponse(topics=[topic], node_endpoints=nodes)
 
 
-def end_response(told: EpochResponse, leader: QuorumLeader | None) -> end.EndQuorumEpochResponse:
+def end_response(
+    response: EpochResponse, leader: QuorumLeader | None
+) -> end.EndQuorumEpochResponse:
     partition = end.ResponsePartitionData(
-        error_code=told.error, leader_id=told.leader_id, leader_epoch=told.epoch
+        error_code=response.error, leader_id=response.leader_id, leader_epoch=response.epoch
     )
     topic = end.ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[partition])
     nodes = node_endpoints(end.NodeEndpoint, leader)
     return end.EndQuorumEpochResponse(topics=[topic], node_endpoints=nodes)
 
 
-def read_epoch_response(
+def parse_epoch_response(
     response: begin.BeginQuorumEpochResponse | end.EndQuorumEpochResponse,
 ) -> EpochResponse | None:
     partition = metadata_partition(response.topics)
@@ -242,5 +239,5 @@ def read_epoch_response(
 
 
 def _voter(node_id: int, directory_id: bytes) -> ReplicaKey | None:
-    """Whom a request is meant for; None if it does not say."""
+    """Returns the voter that a request is for; None if it names none."""
     return ReplicaKey(node_id, directory_id) if node_id >= 0 else None

@@ -1,4 +1,4 @@
-"""Between the consensus and the wire: Fetch and FetchSnapshot of the metadata log."""
+"""Converts Fetch and FetchSnapshot of the metadata log between the consensus and the wire."""
 
 from dataclasses import dataclass
 
@@ -17,25 +17,25 @@ from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSna
 from barnabas.wire.outgoing import Records
 from barnabas.wire.uuid import METADATA_TOPIC_ID
 
-_NOT_TOLD = 2**63 - 1  # a fetcher's high watermark before Fetch v18
+_NO_HIGH_WATERMARK = 2**63 - 1  # the fetcher's high watermark before Fetch v18
 
 
 @dataclass(slots=True, frozen=True)
 class RaftFetchRequest:
-    """What a replica wants to read."""
+    """A fetch of a replica."""
 
     replica: ReplicaKey
     epoch: int
     offset: int
     last_fetched_epoch: int
-    high_watermark: int | None = None  # the fetcher's own; None before Fetch v18 (KIP-1166)
+    high_watermark: int | None = None  # the fetcher's; None before Fetch v18 (KIP-1166)
     max_wait_ms: int = 0
     max_bytes: int = 0
 
 
 @dataclass(slots=True, frozen=True)
 class RaftFetchResponse:
-    """A leader's answer, or another's who says where the leader is."""
+    """The response of the leader, or of another node that reports the leader."""
 
     error: ErrorCode
     leader_id: int
@@ -49,7 +49,7 @@ class RaftFetchResponse:
 
 @dataclass(slots=True, frozen=True)
 class SnapshotChunk:
-    """A piece of a snapshot."""
+    """A part of a snapshot, from `position`."""
 
     error: ErrorCode
     leader_id: int
@@ -64,21 +64,23 @@ class SnapshotChunk:
 # Fetch
 
 
-def fetch_request(cluster_id: str, asked: RaftFetchRequest) -> FetchRequest:
-    replica = asked.replica
+def fetch_request(cluster_id: str, request: RaftFetchRequest) -> FetchRequest:
+    replica = request.replica
     partition = fetch.FetchPartition(
-        current_leader_epoch=asked.epoch,
-        fetch_offset=asked.offset,
-        last_fetched_epoch=asked.last_fetched_epoch,
-        partition_max_bytes=asked.max_bytes,
+        current_leader_epoch=request.epoch,
+        fetch_offset=request.offset,
+        last_fetched_epoch=request.last_fetched_epoch,
+        partition_max_bytes=request.max_bytes,
         replica_directory_id=replica.directory_id,
-        high_watermark=_NOT_TOLD if asked.high_watermark is None else asked.high_watermark,
+        high_watermark=_NO_HIGH_WATERMARK
+        if request.high_watermark is None
+        else request.high_watermark,
     )
     return FetchRequest(
         cluster_id=cluster_id,
         replica_state=fetch.ReplicaState(replica_id=replica.node_id),
-        max_wait_ms=asked.max_wait_ms,
-        max_bytes=asked.max_bytes,
+        max_wait_ms=request.max_wait_ms,
+        max_bytes=request.max_bytes,
         topics=[
             fetch.FetchTopic(
                 topic=METADATA_TOPIC, topic_id=METADATA_TOPIC_ID, partitions=[partition]
@@ -87,11 +89,11 @@ def fetch_request(cluster_id: str, asked: RaftFetchRequest) -> FetchRequest:
     )
 
 
-def read_fetch_request(request: FetchRequest) -> RaftFetchRequest | None:
-    found = only_partition(request.topics)
-    if found is None:
+def parse_fetch_request(request: FetchRequest) -> RaftFetchRequest | None:
+    topic_and_partition = only_partition(request.topics)
+    if topic_and_partition is None:
         return None
-    topic, partition = found
+    topic, partition = topic_and_partition
     if partition.partition != 0 or not _is_metadata(topic):
         return None
     node_id = request.replica_state.replica_id
@@ -102,14 +104,16 @@ def read_fetch_request(request: FetchRequest) -> RaftFetchRequest | None:
         epoch=partition.current_leader_epoch,
         offset=partition.fetch_offset,
         last_fetched_epoch=partition.last_fetched_epoch,
-        high_watermark=None if partition.high_watermark == _NOT_TOLD else partition.high_watermark,
+        high_watermark=None
+        if partition.high_watermark == _NO_HIGH_WATERMARK
+        else partition.high_watermark,
         max_wait_ms=request.max_wait_ms,
         max_bytes=request.max_bytes,
     )
 
 
 def fetch_response(
-    verdict: FetchOutcome,
+    outcome: FetchOutcome,
     leader_id: int,
     epoch: int,
     leader: QuorumLeader | None,
@@ -119,19 +123,19 @@ def fetch_response(
     records: Records = b"",
 ) -> FetchResponse:
     partition = fetch.PartitionData(
-        error_code=verdict.error,
+        error_code=outcome.error,
         high_watermark=high_watermark,
         log_start_offset=start_offset,
         current_leader=fetch.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=epoch),
         records=records,
     )
-    if verdict.diverging is not None:
+    if outcome.diverging is not None:
         partition.diverging_epoch = fetch.EpochEndOffset(
-            epoch=verdict.diverging.epoch, end_offset=verdict.diverging.end_offset
+            epoch=outcome.diverging.epoch, end_offset=outcome.diverging.end_offset
         )
-    if verdict.snapshot is not None:
+    if outcome.snapshot is not None:
         partition.snapshot_id = fetch.SnapshotId(
-            end_offset=verdict.snapshot.end_offset, epoch=verdict.snapshot.epoch
+            end_offset=outcome.snapshot.end_offset, epoch=outcome.snapshot.epoch
         )
     return FetchResponse(
         responses=[
@@ -143,11 +147,11 @@ def fetch_response(
     )
 
 
-def read_fetch_response(response: FetchResponse) -> RaftFetchResponse | None:
-    found = only_partition(response.responses)
-    if found is None or response.error_code:
+def parse_fetch_response(response: FetchResponse) -> RaftFetchResponse | None:
+    topic_and_partition = only_partition(response.responses)
+    if topic_and_partition is None or response.error_code:
         return None
-    topic, partition = found
+    topic, partition = topic_and_partition
     if partition.partition_index != 0 or not _is_metadata(topic):
         return None
     leader = partition.current_leader
@@ -222,11 +226,11 @@ def snapshot_response(
     return FetchSnapshotResponse(topics=[topic], node_endpoints=nodes)
 
 
-def read_snapshot_response(response: FetchSnapshotResponse) -> SnapshotChunk | None:
-    found = only_partition(response.topics)
-    if found is None or response.error_code:
+def parse_snapshot_response(response: FetchSnapshotResponse) -> SnapshotChunk | None:
+    topic_and_partition = only_partition(response.topics)
+    if topic_and_partition is None or response.error_code:
         return None
-    topic, partition = found
+    topic, partition = topic_and_partition
     if (topic.name, partition.index) != (METADATA_TOPIC, 0):
         return None
     leader = partition.current_leader

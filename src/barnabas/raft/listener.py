@@ -1,4 +1,4 @@
-"""What the quorum tells the node: what is committed, and who leads."""
+"""What the quorum reports to the node: committed records, and changes of the leader."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Protocol
 
 @dataclass(slots=True, frozen=True)
 class CommittedBatch:
-    """Encoded metadata records that count together, and the offset of the last of them."""
+    """Encoded metadata records that were appended together, and the offset of the last one."""
 
     last_offset: int
     epoch: int
@@ -17,22 +17,22 @@ class CommittedBatch:
 
 
 class QuorumListener(Protocol):
-    """Told of every change, on the loop, in order."""
+    """Called on the loop, in the order of the log."""
 
     def on_committed(self, batches: Sequence[CommittedBatch]) -> None:
-        """The next batches of the log below the high watermark; each comes once."""
+        """The next batches of the log are committed; every batch is passed once."""
 
     def on_snapshot(self, batches: Iterable[CommittedBatch]) -> None:
-        """A snapshot stands in place of everything so far. To be read at once, to its end."""
+        """A snapshot replaces all records so far. `batches` must be read to the end at once."""
 
     def on_became_leader(self, epoch: int) -> None:
-        """This node leads, and everything before its epoch has been told."""
+        """This node leads, and has passed everything that is committed before its epoch."""
 
     def on_resigned(self, epoch: int) -> None:
-        """It no longer does."""
+        """This node no longer leads."""
 
     def on_leader_changed(self, leader_id: int | None, epoch: int) -> None:
-        """Another leads, or nobody that this node knows of."""
+        """Another node leads, or none that this node knows of."""
 
     def on_failure(self, error: OSError) -> None:
-        """The disk refused, or holds what cannot be read: this node must stop."""
+        """The disk failed or is corrupt: this node must stop."""

@@ -1,8 +1,8 @@
-"""Follows the leader: fetches what it has appended, truncates where the logs part.
+"""Fetches the metadata log from the leader, and truncates this log where the two diverge.
 
-One fetch at a time, and the next only once what came is on disk: the offset it asks for tells
-the leader how far this log is durable. Where the leader no longer has what comes next, its
-snapshot is fetched piece by piece first.
+There is one fetch at a time, and the next one only when its records are on disk: the fetch offset
+tells the leader how far this log is durable. If the leader no longer has the next records, its
+snapshot is fetched first, chunk by chunk.
 """
 
 import logging
@@ -19,8 +19,8 @@ from barnabas.raft.fetch_codec import (
     RaftFetchResponse,
     SnapshotChunk,
     fetch_request,
-    read_fetch_response,
-    read_snapshot_response,
+    parse_fetch_response,
+    parse_snapshot_response,
     snapshot_request,
 )
 from barnabas.raft.raft_node import ANY_NODE
@@ -38,7 +38,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(slots=True, frozen=True, eq=False)
 class _Fetch:
-    """One request, known by itself: an answer to another is out of date."""
+    """One request, compared by identity: a response to another one is out of date."""
 
     source: int
     epoch: int
@@ -47,41 +47,40 @@ class _Fetch:
 
 
 class MetadataLogFetcher:
-    """What is on its way from the leader, or from one who may know it."""
+    """Fetches from the leader, or from a node that may know it."""
 
     def __init__(
         self,
         driver: RaftDriver,
         peers: Peers,
         background: BackgroundExecutor,
-        publishing: CommitPublisher,
+        publisher: CommitPublisher,
         *,
         must_be_durable: bool,
     ) -> None:
         self._driver = driver
         self._peers = peers
         self._background = background
-        self._publishing = publishing
+        self._publisher = publisher
         self._must_be_durable = must_be_durable
-        self._on_its_way: _Fetch | None = None
-        # Whether to wait a little, after somebody did not answer well.
-        self._rests = False
+        self._in_flight: _Fetch | None = None
+        self._is_backing_off = False
         self._download: SnapshotDownload | None = None
         self._is_finishing = False
 
-    # ElectionSender
+    # Sending
 
     def advance(self) -> None:
         raft, log = self._driver.raft, self._driver.log
         source = raft.fetch_source()
         if source is None:
-            self._on_its_way = None
+            self._in_flight = None
             return
-        running = self._on_its_way
-        if running is not None and (running.source, running.epoch) == (source, raft.epoch):
+        in_flight = self._in_flight
+        if in_flight is not None and (in_flight.source, in_flight.epoch) == (source, raft.epoch):
             return
         is_durable = log.durable_end_offset >= log.end_offset or not self._must_be_durable
-        if self._rests or self._is_finishing or not is_durable:
+        if self._is_backing_off or self._is_finishing or not is_durable:
             return
         addresses = self._driver.addresses
         leader = None if source == ANY_NODE else addresses.find(source)
@@ -90,12 +89,12 @@ class MetadataLogFetcher:
             self._send(_Fetch(source, raft.epoch, address, leader is not None))
 
     def _send(self, fetch: _Fetch) -> None:
-        self._on_its_way = fetch
+        self._in_flight = fetch
         peer = self._peers.at(fetch.address.host, fetch.address.port, PURPOSE)
         peer.send(
             self._request(fetch),
             self._driver.config.request_timeout_ms,
-            lambda answer: self._answered(fetch, answer),
+            lambda response: self._on_response(fetch, response),
         )
 
     def _request(self, fetch: _Fetch) -> Message:
@@ -109,7 +108,7 @@ class MetadataLogFetcher:
                 self._download.position,
                 driver.config.fetch_snapshot_max_bytes,
             )
-        asked = RaftFetchRequest(
+        request = RaftFetchRequest(
             replica=raft.key,
             epoch=raft.epoch,
             offset=log.end_offset,
@@ -118,152 +117,166 @@ class MetadataLogFetcher:
             max_wait_ms=MAX_WAIT_MS,
             max_bytes=driver.config.fetch_max_bytes,
         )
-        return fetch_request(driver.cluster_id, asked)
+        return fetch_request(driver.cluster_id, request)
 
-    # Taking answers
+    # Responses
 
-    def _answered(self, fetch: _Fetch, answer: Any) -> None:
+    def _on_response(self, fetch: _Fetch, response: Any) -> None:
         driver = self._driver
         if driver.is_closed:
             return
-        is_current = fetch is self._on_its_way
+        is_current = fetch is self._in_flight
         if is_current:
-            self._on_its_way = None
+            self._in_flight = None
         try:
-            if not isinstance(answer, OSError):
-                self._take_in(fetch, answer, is_current)
+            if not isinstance(response, OSError):
+                self._handle_response(fetch, response, is_current)
             elif is_current:
-                self._missed(fetch, answer)
+                self._on_error(fetch, response)
         except OSError as error:
             driver.fail(error)
         driver.step()
 
-    def _missed(self, fetch: _Fetch, error: OSError) -> None:
+    def _on_error(self, fetch: _Fetch, error: OSError) -> None:
         raft = self._driver.raft
         self._driver.peer_failures.on_failure(fetch.address, error)
-        is_gone = isinstance(error, ConnectionError)
-        if is_gone and fetch.is_to_leader and fetch.epoch == raft.epoch:
+        is_disconnected = isinstance(error, ConnectionError)
+        if is_disconnected and fetch.is_to_leader and fetch.epoch == raft.epoch:
             self._driver.addresses.forget_leader()
             raft.on_leader_lost(self._driver.now_ms)
-        self._rest()
+        self._back_off()
 
-    def _take_in(self, fetch: _Fetch, answer: Any, is_current: bool) -> None:
+    def _handle_response(self, fetch: _Fetch, response: Any, is_current: bool) -> None:
         driver, raft = self._driver, self._driver.raft
-        is_records = isinstance(answer, FetchResponse)
-        told = read_fetch_response(answer) if is_records else read_snapshot_response(answer)
-        if told is None:
-            driver.peer_failures.on_failure(fetch.address, answer)
-            self._rest()
+        is_records = isinstance(response, FetchResponse)
+        parsed = parse_fetch_response(response) if is_records else parse_snapshot_response(response)
+        if parsed is None:
+            driver.peer_failures.on_failure(fetch.address, response)
+            self._back_off()
             return
         driver.peer_failures.on_response(fetch.address)
-        driver.addresses.learn_leader(told.leader_id, told.leader_address)
-        is_good = raft.on_fetch_response(told.error, told.leader_id, told.epoch, driver.now_ms)
+        driver.addresses.learn_leader(parsed.leader_id, parsed.leader_address)
+        is_from_leader = raft.on_fetch_response(
+            parsed.error, parsed.leader_id, parsed.epoch, driver.now_ms
+        )
         driver.perform_effects()
         if not is_current:
             return
         try:
-            if isinstance(told, SnapshotChunk):
-                self._take_piece(told, is_good)
-            elif is_good:
-                self._take_records(told)
+            if isinstance(parsed, SnapshotChunk):
+                self._append_chunk(parsed, is_from_leader)
+            elif is_from_leader:
+                self._apply_response(parsed)
             elif (raft.fetch_source(), raft.epoch) == (fetch.source, fetch.epoch):
-                if fetch.is_to_leader and told.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                    raft.on_leader_lost(driver.now_ms)  # it was restarted: it will not lead again
-                self._rest()
+                if fetch.is_to_leader and parsed.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                    raft.on_leader_lost(
+                        driver.now_ms
+                    )  # it restarted and will not lead this epoch again
+                self._back_off()
         except (KafkaError, ProtocolViolation) as error:
-            _logger.warning("What leader %d sent is not usable: %s", told.leader_id, error)
+            _logger.warning("Leader %d sent an invalid response: %s", parsed.leader_id, error)
             self._abandon_download()
-            self._rest()
+            self._back_off()
 
-    def _take_records(self, told: RaftFetchResponse) -> None:
+    def _apply_response(self, response: RaftFetchResponse) -> None:
         driver = self._driver
-        if told.diverging is not None:
-            self._truncate(told.diverging)
-        elif told.snapshot is not None:
-            self._begin_download(told.snapshot)
+        if response.diverging is not None:
+            self._truncate(response.diverging)
+        elif response.snapshot is not None:
+            self._begin_download(response.snapshot)
         else:
-            if told.records and driver.log.append_as_follower(
-                told.records, told.epoch, driver.wall_ms()
+            if response.records and driver.log.append_as_follower(
+                response.records, response.epoch, driver.wall_ms()
             ):
                 driver.on_voters_changed()
-            driver.raft.on_leader_high_watermark(told.high_watermark)
+            driver.raft.on_leader_high_watermark(response.high_watermark)
 
-    def _truncate(self, leaders: EpochEndOffset) -> None:
+    def _truncate(self, leader_end: EpochEndOffset) -> None:
         driver, log, raft = self._driver, self._driver.log, self._driver.raft
-        offset = log.find_divergence(leaders)
-        if offset < max(raft.high_watermark, self._publishing.next_offset):
+        offset = log.find_divergence(leader_end)
+        if offset < max(raft.high_watermark, self._publisher.next_offset):
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"to truncate to {offset} would take back what is committed.",
+                f"truncating to offset {offset} would remove committed records.",
             )
-        _logger.info("The log parts from the leader's at %d; it ends at %d", offset, log.end_offset)
-        voters_went = log.truncate_to(offset)
+        _logger.info(
+            "Truncating to offset %d, where the leader's log diverges; the log end offset is %d",
+            offset,
+            log.end_offset,
+        )
+        voters_changed = log.truncate_to(offset)
         raft.on_truncated(log.end_offset)
-        if voters_went:
+        if voters_changed:
             driver.on_voters_changed()
 
-    def _rest(self) -> None:
-        self._rests = True
-        self._driver.call_later(self._driver.config.retry_backoff_ms, self._wake)
+    def _back_off(self) -> None:
+        self._is_backing_off = True
+        self._driver.call_later(self._driver.config.retry_backoff_ms, self._end_backoff)
 
-    def _wake(self) -> None:
-        self._rests = False
+    def _end_backoff(self) -> None:
+        self._is_backing_off = False
 
     # Snapshots
 
     def _begin_download(self, snapshot: SnapshotId) -> None:
-        if snapshot.end_offset < self._publishing.next_offset:
+        if snapshot.end_offset < self._publisher.next_offset:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"its snapshot ends at {snapshot.end_offset}, before what is committed here.",
+                f"its snapshot ends at offset {snapshot.end_offset}, below what is committed here.",
             )
         self._abandon_download()
-        _logger.info("MetadataLogFetcher the leader's snapshot of %d", snapshot.end_offset)
+        _logger.info("Fetching the leader's snapshot with end offset %d", snapshot.end_offset)
         self._download = self._driver.log.begin_download(snapshot)
 
-    def _take_piece(self, piece: SnapshotChunk, is_good: bool) -> None:
+    def _append_chunk(self, chunk: SnapshotChunk, is_from_leader: bool) -> None:
         download = self._download
-        if not is_good or download is None:
-            # The snapshot is gone there, or the leader is: begin again with a fetch.
+        if not is_from_leader or download is None:
+            # The leader deleted the snapshot, or lost its leadership: begin again with a fetch.
             self._abandon_download()
-            if piece.error is not ErrorCode.SNAPSHOT_NOT_FOUND:
-                self._rest()
+            if chunk.error is not ErrorCode.SNAPSHOT_NOT_FOUND:
+                self._back_off()
             return
-        end = piece.position + len(piece.records)
+        end = chunk.position + len(chunk.records)
         expected = (download.snapshot, download.position)
         if (
-            piece.snapshot,
-            piece.position,
-        ) != expected or not piece.position < end <= piece.size_bytes:
-            raise KafkaError(ErrorCode.INVALID_RECORD, "a piece of a snapshot does not fit.")
-        download.append(piece.records)
-        if end == piece.size_bytes:
+            chunk.snapshot,
+            chunk.position,
+        ) != expected or not chunk.position < end <= chunk.size_bytes:
+            raise KafkaError(
+                ErrorCode.INVALID_RECORD, "a chunk of the snapshot has an unexpected position."
+            )
+        download.append(chunk.records)
+        if end == chunk.size_bytes:
             self._is_finishing = True
-            self._background.run(download.finish, lambda error: self._finished(download, error))
+            self._background.run(
+                download.finish, lambda error: self._on_download_finished(download, error)
+            )
 
-    def _finished(self, download: SnapshotDownload, error: BaseException | None) -> None:
+    def _on_download_finished(
+        self, download: SnapshotDownload, error: BaseException | None
+    ) -> None:
         driver = self._driver
         self._is_finishing = False
         self._download = None
         if driver.is_closed:
             return
         if isinstance(error, KafkaError):
-            _logger.warning("The snapshot that the leader sent is damaged: %s", error)
+            _logger.warning("The snapshot of the leader is corrupt: %s", error)
             download.abandon()
-            self._rest()
+            self._back_off()
         elif isinstance(error, Exception):
             driver.fail(as_disk_error(error))
         else:
-            self._begin_anew(download.snapshot)
+            self._install(download.snapshot)
         driver.step()
 
-    def _begin_anew(self, snapshot: SnapshotId) -> None:
+    def _install(self, snapshot: SnapshotId) -> None:
         driver = self._driver
         try:
             driver.log.install_snapshot(snapshot)
             driver.raft.on_truncated(driver.log.end_offset)
             driver.on_voters_changed()
-            self._publishing.install_snapshot()
+            self._publisher.install_snapshot()
             driver.raft.on_leader_high_watermark(snapshot.end_offset)
         except OSError as error:
             driver.fail(error)

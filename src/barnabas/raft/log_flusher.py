@@ -1,4 +1,4 @@
-"""Brings the metadata log to disk off the loop, whatever was appended meanwhile in one go."""
+"""Flushes the metadata log in a background thread, with group commit."""
 
 import asyncio
 
@@ -8,61 +8,61 @@ from barnabas.raft.driver import RaftDriver, as_disk_error
 
 
 class MetadataLogFlusher:
-    """At most one flush at a time; the next takes all that came while it ran.
+    """Runs at most one flush at a time; the next covers all that was appended meanwhile.
 
-    While the node starts, it flushes by `flush_now` alone; `begin` ends that.
+    While the node starts, only `flush_now` flushes; `start` begins background flushes.
     """
 
-    __slots__ = ("_background", "_driver", "_ended", "_has_begun", "_is_running")
+    __slots__ = ("_background", "_driver", "_is_running", "_is_started", "_waiters")
 
     def __init__(self, driver: RaftDriver, background: BackgroundExecutor) -> None:
         self._driver = driver
         self._background = background
-        self._has_begun = False
+        self._is_started = False
         self._is_running = False
-        self._ended: list[asyncio.Future[None]] = []
+        self._waiters: list[asyncio.Future[None]] = []
 
     @property
     def is_needed(self) -> bool:
         log = self._driver.log
         return log.durable_end_offset < log.end_offset
 
-    def begin(self) -> None:
-        self._has_begun = True
+    def start(self) -> None:
+        self._is_started = True
 
     def advance(self) -> None:
-        if self._is_running or not self._has_begun or not self.is_needed:
+        if self._is_running or not self._is_started or not self.is_needed:
             return
         flush = self._driver.log.begin_flush()
         self._is_running = True
-        self._background.run(flush.sync, lambda error: self._synced(flush, error))
+        self._background.run(flush.sync, lambda error: self._on_synced(flush, error))
 
-    def _synced(self, flush: Flush, error: BaseException | None) -> None:
+    def _on_synced(self, flush: Flush, error: BaseException | None) -> None:
         self._is_running = False
         driver = self._driver
         if isinstance(error, Exception):
             driver.fail(as_disk_error(error))
         elif error is None:
-            self.finish(flush)
+            self._finish(flush)
             driver.step()
-        for ended in self._ended:
-            if not ended.done():
-                ended.set_result(None)
-        self._ended.clear()
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiters.clear()
 
-    def finish(self, flush: Flush) -> None:
+    def _finish(self, flush: Flush) -> None:
         driver = self._driver
         driver.log.finish_flush(flush)
         driver.raft.on_flushed(driver.log.durable_end_offset, driver.now_ms)
 
     def flush_now(self) -> None:
-        """Blocks until everything is on disk."""
+        """Blocks until the whole log is on disk."""
         self._driver.log.flush()
         self._driver.raft.on_flushed(self._driver.log.durable_end_offset, self._driver.now_ms)
 
-    async def idle(self) -> None:
-        """Wait for the flush that is running, if any."""
+    async def wait_idle(self) -> None:
+        """Waits for the flush that is running, if any."""
         if self._is_running:
-            ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._ended.append(ended)
-            await ended
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter

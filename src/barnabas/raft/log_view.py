@@ -1,4 +1,4 @@
-"""What the consensus reads of the log, and whether a fetch continues it."""
+"""What the consensus reads of the log, and where a fetcher's log diverges from it."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from barnabas.raft.snapshots import SnapshotId
 
 
 class LogView(Protocol):
-    """A replica's log, with what a snapshot stands for counted in."""
+    """A replica's log, including the records that a snapshot replaces."""
 
     @property
     def start_offset(self) -> int: ...
@@ -18,7 +18,7 @@ class LogView(Protocol):
 
     @property
     def last_epoch(self) -> int:
-        """The epoch of the last record; 0 if there never was one."""
+        """The epoch of the last record; 0 if the log never had one."""
 
     @property
     def oldest_snapshot(self) -> SnapshotId | None: ...
@@ -27,14 +27,14 @@ class LogView(Protocol):
     def newest_snapshot(self) -> SnapshotId | None: ...
 
     def epoch_end(self, epoch: int) -> EpochEndOffset:
-        """The largest epoch up to `epoch` that has records, and where it ends."""
+        """Returns the largest epoch up to `epoch` that has records, and its end offset."""
 
 
 def check_position(log: LogView, offset: int, last_fetched_epoch: int) -> FetchOutcome:
-    """What to tell a replica whose log ends at `offset` with a record of that epoch."""
+    """Returns the outcome of a fetch by a replica whose log ends at `offset` in that epoch."""
     oldest, newest = log.oldest_snapshot, log.newest_snapshot
     if offset == 0 and newest is not None and newest.end_offset > 0:
-        # An empty log is filled faster by a snapshot than by what the snapshot stands for.
+        # A snapshot fills an empty log faster than the records that it replaces.
         return FetchOutcome(snapshot=newest)
     if offset == 0 and log.start_offset == 0:
         return FetchOutcome()
@@ -47,7 +47,7 @@ def check_position(log: LogView, offset: int, last_fetched_epoch: int) -> FetchO
 
 
 def _is_before(start_offset: int, oldest: SnapshotId, offset: int, epoch: int) -> bool:
-    """Whether the log no longer reaches back to where the two logs may still agree."""
+    """Whether this log no longer has the offset up to which the two logs may agree."""
     return (
         offset < start_offset
         or (offset == start_offset and epoch != oldest.epoch)

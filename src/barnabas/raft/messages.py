@@ -1,6 +1,6 @@
-"""What the members of a quorum ask and tell each other, without its encoding.
+"""The messages of the consensus, without their encoding.
 
-The driver turns these into Vote, BeginQuorumEpoch, EndQuorumEpoch and Fetch, and back.
+The codecs convert them to Vote, BeginQuorumEpoch, EndQuorumEpoch and Fetch, and back.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from barnabas.wire.errors import ErrorCode
 
 @dataclass(slots=True, frozen=True)
 class RaftVoteRequest:
-    """A request for a vote or, before that, for the promise of one (pre-vote, KIP-996)."""
+    """A request for a vote, or for a pre-vote: whether the voter would grant it (KIP-996)."""
 
     candidate: ReplicaKey
     epoch: int
@@ -25,7 +25,7 @@ class RaftVoteRequest:
 
 @dataclass(slots=True, frozen=True)
 class RaftVoteResponse:
-    """The answer, with what the voter knows of epoch and leader."""
+    """The response, with the epoch and leader that the voter knows."""
 
     error: ErrorCode
     leader_id: int
@@ -35,7 +35,7 @@ class RaftVoteResponse:
 
 @dataclass(slots=True, frozen=True)
 class BeginEpochRequest:
-    """A leader announces itself."""
+    """The announcement of a new leader."""
 
     leader_id: int
     epoch: int
@@ -44,7 +44,7 @@ class BeginEpochRequest:
 
 @dataclass(slots=True, frozen=True)
 class EndEpochRequest:
-    """A leader resigns, and names those who should stand, the most advanced first."""
+    """The resignation of a leader, with its preferred successors, the most advanced first."""
 
     leader_id: int
     epoch: int
@@ -53,7 +53,7 @@ class EndEpochRequest:
 
 @dataclass(slots=True, frozen=True)
 class EpochResponse:
-    """The answer to `BeginEpochRequest` and `EndEpochRequest`."""
+    """The response to `BeginEpochRequest` and `EndEpochRequest`."""
 
     error: ErrorCode
     leader_id: int
@@ -62,10 +62,10 @@ class EpochResponse:
 
 @dataclass(slots=True, frozen=True)
 class FetchOutcome:
-    """What a fetch is answered with.
+    """What the response to a fetch contains.
 
-    An error; or where the fetcher must truncate to, or the snapshot it must fetch first; or,
-    with none of them, records from the offset it asked for.
+    An error; or the offset to truncate to; or the snapshot to fetch first; or, with none of
+    them, records from the fetch offset.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -79,7 +79,7 @@ class FetchOutcome:
 
 @dataclass(slots=True, frozen=True)
 class SendVote:
-    """Vote should be on its way to this voter."""
+    """Vote should be in flight to this voter."""
 
     voter: ReplicaKey
     request: RaftVoteRequest
@@ -87,7 +87,7 @@ class SendVote:
 
 @dataclass(slots=True, frozen=True)
 class SendBeginEpoch:
-    """BeginQuorumEpoch should be on its way to this voter."""
+    """BeginQuorumEpoch should be in flight to this voter."""
 
     voter: ReplicaKey
     request: BeginEpochRequest
@@ -95,7 +95,7 @@ class SendBeginEpoch:
 
 @dataclass(slots=True, frozen=True)
 class SendEndEpoch:
-    """EndQuorumEpoch should be on its way to this voter."""
+    """EndQuorumEpoch should be in flight to this voter."""
 
     voter: ReplicaKey
     request: EndEpochRequest

@@ -1,7 +1,7 @@
-"""`__cluster_metadata-0` on disk: the log, and the snapshots that stand for its beginning.
+"""`__cluster_metadata-0` on disk: the log, and the snapshots that replace its beginning.
 
-It tells the consensus how far it reaches and of which epochs it is; `VoterHistory` tells who
-votes by its control records, and is kept in step with it here.
+It is the `LogView` of the consensus. `VoterHistory` follows its control records and knows the
+voters at every offset.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ _NO_EPOCH = -1
 
 
 class MetadataLog:
-    """This node's copy of the metadata log."""
+    """This node's replica of the metadata log."""
 
     def __init__(self, log: Log, config: QuorumConfig, static_voters: VoterSet | None) -> None:
         self._log = log
@@ -47,22 +47,24 @@ class MetadataLog:
         self.snapshots = list_snapshots(log.path)
         self.history = VoterHistory(static_voters)
         self.last_timestamp_ms = 0
-        # What was read as committed since the newest snapshot began.
+        # The committed bytes that were read since the newest snapshot.
         self.bytes_since_snapshot = 0
 
     @classmethod
     def open(
         cls, directory: LogDirectory, config: QuorumConfig, static_voters: VoterSet | None
     ) -> "MetadataLog":
-        """Open, or begin, the metadata log in a formatted directory; who votes is read from it."""
+        """Opens or creates the metadata log in a formatted directory, and reads its voters."""
         log_config = LogConfig(
             segment_bytes=config.segment_bytes,
             segment_ms=config.segment_ms,
             retention_ms=-1,
             retention_bytes=-1,
         )
-        find = directory.open_log if Path(directory.path, FOLDER).is_dir() else directory.create_log
-        log = find(METADATA_TOPIC, 0, METADATA_TOPIC_ID, log_config)
+        open_or_create = (
+            directory.open_log if Path(directory.path, FOLDER).is_dir() else directory.create_log
+        )
+        log = open_or_create(METADATA_TOPIC, 0, METADATA_TOPIC_ID, log_config)
         metadata_log = cls(log, config, static_voters)
         metadata_log._check_gapless()
         metadata_log._read_history()
@@ -70,14 +72,14 @@ class MetadataLog:
 
     def _check_gapless(self) -> None:
         newest = self.newest_snapshot or SnapshotId(0, 0)
-        covered = newest.end_offset
-        if (newest.epoch, covered) > (self.last_epoch, self._log.log_end_offset):
-            # The snapshot came from a leader, and this node stopped before its log followed.
-            self._log.truncate_fully_and_start_at(covered)
-        if self._log.log_start_offset > covered:
+        snapshot_end = newest.end_offset
+        if (newest.epoch, snapshot_end) > (self.last_epoch, self._log.log_end_offset):
+            # The snapshot was fetched from a leader, and this node stopped before it cut its log.
+            self._log.truncate_fully_and_start_at(snapshot_end)
+        if self._log.log_start_offset > snapshot_end:
             raise QuorumError(
-                f"{self.folder}: the log begins at offset {self._log.log_start_offset}, but the newest "
-                f"snapshot ends at {covered}; restore the missing files from a copy."
+                f"{self.folder}: the log start offset is {self._log.log_start_offset}, but the "
+                f"newest snapshot ends at {snapshot_end}; restore the missing files from a copy."
             )
 
     def _read_history(self) -> None:
@@ -86,18 +88,18 @@ class MetadataLog:
         newest = self.newest_snapshot
         if newest is not None:
             offset = newest.end_offset
-            # The voters that formatting left are in no log yet; see `OFFSET_BEFORE_LOG`.
+            # The voters of formatting are in no log yet; see `OFFSET_BEFORE_LOG`.
             at = offset - 1 if offset > 0 else OFFSET_BEFORE_LOG
             self.history.update(read_snapshot_head(self.path_of(newest)), at)
-        while (piece := self.read(offset, _READ_BYTES)) is not None:
-            content = piece.read()
+        while (content_slice := self.read(offset, _READ_BYTES)) is not None:
+            content = content_slice.read()
             for position, header in iterate_batches(content):
                 self.last_timestamp_ms = max(self.last_timestamp_ms, header.max_timestamp)
                 if header.is_control and header.base_offset >= offset:
                     self.history.update(read_records(content, position))
-            offset = piece.next_offset
+            offset = content_slice.next_offset
 
-    # What the consensus sees of it
+    # What the consensus reads
 
     @property
     def start_offset(self) -> int:
@@ -109,25 +111,25 @@ class MetadataLog:
 
     @property
     def durable_end_offset(self) -> int:
-        """Up to where the log is on disk for certain."""
+        """The offset up to which the log is durable."""
         return self._log.recovery_point
 
     @property
     def last_epoch(self) -> int:
-        """The epoch of the last record; where a snapshot is all there is, of its last."""
+        """The epoch of the last record, in the log or else in the newest snapshot."""
         if self._log.latest_epoch != _NO_EPOCH:
             return self._log.latest_epoch
         newest = self.newest_snapshot
         return newest.epoch if newest else 0
 
     def epoch_end(self, epoch: int) -> EpochEndOffset:
-        """The largest epoch up to `epoch`, and where it ends here."""
+        """Returns the largest epoch up to `epoch` that has records, and its end offset."""
         end = self._log.epoch_end_offset(epoch)
         if end.epoch == _NO_EPOCH:
             return EpochEndOffset(self.last_epoch, self.end_offset)
         oldest = self.oldest_snapshot
         if oldest and end == (epoch, oldest.end_offset):
-            # It is older than what the log has: the snapshot is what the log begins with.
+            # The epoch is older than the log, which begins after the snapshot.
             return EpochEndOffset(oldest.epoch, oldest.end_offset)
         return end
 
@@ -142,7 +144,7 @@ class MetadataLog:
     # Writing
 
     def append_as_leader(self, batch: bytearray, epoch: int, now_ms: int) -> int:
-        """Give the batch the next offsets; returns the last of them."""
+        """Appends a batch at the next offsets. Returns the last of them."""
         valid = ValidBatch(read_header(batch), batch, now_ms)
         appended = self._log.append_as_leader(valid, epoch, now_ms, from_client=False)
         self.last_timestamp_ms = now_ms
@@ -151,10 +153,10 @@ class MetadataLog:
         return appended.last_offset
 
     def append_as_follower(self, batches: memoryview, epoch: int, now_ms: int) -> bool:
-        """Append what a leader of `epoch` sent; whether it says anything of voters.
+        """Appends batches that the leader of `epoch` sent. Returns whether voters changed.
 
-        CorruptBatch if it does not go on exactly where this log ends; what is of a later epoch
-        is left out, for it was not this leader who wrote it.
+        Raises CorruptBatch unless they continue this log exactly. Batches of a later epoch are
+        left out: the leader of `epoch` cannot have written them.
         """
         size_bytes = 0
         next_offset = self.end_offset
@@ -175,42 +177,46 @@ class MetadataLog:
         self._log.append_as_follower(batches[:size_bytes], now_ms)
         return self.history.update(control)
 
-    def find_divergence(self, leaders: EpochEndOffset) -> int:
-        """Where this log parts from a leader's, which has this end of an epoch."""
-        if leaders.epoch == 0:
-            return min(leaders.end_offset, self.end_offset)
-        own = self.epoch_end(leaders.epoch)
-        return min(own, leaders).end_offset if own.epoch == leaders.epoch else own.end_offset
+    def find_divergence(self, leader_end: EpochEndOffset) -> int:
+        """Returns the offset to truncate to, given an epoch of the leader's log and its end."""
+        if leader_end.epoch == 0:
+            return min(leader_end.end_offset, self.end_offset)
+        own_end = self.epoch_end(leader_end.epoch)
+        return (
+            min(own_end, leader_end).end_offset
+            if own_end.epoch == leader_end.epoch
+            else own_end.end_offset
+        )
 
     def truncate_to(self, offset: int) -> bool:
-        """Drop every batch that reaches `offset`; whether voters went with them."""
+        """Removes every batch that reaches `offset`. Returns whether voters changed."""
         self._log.truncate_to(offset)
         return self.history.truncate(self.end_offset)
 
     def begin_flush(self) -> Flush:
-        """What to sync in a thread; `finish_flush` then moves `durable_end_offset`."""
-        return self._log.begin_flush()
+        """Returns what to sync in a thread; `finish_flush` then advances `durable_end_offset`."""
+        return self._log.flusher.begin()
 
     def finish_flush(self, flush: Flush) -> None:
-        self._log.finish_flush(flush)
+        self._log.flusher.finish(flush)
 
     def flush(self) -> None:
-        """Blocks until all of it is on disk."""
+        """Blocks until the whole log is on disk."""
         if self.durable_end_offset < self.end_offset:
-            self._log.flush()
+            self._log.flusher.flush()
 
     # Reading
 
     def read(self, offset: int, max_bytes: int, upto: int | None = None) -> LogSlice | None:
-        """Whole batches from `offset` on; None where there are none."""
+        """Returns whole batches from `offset` on; None if there are none."""
         return self._log.read(offset, max_bytes, upto=self.end_offset if upto is None else upto)
 
     def read_committed(self, offset: int, upto: int) -> tuple[list[CommittedBatch], int]:
-        """Batches from `offset` on below `upto`, of bounded size, and where they end."""
-        piece = self.read(offset, _READ_BYTES, upto)
-        if piece is None:
+        """Returns batches from `offset` to `upto`, of bounded size, and the offset after them."""
+        content_slice = self.read(offset, _READ_BYTES, upto)
+        if content_slice is None:
             return [], offset
-        content = piece.read()
+        content = content_slice.read()
         self.bytes_since_snapshot += len(content)
         batches = []
         for position, header in checked_batches(self.folder, content):
@@ -239,7 +245,7 @@ class MetadataLog:
             yield CommittedBatch(last_offset, snapshot.epoch, timestamp_ms, frames, True)
 
     def begin_snapshot(self, end_offset: int, epoch: int, now_ms: int) -> SnapshotWriter:
-        """A writer for a snapshot of everything below `end_offset`; see `finish_snapshot`."""
+        """Returns a writer for the snapshot below `end_offset`; see `finish_snapshot`."""
         return SnapshotWriter(
             self.folder,
             SnapshotId(end_offset, epoch),
@@ -252,18 +258,18 @@ class MetadataLog:
         writer.finish()
         snapshot = writer.snapshot_id
         if snapshot.end_offset < self.start_offset:
-            # While it was written, a leader's newer one took the place of everything.
+            # While it was written, a newer snapshot of the leader replaced the log.
             self.path_of(snapshot).unlink(missing_ok=True)
         elif snapshot not in self.snapshots:
             self.snapshots = sorted([*self.snapshots, snapshot])
             self.bytes_since_snapshot = 0
 
     def begin_download(self, snapshot: SnapshotId) -> SnapshotDownload:
-        """Where the pieces of a leader's snapshot go; see `install_snapshot`."""
+        """Returns the download of a leader's snapshot; see `install_snapshot`."""
         return SnapshotDownload(self.folder, snapshot)
 
     def install_snapshot(self, snapshot: SnapshotId) -> None:
-        """A downloaded snapshot stands for everything: the log goes on after it."""
+        """Replaces the whole log by a downloaded snapshot."""
         self._log.truncate_fully_and_start_at(snapshot.end_offset)
         for old in self.snapshots:
             self.path_of(old).unlink(missing_ok=True)
@@ -272,10 +278,12 @@ class MetadataLog:
         self._read_history()
 
     def clean(self, now_ms: int, high_watermark: int) -> None:
-        """Remove old snapshots and the part of the log that newer ones stand for."""
-        paths = {each: self.path_of(each) for each in self.snapshots}
-        sizes = {each: path.stat().st_size for each, path in paths.items()}
-        ages_ms = {each: now_ms - int(path.stat().st_mtime * 1000) for each, path in paths.items()}
+        """Deletes old snapshots, and the part of the log that newer ones replace."""
+        paths = {snapshot: self.path_of(snapshot) for snapshot in self.snapshots}
+        sizes = {snapshot: path.stat().st_size for snapshot, path in paths.items()}
+        ages_ms = {
+            snapshot: now_ms - int(path.stat().st_mtime * 1000) for snapshot, path in paths.items()
+        }
         for snapshot in expired_snapshots(
             sizes,
             ages_ms,
@@ -288,5 +296,5 @@ class MetadataLog:
         oldest = self.snapshots[0].end_offset if self.snapshots else 0
         if oldest > self._log.log_start_offset:
             self._log.advance_log_start_offset(oldest)
-            self._log.delete_old_segments(now_ms, high_watermark)
-            self.history.forget_below(oldest)
+            self._log.maintenance.delete_old_segments(now_ms, high_watermark)
+            self.history.remove_below(oldest)

@@ -1,7 +1,7 @@
-"""This node's part in the metadata quorum: its copy of the log, and all that keeps it in step.
+"""This node's replica of the metadata log, and the workers that keep it in the quorum.
 
-The order of life: `open`, `start`, then what the other members ask and what this node appends,
-`stop`. Everything runs on the loop, except syncing to disk.
+The order of calls: `open`, `start`, then requests of other nodes and appends of this one, `stop`.
+Everything runs on the loop, except syncing to disk.
 """
 
 import asyncio
@@ -54,12 +54,12 @@ from barnabas.wire.records.build import Record, build_batch
 
 _logger = logging.getLogger(__name__)
 
-_FAREWELL_MS = 500
-"""How long a leader that stops waits for the others to know; who cannot hear it will find out."""
+_RESIGNATION_WAIT_MS = 500
+"""How long a leader that stops waits for the other voters to acknowledge its resignation."""
 
 
 class Quorum:
-    """A voter, or an observer, of the metadata log."""
+    """A voter or an observer of the metadata log."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Quorum:
         self._clock = clock
         self._random = random
         self.is_new = log.end_offset == 0
-        """Whether no controller had written anything when the log was opened."""
+        """Whether the log was empty when it was opened: no controller has written to it."""
 
     @classmethod
     def open(
@@ -103,7 +103,7 @@ class Quorum:
         clock: Callable[[], int],
         random: Random,
     ) -> "Quorum":
-        """Open, or begin, the metadata log in a formatted directory."""
+        """Opens the metadata log in a formatted directory, or creates it."""
         config = config or QuorumConfig()
         return cls(
             MetadataLog.open(directory, config, static_voters),
@@ -119,14 +119,14 @@ class Quorum:
         )
 
     def start(self, listener: QuorumListener) -> None:
-        """Tell `listener` what is surely committed, and take part from here on.
+        """Passes to `listener` what is known to be committed, and joins the quorum.
 
-        A sole voter leads when this returns, and all that its log has is committed. Blocks.
+        A sole voter leads when this returns, and its whole log is committed. Blocks.
         """
         log = self._log
         voters = log.history.voters
         self._check(voters)
-        log.flush()  # what it tells others to have must be on disk
+        log.flush()  # other nodes rely on what this node reports to have
         addresses = ControllerAddresses(self._bootstrap, voters, self._config.listener_name)
         config = self._config
         driver = self._driver = RaftDriver(
@@ -145,14 +145,14 @@ class Quorum:
             self._random,
             driver.now_ms,
         )
-        self._employ(driver, listener)
+        self._start_workers(driver, listener)
         driver.step()
-        while driver.is_sole_voter and self._flushing.is_needed and driver.failure is None:
-            self._flushing.flush_now()
+        while driver.is_sole_voter and self._flusher.is_needed and driver.failure is None:
+            self._flusher.flush_now()
             driver.step()
-        while self._publishing.has_more:
+        while self._publisher.has_more:
             driver.step()
-        self._flushing.begin()
+        self._flusher.start()
         driver.step()
 
     def _check(self, voters: VoterSet) -> None:
@@ -163,78 +163,78 @@ class Quorum:
             )
         if voters.includes(self._node.key) and not self._is_controller:
             raise QuorumError(
-                f"Node {self._node.node_id} is a voter of the metadata quorum, but has not the "
-                "role of a controller: set process.roles, or remove it from the voters first."
+                f"Node {self._node.node_id} is a voter of the metadata quorum, but not a "
+                "controller: set process.roles, or remove it from the voters first."
             )
         if voters.get(self._node.node_id) is not None and not voters.includes(self._node.key):
             _logger.warning(
-                "Node %d votes with another directory than this one, and observes with this. If "
-                "its disk was replaced, remove the old voter and add this one.",
+                "Node %d is a voter with another directory id, and only an observer with this one. "
+                "If its disk was replaced, remove the old voter and add this one.",
                 self._node.node_id,
             )
 
-    def _employ(self, driver: RaftDriver, listener: QuorumListener) -> None:
+    def _start_workers(self, driver: RaftDriver, listener: QuorumListener) -> None:
         background, peers = self._background, self._peers
-        self._served = QuorumRequestHandler(driver)
+        self._requests = QuorumRequestHandler(driver)
         self._fetches = MetadataFetchHandler(driver)
-        self._publishing = CommitPublisher(driver, listener)
-        self._flushing = MetadataLogFlusher(driver, background)
-        asking = ElectionSender(driver, peers)
-        fetching = MetadataLogFetcher(
-            driver, peers, background, self._publishing, must_be_durable=self._is_controller
+        self._publisher = CommitPublisher(driver, listener)
+        self._flusher = MetadataLogFlusher(driver, background)
+        election_sender = ElectionSender(driver, peers)
+        fetcher = MetadataLogFetcher(
+            driver, peers, background, self._publisher, must_be_durable=self._is_controller
         )
-        self._changes = VoterChanges(driver, peers)
+        self._voter_changes = VoterChanges(driver, peers)
         may_join = self._is_controller and self._config.auto_join
-        VoterMembership(driver, peers, may_join=may_join).look_again()
+        VoterMembership(driver, peers, may_join=may_join).schedule_check()
         driver.set_workers(
-            self._changes.advance,
+            self._voter_changes.advance,
             self._fetches.advance,
-            *([self._flushing.advance] if self._is_controller else []),
-            asking.advance,
-            fetching.advance,
-            self._publishing.advance,
+            *([self._flusher.advance] if self._is_controller else []),
+            election_sender.advance,
+            fetcher.advance,
+            self._publisher.advance,
         )
 
     async def stop(self) -> None:
-        """Resign if this node leads, and tell the others; then let go of everything.
+        """Resigns if this node leads, announces that, and closes everything.
 
-        The log directory is closed by its owner.
+        The owner of the log directory closes it.
         """
         driver = self._driver
         if driver.failure is None:
             driver.raft.leadership.resign(driver.now_ms)
             driver.step()
-            await self._successors_told()
-            await self._flushing.idle()
+            await self._resignation_acknowledged()
+            await self._flusher.wait_idle()
         driver.close()
         self._fetches.close()
-        self._changes.close()
+        self._voter_changes.close()
         if driver.failure is None:
             self._log.flush()
 
     def abandon(self) -> None:
-        """Take no part any more, and say nothing of it: the node that was to start did not."""
+        """Leaves the quorum without an announcement, after a start that failed."""
         self._driver.close()
 
-    async def _successors_told(self) -> None:
-        """Wait until the other voters know, or have had the time to."""
+    async def _resignation_acknowledged(self) -> None:
+        """Waits until the other voters acknowledge the resignation, or for a limited time."""
         driver = self._driver
-        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def end() -> None:
-            if not told.done():
-                told.set_result(None)
+        def finish() -> None:
+            if not acknowledged.done():
+                acknowledged.set_result(None)
 
-        def look() -> None:
+        def check() -> None:
             role = driver.raft.role
             if not (isinstance(role, Resigned) and role.unacknowledged):
-                end()
+                finish()
 
-        driver.add_worker(look)
-        driver.call_later(_FAREWELL_MS, end)
-        await told
+        driver.add_worker(check)
+        driver.call_later(_RESIGNATION_WAIT_MS, finish)
+        await acknowledged
 
-    # What it is
+    # State
 
     @property
     def is_leader(self) -> bool:
@@ -258,25 +258,25 @@ class Quorum:
 
     @property
     def kraft_version(self) -> int:
-        """1 where voters are kept in the log, 0 where they are a setting."""
+        """1 if the voters are in the log, 0 if they are a setting."""
         return self._log.history.kraft_version
 
     @property
     def leader(self) -> QuorumLeader | None:
-        """Who leads, and where the active controller listens."""
+        """The leader, and where the active controller listens."""
         if isinstance(self._driver.raft.role, Resigned):
             return None
         return self._driver.leader
 
     @property
     def is_leader_reachable(self) -> bool:
-        """Whether this node leads, or its leader has answered and not been lost since."""
+        """Whether this node leads, or the leader has responded and was not lost since."""
         role = self._driver.raft.role
         return isinstance(role, Leader) or (isinstance(role, Follower) and role.is_leader_reachable)
 
     @property
     def state_name(self) -> str:
-        """What this node is in the quorum, in Kafka's words."""
+        """The state of this node in the quorum, as Kafka names it."""
         role = self._driver.raft.role
         if isinstance(role, Follower) and not self._driver.raft.is_voter:
             return "observer"
@@ -284,7 +284,7 @@ class Quorum:
 
     @property
     def peer_failures(self) -> PeerFailures:
-        """What came of asking the others."""
+        """Controllers that did not respond, and why."""
         return self._driver.peer_failures
 
     def describe(self) -> QuorumDescription:
@@ -293,13 +293,15 @@ class Quorum:
     # Appending
 
     def append(self, frames: Sequence[bytes], epoch: int, now_ms: int) -> int:
-        """Write encoded records as one batch; returns the offset of the last.
+        """Appends encoded records as one batch. Returns the offset of the last one.
 
-        NOT_CONTROLLER unless this node leads `epoch`.
+        Raises KafkaError NOT_CONTROLLER unless this node leads `epoch`.
         """
         driver = self._driver
         if not driver.raft.is_leader or driver.raft.epoch != epoch or driver.is_closed:
-            raise KafkaError(ErrorCode.NOT_CONTROLLER, f"This node does not lead epoch {epoch}.")
+            raise KafkaError(
+                ErrorCode.NOT_CONTROLLER, f"This node is not the leader of epoch {epoch}."
+            )
         batch = build_batch([Record(0, now_ms, None, frame, []) for frame in frames])
         try:
             last_offset = self._log.append_as_leader(batch, epoch, now_ms)
@@ -320,45 +322,45 @@ class Quorum:
         return self._log.bytes_since_snapshot
 
     def begin_snapshot(self, end_offset: int, epoch: int, now_ms: int) -> SnapshotWriter:
-        """A writer for a snapshot of everything below `end_offset`; see `finish_snapshot`."""
+        """Returns a writer for the snapshot below `end_offset`; see `finish_snapshot`."""
         return self._log.begin_snapshot(end_offset, epoch, now_ms)
 
     def finish_snapshot(self, writer: SnapshotWriter) -> None:
         self._log.finish_snapshot(writer)
 
     def clean(self, now_ms: int) -> None:
-        """Remove old snapshots and the part of the log that newer ones stand for."""
+        """Deletes old snapshots, and the part of the log that newer ones replace."""
         self._log.clean(now_ms, self.high_watermark)
 
-    # What other members ask
+    # Requests of other nodes
 
     def vote(self, request: VoteRequest, api_version: int) -> VoteResponse:
-        return self._served.vote(request, api_version)
+        return self._requests.vote(request, api_version)
 
     def begin_epoch(
         self, request: BeginQuorumEpochRequest, api_version: int
     ) -> BeginQuorumEpochResponse:
-        return self._served.begin_epoch(request, api_version)
+        return self._requests.begin_epoch(request, api_version)
 
     def end_epoch(self, request: EndQuorumEpochRequest, api_version: int) -> EndQuorumEpochResponse:
-        return self._served.end_epoch(request, api_version)
+        return self._requests.end_epoch(request, api_version)
 
     def fetch_snapshot(
         self, request: FetchSnapshotRequest, api_version: int
     ) -> FetchSnapshotResponse:
-        return self._served.fetch_snapshot(request, api_version)
+        return self._requests.fetch_snapshot(request, api_version)
 
     def fetch(
         self, request: FetchRequest, api_version: int
     ) -> "FetchResponse | asyncio.Future[FetchResponse]":
-        """The answer, or a promise of it while there is nothing to tell."""
+        """Returns the response, or a future of it while there is nothing new."""
         return self._fetches.fetch(request, api_version)
 
     async def add_voter(self, request: AddRaftVoterRequest) -> AddRaftVoterResponse:
-        return await self._changes.add(request)
+        return await self._voter_changes.add(request)
 
     async def remove_voter(self, request: RemoveRaftVoterRequest) -> RemoveRaftVoterResponse:
-        return await self._changes.remove(request)
+        return await self._voter_changes.remove(request)
 
     async def update_voter(self, request: UpdateRaftVoterRequest) -> UpdateRaftVoterResponse:
-        return await self._changes.update(request)
+        return await self._voter_changes.update(request)

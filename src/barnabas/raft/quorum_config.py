@@ -1,4 +1,4 @@
-"""The settings of the quorum and of its log."""
+"""The settings of the quorum and of the metadata log."""
 
 from dataclasses import dataclass
 
@@ -22,4 +22,4 @@ class QuorumConfig:
     retry_backoff_ms: int = 20
     auto_join: bool = False
     listener_name: str = "CONTROLLER"
-    """Of a controller's listeners, the one by which this node finds it."""
+    """The name of the listener by which this node reaches controllers."""

@@ -1,4 +1,4 @@
-"""What DescribeQuorum tells: who leads, and how far every replica has come."""
+"""What DescribeQuorum reports: the leader, and how far every replica has fetched."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ _NEVER = -1
 
 @dataclass(slots=True, frozen=True)
 class QuorumReplicaState:
-    """One replica as the leader sees it; its times are those of the wall clock, or -1."""
+    """One replica as the leader sees it. Times are those of the wall clock, or -1."""
 
     node_id: int
     directory_id: bytes
@@ -23,7 +23,7 @@ class QuorumReplicaState:
 
 @dataclass(slots=True, frozen=True)
 class QuorumDescription:
-    """The quorum; the states of the replicas are known to the leader alone."""
+    """The quorum. Only the leader knows the states of the replicas."""
 
     leader_id: int
     epoch: int
@@ -40,8 +40,8 @@ def describe(driver: RaftDriver) -> QuorumDescription:
     observers: list[QuorumReplicaState] = []
     if isinstance(raft.role, Leader):
         progress = raft.role.progress
-        voters = [_state(driver, each) for each in progress.voters_progress()]
-        observers = [_state(driver, each) for each in progress.observers_progress(now_ms)]
+        voters = [_state(driver, replica) for replica in progress.voters_progress()]
+        observers = [_state(driver, replica) for replica in progress.observers_progress(now_ms)]
     return QuorumDescription(
         raft.leader_id,
         raft.epoch,
@@ -60,10 +60,10 @@ def _state(driver: RaftDriver, replica: ReplicaProgress) -> QuorumReplicaState:
         return QuorumReplicaState(
             key.node_id, key.directory_id, driver.log.end_offset, now_ms, now_ms
         )
-    # The consensus has a clock of its own, which nobody sets.
-    ahead_ms = driver.wall_ms() - driver.now_ms
+    # The consensus uses a monotonic clock.
+    offset_ms = driver.wall_ms() - driver.now_ms
     fetch_ms, last_caught_up_ms = (
-        at_ms if at_ms == _NEVER else at_ms + ahead_ms
+        at_ms if at_ms == _NEVER else at_ms + offset_ms
         for at_ms in (replica.last_fetch_ms, replica.last_caught_up_ms)
     )
     return QuorumReplicaState(

@@ -1,7 +1,7 @@
 """The file `quorum-state`: a node's epoch and vote, as one line of JSON.
 
-Version 1 belongs to quorums whose voters are kept in the log; version 0 to those whose voters
-are a setting (`controller.quorum.voters`).
+Version 1 is for quorums whose voters are in the log, version 0 for those whose voters are a
+setting (`controller.quorum.voters`).
 """
 
 import json
@@ -17,7 +17,7 @@ FILE_NAME = "quorum-state"
 
 
 def read_state(folder: str) -> QuorumState:
-    """What the node knew when it stopped; epoch 0 if it never ran."""
+    """Returns the state that was written last; epoch 0 if there is none."""
     path = Path(folder, FILE_NAME)
     try:
         fields = json.loads(path.read_bytes())
@@ -32,13 +32,16 @@ def read_state(folder: str) -> QuorumState:
         return QuorumState()
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise QuorumError(
-            f"{path} is damaged ({error}); without it this node could vote twice in one epoch. "
+            f"{path} is corrupt ({error}); without it this node could vote twice in one epoch. "
             "Restore the file from a copy."
         ) from None
 
 
 def write_state(folder: str, state: QuorumState, static_voters: list[int] | None) -> None:
-    """Replace the file and wait until it is on disk; None if the voters are kept in the log."""
+    """Replaces the file and waits until it is on disk.
+
+    `static_voters` is None if the voters are in the log.
+    """
     fields: dict[str, object] = {"leaderId": state.leader_id, "leaderEpoch": state.epoch}
     if static_voters is not None:
         fields = {"clusterId": "", **fields, "votedId": state.voted_id}  # Kafka leaves it empty

@@ -1,12 +1,12 @@
-"""The roles a member of the quorum can have, each with what it knows while it lasts.
+"""The roles of a node in the quorum, each with its state, and the transitions between them.
 
     role         from                               when
-    Unattached   any                                it hears of a newer epoch without a leader
-    Prospective  Unattached, Follower, Candidate    its timer ends and it has a vote
-    Candidate    Prospective                        a majority would vote for it
-    Leader       Candidate                          a majority did
-    Follower     any but Leader                     it hears who leads its epoch
-    Resigned     Leader; a start after leading      it stops, or no majority fetches from it
+    Unattached   any                                a newer epoch has no known leader
+    Prospective  Unattached, Follower, Candidate    the timer of a voter ends
+    Candidate    Prospective                        a majority grants the pre-vote
+    Leader       Candidate                          a majority grants the vote
+    Follower     any but Leader                     the leader of the epoch is known
+    Resigned     Leader; a start after leading      the node stops, or no majority fetches from it
 
 An observer, a replica without a vote, is Unattached or Follower.
 """
@@ -20,13 +20,13 @@ NO_NODE = -1
 
 
 class VoteTally:
-    """The votes for one nominee, who votes for itself."""
+    """The votes for one candidate, which votes for itself."""
 
     __slots__ = ("_voters", "granted", "rejected")
 
-    def __init__(self, voters: VoterSet, nominee_id: int) -> None:
+    def __init__(self, voters: VoterSet, candidate_id: int) -> None:
         self._voters = voters
-        self.granted = {nominee_id}
+        self.granted = {candidate_id}
         self.rejected: set[int] = set()
 
     def record(self, voter_id: int, granted: bool) -> None:
@@ -43,14 +43,14 @@ class VoteTally:
         return not self._voters.is_majority(possible)
 
     def pending_voters(self) -> list[ReplicaKey]:
-        """Who has not answered yet."""
-        answered = self.granted | self.rejected
-        return [key for key in self._voters.replicas() if key.node_id not in answered]
+        """Returns the voters that have not responded yet."""
+        responded = self.granted | self.rejected
+        return [key for key in self._voters.replicas() if key.node_id not in responded]
 
 
 @dataclass(slots=True)
 class Unattached:
-    """Follows nobody: no leader of its epoch is known, or not where it is."""
+    """Follows no leader: none of its epoch is known, or its address is not."""
 
     epoch: int
     leader_id: int = NO_NODE
@@ -60,20 +60,20 @@ class Unattached:
 
 @dataclass(slots=True)
 class Prospective:
-    """Asks who would vote for it, before it disturbs anyone with a new epoch (KIP-996)."""
+    """Requests pre-votes, before it interrupts the others with a new epoch (KIP-996)."""
 
     epoch: int
     leader_id: int
     voted_key: ReplicaKey | None
     votes: VoteTally
     timeout_at_ms: int
-    # How many elections in a row were lost; longer pauses follow.
+    # How many elections in a row were lost; the backoff grows with it.
     lost_elections: int = 0
 
 
 @dataclass(slots=True)
 class Candidate:
-    """Asks to lead its epoch."""
+    """Requests votes to lead its epoch."""
 
     epoch: int
     votes: VoteTally
@@ -88,34 +88,34 @@ class Follower:
     epoch: int
     leader_id: int
     voted_key: ReplicaKey | None
-    # When the leader counts as gone, unless a good answer comes from it.
+    # When the leader is considered lost, unless it responds successfully before.
     fetch_timeout_at_ms: int
-    # Whether the leader has answered a fetch and nothing since says that it is gone.
+    # Whether the leader has responded to a fetch and was not lost since.
     is_leader_reachable: bool = False
-    # Whether the connection to the leader broke, or it was silent for too long.
+    # Whether the connection to the leader broke, or the fetch timeout ended.
     has_lost_leader: bool = False
 
 
 @dataclass(slots=True)
 class Leader:
-    """Leads its epoch, which begins at `start_offset`."""
+    """Leads its epoch, whose first record is at `start_offset`."""
 
     epoch: int
     start_offset: int
     progress: QuorumProgress
     resign_at_ms: int
     announce_at_ms: int
-    # Everything below it is committed; -1 until a record of this epoch is.
+    # Every record below it is committed; -1 until a record of this epoch is.
     high_watermark: int = -1
-    # Voters that fetched since a majority last had.
+    # Voters that fetched since a majority last did.
     fetched_voters: set[int] = field(default_factory=set)
-    # Voters that must be told who leads.
+    # Voters that have not acknowledged this leader.
     unacknowledged: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
 class Resigned:
-    """Led its epoch, and never will again in it. `unacknowledged` must still be told."""
+    """Led its epoch, and never leads it again. `unacknowledged` voters do not know yet."""
 
     epoch: int
     leader_id: int

@@ -1,12 +1,12 @@
 """Snapshots of the metadata log: `<end offset>-<epoch>.checkpoint`.
 
-A snapshot stands for all records below its end offset. It is a file of record batches:
+A snapshot replaces all records below its end offset. It is a file of record batches:
 
-    control batch   snapshot header, and for voters kept in the log: kraft version, voters
+    control batch   snapshot header; kraft.version and voters, if the voters are in the log
     batches         the records of an image
-    control batch   snapshot footer; without it the file is not whole
+    control batch   snapshot footer; without it the file is incomplete
 
-While it is written it ends in `.part`, and is not seen by anyone.
+While it is written, its name ends in `.part`, and no reader uses it.
 """
 
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.log.checkpoint_file import sync_path
-from barnabas.raft.control_records import control_batch, snapshot_footer, snapshot_head
+from barnabas.raft.control_records import control_batch, snapshot_footer, snapshot_header
 from barnabas.raft.voters import VoterSet
 from barnabas.wire.records.batch import (
     HEADER_BYTES,
@@ -35,7 +35,7 @@ _NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 
 class SnapshotId(NamedTuple):
-    """The first offset that is not in the snapshot, and the epoch of the record before it."""
+    """The first offset after the snapshot, and the epoch of the record before that offset."""
 
     end_offset: int
     epoch: int
@@ -46,7 +46,7 @@ class SnapshotId(NamedTuple):
 
 
 class SnapshotWriter:
-    """Writes one snapshot piece by piece; it counts only after `finish`."""
+    """Writes one snapshot in steps; it exists only after `finish`."""
 
     def __init__(
         self,
@@ -64,17 +64,17 @@ class SnapshotWriter:
         self._file = self._part.open("wb")
         self._offset = 0
         self._now_ms = now_ms
-        self._write_control(snapshot_head(voters, last_timestamp_ms))
+        self._write_control(snapshot_header(voters, last_timestamp_ms))
 
     def append(self, frames: Sequence[bytes]) -> None:
-        """Add encoded metadata records, in batches of a bounded size."""
+        """Adds encoded metadata records, in batches of a bounded size."""
         for start in range(0, len(frames), _MAX_BATCH_RECORDS):
             self._write_records(frames[start : start + _MAX_BATCH_RECORDS])
 
     def finish(self) -> None:
-        """Complete the file, bring it to disk and give it its name; may run in any thread.
+        """Completes the file, syncs it and renames it; may run in any thread.
 
-        Finishing again does nothing.
+        Finishing again has no effect.
         """
         if self._file.closed:
             return
@@ -108,18 +108,21 @@ class SnapshotWriter:
 
 
 def list_snapshots(folder: str) -> list[SnapshotId]:
-    """The whole snapshots of a folder, oldest first; files of interrupted writes are removed."""
-    found = []
+    """Returns the snapshots in a folder, oldest first; deletes files of interrupted writes."""
+    snapshots = []
     for path in Path(folder).iterdir():
         if match := _NAME.fullmatch(path.name):
-            found.append(SnapshotId(int(match[1]), int(match[2])))
+            snapshots.append(SnapshotId(int(match[1]), int(match[2])))
         elif path.name.endswith((".checkpoint.part", ".checkpoint.deleted")):
             path.unlink()
-    return sorted(found)
+    return sorted(snapshots)
 
 
 def read_snapshot(path: Path) -> Iterator[list[Record]]:
-    """The records of a snapshot, batch by batch; control records have keys."""
+    """Yields the records of a snapshot, batch by batch; only control records have keys.
+
+    Raises CorruptBatch if the file is corrupt or incomplete.
+    """
     content = path.read_bytes()
     end = 0
     last: list[Record] = []
@@ -127,18 +130,18 @@ def read_snapshot(path: Path) -> Iterator[list[Record]]:
         end = position + header.size_bytes
         last = read_records(content, position)
         yield last
-    is_whole = (
+    is_complete = (
         end == len(content)
         and bool(last)
         and last[-1].key is not None
         and read_control_type(last[-1].key) is ControlType.SNAPSHOT_FOOTER
     )
-    if not is_whole:
-        raise CorruptBatch(f"{path} is not whole: it does not end with a footer.")
+    if not is_complete:
+        raise CorruptBatch(f"{path} is incomplete: it does not end with a footer.")
 
 
 def read_snapshot_head(path: Path) -> list[Record]:
-    """The records of the first batch alone: the header, and the voters if it tells them."""
+    """Returns the records of the first batch: the header, and the voters if it has them."""
     with path.open("rb") as file:
         head = file.read(HEADER_BYTES)
         size_bytes = read_header(head).size_bytes if len(head) == HEADER_BYTES else 0
@@ -149,25 +152,26 @@ def read_snapshot_head(path: Path) -> list[Record]:
 
 
 def checked_batches(path: str | Path, content: bytes) -> Iterator[tuple[int, BatchHeader]]:
-    """The batches in `content`, which is from the file at `path`; CorruptBatch names the file.
+    """Yields the batches in `content`, which was read from `path`, after checking their CRC.
 
-    A follower of metadata acts on every record: none may come from a batch that was changed.
+    Nodes act on every metadata record, so a corrupt batch must not be used. Raises CorruptBatch,
+    which names the file.
     """
     try:
         for position, header in iterate_batches(content):
             if not crc_is_valid(content, position, header):
                 raise CorruptBatch(
-                    f"the batch of offset {header.base_offset} does not match its checksum."
+                    f"the CRC of the batch at offset {header.base_offset} does not match."
                 )
             yield position, header
-    except CorruptBatch as damage:
+    except CorruptBatch as corruption:
         raise CorruptBatch(
-            f"{path} is damaged: {damage.message} Restore the file from a copy."
+            f"{path} is corrupt: {corruption.message} Restore the file from a copy."
         ) from None
 
 
 class SnapshotDownload:
-    """The part of a snapshot that has come; it counts only after `finish`."""
+    """A leader's snapshot that is fetched into a `.part` file; it exists only after `finish`."""
 
     __slots__ = ("_file", "_part", "_path", "position", "snapshot")
 
@@ -178,14 +182,14 @@ class SnapshotDownload:
         self._part = self._path.with_name(self._path.name + ".part")
         self._file = self._part.open("wb")
 
-    def append(self, piece: bytes | memoryview) -> None:
-        self._file.write(piece)
-        self.position += len(piece)
+    def append(self, chunk: bytes | memoryview) -> None:
+        self._file.write(chunk)
+        self.position += len(chunk)
 
     def finish(self) -> None:
-        """Check all of it, bring it to disk and give it its name; may run in any thread.
+        """Checks the file, syncs it and renames it; may run in any thread.
 
-        CorruptBatch if what came is not a whole snapshot.
+        Raises CorruptBatch if it is not a complete snapshot.
         """
         self._file.flush()
         for _ in read_snapshot(self._part):
@@ -208,17 +212,17 @@ def expired_snapshots(
     retention_bytes: int,
     retention_ms: int,
 ) -> list[SnapshotId]:
-    """The oldest snapshots that are too old or too much; never the newest.
+    """Returns the oldest snapshots beyond a retention limit, never the newest one.
 
-    A retention below 0 sets no limit.
+    A negative retention sets no limit.
     """
     total_bytes = log_bytes + sum(sizes.values())
-    gone = []
+    expired = []
     for snapshot in sorted(sizes)[:-1]:
-        too_much = 0 <= retention_bytes < total_bytes
-        too_old = 0 <= retention_ms < ages_ms[snapshot]
-        if not too_much and not too_old:
+        exceeds_size = 0 <= retention_bytes < total_bytes
+        exceeds_age = 0 <= retention_ms < ages_ms[snapshot]
+        if not exceeds_size and not exceeds_age:
             break
         total_bytes -= sizes[snapshot]
-        gone.append(snapshot)
-    return gone
+        expired.append(snapshot)
+    return expired

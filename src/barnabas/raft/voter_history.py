@@ -1,7 +1,7 @@
-"""Who the voters were from which offset on, where the log itself says so (KIP-853).
+"""The voters at every offset of a log that holds them (KIP-853).
 
-A replica acts on the newest record of voters in its log, committed or not. What is truncated
-takes its voters with it; a snapshot tells those that counted at its end.
+A replica acts on the newest voters record in its log, committed or not. A truncation removes the
+voters of the records that it removes; a snapshot has the voters at its end offset.
 """
 
 from bisect import bisect_left, bisect_right
@@ -14,13 +14,13 @@ from barnabas.wire.records.control import ControlType, read_control_type
 from barnabas.wire.records.record import Record
 
 OFFSET_BEFORE_LOG = -1
-"""The offset of voters that formatting left in the snapshot at 0: the log never had them."""
+"""The offset of voters that formatting wrote to the snapshot at 0: they are not in the log."""
 
 _T = TypeVar("_T")
 
 
 class VoterHistory:
-    """The voters and the `kraft.version` of one log; `static` are those of the settings."""
+    """The voters and the `kraft.version` of one log; `static` are the voters of the settings."""
 
     __slots__ = ("_static", "_versions", "_voters")
 
@@ -31,32 +31,32 @@ class VoterHistory:
 
     @property
     def voters(self) -> VoterSet:
-        """The newest; those of the settings while the log has none."""
+        """The newest voters; those of the settings while the log has none."""
         newest = self._voters.newest
         return self._static if newest is None else newest
 
     @property
     def offset(self) -> int | None:
-        """Where the newest voters stand; None while they are those of the settings."""
+        """The offset of the newest voters; None while they are those of the settings."""
         return self._voters.newest_offset
 
     @property
     def kraft_version(self) -> int:
-        """1 where voters are kept in the log, 0 where they are a setting."""
+        """1 if the voters are in the log, 0 if they are a setting."""
         return self._versions.newest or 0
 
     def voters_below(self, end_offset: int) -> VoterSet | None:
-        """The voters that a snapshot of everything below `end_offset` tells; None for version 0."""
+        """Returns the voters for a snapshot that ends at `end_offset`; None for version 0."""
         if not self._versions.below(end_offset):
             return None
         return self._voters.below(end_offset)
 
     def update(self, records: Iterable[Record], offset: int | None = None) -> bool:
-        """Note what control records say of voters; whether they say anything.
+        """Adds the voters in control records. Returns whether there were any.
 
-        `offset` stands for that of the records where they come from a snapshot.
+        `offset` replaces that of the records if they come from a snapshot.
         """
-        found = False
+        changed = False
         for record in records:
             if record.key is None or record.value is None:
                 continue
@@ -65,22 +65,22 @@ class VoterHistory:
             if kind is ControlType.KRAFT_VOTERS:
                 voters = VoterSet.from_record(VotersRecord.read(record.value, 0)[0])
                 self._voters.add(at, voters)
-                found = True
+                changed = True
             elif kind is ControlType.KRAFT_VERSION:
                 version = KRaftVersionRecord.read(record.value, 0)[0].k_raft_version
                 self._versions.add(at, version)
-                found = True
-        return found
+                changed = True
+        return changed
 
     def truncate(self, end_offset: int) -> bool:
-        """The log now ends at `end_offset`; whether voters went with what was cut."""
-        voters_went = self._voters.truncate(end_offset)
-        return self._versions.truncate(end_offset) or voters_went
+        """Removes voters from `end_offset` on. Returns whether there were any."""
+        voters_changed = self._voters.truncate(end_offset)
+        return self._versions.truncate(end_offset) or voters_changed
 
-    def forget_below(self, start_offset: int) -> None:
-        """Nobody will ask what was so before `start_offset`."""
-        self._voters.forget_below(start_offset)
-        self._versions.forget_below(start_offset)
+    def remove_below(self, start_offset: int) -> None:
+        """Removes entries that only apply before `start_offset`."""
+        self._voters.remove_below(start_offset)
+        self._versions.remove_below(start_offset)
 
     def clear(self) -> None:
         self._voters.truncate(OFFSET_BEFORE_LOG)
@@ -88,7 +88,7 @@ class VoterHistory:
 
 
 class _Timeline(Generic[_T]):
-    """Values by the offset they hold from, ascending."""
+    """Values by the offset from which they apply, ascending."""
 
     __slots__ = ("_offsets", "_values")
 
@@ -105,7 +105,7 @@ class _Timeline(Generic[_T]):
         return self._offsets[-1] if self._offsets else None
 
     def below(self, end_offset: int) -> _T | None:
-        """What held for the last record before `end_offset`."""
+        """Returns the value that applies to the last record before `end_offset`."""
         number = bisect_left(self._offsets, end_offset)
         return self._values[number - 1] if number else None
 
@@ -116,13 +116,13 @@ class _Timeline(Generic[_T]):
 
     def truncate(self, end_offset: int) -> bool:
         number = bisect_left(self._offsets, end_offset)
-        went = number < len(self._offsets)
+        removed = number < len(self._offsets)
         del self._offsets[number:]
         del self._values[number:]
-        return went
+        return removed
 
-    def forget_below(self, start_offset: int) -> None:
-        """All but the last that stands before `start_offset`, which still holds there."""
+    def remove_below(self, start_offset: int) -> None:
+        """Removes all entries before `start_offset` except the last, which still applies."""
         number = bisect_right(self._offsets, start_offset)
         del self._offsets[: max(number - 1, 0)]
         del self._values[: max(number - 1, 0)]

@@ -1,24 +1,27 @@
-"""The voters of a quorum: who they are, and what makes a majority of them."""
+"""The voters of a quorum, their endpoints, and what a majority of them is."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from barnabas.wire.messages.raft_records import Endpoint as EndpointEntry
 from barnabas.wire.messages.raft_records import KRaftVersionFeature, VotersRecord
 from barnabas.wire.messages.raft_records import Voter as VoterEntry
 from barnabas.wire.uuid import ZERO
 
+_E = TypeVar("_E")
+
 MIN_KRAFT_VERSION = 0
 MAX_KRAFT_VERSION = 1
 
 
 class QuorumError(Exception):
-    """A quorum that cannot be formed; the message says what to change."""
+    """The quorum cannot be formed; the message says what to change."""
 
 
 @dataclass(slots=True, frozen=True)
 class VoterEndpoint:
-    """Where a voter's controller listener is."""
+    """A controller listener of a voter."""
 
     name: str
     host: str
@@ -27,22 +30,19 @@ class VoterEndpoint:
 
 @dataclass(slots=True, frozen=True, order=True)
 class ReplicaKey:
-    """One copy of the metadata log: a node and its directory, `ZERO` if that is not known."""
+    """A replica of the metadata log: a node and its directory, `ZERO` if it is not known."""
 
     node_id: int
     directory_id: bytes = ZERO
 
     def matches(self, other: "ReplicaKey") -> bool:
-        """Whether `other` may be this replica, as far as this key knows it (KIP-853)."""
-        known = self.directory_id != ZERO
-        return self.node_id == other.node_id and not (
-            known and self.directory_id != other.directory_id
-        )
+        """Whether `other` is this replica; any directory matches an unknown one (KIP-853)."""
+        return self.node_id == other.node_id and self.directory_id in (ZERO, other.directory_id)
 
 
 @dataclass(slots=True, frozen=True)
 class VoterNode:
-    """A node that votes. Its directory id tells it from the same node on another disk."""
+    """A voter. Its directory id distinguishes it from the same node with another disk."""
 
     node_id: int
     directory_id: bytes
@@ -68,7 +68,7 @@ class VoterSet:
             VoterNode(
                 entry.voter_id,
                 entry.voter_directory_id,
-                tuple(VoterEndpoint(each.name, each.host, each.port) for each in entry.endpoints),
+                tuple(VoterEndpoint(e.name, e.host, e.port) for e in entry.endpoints),
             )
             for entry in record.voters
         )
@@ -79,10 +79,7 @@ class VoterSet:
                 VoterEntry(
                     voter_id=voter.node_id,
                     voter_directory_id=voter.directory_id,
-                    endpoints=[
-                        EndpointEntry(name=each.name, host=each.host, port=each.port)
-                        for each in voter.endpoints
-                    ],
+                    endpoints=wire_endpoints(EndpointEntry, voter.endpoints),
                     k_raft_version_feature=KRaftVersionFeature(
                         min_supported_version=MIN_KRAFT_VERSION,
                         max_supported_version=MAX_KRAFT_VERSION,
@@ -101,8 +98,6 @@ class VoterSet:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, VoterSet) and self._by_id == other._by_id
 
-    __hash__ = None  # type: ignore[assignment]
-
     def get(self, node_id: int) -> VoterNode | None:
         return self._by_id.get(node_id)
 
@@ -110,7 +105,7 @@ class VoterSet:
         return list(self._keys)
 
     def with_voter(self, voter: VoterNode) -> "VoterSet":
-        """The same set in which one voter is as given."""
+        """Returns this set with one voter added or replaced."""
         return VoterSet({**self._by_id, voter.node_id: voter}.values())
 
     def without(self, node_id: int) -> "VoterSet":
@@ -120,7 +115,7 @@ class VoterSet:
         return list(self._keys.values())
 
     def includes(self, replica: ReplicaKey) -> bool:
-        """Whether it votes. A voter whose directory is not known votes from any."""
+        """Whether the replica votes; any directory matches a voter without a known one."""
         key = self._keys.get(replica.node_id)
         return key is not None and key.matches(replica)
 
@@ -128,6 +123,11 @@ class VoterSet:
         return len(self._by_id.keys() & set(node_ids)) > len(self._by_id) // 2
 
     def majority_offset(self, end_offsets: Mapping[int, int]) -> int:
-        """The largest end offset that a majority has reached."""
+        """Returns the largest offset that the logs of a majority have reached."""
         reached = sorted((end_offsets.get(node_id, 0) for node_id in self._by_id), reverse=True)
         return reached[len(reached) // 2]
+
+
+def wire_endpoints(message: Callable[..., _E], endpoints: Iterable[VoterEndpoint]) -> list[_E]:
+    """Returns the endpoints as `message` entries; every API and record has its own type."""
+    return [message(name=e.name, host=e.host, port=e.port) for e in endpoints]
