@@ -1,12 +1,12 @@
-"""The commands: `barnabas` with its subcommands, and Kafka's own under their own names.
+"""The command line: `barnabas` with its subcommands, and Kafka's own commands.
 
-`work/` does what they say, `kafka/` has Kafka's options and outputs, and the modules beside them
-are the subcommands. Nothing is imported here: Kafka's commands need no click.
+`commands/` has the subcommands of `barnabas`, `kafka/` the options and outputs of Kafka's commands,
+`operations/` what both kinds do. Nothing is imported here, because Kafka's commands need no click.
 """
 
 
 def main() -> None:
-    """`barnabas`."""
+    """Runs `barnabas`."""
     from barnabas.cli.root_command import barnabas
 
     barnabas()

@@ -1,4 +1,4 @@
-"""What the subcommands that move records have in common: where to, with which settings."""
+"""Options and checks of the subcommands that run a producer or a consumer."""
 
 import functools
 from collections.abc import Callable, Collection
@@ -14,14 +14,12 @@ from barnabas.cli.signals import exit_on_signal
 
 
 def client_command(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the `settings` of its clients and a `display`; Ctrl-C ends it cleanly."""
+    """Adds the options of a client; passes its `settings` and a `display`."""
 
     @bootstrap_server_option
     @command_config_option
-    @click.option(
-        "-X", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting of the client."
-    )
-    @click.option("--json", "as_json", is_flag=True, help="For programs: print JSON.")
+    @click.option("-X", "pairs", multiple=True, metavar="NAME=VALUE", help="A client setting.")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @functools.wraps(command)
     def run(
         servers: str,
@@ -39,7 +37,10 @@ def client_command(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def require_topic(client: Any, topic: str | None = None) -> Collection[int]:
-    """The partitions of the topic; fails soon where nobody answers, or where there is no such."""
+    """Returns the partitions of the topic.
+
+    Raises an error within seconds if no broker responds or the topic does not exist.
+    """
     from barnabas.client.errors import KafkaError, KafkaException
 
     metadata = client.list_topics(topic, timeout=CONNECT_TIMEOUT_S)
@@ -47,7 +48,9 @@ def require_topic(client: Any, topic: str | None = None) -> Collection[int]:
         return ()
     error = metadata.topics[topic].error
     if error == KafkaError.UNKNOWN_TOPIC_OR_PART:
-        raise CommandError(f"There is no topic {topic}; `barnabas topics create {topic}` makes it.")
+        raise CommandError(
+            f"Topic {topic} does not exist; create it with `barnabas topics create {topic}`."
+        )
     if error is not None:
         raise KafkaException(error)
     partitions: Collection[int] = metadata.topics[topic].partitions

@@ -1,4 +1,4 @@
-"""What the subcommands print: tables for people, JSON for programs, a progress bar."""
+"""Output of the subcommands: tables or JSON, and a progress bar."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ import click
 
 
 class Display:
-    """How answers are shown."""
+    """Prints results as a table or a sentence, or as JSON."""
 
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
@@ -24,7 +24,7 @@ class Display:
             _align(head, rows)
 
     def print_result(self, line: str, **fields: object) -> None:
-        """One thing: a sentence, or its fields."""
+        """Prints one result: `line`, or its `fields` as JSON."""
         if self.as_json:
             self.print_json(fields)
         else:
@@ -57,12 +57,12 @@ def _align(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 
 
 Advance = Callable[[int], None]
-"""Tells how much is done by now."""
+"""Sets the completed amount."""
 
 
 @contextmanager
 def progress_bar(of: str, total: int) -> Iterator[Advance]:
-    """A bar on the terminal while it takes long; nothing where there is none."""
+    """Shows a progress bar on a terminal, and nothing elsewhere."""
     if not sys.stderr.isatty():
         yield lambda done: None
         return

@@ -1,6 +1,6 @@
-"""What goes wrong, in one line with what to do, and a status that programs can go by.
+"""Errors of `barnabas`: one line that says what to do, and an exit status.
 
-A traceback is for what only we can mend.
+A traceback is printed only for bugs.
 """
 
 from enum import IntEnum
@@ -11,14 +11,14 @@ from barnabas.cli.operations.errors import describe_error, kafka_error_of
 
 
 class ExitStatus(IntEnum):
-    """How a command ends. Unix has 130 for Ctrl-C."""
+    """Exit statuses. Ctrl-C exits with 130, as Unix has it."""
 
     OK = 0
     FAILED = 1
-    """By the broker, or because what was asked for cannot be."""
+    """The broker returned an error, or the command is not possible."""
     USAGE = 2
     UNREACHABLE = 3
-    """Nobody answered, or not in time: it may be tried again."""
+    """No broker responded in time: the command can be retried."""
 
 
 class CliError(click.ClickException):
@@ -28,14 +28,14 @@ class CliError(click.ClickException):
 
 
 def as_cli_error(error: Exception) -> CliError | None:
-    """The error in a line, if it is one that whoever typed the command can do something about."""
-    why = describe_error(error)
-    if why is None:
+    """Returns the error to print, or None for a bug."""
+    message = describe_error(error)
+    if message is None:
         return None
     if not _is_unreachable(error):
-        return CliError(why, ExitStatus.FAILED)
+        return CliError(message, ExitStatus.FAILED)
     return CliError(
-        f"{why} (does a broker run there? --bootstrap-server says where to look)",
+        f"{message} (is a broker running there? --bootstrap-server sets the address)",
         ExitStatus.UNREACHABLE,
     )
 

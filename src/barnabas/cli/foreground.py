@@ -1,4 +1,4 @@
-"""Run one node in the foreground, or watch over several, until told to stop."""
+"""Running one node, or several node processes, in the foreground until stopped."""
 
 import asyncio
 import gc
@@ -19,25 +19,25 @@ from barnabas.node import Node, NodeError
 def run_node(
     settings: BrokerSettings,
     *,
-    greeting: Callable[[Node], str] | None = None,
+    banner: Callable[[Node], str] | None = None,
     registry: RegistryProcess | None = None,
     stop_with_stdin: bool = False,
 ) -> None:
-    """Start, serve, and stop cleanly on SIGTERM or Ctrl-C; a second one stops at once."""
+    """Runs a node until SIGTERM or Ctrl-C, then stops it cleanly; a second signal kills it."""
     log_to_stderr()
-    asyncio.run(_serve(settings, greeting, registry, stop_with_stdin))
+    asyncio.run(_serve(settings, banner, registry, stop_with_stdin))
 
 
 def run_cluster(
-    nodes: Sequence[LocalNode], *, greeting: str, registry: RegistryProcess | None = None
+    nodes: Sequence[LocalNode], *, banner: str, registry: RegistryProcess | None = None
 ) -> None:
-    """Start them, and stop them one after the other on SIGTERM or Ctrl-C."""
-    asyncio.run(_watch_over(nodes, greeting, registry))
+    """Runs the nodes until SIGTERM or Ctrl-C, then stops them one after the other."""
+    asyncio.run(_supervise(nodes, banner, registry))
 
 
 async def _serve(
     settings: BrokerSettings,
-    greeting: Callable[[Node], str] | None,
+    banner: Callable[[Node], str] | None,
     registry: RegistryProcess | None,
     stop_with_stdin: bool,
 ) -> None:
@@ -46,17 +46,17 @@ async def _serve(
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
-        starting.cancel()  # told to stop before there was anything to stop
+        starting.cancel()  # stopped before the start completed
         await asyncio.gather(starting, return_exceptions=True)
         return
     stopping.cancel()
     node = await starting
-    # What is loaded by now lives as long as the process: collections need not look at it.
+    # What is loaded now lives as long as the process: the garbage collector can skip it.
     gc.collect()
     gc.freeze()
     try:
-        if greeting is not None:
-            click.echo(greeting(node))
+        if banner is not None:
+            click.echo(banner(node))
         if registry is not None:
             await registry.start(node.address)
         await node.run_until(stop)
@@ -66,8 +66,8 @@ async def _serve(
         await node.stop()
 
 
-async def _watch_over(
-    nodes: Sequence[LocalNode], greeting: str, registry: RegistryProcess | None
+async def _supervise(
+    nodes: Sequence[LocalNode], banner: str, registry: RegistryProcess | None
 ) -> None:
     cluster = LocalCluster(nodes)
     stop = stop_event(cluster.abort)
@@ -80,24 +80,24 @@ async def _watch_over(
             waiting = [ended, stopping] if ready.done() else [ended, stopping, ready]
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             if ready in waiting and ready.done():
-                click.echo(greeting)
+                click.echo(banner)
                 if registry is not None:
                     await registry.start(",".join(node.address for node in nodes))
             if ended.done() and not ready.done():
                 raise NodeError(
-                    f"Node {ended.result().node_id} did not start; see its lines above."
+                    f"Node {ended.result().node_id} did not start; see its log lines above."
                 )
             if ended.done() and not stop.is_set():
                 node = ended.result()
                 click.echo(
-                    f"Node {node.node_id} has ended, the others go on. "
-                    f"Start it again with: barnabas start {node.file}",
+                    f"Node {node.node_id} has exited; the other nodes keep running. "
+                    f"Restart it with: barnabas start {node.file}",
                     err=True,
                 )
             ended.cancel()
         ready.cancel()
         if not stop.is_set():
-            raise NodeError("Every node has ended; see their lines above.")
+            raise NodeError("All nodes have exited; see their log lines above.")
     finally:
         stopping.cancel()
         if registry is not None:
@@ -106,6 +106,8 @@ async def _watch_over(
 
 
 def _abort() -> None:
-    logging.getLogger("barnabas").warning("stopped at once; the next start will recover")
-    # Nothing below may run: the clean-shutdown mark must not be written.
+    logging.getLogger("barnabas").warning(
+        "Killed by a second signal; the next start recovers the logs"
+    )
+    # Nothing below may run: the clean-shutdown file must not be written.
     signal.raise_signal(signal.SIGKILL)

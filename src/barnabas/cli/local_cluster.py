@@ -1,7 +1,7 @@
-"""Several nodes on one machine, each a process, as `barnabas up --brokers 3` runs them.
+"""A cluster of node processes on one machine, as `barnabas up --brokers 3` runs it.
 
-Everything lives in one directory: `1.properties` and `1/` are the first node's, and so on. They
-are ordinary nodes with ordinary files: `barnabas start 1.properties` runs one of them alone.
+All files are in one directory: `1.properties` and `1/` belong to node 1, and so on. The nodes are
+ordinary nodes: `barnabas start 1.properties` runs one of them alone.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ from barnabas.raft import VoterEndpoint, VoterNode, VoterSet
 from barnabas.wire.uuid import random_uuid, to_text
 
 CONTROLLERS = 3
-"""How many of the nodes vote: these three survive the loss of one."""
+"""The number of controllers if there are enough nodes: a quorum of three survives one failure."""
 
 NODE_SETTINGS = ("node.id", "process.roles", "listeners", "advertised.listeners", "log.dirs")
-"""What no two nodes can have in common."""
+"""Settings that differ between the nodes."""
 
 STOP_TIMEOUT_S = 45.0
 POLL_S = 0.05
@@ -53,41 +53,42 @@ def prepare_nodes(
     metrics_port: int | None,
     overrides: dict[str, str],
 ) -> list[LocalNode]:
-    """The nodes of a directory: those it has, or as many new ones."""
+    """Returns the nodes of a directory, and creates them if the directory is new."""
     if files := node_files(directory):
         nodes = [LocalNode(int(file.stem), file, load_settings(file, {})) for file in files]
-        _require_same(directory, nodes, brokers, port, overrides)
+        _require_unchanged(directory, nodes, brokers, port, overrides)
         return nodes
     if Path(directory, "meta.properties").exists():
-        raise NodeError(f"{directory} is a single node's: leave out --brokers, or choose another.")
-    if directory.exists() and any(directory.iterdir()):
         raise NodeError(
-            f"{directory} has files in it that are no cluster's: choose an empty directory."
+            f"{directory} has the data of a single node: leave out --brokers, or choose another "
+            "--dir."
         )
+    if directory.exists() and any(directory.iterdir()):
+        raise NodeError(f"{directory} contains other files: choose an empty directory.")
     for key in NODE_SETTINGS:
         if key in overrides:
-            raise NodeError(f"{key} cannot be --set for several nodes: each has its own.")
+            raise NodeError(f"{key} cannot be --set for several nodes: it differs between nodes.")
     return _new_nodes(directory, host, port, brokers, metrics_port, overrides)
 
 
 def node_files(directory: Path) -> list[Path]:
-    """The settings of the nodes that a directory has, in their order."""
+    """Returns the settings files of the nodes in a directory, in the order of node ids."""
     files = [file for file in directory.glob("*.properties") if file.stem.isdecimal()]
     return sorted(files, key=lambda file: int(file.stem))
 
 
-def _require_same(
+def _require_unchanged(
     directory: Path, nodes: Sequence[LocalNode], brokers: int, port: int, overrides: dict[str, str]
 ) -> None:
     if len(nodes) != brokers:
         raise NodeError(
-            f"{directory} has a cluster of {len(nodes)}: say --brokers {len(nodes)}, or choose "
+            f"{directory} has a cluster of {len(nodes)}: use --brokers {len(nodes)}, or choose "
             "another --dir."
         )
     first_port = nodes[0].settings.advertised_listeners[0].port
     if port and first_port != port:
         raise NodeError(
-            f"The cluster in {directory} begins at port {first_port}: say --port {first_port}, or "
+            f"The cluster in {directory} uses port {first_port}: use --port {first_port}, or "
             "choose another --dir."
         )
     for node in nodes:
@@ -95,17 +96,17 @@ def _require_same(
         changed = [key for key, value in overrides.items() if node.settings.given.get(key) != value]
         if changed:
             raise NodeError(
-                f"{node.file} was written with another {changed[0]}: change it there, and leave "
+                f"{node.file} has another value of {changed[0]}: change it there, and leave "
                 "out --set."
             )
 
 
 def _require_stopped(node: LocalNode) -> None:
-    """Else the answers of the nodes that run would be taken for those of ours."""
+    """Raises NodeError if the node runs already: its responses would be taken for the new one's."""
     try:
         DirectoryLock(node.settings.metadata_log_dir).release()
     except DirectoryInUse:
-        raise NodeError(f"Node {node.node_id} of {node.file.parent} runs already.") from None
+        raise NodeError(f"Node {node.node_id} of {node.file.parent} is already running.") from None
     except OSError as error:
         raise NodeError(f"Node {node.node_id} cannot start: {error}.") from None
 
@@ -118,10 +119,10 @@ def _new_nodes(
     metrics_port: int | None,
     overrides: dict[str, str],
 ) -> list[LocalNode]:
-    voting = CONTROLLERS if brokers >= CONTROLLERS else 1
+    controller_count = CONTROLLERS if brokers >= CONTROLLERS else 1
     ports = _ports(host, port, 2 * brokers)
     metrics_ports = _ports(host, metrics_port, brokers) if metrics_port is not None else []
-    controllers = {node_id: ports[2 * node_id - 1] for node_id in range(1, voting + 1)}
+    controllers = {node_id: ports[2 * node_id - 1] for node_id in range(1, controller_count + 1)}
     nodes = []
     for node_id in range(1, brokers + 1):
         properties = cluster_properties(
@@ -141,7 +142,7 @@ def _new_nodes(
     )
     cluster_id = to_text(random_uuid())
     for node in nodes:
-        # A broker finds the voters by the bootstrap servers, as everybody does who joins later.
+        # A broker finds the voters through controller.quorum.bootstrap.servers.
         quorum = voters if node.settings.is_controller else QuorumBootstrap.JOIN
         format_storage(node.settings, cluster_id=cluster_id, quorum=quorum)
     for node in nodes:
@@ -158,9 +159,9 @@ def cluster_properties(
     brokers: int,
     directory: Path,
 ) -> dict[str, str]:
-    """server.properties of one of several nodes; `controllers` are their ports by node id."""
-    copies = min(brokers, 3)
-    needed = str(copies - 1 if copies > 2 else 1)
+    """Returns the server.properties of one node; `controllers` has their ports by node id."""
+    replication_factor = min(brokers, 3)
+    min_isr = str(replication_factor - 1 if replication_factor > 2 else 1)
     listeners, roles = f"PLAINTEXT://{host}:{port}", "broker"
     if node_id in controllers:
         listeners += f",CONTROLLER://{host}:{controllers[node_id]}"
@@ -175,19 +176,19 @@ def cluster_properties(
         ),
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "log.dirs": str(directory),
-        "default.replication.factor": str(copies),
-        "min.insync.replicas": needed,
-        "offsets.topic.replication.factor": str(copies),
-        "transaction.state.log.replication.factor": str(copies),
-        "transaction.state.log.min.isr": needed,
-        "share.coordinator.state.topic.replication.factor": str(copies),
-        "share.coordinator.state.topic.min.isr": needed,
+        "default.replication.factor": str(replication_factor),
+        "min.insync.replicas": min_isr,
+        "offsets.topic.replication.factor": str(replication_factor),
+        "transaction.state.log.replication.factor": str(replication_factor),
+        "transaction.state.log.min.isr": min_isr,
+        "share.coordinator.state.topic.replication.factor": str(replication_factor),
+        "share.coordinator.state.topic.min.isr": min_isr,
         "group.initial.rebalance.delay.ms": "0",
     }
 
 
 def _ports(host: str, first: int, count: int) -> list[int]:
-    """So many from the first on; for 0 any that nobody uses right now."""
+    """Returns `count` ports from `first` on, or free ports if it is 0."""
     if first:
         return list(range(first, first + count))
     address, family = host.strip("[]"), socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -202,47 +203,47 @@ def _ports(host: str, first: int, count: int) -> list[int]:
 
 
 class LocalCluster:
-    """The processes. Their logs come out here, each line with the node it is from."""
+    """Starts, watches and stops the node processes. Echoes their logs with their node ids."""
 
     def __init__(self, nodes: Sequence[LocalNode]) -> None:
         self._nodes = nodes
         self._processes: dict[int, asyncio.subprocess.Process] = {}
-        self._watched = list(nodes)
-        self._echoing: list[asyncio.Task[None]] = []
+        self._running_nodes = list(nodes)
+        self._echo_tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         for node in self._nodes:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "barnabas.cli", "start", str(node.file)),
                 "--stop-with-stdin",
-                stdin=asyncio.subprocess.PIPE,  # it ends with us, however we end
+                stdin=asyncio.subprocess.PIPE,  # it stops when this process ends
                 stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C is ours, and stops them one by one
+                start_new_session=True,  # Ctrl-C goes to this process, which stops them one by one
             )
             self._processes[node.node_id] = process
             assert process.stderr is not None
-            self._echoing.append(asyncio.create_task(_echo(node.node_id, process.stderr)))
+            self._echo_tasks.append(asyncio.create_task(_echo(node.node_id, process.stderr)))
 
     async def wait_until_ready(self) -> None:
-        """Wait until every broker serves clients, and knows all the others."""
+        """Waits until every broker serves clients and knows all other brokers."""
         for node in self._nodes:
-            await self._serves(node)
+            await self._wait_until_serving(node)
 
-    async def _serves(self, node: LocalNode) -> None:
+    async def _wait_until_serving(self, node: LocalNode) -> None:
         async with AioAdminClient({"bootstrap.servers": node.address}) as admin:
             while len((await admin.describe_cluster()).nodes) != len(self._nodes):
                 await asyncio.sleep(POLL_S)
 
     @property
     def is_running(self) -> bool:
-        """Whether there is a node left to watch over."""
-        return bool(self._watched)
+        """Whether any node process is still running."""
+        return bool(self._running_nodes)
 
     async def wait_for_exit(self) -> LocalNode:
-        """Wait until another of them has ended by itself."""
+        """Waits until a node process exits by itself, and returns the node."""
         waiting = {
             asyncio.create_task(self._processes[node.node_id].wait()): node
-            for node in self._watched
+            for node in self._running_nodes
         }
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -250,11 +251,11 @@ class LocalCluster:
             ended = [node for task, node in waiting.items() if task.done()]
             for task in waiting:
                 task.cancel()
-        self._watched.remove(ended[0])
+        self._running_nodes.remove(ended[0])
         return ended[0]
 
     async def stop(self) -> None:
-        """One after the other, the controllers last, so that each can hand over."""
+        """Stops the nodes one after the other, controllers last, so that leaders can move."""
         for process in reversed(self._processes.values()):
             if process.returncode is None:
                 with suppress(ProcessLookupError):
@@ -265,10 +266,10 @@ class LocalCluster:
                 except TimeoutError:
                     process.kill()
                     await process.wait()
-        await asyncio.gather(*self._echoing)
+        await asyncio.gather(*self._echo_tasks)
 
     def abort(self) -> None:
-        """No time for goodbyes: the next start will recover."""
+        """Kills the processes; the next start recovers the logs."""
         for process in self._processes.values():
             if process.returncode is None:
                 process.kill()

@@ -1,13 +1,13 @@
-"""The log on standard error: a line per event, whatever clients call themselves and do."""
+"""Logging to standard error: one line per event, with bounded length and rate."""
 
 import logging
 import sys
 
 MAX_LINES_PER_SECOND = 20
-"""How many one statement may write: a client that does all it can would fill the disk."""
+"""Lines that one logging statement may write per second, so that no client can fill the disk."""
 
 MAX_LINE_LENGTH = 2_000
-"""In characters. A client may have a name of thirty thousand, and a group many such members."""
+"""In characters. A client id may have 30,000, and a group many such members."""
 
 _FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
@@ -20,19 +20,22 @@ def log_to_stderr() -> None:
 
 
 class SingleLineFormatter(logging.Formatter):
-    """Nobody can write a line of their own, or more than a screenful; tracebacks stay whole."""
+    """Escapes control characters and cuts long lines, so that no client can forge a line.
+
+    Tracebacks keep their lines.
+    """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         line = super().formatMessage(record)
         if len(line) > MAX_LINE_LENGTH:
             line = f"{line[:MAX_LINE_LENGTH]}... ({len(line)} characters)"
         if not line.isprintable():
-            line = "".join(map(_visible, line))
+            line = "".join(map(_escape, line))
         return line + getattr(record, "remark", "")
 
 
 class RateLimitFilter(logging.Filter):
-    """Lets each statement write so many lines in a second. The last of them says so."""
+    """Limits the lines per second of each logging statement. The last one says so."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,11 +47,11 @@ class RateLimitFilter(logging.Filter):
         count = count + 1 if last == second else 1
         self._seconds[statement] = (second, count)
         if count == MAX_LINES_PER_SECOND:
-            record.remark = " (more of these are left out for a second)"
+            record.remark = " (further lines are suppressed for a second)"
         return count <= MAX_LINES_PER_SECOND
 
 
-def _visible(character: str) -> str:
+def _escape(character: str) -> str:
     if character.isprintable():
         return character
     return character.encode("unicode_escape").decode()

@@ -1,7 +1,6 @@
-"""What every subcommand that asks a cluster has: where it is, and `--json` for programs.
+"""Options that several subcommands share: the brokers, `--json`, the listener, `--set`.
 
-`asks` gives a command its Connection and its Display; tables are for people, on a terminal with
-colours, and `--json` prints the same rows as a list of objects.
+`admin_command` gives a subcommand its Connection and its Display.
 """
 
 import functools
@@ -16,11 +15,11 @@ from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.settings import parse_pairs, read_properties
 
 CONNECT_TIMEOUT_S = 3.0
-"""How long a person waits for somebody to answer."""
+"""How long a subcommand tries to reach a broker."""
 
 
 def bootstrap_server_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Tell a command `servers`."""
+    """Adds `--bootstrap-server`, passed as `servers`."""
     option = click.option(
         "--bootstrap-server",
         "-b",
@@ -29,24 +28,24 @@ def bootstrap_server_option(command: Callable[..., None]) -> Callable[..., None]
         default="localhost:9092",
         show_default=True,
         envvar="BARNABAS_BOOTSTRAP_SERVER",
-        help="Brokers to ask.",
+        help="Brokers to connect to.",
     )
     return option(command)
 
 
 def command_config_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Tell a command the file that `command_config` names."""
+    """Adds `--command-config`, the path of a file."""
     option = click.option(
         "--command-config",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False),
-        help="Settings of the client: security, timeouts.",
+        help="A file of client settings, such as security and timeouts.",
     )
     return option(command)
 
 
 def admin_command(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command a `connection` and a `display`."""
+    """Adds the options of an admin client; passes `connection` and `display`."""
 
     @bootstrap_server_option
     @click.option(
@@ -54,10 +53,10 @@ def admin_command(command: Callable[..., None]) -> Callable[..., None]:
         "-C",
         "controllers",
         metavar="HOST:PORT,...",
-        help="Controllers to ask instead, at their own listeners.",
+        help="Controllers to connect to instead of brokers.",
     )
     @command_config_option
-    @click.option("--json", "as_json", is_flag=True, help="For programs: print JSON.")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @functools.wraps(command)
     def run(
         servers: str,
@@ -78,12 +77,9 @@ def admin_command(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def parse_pair_options(pairs: Sequence[str]) -> Mapping[str, str]:
-    """What options such as `--config key=value` say."""
-    from barnabas.cli.operations.errors import CommandError
-    from barnabas.cli.operations.settings import parse_pairs
-
+    """Parses the values of an option such as `--config key=value`."""
     try:
-        return parse_pairs(tuple(pairs))
+        return parse_pairs(pairs)
     except CommandError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -94,42 +90,39 @@ Command = Callable[..., None]
 def listener_options(
     port: int, *, highest: int = 65535, users: str
 ) -> Callable[[Command], Command]:
-    """Tell a command `host` and `port`; `whose` is who connects there."""
+    """Adds `--host` and `--port`; the help texts name the `users` that connect."""
 
     def with_options(command: Command) -> Command:
         command = click.option(
             "--host",
             default="localhost",
             show_default=True,
-            help=f"The name or address to listen on, and where {users} find it.",
+            help=f"The host name or address to listen on, which {users} connect to.",
         )(command)
         return click.option(
             "--port",
             default=port,
             show_default=True,
             type=click.IntRange(0, highest),
-            help=f"The port {users} connect to; 0 for any that is free.",
+            help=f"The port that {users} connect to; 0 for any free port.",
         )(command)
 
     return with_options
 
 
 def override_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command `--set key=value`, any number of times, as `overrides`."""
+    """Adds `--set key=value`, which can be repeated; passed as `overrides`."""
     return click.option(
         "--set",
         "overrides",
         metavar="KEY=VALUE",
         multiple=True,
-        callback=_parse,
-        help="A setting of server.properties; may be given many times.",
+        callback=_parse_overrides,
+        help="A setting of server.properties; can be repeated.",
     )(command)
 
 
-def _parse(
+def _parse_overrides(
     _context: click.Context, _parameter: click.Parameter, pairs: tuple[str, ...]
-) -> dict[str, str]:
-    try:
-        return parse_pairs(pairs)
-    except CommandError as error:
-        raise click.BadParameter(str(error)) from None
+) -> Mapping[str, str]:
+    return parse_pair_options(pairs)

@@ -1,7 +1,7 @@
-"""The schema registry beside the brokers of `barnabas up`: a process of its own.
+"""The schema registry that `barnabas up` runs beside its brokers, in a separate process.
 
-So the loop and the memory of a broker stay its own. It ends with `barnabas up`, however that ends;
-if it is killed before, it is started again.
+So it shares neither the event loop nor the memory of a broker. It stops when `barnabas up` ends,
+and is restarted if it is killed before.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ import click
 
 _NEEDED = ("starlette", "uvicorn", "urllib3", "fastavro", "jsonschema", "google.protobuf")
 _STOP_TIMEOUT_S = 10
-_SHORTEST_PAUSE_S = 1
-_LONGEST_PAUSE_S = 60
+_MIN_BACKOFF_S = 1
+_MAX_BACKOFF_S = 60
 
 
 @dataclass(slots=True, frozen=True)
 class RegistryPlan:
-    """Whether there is to be a registry, and where; `remark` is what the banner says of it."""
+    """Whether to run a registry, its address, and the line about it in the banner."""
 
     banner_line: str
     host: str = ""
@@ -33,84 +33,84 @@ class RegistryPlan:
 
     @classmethod
     def for_port(cls, host: str, port: int) -> Self:
-        """At a port, or (0) at any that is free."""
+        """Plans a registry on this port, or on a free port if it is 0."""
         if not all(map(_is_installed, _NEEDED)):
             return cls("Schema registry: not installed (pip install 'barnabas[registry]')")
         try:
             free_port = _free_port(host.strip("[]"), port)
         except OSError as error:
             return cls(
-                f"Schema registry: none, as port {port} cannot be had ({error.strerror}); "
-                "--registry-port says another"
+                f"Schema registry: not started, port {port} is unavailable ({error.strerror}); "
+                "choose another with --registry-port"
             )
         return cls(f"Schema registry: http://{host}:{free_port}", host.strip("[]"), free_port)
 
 
 class RegistryProcess:
-    """Started once there are brokers; does nothing if there is to be none."""
+    """Runs the registry process. Does nothing if the plan has no port."""
 
     def __init__(self, registry_plan: RegistryPlan) -> None:
         self._plan = registry_plan
         self._process: asyncio.subprocess.Process | None = None
-        self._watching: asyncio.Task[None] | None = None
+        self._watcher: asyncio.Task[None] | None = None
 
     async def start(self, bootstrap_servers: str) -> None:
         if self._plan.port is None:
             return
-        where = ("--host", self._plan.host, "--port", str(self._plan.port))
-        arguments = ("registry", "--bootstrap-server", bootstrap_servers, *where)
-        self._process = await _started(arguments)
-        self._watching = asyncio.create_task(self._watch(self._process, arguments))
+        address = ("--host", self._plan.host, "--port", str(self._plan.port))
+        arguments = ("registry", "--bootstrap-server", bootstrap_servers, *address)
+        self._process = await _start_process(arguments)
+        self._watcher = asyncio.create_task(self._watch(self._process, arguments))
 
     async def stop(self) -> None:
-        if self._process is None or self._watching is None:
+        if self._process is None or self._watcher is None:
             return
-        self._watching.cancel()  # from here on it may end
-        await asyncio.gather(self._watching, return_exceptions=True)
+        self._watcher.cancel()  # it may exit from here on
+        await asyncio.gather(self._watcher, return_exceptions=True)
         with suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
         try:
             async with asyncio.timeout(_STOP_TIMEOUT_S):
-                await _lived(self._process)
+                await _echo_until_exit(self._process)
         except TimeoutError:
             self._process.kill()
             await self._process.wait()
 
     async def _watch(self, process: asyncio.subprocess.Process, arguments: Sequence[str]) -> None:
-        """Start it again if it is killed. If it gives up it has told why, and would again."""
-        pause_s, started_s = _SHORTEST_PAUSE_S, time.monotonic()
-        while (status := await _lived(process)) < 0:
-            if time.monotonic() - started_s > _LONGEST_PAUSE_S:  # it was well until then
-                pause_s = _SHORTEST_PAUSE_S
+        """Restarts the process if it is killed. After an error exit, a restart would fail again."""
+        backoff_s, started_s = _MIN_BACKOFF_S, time.monotonic()
+        while (status := await _echo_until_exit(process)) < 0:
+            if time.monotonic() - started_s > _MAX_BACKOFF_S:  # it ran without problems until then
+                backoff_s = _MIN_BACKOFF_S
             killed = signal.Signals(-status).name
-            _tell(f"killed by {killed}; it is started again in {pause_s} s")
-            await asyncio.sleep(pause_s)
-            pause_s, started_s = min(2 * pause_s, _LONGEST_PAUSE_S), time.monotonic()
-            self._process = process = await _started(arguments)
-        _tell(f"ended with status {status}. Start it with: barnabas {' '.join(arguments)}")
+            _echo(f"killed by {killed}; restarting in {backoff_s} s")
+            await asyncio.sleep(backoff_s)
+            backoff_s, started_s = min(2 * backoff_s, _MAX_BACKOFF_S), time.monotonic()
+            self._process = process = await _start_process(arguments)
+        _echo(f"exited with status {status}. Start it with: barnabas {' '.join(arguments)}")
 
 
-async def _started(arguments: Sequence[str]) -> asyncio.subprocess.Process:
+async def _start_process(arguments: Sequence[str]) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "barnabas.cli", *arguments, "--stop-with-stdin"),
-        stdin=asyncio.subprocess.PIPE,  # it ends with us, however we end
+        stdin=asyncio.subprocess.PIPE,  # it stops when this process ends
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is ours: it stops before the brokers do
+        start_new_session=True,  # Ctrl-C goes to this process, which stops it before the brokers
     )
 
 
-async def _lived(process: asyncio.subprocess.Process) -> int:
-    """Pass on what it says until it has ended; its status, negative if it was killed."""
+async def _echo_until_exit(process: asyncio.subprocess.Process) -> int:
+    """Echoes its log until it exits; returns its status, negative if it was killed."""
     assert process.stderr is not None
     while not process.stderr.at_eof():
-        with suppress(ValueError):  # a line too long to be kept is left out
+        with suppress(ValueError):  # a line longer than the buffer is skipped
             if line := await process.stderr.readline():
-                _tell(line.decode(errors="replace").rstrip())
+                _echo(line.decode(errors="replace").rstrip())
     return await process.wait()
 
 
-def _tell(line: str) -> None:
+def _echo(line: str) -> None:
     click.echo(f"registry | {line}", err=True)
 
 

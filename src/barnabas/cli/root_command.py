@@ -1,4 +1,4 @@
-"""`barnabas` and its subcommands. What one needs is imported when it is called."""
+"""The `barnabas` command, which imports a subcommand when it is called."""
 
 from difflib import get_close_matches
 from importlib import import_module
@@ -10,33 +10,33 @@ from barnabas import __version__
 from barnabas.cli.errors import as_cli_error
 
 SUBCOMMANDS = {
-    "up": "Start a broker on this machine, or several.",
+    "up": "Run one or more brokers on this machine.",
     "start": "Run a node from a server.properties file.",
     "registry": "Run a schema registry.",
     "storage": "Format and inspect the log directories of a node.",
     "produce": "Send lines of standard input to a topic.",
-    "consume": "Print the records of topics.",
-    "topics": "Make, list, describe, enlarge and remove topics.",
-    "configs": "Show and change settings of topics, brokers, groups.",
-    "groups": "Look at consumer groups, move their offsets.",
-    "offsets": "Show where partitions begin and end.",
+    "consume": "Print the records of a topic.",
+    "topics": "Create, list, describe, grow and delete topics.",
+    "configs": "Show and change configs of topics, brokers and groups.",
+    "groups": "Describe consumer groups, reset their offsets.",
+    "offsets": "Show the earliest and latest offsets of partitions.",
     "records": "Delete records.",
-    "transactions": "Look at transactions, end those that hang.",
-    "cluster": "Look at the brokers and the copies they hold.",
-    "quorum": "Look at the controllers.",
+    "transactions": "List transactions, abort hanging ones.",
+    "cluster": "Describe the brokers and partitions with problems.",
+    "quorum": "Describe the metadata quorum.",
     "leaders": "Elect leaders of partitions.",
     "reassign": "Move partitions to other brokers.",
-    "log-dirs": "Show how much lies in the log directories.",
-    "features": "Look at feature levels, raise and lower them.",
-    "perf": "Measure how fast records are taken and given back.",
-    "spark": "Settings that make Spark quick, and Spark started with them.",
-    "dump-log": "Print what the files of a partition hold.",
+    "log-dirs": "Show the log directories of brokers.",
+    "features": "Describe, upgrade and downgrade feature levels.",
+    "perf": "Measure throughput and latency.",
+    "spark": "Print Spark settings, or start Spark with them.",
+    "dump-log": "Print the contents of partition files.",
 }
-"""Each is a module of this package that has a `command`."""
+"""Each is a module of `barnabas.cli.commands` with a `command`."""
 
 
 class LazyGroup(click.Group):
-    """Imports a subcommand when it is called, and tells in a line what went wrong with it."""
+    """Imports a subcommand when it is called, and prints its errors in one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(SUBCOMMANDS)
@@ -51,9 +51,9 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        near = get_close_matches(args[0], SUBCOMMANDS, n=1)
-        if near and near[0] != args[0] and not ctx.resilient_parsing:
-            ctx.fail(f"No such command '{args[0]}'. Did you mean '{near[0]}'?")
+        matches = get_close_matches(args[0], SUBCOMMANDS, n=1)
+        if matches and matches[0] != args[0] and not ctx.resilient_parsing:
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{matches[0]}'?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -64,8 +64,8 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except Exception as error:
-            if (line := as_cli_error(error)) is not None:
-                raise line from None
+            if (cli_error := as_cli_error(error)) is not None:
+                raise cli_error from None
             raise
 
 

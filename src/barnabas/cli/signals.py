@@ -1,4 +1,4 @@
-"""How whatever runs in the foreground is told to stop."""
+"""Stopping a command in the foreground: by a signal, a closed output or a closed input."""
 
 import asyncio
 import os
@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 
 
 def stop_event(abort: Callable[[], None], *, with_stdin: bool = False) -> asyncio.Event:
-    """Set by the first SIGTERM or Ctrl-C; the second one calls `abort`.
+    """Returns an event that the first SIGTERM or Ctrl-C sets; the second one calls `abort`.
 
-    The end of standard input stops it too, if asked: for who is run by another process, which
-    may die.
+    With `with_stdin`, the end of standard input sets it too, so that a child process stops when
+    its parent is killed.
     """
     stop = asyncio.Event()
 
@@ -27,25 +27,25 @@ def stop_event(abort: Callable[[], None], *, with_stdin: bool = False) -> asynci
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop_or_abort)
     if with_stdin:
-        loop.add_reader(sys.stdin, _look_for_the_end_of_stdin, stop)
+        loop.add_reader(sys.stdin, _read_stdin, stop)
     return stop
 
 
-def _look_for_the_end_of_stdin(stop: asyncio.Event) -> None:
+def _read_stdin(stop: asyncio.Event) -> None:
     if not os.read(sys.stdin.fileno(), 1024):
         asyncio.get_running_loop().remove_reader(sys.stdin)
         stop.set()
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, which ends what Ctrl-C ends."""
+    """Raised by SIGTERM, and handled like Ctrl-C."""
 
 
 @contextmanager
 def exit_on_signal() -> Iterator[None]:
-    """What is inside is interrupted by Ctrl-C, SIGTERM, or the end of whoever reads the output.
+    """Exits cleanly on Ctrl-C, SIGTERM or a closed output, with the status Unix has for it.
 
-    It closes what it opened, and then the command ends.
+    The body is interrupted by an exception, so that it can close its resources.
     """
 
     def terminate(*_: Any) -> NoReturn:
@@ -60,19 +60,19 @@ def exit_on_signal() -> Iterator[None]:
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     except BrokenPipeError:
-        _forget_the_output()
+        _discard_output()
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
 def raise_if_output_closed() -> None:
-    """Raise BrokenPipeError where nobody reads the output any more.
+    """Raises BrokenPipeError if the reader of standard output is gone.
 
-    Writing would raise it as well; but who waits for records on a quiet topic writes nothing.
+    A write would raise it as well, but a consumer of an idle topic writes nothing.
     """
     try:
         output = sys.stdout.fileno()
-    except OSError:  # not a file, so there is no reader to lose
+    except OSError:  # standard output is not a file
         return
     poll = select.poll()
     poll.register(output, 0)
@@ -80,6 +80,6 @@ def raise_if_output_closed() -> None:
         raise BrokenPipeError
 
 
-def _forget_the_output() -> None:
-    """`| head -1` has seen enough; or else the interpreter would complain when it ends."""
+def _discard_output() -> None:
+    """Redirects standard output, so that the interpreter can flush it at exit after `| head -1`."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""`barnabas cluster`: the brokers, and what of the data has fewer copies than it should."""
+"""`barnabas cluster`: the brokers, their replicas, and the partitions with problems."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from barnabas.cli.operations.cluster import ClusterOverview
     from barnabas.cli.operations.topics import PartitionDetails
 
-SHOWN = 20
-"""How many partitions in trouble are listed; the rest are counted."""
+MAX_PARTITIONS_LISTED = 20
+"""Partitions with problems beyond this number are only counted."""
 
 
 @click.group("cluster")
 def command() -> None:
-    """Look at the brokers and the copies they hold."""
+    """Describe the brokers and the replicas they hold."""
 
 
 @command.command("describe")
 @admin_command
 @click.pass_context
 def describe(context: click.Context, connection: Connection, display: Display) -> None:
-    """Show the brokers, who is in charge, and what is under-replicated.
+    """Show the brokers, the active controller, and the partitions with problems.
 
-    Ends with status 1 where there is no active controller, or a partition without a leader.
+    Exits with status 1 if no controller is active or a partition is offline.
     """
     from barnabas.cli.operations.cluster import describe_cluster
 
@@ -43,37 +43,37 @@ def describe(context: click.Context, connection: Connection, display: Display) -
             click.echo(f"Controller: {leader} of {', '.join(map(str, voters))}")
         else:
             click.echo(f"Controller: {NO_CONTROLLER}")
-            click.echo("What follows is how things stood when there was one.")
+            click.echo("Below is the last state that the brokers received from a controller.")
     _show_brokers(display, overview)
     if not display.as_json:
-        _show_troubles(display, overview.partitions)
+        _show_problems(display, overview.partitions)
     if overview.quorum is None or any(partition.is_offline for partition in overview.partitions):
         context.exit(1)
 
 
 def _show_brokers(display: Display, overview: "ClusterOverview") -> None:
     states = [partition.state for partition in overview.partitions]
-    led = Counter(state.leader.id for state in states if state.leader is not None)
-    held = Counter(replica.id for state in states for replica in state.replicas)
-    in_sync = Counter(replica.id for state in states for replica in state.isr)
+    leader_count = Counter(state.leader.id for state in states if state.leader is not None)
+    replica_count = Counter(replica.id for state in states for replica in state.replicas)
+    in_sync_count = Counter(replica.id for state in states for replica in state.isr)
     display.print_table(
-        ["BROKER", "ADDRESS", "RACK", "STATE", "LEADS", "HOLDS", "IN SYNC"],
+        ["BROKER", "ADDRESS", "RACK", "STATE", "LEADERS", "REPLICAS", "IN SYNC"],
         [
             (
                 broker.id,
                 f"{broker.host}:{broker.port}",
                 broker.rack,
                 "fenced" if broker.id in overview.fenced else "active",
-                led[broker.id],
-                held[broker.id],
-                in_sync[broker.id],
+                leader_count[broker.id],
+                replica_count[broker.id],
+                in_sync_count[broker.id],
             )
             for broker in overview.brokers
         ],
     )
 
 
-def _show_troubles(display: Display, partitions: "Sequence[PartitionDetails]") -> None:
+def _show_problems(display: Display, partitions: "Sequence[PartitionDetails]") -> None:
     from barnabas.cli.operations.cluster import (
         OFFLINE,
         PARTITION_PROBLEMS,
@@ -81,28 +81,28 @@ def _show_troubles(display: Display, partitions: "Sequence[PartitionDetails]") -
         problem_of,
     )
 
-    troubled = [
+    affected = [
         partition
         for kind in PARTITION_PROBLEMS
         for partition in partitions
         if problem_of(partition) == kind
     ]
-    counts = Counter(map(problem_of, troubled))
-    elsewhere = sum(
+    counts = Counter(map(problem_of, affected))
+    not_preferred = sum(
         partition.state.leader is not None
         and partition.state.leader.id != partition.state.replicas[0].id
         for partition in partitions
     )
-    short = sum(counts.values()) - counts[OFFLINE]
+    under_replicated = sum(counts.values()) - counts[OFFLINE]
     click.echo(
-        f"Partitions: {len(partitions)}   without a leader: {counts[OFFLINE]}   "
-        f"under-replicated: {short}   {UNDER_MIN_ISR}: {counts[UNDER_MIN_ISR]}   "
-        f"not led by the preferred replica: {elsewhere}"
+        f"Partitions: {len(partitions)}   offline: {counts[OFFLINE]}   "
+        f"under-replicated: {under_replicated}   {UNDER_MIN_ISR}: {counts[UNDER_MIN_ISR]}   "
+        f"not led by the preferred replica: {not_preferred}"
     )
-    if not troubled:
+    if not affected:
         return
     display.print_table(
-        ["PARTITION", "LEADER", "REPLICAS", "IN SYNC", "TROUBLE"],
+        ["PARTITION", "LEADER", "REPLICAS", "IN SYNC", "PROBLEM"],
         [
             (
                 f"{partition.topic}-{partition.state.id}",
@@ -111,8 +111,8 @@ def _show_troubles(display: Display, partitions: "Sequence[PartitionDetails]") -
                 ",".join(str(replica.id) for replica in partition.state.isr) or "none",
                 problem_of(partition),
             )
-            for partition in troubled[:SHOWN]
+            for partition in affected[:MAX_PARTITIONS_LISTED]
         ],
     )
-    if len(troubled) > SHOWN:
-        click.echo(f"and {len(troubled) - SHOWN} more")
+    if len(affected) > MAX_PARTITIONS_LISTED:
+        click.echo(f"and {len(affected) - MAX_PARTITIONS_LISTED} more")

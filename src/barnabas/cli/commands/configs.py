@@ -1,4 +1,4 @@
-"""`barnabas configs`: the settings of topics, brokers, groups and the like."""
+"""`barnabas configs`: the configs of topics, brokers, groups and client metrics."""
 
 import click
 
@@ -18,8 +18,12 @@ def command() -> None:
 @command.command("describe")
 @_kind
 @click.argument("name", required=False)
-@click.option("--all", "everything", is_flag=True, help="Those as well that come from elsewhere.")
-@click.option("--default", "of_all_brokers", is_flag=True, help="Those of all brokers together.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Include defaults and values from server.properties."
+)
+@click.option(
+    "--default", "cluster_wide", is_flag=True, help="The cluster-wide defaults of brokers."
+)
 @admin_command
 def describe(
     connection: Connection,
@@ -27,9 +31,9 @@ def describe(
     kind: str,
     name: str | None,
     everything: bool,
-    of_all_brokers: bool,
+    cluster_wide: bool,
 ) -> None:
-    """Show the settings of one of a KIND, or of all."""
+    """Show the settings of NAME, or of all entities of this KIND."""
     from barnabas.cli.operations.configs import (
         EntityType,
         config_source,
@@ -44,7 +48,7 @@ def describe(
         if name and entity_type is EntityType.TOPICS:
             await require_topics(admin, [name])
         resources = (
-            [""] if of_all_brokers else [name] if name else await entity_names(admin, entity_type)
+            [""] if cluster_wide else [name] if name else await entity_names(admin, entity_type)
         )
         return [
             (
@@ -57,7 +61,7 @@ def describe(
             for entry in await describe_configs(admin, entity_type, resource, everything=everything)
         ]
 
-    display.print_table(["NAME", "SETTING", "VALUE", "FROM"], connection.run(collect))
+    display.print_table(["NAME", "SETTING", "VALUE", "SOURCE"], connection.run(collect))
 
 
 @command.command("set")
@@ -68,7 +72,7 @@ def describe(
 def set_(
     connection: Connection, display: Display, kind: str, name: str, settings: tuple[str, ...]
 ) -> None:
-    """Set settings of NAME; `all` for all brokers together."""
+    """Set settings of NAME. For brokers, `all` sets the cluster-wide default."""
     from barnabas.cli.operations.configs import EntityType, alter_configs
     from barnabas.cli.options import parse_pair_options
 
@@ -86,7 +90,7 @@ def set_(
 def unset(
     connection: Connection, display: Display, kind: str, name: str, keys: tuple[str, ...]
 ) -> None:
-    """Forget settings of NAME: what comes from elsewhere counts again."""
+    """Remove settings of NAME, so that their defaults apply again."""
     from barnabas.cli.operations.configs import EntityType, alter_configs
 
     entity_type, resource = EntityType(kind), _resource(kind, name)

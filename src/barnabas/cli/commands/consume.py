@@ -1,4 +1,4 @@
-"""`barnabas consume`: the records of a topic, to look at or to pipe on."""
+"""`barnabas consume`: print the records of a topic."""
 
 import sys
 from collections.abc import Collection
@@ -24,21 +24,23 @@ def _check_offset(
 
 @click.command("consume")
 @click.argument("topic")
-@click.option("--count", "-n", type=click.IntRange(1), help="Stop after so many records.")
+@click.option("--count", "-n", type=click.IntRange(1), help="Stop after this many records.")
 @click.option("--from-beginning", is_flag=True, help="The same as --offset earliest.")
 @click.option(
     "--offset",
     "-o",
     metavar="WHERE",
     callback=_check_offset,
-    help="Where to begin: earliest, latest, an offset, or -N for the last N of each partition."
+    help="Where to start: earliest, latest, an offset, or -N for the last N of each partition."
     "  [default: latest; earliest with --exit]",
 )
-@click.option("--partition", "-p", type=click.IntRange(0), help="This one alone.")
+@click.option("--partition", "-p", type=click.IntRange(0), help="Read this partition only.")
 @click.option("--exit", "-e", "stops_at_end", is_flag=True, help="Stop at the end of the topic.")
-@click.option("--timeout", type=click.FloatRange(0), help="Stop after so many seconds without any.")
-@click.option("--group", "-g", help="Share the topic with a group, and commit what was read.")
-@click.option("--committed", is_flag=True, help="Leave out transactions that are open or aborted.")
+@click.option(
+    "--timeout", type=click.FloatRange(0), help="Stop after this many seconds without records."
+)
+@click.option("--group", "-g", help="Join this consumer group and commit offsets.")
+@click.option("--committed", is_flag=True, help="Read committed transactions only.")
 @click.option(
     "--format",
     "-f",
@@ -63,7 +65,7 @@ def command(
     committed: bool,
     layout: str,
 ) -> None:
-    """Print the records of TOPIC as they come.
+    """Print the records of TOPIC as they arrive.
 
     \b
       barnabas consume orders -n 10 --from-beginning
@@ -77,7 +79,9 @@ def command(
     if from_beginning or (offset is None and stops_at_end):
         offset = "earliest"
     if group and (partition is not None or offset not in (None, *_ENDS)):
-        raise click.UsageError("A group decides which partitions and offsets a reader gets.")
+        raise click.UsageError(
+            "--group assigns partitions and offsets itself: leave out --partition and --offset."
+        )
     own = {
         "group.id": group or "barnabas-consume",
         "enable.auto.commit": group is not None,
@@ -91,7 +95,12 @@ def command(
         if group:
             consumer.subscribe([topic])
         else:
-            _assign(consumer, topic, _one_or_all(topic, partitions, partition), offset or "latest")
+            _assign(
+                consumer,
+                topic,
+                _select_partitions(topic, partitions, partition),
+                offset or "latest",
+            )
         until = StopCondition(count, None if timeout is None else int(timeout * 1000), stops_at_end)
         for messages in consume(consumer, until):
             sys.stdout.buffer.writelines(map(formatter, messages))
@@ -102,14 +111,14 @@ def command(
         consumer.close()
 
 
-def _one_or_all(topic: str, partitions: Collection[int], one: int | None) -> Collection[int]:
+def _select_partitions(topic: str, partitions: Collection[int], one: int | None) -> Collection[int]:
     if one is not None and one not in partitions:
         raise CommandError(f"{topic} has no partition {one}; it has {len(partitions)}.")
     return partitions if one is None else [one]
 
 
 def _assign(consumer: Any, topic: str, partitions: Collection[int], offset: str) -> None:
-    """Read them from there on, without a group: nobody else notices."""
+    """Assign partitions from an offset, without joining a group."""
     from barnabas import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 
     topic_partitions = [TopicPartition(topic, partition) for partition in partitions]

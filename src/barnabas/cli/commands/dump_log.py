@@ -1,4 +1,4 @@
-"""`barnabas dump-log`: what the files of a partition hold."""
+"""`barnabas dump-log`: print the contents of partition files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,15 +26,17 @@ _TOPICS = (
 
 @click.command("dump-log")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@click.option("--records", "-r", is_flag=True, help="Each record with its key and value.")
+@click.option("--records", "-r", is_flag=True, help="Print each record with its key and value.")
 @click.option(
     "--topic",
     type=click.Choice(_TOPICS),
-    help="How to read the records, where the folder's name does not tell.",
+    help="The internal topic the records belong to.  [default: from the directory name]",
 )
-@click.option("--verify", is_flag=True, help="Only tell what is wrong with indexes.")
-@click.option("--max-bytes", type=click.IntRange(1), default=2**31 - 1, help="Read of each file.")
-@click.option("--json", "as_json", is_flag=True, help="For programs: print an object a batch.")
+@click.option("--verify", is_flag=True, help="Only verify the indexes.")
+@click.option(
+    "--max-bytes", type=click.IntRange(1), default=2**31 - 1, help="Bytes to read of each file."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per batch.")
 def command(
     files: tuple[Path, ...],
     records: bool,
@@ -43,7 +45,7 @@ def command(
     max_bytes: int,
     as_json: bool,
 ) -> None:
-    """Tell what is in FILES: segments, indexes and snapshots, or the folders of partitions.
+    """Print the contents of FILES: segments, indexes, snapshots, or partition directories.
 
     \b
       barnabas dump-log data/orders-0 -r
@@ -63,7 +65,7 @@ def command(
             ):
                 click.echo(line)
         except ValueError as error:
-            raise CommandError(f"that is no file of a partition: {error}") from None
+            raise CommandError(f"not a partition file: {error}") from None
 
 
 def _print_rows(paths: Sequence[Path], decode: "Decoder | None", max_bytes: int) -> None:
@@ -77,7 +79,7 @@ def _print_rows(paths: Sequence[Path], decode: "Decoder | None", max_bytes: int)
 
 
 def _files(file: Path) -> list[Path]:
-    """The file, or those of a folder."""
+    """Returns the file itself, or the partition files of a directory."""
     if not file.is_dir():
         return [file]
     return sorted(path for path in file.iterdir() if path.suffix in _SUFFIXES)

@@ -1,4 +1,4 @@
-"""`barnabas features`: the feature levels of the cluster, and changing them."""
+"""`barnabas features`: describe, upgrade and downgrade feature levels."""
 
 import click
 
@@ -10,13 +10,13 @@ from barnabas.cli.options import admin_command
 
 @click.group("features")
 def command() -> None:
-    """Look at feature levels, raise and lower them."""
+    """Describe, upgrade and downgrade feature levels."""
 
 
 @command.command("describe")
 @admin_command
 def describe(connection: Connection, display: Display) -> None:
-    """Show the levels that the cluster is at, and those that brokers know."""
+    """Show the finalized level of each feature and the levels that brokers support."""
     from barnabas.cli.operations.features import describe_features, format_level
 
     levels = connection.run(describe_features)
@@ -29,14 +29,14 @@ def describe(connection: Connection, display: Display) -> None:
         )
         for feature in levels.features
     ]
-    display.print_table(["FEATURE", "LEVEL", "LEAST", "MOST"], rows)
+    display.print_table(["FEATURE", "LEVEL", "MIN LEVEL", "MAX LEVEL"], rows)
 
 
 @command.command("set")
 @click.argument("levels", nargs=-1, required=True, metavar="NAME=LEVEL...")
-@click.option("--down", is_flag=True, help="Lower them, where nothing is lost.")
-@click.option("--unsafe", is_flag=True, help="Lower them even if metadata is lost.")
-@click.option("--dry-run", is_flag=True, help="Only see whether it could be.")
+@click.option("--down", is_flag=True, help="Allow a downgrade that loses no metadata.")
+@click.option("--unsafe", is_flag=True, help="Allow a downgrade that may lose metadata.")
+@click.option("--dry-run", is_flag=True, help="Validate only.")
 @admin_command
 def set_(
     connection: Connection,
@@ -46,7 +46,7 @@ def set_(
     unsafe: bool,
     dry_run: bool,
 ) -> None:
-    """Change the levels of features, all of them or none."""
+    """Change feature levels: all of them, or none on error."""
     from barnabas.cli.operations.features import parse_levels, update_features
     from barnabas.client.admin.features import UpgradeType
 
@@ -58,5 +58,5 @@ def set_(
     )
     if failed := {name: why.str() for name, why in outcomes.items() if why is not None}:
         raise CommandError("; ".join(f"{name}: {why}" for name, why in failed.items()))
-    done = "could be" if dry_run else "are"
+    done = "can be" if dry_run else "are"
     display.print_result(f"{', '.join(levels)} {done} set.", levels=new_levels, dry_run=dry_run)

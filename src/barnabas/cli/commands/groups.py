@@ -1,4 +1,4 @@
-"""`barnabas groups`: consumer groups, their members, their lags and their offsets."""
+"""`barnabas groups`: consumer groups, their members, lag and offsets."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group("groups")
 def command() -> None:
-    """Look at consumer groups, move their offsets, remove them."""
+    """Describe consumer groups, reset their offsets, delete them."""
 
 
 @command.command("list")
@@ -43,7 +43,7 @@ def list_(connection: Connection, display: Display) -> None:
 @click.argument("names", nargs=-1)
 @admin_command
 def describe(connection: Connection, display: Display, names: tuple[str, ...]) -> None:
-    """Show how far groups have come, all if none is named."""
+    """Show the committed offsets and the lag of groups. Default: all groups."""
     from barnabas.cli.operations.groups import (
         GroupOffset,
         describe_groups,
@@ -71,7 +71,16 @@ def describe(connection: Connection, display: Display, names: tuple[str, ...]) -
         )
         for offset in connection.run(collect)
     ]
-    head = ["GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "CLIENT", "HOST"]
+    head = [
+        "GROUP",
+        "TOPIC",
+        "PARTITION",
+        "CURRENT OFFSET",
+        "LOG END OFFSET",
+        "LAG",
+        "CLIENT ID",
+        "HOST",
+    ]
     display.print_table(head, rows)
 
 
@@ -79,7 +88,7 @@ def describe(connection: Connection, display: Display, names: tuple[str, ...]) -
 @click.argument("names", nargs=-1)
 @admin_command
 def members(connection: Connection, display: Display, names: tuple[str, ...]) -> None:
-    """Show the members of groups and what each has."""
+    """Show the members of groups and their assigned partitions."""
     from barnabas.cli.operations.groups import describe_groups, list_group_ids
 
     async def collect(admin: "AioAdminClient") -> list[tuple[object, ...]]:
@@ -100,20 +109,27 @@ def members(connection: Connection, display: Display, names: tuple[str, ...]) ->
             for member in group.members
         ]
 
-    head = ["GROUP", "MEMBER", "CLIENT", "HOST", "PARTITIONS"]
+    head = ["GROUP", "CONSUMER ID", "CLIENT ID", "HOST", "PARTITIONS"]
     display.print_table(head, connection.run(collect))
 
 
 @command.command("reset")
 @click.argument("name")
-@click.option("--topic", "-t", "topics", multiple=True, metavar="TOPIC[:0,1]", help="Where.")
+@click.option(
+    "--topic",
+    "-t",
+    "topics",
+    multiple=True,
+    metavar="TOPIC[:0,1]",
+    help="A topic, or partitions of it.",
+)
 @click.option("--to-earliest", is_flag=True)
 @click.option("--to-latest", is_flag=True)
 @click.option("--to-offset", type=int)
 @click.option("--shift-by", type=int)
 @click.option("--to-time", metavar="YYYY-MM-DDThh:mm:ss")
-@click.option("--back", metavar="PnDTnHnMnS", help="To what came so long ago.")
-@click.option("--dry-run", is_flag=True, help="Only show where it would go on.")
+@click.option("--back", metavar="PnDTnHnMnS", help="To the time this long ago.")
+@click.option("--dry-run", is_flag=True, help="Only show the new offsets.")
 @admin_command
 def reset(
     connection: Connection,
@@ -123,7 +139,7 @@ def reset(
     dry_run: bool,
     **options: object,
 ) -> None:
-    """Move the offsets of a group that has no members; in all its topics if none is named."""
+    """Reset the offsets of a group without members. Default: all its topics."""
     from barnabas.cli.operations.groups import committed_offsets, describe_groups, parse_partitions
     from barnabas.cli.operations.offset_resets import apply_plan
     from barnabas.client.admin.enums import ConsumerGroupState
@@ -153,7 +169,7 @@ def reset(
 @click.argument("names", nargs=-1, required=True)
 @admin_command
 def delete(connection: Connection, display: Display, names: tuple[str, ...]) -> None:
-    """Remove groups that have no members, with their offsets."""
+    """Delete groups without members, and their offsets."""
     from barnabas.cli.operations.groups import delete_groups
 
     outcomes = connection.run(lambda admin: delete_groups(admin, names))
@@ -169,7 +185,7 @@ def _strategy(options: dict[str, object]) -> "ResetStrategy":
     selected = {name: value for name, value in options.items() if value not in (None, False)}
     if len(selected) != 1:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in options)
-        raise click.UsageError(f"say where to, with one of {names}")
+        raise click.UsageError(f"give exactly one of {names}")
     ((name, value),) = selected.items()
     match name:
         case "to_earliest":
@@ -181,13 +197,16 @@ def _strategy(options: dict[str, object]) -> "ResetStrategy":
         case "shift_by":
             return resets.shift_by(int(str(value)))
         case "to_time":
-            return resets.to_time(resets.parse_datetime(str(value)), _fallen_back)
+            return resets.to_time(resets.parse_datetime(str(value)), _warn_of_fallback)
         case _:
-            return resets.to_time(resets.time_before_now(str(value)), _fallen_back)
+            return resets.to_time(resets.time_before_now(str(value)), _warn_of_fallback)
 
 
-def _fallen_back(partition: "TopicPartitionTuple") -> None:
-    click.echo(f"{partition[0]}-{partition[1]} has nothing that new: to its end", err=True)
+def _warn_of_fallback(partition: "TopicPartitionTuple") -> None:
+    click.echo(
+        f"{partition[0]}-{partition[1]} has no record after that time: reset to the log end offset",
+        err=True,
+    )
 
 
 def _require(described: "Mapping[str, ConsumerGroupDescription]") -> None:
@@ -195,4 +214,4 @@ def _require(described: "Mapping[str, ConsumerGroupDescription]") -> None:
 
     for name, group in described.items():
         if group.state is ConsumerGroupState.DEAD:
-            raise CommandError(f"there is no group {name}: see barnabas groups list")
+            raise CommandError(f"Group {name} does not exist: see barnabas groups list")

@@ -1,4 +1,4 @@
-"""`barnabas leaders`: have the preferred replicas lead again."""
+"""`barnabas leaders`: elect leaders of partitions."""
 
 import click
 
@@ -18,13 +18,13 @@ def command() -> None:
 @click.option(
     "--unclean",
     is_flag=True,
-    help="Where none in sync is left, any that is there: records may be lost.",
+    help="Elect a replica that is not in sync if no other is alive: records may be lost.",
 )
 @admin_command
 def elect(
     connection: Connection, display: Display, partitions: tuple[str, ...], unclean: bool
 ) -> None:
-    """Have the preferred replicas lead, of all partitions if none is named."""
+    """Elect the preferred replicas as leaders. Default: of all partitions."""
     from barnabas.cli.operations.partitions import elect_leaders
     from barnabas.client.admin.enums import ElectionType
 
@@ -33,7 +33,7 @@ def elect(
     outcome = connection.run(lambda admin: elect_leaders(admin, kind, topic_partitions))
     rows = [(f"{topic}-{index}", "elected") for topic, index in outcome.elected]
     rows += [(f"{topic}-{index}", "not needed") for topic, index in outcome.not_needed]
-    display.print_table(["PARTITION", "OUTCOME"], rows)
+    display.print_table(["PARTITION", "RESULT"], rows)
     if outcome.errors:
         raise CommandError(
             "; ".join(

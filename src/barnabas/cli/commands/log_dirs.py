@@ -1,4 +1,4 @@
-"""`barnabas log-dirs`: how much lies in the log directories of brokers."""
+"""`barnabas log-dirs`: the log directories of brokers, and their sizes."""
 
 import click
 
@@ -8,13 +8,13 @@ from barnabas.cli.options import admin_command
 
 
 @click.command("log-dirs")
-@click.option("--broker", "brokers", type=int, multiple=True, help="Of these alone.")
-@click.option("--topic", "topics", multiple=True, help="Of these alone, partition by partition.")
+@click.option("--broker", "brokers", type=int, multiple=True, help="Only these brokers.")
+@click.option("--topic", "topics", multiple=True, help="Only these topics, by partition.")
 @admin_command
 def command(
     connection: Connection, display: Display, brokers: tuple[int, ...], topics: tuple[str, ...]
 ) -> None:
-    """Show the directories of brokers, or with --topic what topics take in them."""
+    """Show the log directories of brokers, or with --topic the replicas of topics in them."""
     from barnabas.cli.operations.cluster import describe_log_dirs, live_broker_ids
     from barnabas.client.admin import AioAdminClient
     from barnabas.client.admin.log_dirs import LogDirDescription
@@ -23,7 +23,7 @@ def command(
         return await describe_log_dirs(admin, brokers or await live_broker_ids(admin))
 
     log_dirs = connection.run(collect)
-    rows_of_dirs = [
+    located = [
         (broker, path, log_dir) for broker in log_dirs for path, log_dir in log_dirs[broker].items()
     ]
     if topics:
@@ -35,14 +35,14 @@ def command(
                 replica.size,
                 replica.offset_lag,
             )
-            for broker, path, directory in rows_of_dirs
+            for broker, path, directory in located
             for partition, replica in sorted(directory.replica_infos.items())
             if partition.topic in topics
         ]
-        display.print_table(["BROKER", "DIRECTORY", "PARTITION", "BYTES", "LAG"], rows)
+        display.print_table(["BROKER", "LOG DIR", "PARTITION", "BYTES", "OFFSET LAG"], rows)
         return
     display.print_table(
-        ["BROKER", "DIRECTORY", "REPLICAS", "BYTES", "FREE BYTES", "STATE"],
+        ["BROKER", "LOG DIR", "REPLICAS", "BYTES", "FREE BYTES", "STATE"],
         [
             (
                 broker,
@@ -50,8 +50,8 @@ def command(
                 len(log_dir.replica_infos),
                 sum(replica.size for replica in log_dir.replica_infos.values()),
                 log_dir.usable_bytes if log_dir.usable_bytes >= 0 else None,
-                "fine" if log_dir.error is None else log_dir.error.str(),
+                "online" if log_dir.error is None else log_dir.error.str(),
             )
-            for broker, path, log_dir in rows_of_dirs
+            for broker, path, log_dir in located
         ],
     )

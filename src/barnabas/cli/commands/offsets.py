@@ -1,4 +1,4 @@
-"""`barnabas offsets`: where partitions begin and end."""
+"""`barnabas offsets`: the earliest and latest offsets of partitions."""
 
 import click
 
@@ -9,12 +9,14 @@ from barnabas.cli.options import admin_command
 
 @click.command("offsets")
 @click.argument("topics", nargs=-1)
-@click.option("--at", "timestamp_ms", type=int, help="The first of this time or later, in ms.")
+@click.option(
+    "--at", "timestamp_ms", type=int, help="The first offset at or after this timestamp in ms."
+)
 @admin_command
 def command(
     connection: Connection, display: Display, topics: tuple[str, ...], timestamp_ms: int | None
 ) -> None:
-    """Show the first and the next offset of partitions, of all topics if none is named."""
+    """Show the earliest and latest offsets of partitions. Default: of all topics."""
     from barnabas.cli.operations.partitions import list_offsets, list_partitions
     from barnabas.cli.operations.topics import require_topics, topic_names
     from barnabas.client.admin import AioAdminClient
@@ -37,5 +39,5 @@ def command(
             for partition in partitions
         ]
 
-    head = ["OFFSET"] if timestamp_ms is not None else ["FIRST", "NEXT", "OFFSETS"]
+    head = ["OFFSET"] if timestamp_ms is not None else ["EARLIEST", "LATEST", "COUNT"]
     display.print_table(["TOPIC", "PARTITION", *head], connection.run(collect))

@@ -1,4 +1,4 @@
-"""`barnabas perf`: how fast a cluster takes records, gives them, and passes one on."""
+"""`barnabas perf`: measure producer and consumer throughput, and end-to-end latency."""
 
 import random
 from typing import Any
@@ -11,24 +11,24 @@ from barnabas.cli.operations.errors import CommandError
 
 _MEBIBYTE = 1 << 20
 _INTERVAL_MS = 100
-"""How often a progress bar moves."""
+"""How often the progress bar is updated."""
 
 
 @click.group("perf")
 def command() -> None:
-    """Measure how fast records go in, out, and through."""
+    """Measure throughput and end-to-end latency."""
 
 
 @command.command("produce")
 @click.argument("topic")
 @click.option("--count", "-n", default=100_000, show_default=True, type=click.IntRange(1))
 @click.option("--size", "-s", default=100, show_default=True, type=click.IntRange(1), help="Bytes.")
-@click.option("--rate", "-r", default=-1.0, help="Records a second at most.  [default: no limit]")
+@click.option("--rate", "-r", default=-1.0, help="Maximum records per second.  [default: no limit]")
 @client_command
 def produce(
     settings: dict[str, Any], display: Display, topic: str, count: int, size: int, rate: float
 ) -> None:
-    """Produce to TOPIC, and tell speed and latencies."""
+    """Produce to TOPIC, and print throughput and latency."""
     from barnabas import Producer
     from barnabas.cli.operations.console_clients import close_producer
     from barnabas.cli.operations.produce_perf import (
@@ -69,18 +69,25 @@ def produce(
         },
     )
     if stats.errors:
-        raise CommandError(f"{len(stats.errors)} were not delivered: {stats.errors[0].str()}")
+        raise CommandError(
+            f"{len(stats.errors)} records were not delivered: {stats.errors[0].str()}"
+        )
 
 
 @command.command("consume")
 @click.argument("topic")
 @click.option("--count", "-n", default=100_000, show_default=True, type=click.IntRange(1))
-@click.option("--timeout", default=5.0, show_default=True, help="Seconds without a record.")
+@click.option(
+    "--timeout",
+    default=5.0,
+    show_default=True,
+    help="Stop after this many seconds without records.",
+)
 @client_command
 def consume(
     settings: dict[str, Any], display: Display, topic: str, count: int, timeout: float
 ) -> None:
-    """Consume TOPIC from its beginning, and tell the speed."""
+    """Consume TOPIC from its beginning, and print the throughput."""
     from barnabas import Consumer
     from barnabas.cli.operations.consume_perf import measure_consume
 
@@ -110,11 +117,13 @@ def consume(
             "seconds": round(stats.seconds, 3),
             "records/s": round(stats.records / stats.fetch_s),
             "MiB/s": round(stats.size_bytes / _MEBIBYTE / stats.fetch_s, 2),
-            "joining ms": round(stats.rebalance_ms),
+            "rebalance ms": round(stats.rebalance_ms),
         },
     )
     if stats.has_timed_out:
-        raise CommandError(f"{stats.records} of {count} records came; then none for {timeout:g} s.")
+        raise CommandError(
+            f"{stats.records} of {count} records were consumed; none arrived for {timeout:g} s."
+        )
 
 
 @command.command("latency")
@@ -126,7 +135,7 @@ def consume(
 def latency(
     settings: dict[str, Any], display: Display, topic: str, count: int, size: int, acks: str
 ) -> None:
-    """Send records to TOPIC one by one, and tell how long each takes to come out of it."""
+    """Send records to TOPIC one at a time, and print how long each takes to be consumed."""
     from barnabas.cli.operations.latency_perf import RecordTemplate, measure_latency, open_clients
 
     with (

@@ -1,4 +1,4 @@
-"""`barnabas produce`: lines of standard input as records."""
+"""`barnabas produce`: send lines of standard input as records."""
 
 from typing import Any
 
@@ -13,14 +13,19 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 @click.command("produce")
 @click.argument("topic")
-@click.option("--key-separator", "-k", metavar="TEXT", help="What ends the key in a line.")
+@click.option("--key-separator", "-k", metavar="TEXT", help="Separates key and value in a line.")
 @click.option(
-    "--header", "-H", "headers", multiple=True, metavar="NAME=VALUE", help="For every record."
+    "--header",
+    "-H",
+    "headers",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A header of every record.",
 )
 @click.option("--partition", "-p", type=click.IntRange(0), help="[default: by key, or any]")
-@click.option("--null", metavar="TEXT", help="A key or value of this is none at all.")
-@click.option("--acks", type=click.Choice(["0", "1", "all"]), help="Who must have a record.")
-@click.option("--compression", "-z", type=click.Choice(CODECS), help="Of whole batches.")
+@click.option("--null", metavar="TEXT", help="Send a null for a key or value of this text.")
+@click.option("--acks", type=click.Choice(["0", "1", "all"]), help="Acknowledgements to wait for.")
+@click.option("--compression", "-z", type=click.Choice(CODECS), help="Compression type of batches.")
 @client_command
 def command(
     settings: dict[str, Any],
@@ -44,17 +49,17 @@ def command(
     from barnabas.cli.operations.lines import LineReader
 
     if key_separator == "":
-        raise click.BadParameter("it must not be empty", param_hint="--key-separator")
-    reading = LineReader(
+        raise click.BadParameter("must not be empty", param_hint="--key-separator")
+    line_reader = LineReader(
         parse_key=key_separator is not None, key_separator=key_separator or "", null_marker=null
     )
     own = [_header(header) for header in headers]
     options = {"acks": acks, "compression.type": compression}
     producer = Producer(settings | {name: value for name, value in options.items() if value})
-    delivered = _Delivered()
+    delivered = _DeliveryReports()
     try:
         require_topic(producer)
-        for record in reading.records(input_lines()):
+        for record in line_reader.records(input_lines()):
             where = -1 if partition is None else partition
             send(producer, topic, record._replace(headers=own), delivered, where)
         producer.flush()
@@ -63,13 +68,13 @@ def command(
     if delivered.errors:
         first = delivered.errors[0].str()
         raise CommandError(
-            f"{len(delivered.errors)} records were lost, {delivered.records} were not: {first}"
+            f"{len(delivered.errors)} records failed, {delivered.records} were delivered: {first}"
         )
-    delivered.tell(display, topic)
+    delivered.print(display, topic)
 
 
-class _Delivered:
-    """Counts what the brokers have."""
+class _DeliveryReports:
+    """Counts delivery reports."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -81,7 +86,7 @@ class _Delivered:
         else:
             self.errors.append(error)
 
-    def tell(self, display: Display, topic: str) -> None:
+    def print(self, display: Display, topic: str) -> None:
         if display.as_json:
             display.print_json({"topic": topic, "records": self.records})
         else:

@@ -1,4 +1,4 @@
-"""`barnabas quorum`: the controllers, and how far each has come in the metadata log."""
+"""`barnabas quorum`: the metadata quorum, its voters and observers."""
 
 from typing import TYPE_CHECKING
 
@@ -14,21 +14,30 @@ if TYPE_CHECKING:
     from barnabas.client.admin.quorum import ReplicaState
 
 NO_CONTROLLER = (
-    "no controller is active: a majority of the voters must run and reach each other; their logs "
-    "say what keeps them from it"
+    "no controller is active: a majority of the voters must run and reach each other; see their "
+    "logs for the reason"
 )
-HEAD = ["NODE", "ROLE", "LOG END", "LAG", "LAST FETCH", "CAUGHT UP", "DIRECTORY", "ADDRESS"]
+HEAD = [
+    "NODE",
+    "ROLE",
+    "LOG END OFFSET",
+    "LAG",
+    "LAST FETCH",
+    "LAST CAUGHT UP",
+    "DIRECTORY ID",
+    "ENDPOINTS",
+]
 
 
 @click.group("quorum")
 def command() -> None:
-    """Look at the controllers."""
+    """Describe the metadata quorum."""
 
 
 @command.command("describe")
 @admin_command
 def describe(connection: Connection, display: Display) -> None:
-    """Show who leads the metadata log, who votes, and who lags."""
+    """Show the leader, the voters and the observers of the metadata log, and their lag."""
     from barnabas.cli.operations.quorum import try_describe_quorum
 
     quorum = connection.run(try_describe_quorum)
@@ -42,7 +51,8 @@ def describe(connection: Connection, display: Display) -> None:
             f"high watermark: {metadata.high_watermark}"
         )
         click.echo(
-            f"Voters: {len(metadata.voters)}   needed: {len(metadata.voters) // 2 + 1}   silent: {unresponsive}"
+            f"Voters: {len(metadata.voters)}   majority: {len(metadata.voters) // 2 + 1}   "
+            f"unresponsive: {unresponsive}"
         )
     roles = [("voter", voter) for voter in metadata.voters]
     roles += [("observer", observer) for observer in metadata.observers]
@@ -63,7 +73,7 @@ def _row(quorum: "QuorumStatus", role: str, replica: "ReplicaState") -> list[obj
 
 
 def _progress(quorum: "QuorumStatus", replica: "ReplicaState") -> list[object]:
-    """Its log's end, how much it lacks, when it fetched and when it lacked nothing."""
+    """Returns log end offset, lag, last fetch time and last caught-up time of a replica."""
     if replica.log_end_offset < 0:
         return [None, None, "never", "never"]
     return [

@@ -1,4 +1,4 @@
-"""`barnabas reassign`: move partitions to other brokers, and watch them go."""
+"""`barnabas reassign`: move partitions to other brokers."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,12 +26,12 @@ def command() -> None:
 
 @command.command("propose")
 @click.argument("topics", nargs=-1, required=True)
-@click.option("--to", "brokers", type=int, multiple=True, required=True, help="A broker's id.")
+@click.option("--to", "brokers", type=int, multiple=True, required=True, help="A broker id.")
 @admin_command
 def propose(
     connection: Connection, display: Display, topics: tuple[str, ...], brokers: tuple[int, ...]
 ) -> None:
-    """Print, for a file, how topics could be spread over brokers."""
+    """Print a proposed assignment of topics to brokers, as a file for `start`."""
     from barnabas.cli.operations.reassignments import propose_assignment
 
     proposed = connection.run(
@@ -46,13 +46,17 @@ def propose(
 
 @command.command("start")
 @_file
-@click.option("--throttle", type=click.IntRange(1), help="Bytes per second that moves may take.")
-@click.option("--wait", is_flag=True, help="Watch until all are done, then lift the throttle.")
+@click.option(
+    "--throttle", type=click.IntRange(1), help="Replication throttle in bytes per second."
+)
+@click.option(
+    "--wait", is_flag=True, help="Wait until all are completed, then remove the throttle."
+)
 @admin_command
 def start(
     connection: Connection, display: Display, file: Path, throttle: int | None, wait: bool
 ) -> None:
-    """Have partitions move to where FILE says, as kafka-reassign-partitions has it."""
+    """Start the reassignment in FILE, which has the format of kafka-reassign-partitions."""
     from barnabas.cli.operations import reassignments as work
     from barnabas.cli.operations import throttles
 
@@ -70,11 +74,11 @@ def start(
                 "; ".join(f"{t}-{p}: {why.str()}" for (t, p), why in failures.items())
             )
         if wait:
-            await _watch(admin, target, quiet=display.as_json)
-            await _lift(admin, target)
+            await _wait_until_completed(admin, target, quiet=display.as_json)
+            await _clear_throttles(admin, target)
 
     connection.run(collect)
-    done = "moved" if wait else "began to move"
+    done = "reassigned" if wait else "being reassigned"
     display.print_result(
         f"{len(target.replicas)} partition(s) {done}.",
         partitions=len(target.replicas),
@@ -85,7 +89,7 @@ def start(
 @command.command("list")
 @admin_command
 def list_(connection: Connection, display: Display) -> None:
-    """List the moves that are not yet done."""
+    """List the reassignments in progress."""
     from barnabas.cli.operations.reassignments import list_reassignments
 
     rows = [
@@ -97,13 +101,13 @@ def list_(connection: Connection, display: Display) -> None:
         )
         for (topic, index), move in connection.run(list_reassignments).items()
     ]
-    display.print_table(["PARTITION", "REPLICAS", "COMING", "GOING"], rows)
+    display.print_table(["PARTITION", "REPLICAS", "ADDING", "REMOVING"], rows)
 
 
 @command.command("cancel")
 @admin_command
 def cancel(connection: Connection, display: Display) -> None:
-    """Cancel all moves that are not yet done."""
+    """Cancel all reassignments in progress."""
     from barnabas.cli.operations import reassignments as work
 
     async def collect(admin: "AioAdminClient") -> int:
@@ -115,17 +119,19 @@ def cancel(connection: Connection, display: Display) -> None:
         return len(moves)
 
     count = connection.run(collect)
-    display.print_result(f"{count} move(s) cancelled.", cancelled=count)
+    display.print_result(f"{count} reassignment(s) cancelled.", cancelled=count)
 
 
-async def _watch(admin: "AioAdminClient", target: "ReassignmentTarget", *, quiet: bool) -> None:
-    """StopCondition all are done, with a bar where somebody looks on."""
+async def _wait_until_completed(
+    admin: "AioAdminClient", target: "ReassignmentTarget", *, quiet: bool
+) -> None:
+    """Wait until all are completed, with a progress bar on a terminal."""
     import asyncio
 
     from barnabas.cli.operations.reassignments import list_reassignments
 
     total = len(target.replicas)
-    with click.progressbar(length=total, label="moving", hidden=quiet) as bar:
+    with click.progressbar(length=total, label="reassigning", hidden=quiet) as bar:
         done = 0
         while done < total:
             moves = await list_reassignments(admin)
@@ -136,7 +142,7 @@ async def _watch(admin: "AioAdminClient", target: "ReassignmentTarget", *, quiet
                 await asyncio.sleep(POLL_S)
 
 
-async def _lift(admin: "AioAdminClient", target: "ReassignmentTarget") -> None:
+async def _clear_throttles(admin: "AioAdminClient", target: "ReassignmentTarget") -> None:
     from barnabas.cli.operations.throttles import clear_broker_throttles, clear_topic_throttles
 
     await clear_broker_throttles(

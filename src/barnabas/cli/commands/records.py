@@ -17,13 +17,13 @@ def command() -> None:
 @click.argument("targets", nargs=-1, required=True, metavar="TOPIC:PARTITION:OFFSET...")
 @admin_command
 def delete(connection: Connection, display: Display, targets: tuple[str, ...]) -> None:
-    """Delete what lies before an offset of each partition; the offset `end` deletes all."""
+    """Delete the records of partitions before an offset; `end` deletes all records."""
     from barnabas.cli.operations.partitions import delete_records
 
     offsets = dict(map(_parse, targets))
     deleted, failures = connection.run(lambda admin: delete_records(admin, offsets))
     display.print_table(
-        ["TOPIC", "PARTITION", "FIRST"],
+        ["TOPIC", "PARTITION", "LOW WATERMARK"],
         [(*partition, first) for partition, first in deleted.items()],
     )
     if failures:

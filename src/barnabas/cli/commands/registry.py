@@ -10,19 +10,19 @@ from barnabas.cli.options import bootstrap_server_option, command_config_option,
 @listener_options(8081, users="clients")
 @click.option(
     "--advertised-host",
-    help="Where other instances reach this one.  [default: the host]",
+    help="The host name that other instances connect to.  [default: the host]",
 )
 @click.option(
     "--schemas-topic",
     default="_schemas",
     show_default=True,
-    help="The compacted topic that keeps the schemas; made where it is missing.",
+    help="The compacted topic of the schemas; created if it is missing.",
 )
 @click.option(
     "--group-id",
     default="schema-registry",
     show_default=True,
-    help="Instances of one group agree on who of them writes.",
+    help="Instances of one group elect the leader, which writes.",
 )
 @click.option(
     "--mode-mutability/--no-mode-mutability",
@@ -34,13 +34,13 @@ from barnabas.cli.options import bootstrap_server_option, command_config_option,
     "--leader-eligibility/--no-leader-eligibility",
     default=True,
     show_default=True,
-    help="Whether this instance may be the one that writes.",
+    help="Whether this instance may become the leader.",
 )
 @command_config_option
 @click.option(
     "--stop-with-stdin",
     is_flag=True,
-    help="Stop when standard input ends: for a process that runs it, and may die.",
+    help="Stop when standard input is closed, for a parent process that may be killed.",
 )
 def command(
     servers: str,
@@ -54,15 +54,15 @@ def command(
     command_config: str | None,
     stop_with_stdin: bool,
 ) -> None:
-    """Run a schema registry, and stop it with Ctrl-C.
+    """Run a schema registry until Ctrl-C.
 
-    Several can run on the same brokers: one of them writes, the others pass writes on to it.
+    Several instances can use the same brokers: the leader writes, the others forward writes.
     """
     import asyncio
 
     from barnabas.cli.logs import log_to_stderr
-    from barnabas.cli.operations.registry import serve
     from barnabas.cli.operations.settings import read_properties
+    from barnabas.cli.registry_server import serve
     from barnabas.registry.settings import RegistrySettings
 
     log_to_stderr()

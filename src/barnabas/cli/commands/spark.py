@@ -1,4 +1,4 @@
-"""`barnabas spark`: the settings that make pipelines quick, and Spark started with them."""
+"""`barnabas spark`: recommended Spark settings, and Spark started with them."""
 
 import json
 import os
@@ -9,8 +9,8 @@ import click
 
 from barnabas.cli.errors import CliError, ExitStatus
 
-PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-"""Everything after the command is Spark's to understand."""
+PASS_THROUGH = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+"""Arguments after the command belong to Spark."""
 
 
 @click.group("spark", invoke_without_command=True)
@@ -18,12 +18,12 @@ PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
     "--write",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write them into FILE, a spark-defaults.conf.",
+    help="Write them to FILE, a spark-defaults.conf.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 @click.pass_context
 def command(context: click.Context, write: Path | None, as_json: bool) -> None:
-    """Print the settings that make Spark quick on topics, or start Spark with them.
+    """Print recommended Spark settings, or start Spark with them.
 
     \b
       barnabas spark --write conf/spark-defaults.conf
@@ -43,25 +43,25 @@ def command(context: click.Context, write: Path | None, as_json: bool) -> None:
     if write is None:
         click.echo(text)
     else:
-        _written(write, text)
+        _write(write, text)
 
 
-@command.command("shell", context_settings=PASSED_ON)
+@command.command("shell", context_settings=PASS_THROUGH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def shell(arguments: tuple[str, ...]) -> None:
     """Start `pyspark` with the settings; ARGUMENTS are passed on to it."""
-    _become("pyspark", arguments)
+    _exec("pyspark", arguments)
 
 
-@command.command("submit", context_settings=PASSED_ON)
+@command.command("submit", context_settings=PASS_THROUGH)
 @click.argument("arguments", nargs=-1, required=True, type=click.UNPROCESSED)
 def submit(arguments: tuple[str, ...]) -> None:
-    """Start `spark-submit` with the settings; ARGUMENTS are passed on: app.py and its own."""
-    _become("spark-submit", arguments)
+    """Start `spark-submit` with the settings; ARGUMENTS are passed on to it."""
+    _exec("spark-submit", arguments)
 
 
-def _become(program: str, arguments: tuple[str, ...]) -> NoReturn:
-    """This process goes on as Spark's program, and Ctrl-C and exit status are its own."""
+def _exec(program: str, arguments: tuple[str, ...]) -> NoReturn:
+    """Replace this process with Spark's program, which then owns Ctrl-C and the exit status."""
     from barnabas.spark import session
     from barnabas.spark.interpreter import for_workers
 
@@ -70,29 +70,29 @@ def _become(program: str, arguments: tuple[str, ...]) -> NoReturn:
 
     os.environ.setdefault(session.WORKERS_PYTHON, for_workers())
     script = Path(pyspark.__file__).parent / "bin" / program
-    settings = {**session.settings(), **_shell()}
+    settings = {**session.settings(), **_driver_shell()}
     options = [f"--conf={name}={value}" for name, value in settings.items()]
     os.execv(script, [program, *options, *arguments])
 
 
-def _shell() -> dict[str, str]:
-    """The user's choice of one, said in a way that has Spark take it for nothing more."""
+def _driver_shell() -> dict[str, str]:
+    """Returns the user's driver shell as a setting, so that Spark uses it for the driver only."""
     from barnabas.spark.session import SHELL
 
     program = os.environ.pop(SHELL, None)
     return {} if program is None else {"spark.pyspark.driver.python": program}
 
 
-def _written(path: Path, text: str) -> None:
+def _write(path: Path, text: str) -> None:
     if path.exists():
         raise CliError(
-            f"{path} is there already: move it away, or add to it by hand.", ExitStatus.FAILED
+            f"{path} already exists: move it away, or add the settings by hand.", ExitStatus.FAILED
         )
     try:
         path.write_text(text + "\n")
     except OSError as error:
         raise CliError(f"{path} cannot be written: {error.strerror}", ExitStatus.FAILED) from None
-    click.echo(f"Written to {path}. Spark reads conf/spark-defaults.conf, or --properties-file.")
+    click.echo(f"Wrote {path}. Spark reads conf/spark-defaults.conf, or --properties-file.")
 
 
 def _require_all() -> None:

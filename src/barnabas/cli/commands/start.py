@@ -1,4 +1,4 @@
-"""`barnabas start FILE.properties`: one node, as Kafka's own configuration file describes it."""
+"""`barnabas start FILE.properties`: run one node from a Kafka configuration file."""
 
 from pathlib import Path
 
@@ -12,13 +12,13 @@ from barnabas.cli.options import override_option
 @click.option(
     "--stop-with-stdin",
     is_flag=True,
-    help="Stop when standard input ends: for a process that runs nodes, and may die.",
+    help="Stop when standard input is closed, for a parent process that may be killed.",
 )
 @override_option
 def command(file: Path, stop_with_stdin: bool, overrides: dict[str, str]) -> None:
     """Run a node from a server.properties FILE.
 
-    Its directories must be formatted: see `barnabas storage format`.
+    Its log directories must be formatted: see `barnabas storage format`.
     """
     from barnabas.cli.foreground import run_node
     from barnabas.cli.operations.settings import load_settings

@@ -1,4 +1,4 @@
-"""`barnabas storage`: what kafka-storage does. Format directories, look at them, make ids."""
+"""`barnabas storage`: format and inspect log directories, as kafka-storage does."""
 
 from pathlib import Path
 
@@ -21,17 +21,17 @@ def command() -> None:
 
 @command.command("format")
 @_config
-@click.option("--cluster-id", "-t", required=True, help="The id all nodes of the cluster share.")
+@click.option("--cluster-id", "-t", required=True, help="The cluster id, the same for all nodes.")
 @click.option(
     "--ignore-formatted",
     "-g",
     is_flag=True,
-    help="Leave directories alone that are formatted already, instead of failing.",
+    help="Skip directories that are already formatted instead of failing.",
 )
 @click.option(
     "--release-version",
     "-r",
-    help="The release whose feature levels to begin with.  [default: the newest]",
+    help="The release whose feature levels to use.  [default: the latest]",
 )
 @click.option(
     "--feature",
@@ -42,17 +42,15 @@ def command() -> None:
     help="The level of one feature; may be given many times.",
 )
 @click.option(
-    "--standalone", "-s", is_flag=True, help="Begin a quorum with this node as its only voter."
+    "--standalone", "-s", is_flag=True, help="Start a quorum with this node as its only voter."
 )
 @click.option(
     "--initial-controllers",
     "-I",
     metavar="ID@HOST:PORT:DIRECTORY-ID,...",
-    help="Begin a quorum with these voters; the same for all nodes.",
+    help="Start a quorum with these voters; the same for all nodes.",
 )
-@click.option(
-    "--no-initial-controllers", "-N", is_flag=True, help="Join a quorum that others begin."
-)
+@click.option("--no-initial-controllers", "-N", is_flag=True, help="Join an existing quorum.")
 def format_(
     file: Path,
     cluster_id: str,
@@ -65,10 +63,10 @@ def format_(
 ) -> None:
     """Prepare log directories for a node's first start.
 
-    A node that is alone in its cluster begins with --standalone, and with an id from
-    `barnabas storage random-uuid`. Further controllers then join with --no-initial-controllers,
-    or several begin together with --initial-controllers. A node that is a broker only needs none
-    of them.
+    The first controller of a cluster uses --standalone, and a cluster id from
+    `barnabas storage random-uuid`. Further controllers use --no-initial-controllers. To start
+    with several controllers, use --initial-controllers on all of them. A node that is only a
+    broker needs none of these.
     """
     from barnabas.cli.operations.features import parse_levels
     from barnabas.cli.operations.storage import FormatOptions, format_node
@@ -94,7 +92,7 @@ def format_(
 @_config
 @click.pass_context
 def info(context: click.Context, file: Path) -> None:
-    """Show the log directories and what they belong to."""
+    """Show the log directories and their metadata."""
     from barnabas.cli.operations.storage import format_inspection, inspect_node_storage
 
     inspected = inspect_node_storage(file)

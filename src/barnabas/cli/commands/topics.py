@@ -1,4 +1,4 @@
-"""`barnabas topics`: make, list, describe, enlarge and remove topics."""
+"""`barnabas topics`: create, list, describe, grow and delete topics."""
 
 import click
 
@@ -9,15 +9,15 @@ from barnabas.cli.options import admin_command, parse_pair_options
 
 @click.group("topics")
 def command() -> None:
-    """Make, list, describe, enlarge and remove topics."""
+    """Create, list, describe, grow and delete topics."""
 
 
 @command.command("list")
 @click.argument("pattern", required=False)
-@click.option("--no-internal", is_flag=True, help="Leave out the cluster's own topics.")
+@click.option("--no-internal", is_flag=True, help="Exclude internal topics.")
 @admin_command
 def list_(connection: Connection, display: Display, pattern: str | None, no_internal: bool) -> None:
-    """List the topics; with PATTERN those alone that match it as a whole."""
+    """List topics, or those that fully match the regular expression PATTERN."""
     from barnabas.cli.operations.topics import describe_topics, topic_names
     from barnabas.client.admin import AioAdminClient
 
@@ -34,19 +34,29 @@ def list_(connection: Connection, display: Display, pattern: str | None, no_inte
             for topic in await describe_topics(admin, names)
         ]
 
-    head = ["TOPIC", "PARTITIONS", "COPIES", "UNDER-REPLICATED", "OFFLINE"]
+    head = ["TOPIC", "PARTITIONS", "REPLICATION FACTOR", "UNDER-REPLICATED", "OFFLINE"]
     display.print_table(head, connection.run(collect))
 
 
 @command.command("create")
 @click.argument("name")
-@click.option("--partitions", "-p", type=click.IntRange(1), help="How many.  [default: cluster's]")
 @click.option(
-    "--copies", "-r", type=click.IntRange(1, 32767), help="Of each.  [default: cluster's]"
+    "--partitions",
+    "-p",
+    type=click.IntRange(1),
+    help="Number of partitions.  [default: num.partitions]",
 )
-@click.option("--assign", metavar="ID:ID,...", help="The brokers of each partition, by hand.")
-@click.option("--config", "-c", "configs", metavar="KEY=VALUE", multiple=True, help="A setting.")
-@click.option("--dry-run", is_flag=True, help="Only see whether it could be.")
+@click.option(
+    "--copies",
+    "-r",
+    type=click.IntRange(1, 32767),
+    help="Replication factor.  [default: default.replication.factor]",
+)
+@click.option("--assign", metavar="ID:ID,...", help="The replicas of each partition.")
+@click.option(
+    "--config", "-c", "configs", metavar="KEY=VALUE", multiple=True, help="A topic config."
+)
+@click.option("--dry-run", is_flag=True, help="Validate only.")
 @admin_command
 def create(
     connection: Connection,
@@ -58,24 +68,26 @@ def create(
     configs: tuple[str, ...],
     dry_run: bool,
 ) -> None:
-    """Make a topic."""
+    """Create a topic."""
     from barnabas.cli.operations.topics import TopicSpec, create_topic, parse_assignment
 
     assignment = parse_assignment(assign) if assign else ()
     spec = TopicSpec(name, partitions, copies, assignment, parse_pair_options(configs))
     connection.run(lambda admin: create_topic(admin, spec, dry_run=dry_run))
-    done = "could be created" if dry_run else "is created"
+    done = "can be created" if dry_run else "is created"
     display.print_result(f"{name} {done}.", topic=name, created=not dry_run)
 
 
 @command.command("describe")
 @click.argument("names", nargs=-1)
-@click.option("--troubled", is_flag=True, help="Only partitions that lack a leader or copies.")
+@click.option(
+    "--troubled", is_flag=True, help="Only partitions that are offline or under-replicated."
+)
 @admin_command
 def describe(
     connection: Connection, display: Display, names: tuple[str, ...], troubled: bool
 ) -> None:
-    """Show the partitions of topics, of all if none is named."""
+    """Show the partitions of topics. Default: of all topics."""
     from barnabas.cli.operations.topics import (
         TopicDetails,
         describe_topics,
@@ -108,9 +120,9 @@ def describe(
 @click.argument("total", type=click.IntRange(1))
 @admin_command
 def grow(connection: Connection, display: Display, name: str, total: int) -> None:
-    """Give a topic more partitions, TOTAL in all.
+    """Increase the number of partitions of a topic to TOTAL.
 
-    Keys go to other partitions from then on.
+    Records with the same key may go to another partition afterwards.
     """
     from barnabas.cli.operations.topics import add_partitions
 
@@ -120,10 +132,10 @@ def grow(connection: Connection, display: Display, name: str, total: int) -> Non
 
 @command.command("delete")
 @click.argument("names", nargs=-1, required=True)
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 @admin_command
 def delete(connection: Connection, display: Display, names: tuple[str, ...], yes: bool) -> None:
-    """Remove topics and all their records."""
+    """Delete topics and all their records."""
     from barnabas.cli.operations.topics import delete_topics
 
     if not yes and not display.as_json:

@@ -1,4 +1,4 @@
-"""`barnabas transactions`: which there are, and ending those that hang."""
+"""`barnabas transactions`: list transactions, and abort hanging ones."""
 
 import click
 
@@ -9,28 +9,28 @@ from barnabas.cli.options import admin_command
 
 @click.group("transactions")
 def command() -> None:
-    """Look at transactions, and end those that hang."""
+    """List transactions, and abort hanging ones."""
 
 
 @command.command("list")
 @admin_command
 def list_(connection: Connection, display: Display) -> None:
-    """List the transactional ids and where each stands."""
+    """List the transactional ids and their states."""
     from barnabas.cli.operations.transactions import list_transactions
 
     rows = [
         (transaction.transactional_id, broker, transaction.producer_id, transaction.state.value)
         for broker, transaction in connection.run(list_transactions)
     ]
-    display.print_table(["TRANSACTIONAL ID", "COORDINATOR", "PRODUCER", "STATE"], rows)
+    display.print_table(["TRANSACTIONAL ID", "COORDINATOR", "PRODUCER ID", "STATE"], rows)
 
 
 @command.command("hanging")
-@click.option("--topic", help="In this topic alone.")
-@click.option("--minutes", default=15, show_default=True, help="Open for longer than this.")
+@click.option("--topic", help="Only in this topic.")
+@click.option("--minutes", default=15, show_default=True, help="Only transactions open for longer.")
 @admin_command
 def hanging(connection: Connection, display: Display, topic: str | None, minutes: int) -> None:
-    """Find transactions that are open although no coordinator knows of them."""
+    """Find transactions that are open on a partition but unknown to any coordinator."""
     from barnabas.cli.operations.transactions import find_hanging_transactions
 
     transactions = connection.run(
@@ -43,7 +43,7 @@ def hanging(connection: Connection, display: Display, topic: str | None, minutes
          transaction.producer.current_transaction_start_offset, transaction.minutes)
         for transaction in transactions
     ]  # fmt: skip
-    display.print_table(["TOPIC", "PARTITION", "PRODUCER", "BEGINS AT", "MINUTES"], rows)
+    display.print_table(["TOPIC", "PARTITION", "PRODUCER ID", "START OFFSET", "MINUTES"], rows)
 
 
 @command.command("abort")
@@ -54,7 +54,7 @@ def hanging(connection: Connection, display: Display, topic: str | None, minutes
 def abort(
     connection: Connection, display: Display, topic: str, partition: int, offset: int
 ) -> None:
-    """Abort the transaction that begins at OFFSET of a partition."""
+    """Abort the transaction that starts at OFFSET of a partition."""
     from barnabas.cli.operations.transactions import find_transaction
     from barnabas.client.admin import AioAdminClient
 

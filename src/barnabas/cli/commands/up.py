@@ -1,4 +1,4 @@
-"""`barnabas up`: a broker, or a cluster of them, on a new or an earlier directory."""
+"""`barnabas up`: run one or more brokers on this machine."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,28 +25,27 @@ DEFAULT_REGISTRY_PORT = 8081
     default="data",
     show_default=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where the data lives; formatted when it is empty.",
+    help="The data directory; formatted if it is empty.",
 )
 @click.option(
     "--brokers",
     default=1,
     show_default=True,
     type=click.IntRange(1, 100),
-    help="How many, each a process, with copies of everything. Their ports follow the first's.",
+    help="Number of brokers, each a process on the next ports, with replicated topics.",
 )
 @click.option(
     "--metrics-port",
     type=click.IntRange(0, 65535),
-    help="Serve Prometheus metrics on this port, and of further brokers on the next ones.  "
+    help="Serve Prometheus metrics on this port; further brokers on the next ports.  "
     "[default: no metrics]",
 )
 @click.option(
     "--registry-port",
     type=click.IntRange(0, 65535),
-    help="Where the schema registry answers; 0 for any port that is free.  "
-    "[default: 8081, or any with --port 0]",
+    help="Port of the schema registry; 0 for any free port.  [default: 8081, or any with --port 0]",
 )
-@click.option("--no-registry", is_flag=True, help="Run no schema registry.")
+@click.option("--no-registry", is_flag=True, help="Do not run a schema registry.")
 @override_option
 def command(
     port: int,
@@ -58,7 +57,7 @@ def command(
     no_registry: bool,
     overrides: dict[str, str],
 ) -> None:
-    """Start a broker on this machine, or several, and stop them with Ctrl-C."""
+    """Run one or more brokers on this machine until Ctrl-C."""
     from barnabas.cli.registry_process import RegistryPlan
 
     host = f"[{host}]" if ":" in host else host
@@ -90,7 +89,7 @@ def _run_one(
 
     if files := node_files(directory):
         raise click.ClickException(
-            f"{directory} has a cluster of {len(files)}: say --brokers {len(files)}, or choose "
+            f"{directory} has a cluster of {len(files)}: use --brokers {len(files)}, or choose "
             "another --dir."
         )
     properties = single_node_properties(host, port, directory)
@@ -100,7 +99,7 @@ def _run_one(
     format_new_directories(settings)
     run_node(
         settings,
-        greeting=lambda node: _banner(node, registry_plan),
+        banner=lambda node: _banner(node, registry_plan),
         registry=None if registry_plan is None else RegistryProcess(registry_plan),
     )
 
@@ -121,32 +120,32 @@ def _run_several(
     nodes = prepare_nodes(directory, host, port, brokers, metrics_port, overrides)
     run_cluster(
         nodes,
-        greeting=_cluster_banner(nodes, directory, registry_plan),
+        banner=_cluster_banner(nodes, directory, registry_plan),
         registry=None if registry_plan is None else RegistryProcess(registry_plan),
     )
 
 
 def _banner(node: "Node", registry_plan: "RegistryPlan | None") -> str:
-    """Where it listens, and something to try."""
+    """Returns the addresses of the node, and commands to try."""
     lines = [
-        f"Barnabas {__version__} serves Kafka clients on {node.address}. Stop it with Ctrl-C.",
+        f"Barnabas {__version__} serves Kafka clients on {node.address}. Press Ctrl-C to stop.",
         f"Data: {', '.join(node.settings.log_dirs)}",
     ]
     if node.metrics_address:
         lines.append(f"Metrics: http://{node.metrics_address}/metrics")
     if registry_plan is not None:
         lines.append(registry_plan.banner_line)
-    return "\n".join(lines + _things_to_try(node.address))
+    return "\n".join(lines + _commands_to_try(node.address))
 
 
 def _cluster_banner(
     nodes: "Sequence[LocalNode]", directory: Path, registry_plan: "RegistryPlan | None"
 ) -> str:
-    """Where they listen, and something to try."""
+    """Returns the addresses of the nodes, and commands to try."""
     addresses = ",".join(node.address for node in nodes)
     controllers = [str(node.node_id) for node in nodes if node.settings.is_controller]
     lines = [
-        f"Barnabas {__version__}: {len(nodes)} brokers serve Kafka clients. Stop them with Ctrl-C.",
+        f"Barnabas {__version__}: {len(nodes)} brokers serve Kafka clients. Press Ctrl-C to stop.",
         f"Bootstrap servers: {addresses}",
         f"Controllers: {', '.join(controllers)}",
         f"Data: {directory}",
@@ -158,14 +157,14 @@ def _cluster_banner(
         lines.append(registry_plan.banner_line)
     lines += [
         "",
-        "Who leads, who lags, what is under-replicated:",
+        "Leaders, lag and under-replicated partitions:",
         f"  barnabas cluster describe --bootstrap-server {nodes[0].address}",
         f"  barnabas quorum describe --bootstrap-server {nodes[0].address}",
     ]
-    return "\n".join(lines + _things_to_try(addresses))
+    return "\n".join(lines + _commands_to_try(addresses))
 
 
-def _things_to_try(address: str) -> list[str]:
+def _commands_to_try(address: str) -> list[str]:
     return [
         "",
         "Try it with any Kafka client, for instance:",

@@ -1,8 +1,7 @@
 """Kafka's own commands: its options, its output and its exit codes, in the release 4.3.
 
-Each is a module with a `main`, and is installed as a script under Kafka's name for it, with and
-without `.sh`. They say what to do to `barnabas.cli.operations` and print what it answers; they import
-neither click nor rich, so that `kafka-topics --list` is done before a JVM would have begun.
+Each is a module with a `main`, installed as a script under Kafka's name, with and without `.sh`.
+They import neither click nor rich, so that `kafka-topics --list` starts quickly.
 """
 
 COMMANDS = {
@@ -33,4 +32,4 @@ COMMANDS = {
     "kafka-verifiable-consumer": "verifiable_consumer",
     "kafka-verifiable-producer": "verifiable_producer",
 }
-"""The module of each."""
+"""The module of each command."""

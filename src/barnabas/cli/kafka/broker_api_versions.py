@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from barnabas.wire.messages.api_versions import ApiVersion
 
 LAST_KEY = 92
-"""The newest API that the release has which this command is of."""
+"""The newest API of the Kafka release whose output this command has."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,12 +33,12 @@ async def _print_versions(admin: "AioAdminClient") -> None:
     versions = await admin.describe_api_versions()
     for node in sorted(versions, key=lambda node: node.id):
         if node in versions.errors:
-            print(f"{_place(node)} -> ERROR: {java_text(versions.errors[node])}")
+            print(f"{_node_text(node)} -> ERROR: {java_text(versions.errors[node])}")
         else:
-            print(f"{_place(node)} -> (\n\t{_lines(versions[node])}\n)")
+            print(f"{_node_text(node)} -> (\n\t{_lines(versions[node])}\n)")
 
 
-def _place(node: "Node") -> str:
+def _node_text(node: "Node") -> str:
     rack = node.rack or "null"
     return f"{node.host}:{node.port} (id: {node.id} rack: {rack} isFenced: false)"
 

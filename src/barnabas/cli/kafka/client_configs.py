@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.cli.operations import configs as work
+from barnabas.cli.operations import configs as operations
 from barnabas.cli.operations.errors import CommandError
 
 if TYPE_CHECKING:
@@ -13,9 +13,9 @@ _ENTITY_LABELS = {"user": "user-principal", "client-id": "client-id", "ip": "ip"
 
 
 async def describe_client_configs(
-    admin: "AioAdminClient", entities: Sequence[work.EntityName]
+    admin: "AioAdminClient", entities: Sequence[operations.EntityName]
 ) -> None:
-    for entity, quotas in (await work.describe_quotas(admin, entities)).items():
+    for entity, quotas in (await operations.describe_quotas(admin, entities)).items():
         named = ", ".join(
             f"{label} '{name}'" if (name := entity.entries[kind]) else f"the default {label}"
             for kind, label in _ENTITY_LABELS.items()
@@ -26,8 +26,8 @@ async def describe_client_configs(
     kind, name = entities[0]
     if len(entities) > 1 or kind != "users" or name == "":
         return
-    for user, described in (await work.describe_credentials(admin, name)).items():
-        names = {mechanism: name for name, mechanism in work.SCRAM_MECHANISMS.items()}
+    for user, described in (await operations.describe_credentials(admin, name)).items():
+        names = {mechanism: name for name, mechanism in operations.SCRAM_MECHANISMS.items()}
         credentials = ", ".join(
             f"{names[credential.mechanism]}=iterations={credential.iterations}"
             for credential in described.scram_credential_infos
@@ -37,22 +37,22 @@ async def describe_client_configs(
 
 async def alter_client_configs(
     admin: "AioAdminClient",
-    entities: Sequence[work.EntityName],
+    entities: Sequence[operations.EntityName],
     added: Mapping[str, str],
     deleted: Collection[str],
 ) -> None:
     kind, name = entities[0]
     names = [*added, *deleted]
-    scram = [name for name in names if name in work.SCRAM_MECHANISMS]
+    scram = [name for name in names if name in operations.SCRAM_MECHANISMS]
     if kind == "ips":
-        _require(names, work.IP_QUOTAS, "connection quota", kind)
+        _require(names, operations.IP_QUOTAS, "connection quota", kind)
     elif kind == "users" and len(entities) == 1:
-        allowed = (*work.USER_QUOTAS, *work.SCRAM_MECHANISMS)
+        allowed = (*operations.USER_QUOTAS, *operations.SCRAM_MECHANISMS)
         _require(names, allowed, "quota and SCRAM credential", kind)
     else:
-        _require(names, work.USER_QUOTAS, "quota", "clients")
+        _require(names, operations.USER_QUOTAS, "quota", "clients")
     if not scram:
-        return await work.alter_quotas(admin, entities, added, deleted)
+        return await operations.alter_quotas(admin, entities, added, deleted)
     if not name:
         raise CommandError(
             "The use of --entity-default or --user-defaults is not allowed with User SCRAM "
@@ -63,7 +63,7 @@ async def alter_client_configs(
             "Cannot alter both quota and SCRAM credential configs simultaneously for 'users' "
             "using --bootstrap-server."
         )
-    return await work.alter_credentials(admin, name, added, deleted)
+    return await operations.alter_credentials(admin, name, added, deleted)
 
 
 def _require(names: Sequence[str], allowed: Sequence[str], what: str, kind: str) -> None:

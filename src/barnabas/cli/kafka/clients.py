@@ -1,7 +1,7 @@
-"""The producers and consumers of these commands: how they are set up, and what they say meanwhile.
+"""Settings and warnings of the producers and consumers of Kafka's commands.
 
-Java's clients pass over settings that they do not know, and wait for brokers that are not there.
-So do these, and both is told on standard error.
+Like Java's clients, they ignore unknown settings and wait for unreachable brokers, and print
+warnings to standard error.
 """
 
 import sys
@@ -18,31 +18,27 @@ if TYPE_CHECKING:
 _SERIALIZERS = frozenset(
     f"{part}.{kind}" for part in ("key", "value") for kind in ("serializer", "deserializer")
 )
-"""Which these commands choose themselves, whatever a file says."""
+"""Settings that the commands choose themselves."""
 
-_REACH_S = 5
+_CONNECT_TIMEOUT_S = 5
 
 
 def java_client_settings(
     file: Path | str | None, pairs: Iterable[str], defaults: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Of a client: the defaults, what the file says, and what the pairs say."""
+    """Merges defaults, a file and pairs, without unknown settings."""
     settings = drop_unknown_settings(client_settings(file, pairs, defaults))
-    kept_settings = {name: value for name, value in settings.items() if name not in _SERIALIZERS}
-    return {**kept_settings, "error_cb": warn_once()}
+    own = {name: value for name, value in settings.items() if name not in _SERIALIZERS}
+    return {**own, "error_cb": warn_once()}
 
 
 def require_brokers(client: Any) -> None:
-    """Fail within seconds, with the address and the reason, where nobody is: there is nothing to
-    measure then.
-    """
-    client.list_topics(timeout=_REACH_S)
+    """Raises KafkaException within seconds if no broker is reachable."""
+    client.list_topics(timeout=_CONNECT_TIMEOUT_S)
 
 
 def warn_once() -> "Callable[[KafkaError], None]":
-    """Tells each trouble on the way to the brokers, such as `localhost:9092: Connection refused`,
-    when it is met for the first time.
-    """
+    """Returns an error callback that prints each error, such as `Connection refused`, once."""
     seen: set[str] = set()
 
     def warn(error: "KafkaError") -> None:
@@ -59,9 +55,9 @@ def warn_of_deprecated(
     fail: Callable[[str], NoReturn],
     warning: str,
 ) -> None:
-    """Which of the given options have another name by now; one of both names is enough.
+    """Warns of deprecated options, and fails if both the old and the new option are given.
 
-    `told` is how this command says it, as in "Option --{} has been deprecated".
+    `warning` is the text of the command, such as "Option --{} has been deprecated".
     """
     for old, new in renamed.items():
         if not has_value(args, old):
@@ -74,7 +70,7 @@ def warn_of_deprecated(
 
 
 def has_value(args: Namespace, option: str) -> bool:
-    """Whether an option with a value, such as `producer.config`, was given."""
+    """Whether an option such as `producer.config` has a value."""
     return bool(getattr(args, option.replace("-", "_").replace(".", "_")))
 
 
@@ -82,13 +78,16 @@ Value = TypeVar("Value")
 
 
 def drop_unknown_settings(settings: Mapping[str, Value]) -> dict[str, Value]:
-    """Those that a client takes; of each of the others a line on standard error."""
+    """Removes settings that no client knows, and prints a warning for each.
+
+    Java's clients do the same: settings files often have settings of other programs.
+    """
     from barnabas.client.settings.parser import declarations, unknown_name
 
-    known_settings = {}
+    known = {}
     for name, value in settings.items():
         if declarations(name):
-            known_settings[name] = value
+            known[name] = value
         else:
             print(f"WARN {unknown_name(name).args[0].str()}", file=sys.stderr)
-    return known_settings
+    return known

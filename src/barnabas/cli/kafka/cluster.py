@@ -1,4 +1,4 @@
-"""kafka-cluster: the cluster's id, its endpoints, and forgetting a broker."""
+"""kafka-cluster: the cluster id, the endpoints, and unregistering a broker."""
 
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Sequence

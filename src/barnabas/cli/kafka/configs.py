@@ -1,4 +1,4 @@
-"""kafka-configs: describe and alter the settings of topics, brokers, groups and clients."""
+"""kafka-configs: describe and alter the configs of topics, brokers, groups and clients."""
 
 from argparse import Namespace
 from collections.abc import Sequence
@@ -46,11 +46,11 @@ _SOURCES = (
     "DYNAMIC_CLIENT_METRICS_CONFIG",
     "DYNAMIC_GROUP_CONFIG",
 )
-"""Java's names for where a value comes from, by the protocol's numbers."""
+"""Java's names of config sources, by their numbers in the protocol."""
 
 
 class ConfigEntity(NamedTuple):
-    """Whose settings are meant: the name is None for all of a kind, "" for their defaults."""
+    """An entity: the name is None for all of a kind, "" for the default."""
 
     kind: str
     name: str | None

@@ -1,4 +1,4 @@
-"""kafka-console-consumer: records of a topic as lines of standard output."""
+"""kafka-console-consumer: print the records of a topic as lines."""
 
 import random
 import re
@@ -63,18 +63,18 @@ def _check_partition(options: FlatParser, args: Namespace) -> None:
 def _run(args: Namespace) -> int:
     from barnabas import Consumer
 
-    printing = _printing(args)
+    formatter = _make_formatter(args)
     consumer = Consumer(_settings(args))
     try:
-        _begin(consumer, args)
-        _print(consumer, args, printing)
+        _start(consumer, args)
+        _print(consumer, args, formatter)
     finally:
         consumer.close()
     return 0
 
 
 def _print(
-    consumer: Any, args: Namespace, printing: "LineFormatter | InternalTopicFormatter"
+    consumer: Any, args: Namespace, formatter: "LineFormatter | InternalTopicFormatter"
 ) -> None:
     seen = 0
     sys.stdout.flush()
@@ -82,7 +82,7 @@ def _print(
     try:
         for messages in consume(consumer, StopCondition(args.max_messages, args.timeout_ms)):
             for message in messages:
-                seen += _is_written(out, message, args, printing)
+                seen += _write_message(out, message, args, formatter)
             out.flush()
     except ConsumeTimeout:
         print(f"No record came within {args.timeout_ms} ms.", file=sys.stderr)
@@ -90,11 +90,14 @@ def _print(
         print(f"Processed a total of {seen} messages", file=sys.stderr)
 
 
-def _is_written(
-    out: BinaryIO, message: Any, args: Namespace, printing: "LineFormatter | InternalTopicFormatter"
+def _write_message(
+    out: BinaryIO,
+    message: Any,
+    args: Namespace,
+    formatter: "LineFormatter | InternalTopicFormatter",
 ) -> bool:
     try:
-        out.write(printing.line(message))
+        out.write(formatter.line(message))
     except CommandError as unreadable:
         if not args.skip_message_on_error:
             raise
@@ -103,7 +106,7 @@ def _is_written(
     return True
 
 
-def _begin(consumer: Any, args: Namespace) -> None:
+def _start(consumer: Any, args: Namespace) -> None:
     from barnabas import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 
     if args.partition is None:
@@ -186,7 +189,7 @@ def _settings(args: Namespace) -> dict[str, Any]:
     return settings
 
 
-def _printing(args: Namespace) -> "LineFormatter | InternalTopicFormatter":
+def _make_formatter(args: Namespace) -> "LineFormatter | InternalTopicFormatter":
     formatter = re.split(r"[.$]", args.formatter or "DefaultMessageFormatter")[-1]
     if formatter == "NoOpMessageFormatter":
         return LineFormatter(value=False, line_separator="")

@@ -1,4 +1,4 @@
-"""kafka-console-producer: lines of standard input as records of a topic."""
+"""kafka-console-producer: send lines of standard input as records."""
 
 import sys
 from argparse import Namespace
@@ -27,7 +27,7 @@ _SETTINGS = {
     "socket_buffer_size": ("send.buffer.bytes", "102400", "What TCP may buffer."),
     "timeout": ("linger.ms", "1000", "How long a record may wait for others."),
 }
-"""Options that are settings by another name."""
+"""Options that set a producer setting: its name, default and help."""
 
 
 _RENAMED = {
@@ -48,15 +48,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(args: Namespace) -> int:
-    """1 if a record was lost; Kafka's would end with 0 as if nothing had happened."""
+    """Returns 1 if a record was lost. Kafka's command exits with 0 then."""
     from barnabas import Producer
 
     pairs = [*args.property, *args.reader_property]
-    reading = LineReader.from_properties(client_settings(args.reader_config, pairs))
+    line_reader = LineReader.from_properties(client_settings(args.reader_config, pairs))
     producer = Producer(_settings(args))
     lost = 0
 
-    def delivered(error: Any, _message: Any) -> None:
+    def on_delivery(error: Any, _message: Any) -> None:
         nonlocal lost
         if error is not None:
             lost += 1
@@ -64,8 +64,8 @@ def _run(args: Namespace) -> int:
             print(line, file=sys.stderr)
 
     try:
-        for record in reading.records(input_lines()):
-            send(producer, args.topic, record, delivered)
+        for record in line_reader.records(input_lines()):
+            send(producer, args.topic, record, on_delivery)
             if args.sync:
                 producer.flush()
         producer.flush()
@@ -75,13 +75,13 @@ def _run(args: Namespace) -> int:
 
 
 def _with_codec(arguments: Sequence[str]) -> list[str]:
-    """`--compression-codec` alone is gzip."""
-    given_words = list(arguments)
-    for at, word in enumerate(given_words):
-        alone = at + 1 == len(given_words) or given_words[at + 1].startswith("-")
+    """Makes `--compression-codec` without a value mean gzip."""
+    words = list(arguments)
+    for at, word in enumerate(words):
+        alone = at + 1 == len(words) or words[at + 1].startswith("-")
         if word == "--compression-codec" and alone:
-            given_words[at] = "--compression-codec=gzip"
-    return given_words
+            words[at] = "--compression-codec=gzip"
+    return words
 
 
 def _options() -> FlatParser:
@@ -107,13 +107,13 @@ def _options() -> FlatParser:
     options.add_value("--line-reader", "class", "Accepted, and of no effect: lines are records.")
     options.add_value("--compression-codec", "codec", "none, gzip (alone), snappy, lz4 or zstd.")
     options.add_flag("--sync", "Send one record at a time.")
-    for name, (setting, _, says) in _SETTINGS.items():
-        options.add_value(f"--{name.replace('_', '-')}", setting, says)
+    for name, (setting, _, help_text) in _SETTINGS.items():
+        options.add_value(f"--{name.replace('_', '-')}", setting, help_text)
     return options
 
 
 def _settings(args: Namespace) -> dict[str, Any]:
-    """What a file or a pair says stands, unless an option says it too."""
+    """An option overrides a file or a property."""
     defaults = {setting: default for setting, default, _ in _SETTINGS.values() if default}
     settings = java_client_settings(
         args.command_config or args.producer_config,

@@ -1,4 +1,4 @@
-"""kafka-consumer-groups: list and describe groups, move and delete their offsets, delete them."""
+"""kafka-consumer-groups: list, describe and delete groups, reset and delete their offsets."""
 
 import sys
 from argparse import Namespace
@@ -25,7 +25,7 @@ RESETS = (
     "from-file",
 )
 GIVEN_EMPTY = ""
-"""The value of an option that may have one, and was given without."""
+"""The value of an option with an optional value, given without one."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CommandError as error:
         options.print_usage_and_exit(str(error))
     except Exception as error:
-        # Kafka's command says so and ends as if all were well.
+        # Kafka's command prints the error and exits with 0.
         why = describe_java_error(error)
         if why is None:
             raise
@@ -97,16 +97,12 @@ def _options() -> FlatParser:
     options.add_flag("--export", "Print the result as CSV.")
     options.add_value("--to-offset", "offset", "Reset to this offset.", type=int)
     options.add_value("--from-file", "file", "Reset to what a CSV file says.")
-    options.add_value(
-        "--to-datetime", "YYYY-MM-DDThh:mm:ss.sss", "Reset to what came then."
-    )
+    options.add_value("--to-datetime", "YYYY-MM-DDThh:mm:ss.sss", "Reset to what came then.")
     options.add_value("--by-duration", "PnDTnHnMnS", "Reset to what came so long ago.")
     options.add_flag("--to-earliest", "Reset to the beginning.")
     options.add_flag("--to-latest", "Reset to the end.")
     options.add_flag("--to-current", "Reset to what is committed.")
-    options.add_value(
-        "--shift-by", "count", "Reset to so many further on, or back.", type=int
-    )
+    options.add_value("--shift-by", "count", "Reset to so many further on, or back.", type=int)
     options.add_value("--validate-regex", "regex", "Say whether it is a valid RE2 expression.")
     return options
 
@@ -297,7 +293,7 @@ def _validate_regex(pattern: str) -> int:
 
 
 def find_regex_problem(pattern: str) -> str | None:
-    """What keeps a broker from using it; None if nothing does."""
+    """Returns why RE2, which brokers use, rejects the pattern; None if it does not."""
     import re2
 
     options = re2.Options()

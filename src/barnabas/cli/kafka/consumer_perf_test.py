@@ -1,4 +1,4 @@
-"""kafka-consumer-perf-test: consume a number of records, and print how fast it went."""
+"""kafka-consumer-perf-test: consume records, and print the throughput."""
 
 import random
 from argparse import Namespace
@@ -43,10 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(args: Namespace) -> int:
     from barnabas import Consumer
 
-    def report(intake: ConsumeStats, before: ConsumeStats) -> None:
+    def report(stats: ConsumeStats, before: ConsumeStats) -> None:
         if args.show_detailed_stats:
-            cells = _cells(intake, intake.since(before))
-            print(", ".join([_stamp(intake.ended_s), "0", *cells]), flush=True)
+            cells = _cells(stats, stats.since(before))
+            print(", ".join([_stamp(stats.ended_s), "0", *cells]), flush=True)
 
     consumer = Consumer(_settings(args))
     try:
@@ -54,7 +54,7 @@ def _run(args: Namespace) -> int:
         if not args.hide_header:
             first = "time, threadId" if args.show_detailed_stats else "start.time, end.time"
             print(f"{first}, {HEADER}", flush=True)
-        intake = measure_consume(
+        stats = measure_consume(
             consumer,
             f"^{args.include.lstrip('^')}" if args.include else args.topic,
             args.num_records,
@@ -62,15 +62,15 @@ def _run(args: Namespace) -> int:
             interval_ms=args.reporting_interval,
             report=report,
         )
-        if intake.has_timed_out:
+        if stats.has_timed_out:
             print(
                 "WARNING: Exiting before consuming the expected number of records: timeout"
                 f" ({args.timeout} ms) exceeded. You can use the --timeout option to increase"
                 " the timeout."
             )
         if not args.show_detailed_stats:
-            stamps = [_stamp(intake.started_s), _stamp(intake.ended_s)]
-            print(", ".join([*stamps, *_cells(intake, intake)]))
+            stamps = [_stamp(stats.started_s), _stamp(stats.ended_s)]
+            print(", ".join([*stamps, *_cells(stats, stats)]))
         if args.print_metrics:
             print_metrics(consumer.metrics())
     finally:
@@ -79,7 +79,7 @@ def _run(args: Namespace) -> int:
 
 
 def _cells(whole: ConsumeStats, part: ConsumeStats) -> list[str]:
-    """How much there is of the whole, and how fast the part was."""
+    """Returns the totals of `whole` and the rates of `part`."""
     mebibytes = part.size_bytes / MEBIBYTE
     return [
         f"{whole.size_bytes / MEBIBYTE:.4f}",

@@ -1,4 +1,4 @@
-"""kafka-delete-records: delete what lies before an offset of each partition."""
+"""kafka-delete-records: delete the records of partitions before an offset."""
 
 from argparse import Namespace
 from collections.abc import Sequence

@@ -27,10 +27,10 @@ async def describe(admin: "AioAdminClient", groups: Sequence[str], args: Namespa
             return
     for group in described.values():
         if args.members:
-            _remark(group)
+            _print_warning(group)
             _print_members(group, verbose=args.verbose)
         elif args.state is not None:
-            _remark(group)
+            _print_warning(group)
             _print_state(group, verbose=args.verbose)
         else:
             await _print_offsets(admin, group, verbose=args.verbose)
@@ -42,7 +42,7 @@ async def _print_offsets(
     from barnabas.cli.operations.groups import group_offsets
 
     offsets = await group_offsets(admin, group)
-    _remark(group)
+    _print_warning(group)
     if not offsets:
         return
     head = "GROUP TOPIC PARTITION LEADER-EPOCH CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST"
@@ -130,19 +130,19 @@ def _print_state(group: "ConsumerGroupDescription", *, verbose: bool) -> None:
     print()
 
 
-def _remark(group: "ConsumerGroupDescription") -> None:
+def _print_warning(group: "ConsumerGroupDescription") -> None:
     from barnabas.cli.operations.groups import REBALANCING
     from barnabas.client.admin.enums import ConsumerGroupState
 
     if group.state is ConsumerGroupState.EMPTY:
-        remark = f"Consumer group '{group.group_id}' has no active members."
+        warning = f"Consumer group '{group.group_id}' has no active members."
     elif group.state in REBALANCING:
-        remark = f"Warning: Consumer group '{group.group_id}' is rebalancing."
+        warning = f"Warning: Consumer group '{group.group_id}' is rebalancing."
     else:
         return
-    # What it is about comes after it, even where both end in the same place.
+    # Keep the order of both streams on a terminal.
     sys.stdout.flush()
-    print(f"\n{remark}", file=sys.stderr)
+    print(f"\n{warning}", file=sys.stderr)
 
 
 def _assigned(partitions: Iterable[tuple[str, int]]) -> str:

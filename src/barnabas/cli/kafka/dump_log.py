@@ -1,4 +1,4 @@
-"""kafka-dump-log: what the files of a partition hold, and whether they fit together."""
+"""kafka-dump-log: print the contents of partition files, and verify indexes."""
 
 import sys
 from argparse import Namespace
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from barnabas.cli.operations.dump import DumpOptions, dump_files
 
     decode = _decoder(options, args)
-    what = DumpOptions(
+    dump_options = DumpOptions(
         decode=decode,
         deep=args.deep_iteration or decode is not None,
         record_metadata=not args.skip_record_metadata,
@@ -34,13 +34,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         max_bytes=args.max_bytes,
     )
     try:
-        for line in dump_files([Path(file.strip()) for file in args.files.split(",")], what):
+        for line in dump_files(
+            [Path(file.strip()) for file in args.files.split(",")], dump_options
+        ):
             print(line)
     except OSError as error:
         print(f"cannot read {error.filename}: {error.strerror}", file=sys.stderr)
         return 1
     except ValueError as error:
-        print(f"that is no file of a partition: {error}", file=sys.stderr)
+        print(f"not a partition file: {error}", file=sys.stderr)
         return 1
     return 0
 

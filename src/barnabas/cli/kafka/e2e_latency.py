@@ -1,4 +1,4 @@
-"""kafka-e2e-latency: how long one record takes from a producer to a consumer."""
+"""kafka-e2e-latency: the latency of a record from producer to consumer."""
 
 import sys
 from argparse import Namespace
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _named(words: list[str]) -> list[str]:
-    """The five or six bare words of old, as options."""
+    """Converts the deprecated positional arguments to options."""
     if len(words) not in (5, 6):
         print(
             "Invalid number of arguments. Expected 5 or 6 positional arguments, but got"
@@ -79,7 +79,7 @@ def _options() -> FlatParser:
 def _run(args: Namespace) -> int:
     shared = {"bootstrap.servers": args.bootstrap_server}
     file = args.command_config
-    _make_topic(java_client_settings(file, [], {}) | shared, args.topic)
+    _create_topic(java_client_settings(file, [], {}) | shared, args.topic)
     header = "h" * args.record_header_key_size, b"x" * args.record_header_size
     sent = RecordTemplate(
         args.topic,
@@ -94,7 +94,7 @@ def _run(args: Namespace) -> int:
     )
     consuming = java_client_settings(file, [], JAVA_CONSUMER_DEFAULTS) | shared
     with open_clients(producing, consuming, args.topic, _partitions) as ends:
-        latencies_ns = measure_latency(ends, sent, args.num_records, _print_now_and_then)
+        latencies_ns = measure_latency(ends, sent, args.num_records, _print_every_thousand)
     average_ms = sum(latencies_ns) / len(latencies_ns) / 1e6
     print(f"Avg latency: {average_ms:.4f} ms")
     ordered = sorted(latencies_ns)
@@ -103,7 +103,7 @@ def _run(args: Namespace) -> int:
     return 0
 
 
-def _make_topic(settings: dict[str, Any], topic: str) -> None:
+def _create_topic(settings: dict[str, Any], topic: str) -> None:
     from barnabas.admin import AdminClient, NewTopic
 
     admin = AdminClient(settings)
@@ -124,6 +124,6 @@ def _partitions(consumer: Any, topic: str) -> Iterable[int]:
     return partitions
 
 
-def _print_now_and_then(number: int, took_ns: int) -> None:
+def _print_every_thousand(number: int, took_ns: int) -> None:
     if number % 1000 == 0:
         print(f"{number}\t{took_ns / 1e6}", flush=True)

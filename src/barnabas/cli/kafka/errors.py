@@ -1,4 +1,7 @@
-"""How Kafka's commands say that they failed: with status 1, each where and how Kafka's does."""
+"""Errors of Kafka's commands: exit with status 1, and Java's texts for error codes.
+
+The message of a broker comes before Java's text. Only errors that these commands can meet are here.
+"""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -9,31 +12,30 @@ from barnabas.client.errors import KafkaError
 
 
 @contextmanager
-def exit_on_error(tell: Callable[[str], None]) -> Iterator[None]:
-    """End with status 1, and tell why, where there is a reason that a person can understand."""
+def exit_on_error(print_error: Callable[[str], None]) -> Iterator[None]:
+    """Prints an expected error and exits with status 1."""
     try:
         yield
     except Exception as error:
-        why = describe_java_error(error)
-        if why is None:
+        message = describe_java_error(error)
+        if message is None:
             raise
-        tell(why)
+        print_error(message)
         sys.exit(1)
 
 
 def exit_on_error_to_stderr() -> AbstractContextManager[None]:
-    return exit_on_error(lambda why: print(why, file=sys.stderr))
+    return exit_on_error(lambda message: print(message, file=sys.stderr))
 
 
 def describe_java_error(error: Exception) -> str | None:
-    """Why, in Java's words where the broker had none; None for what only we can mend."""
+    """Returns the message of an expected error, in Java's words if the broker has none."""
     if (kafka_error := kafka_error_of(error)) is None:
         return describe_error(error)
-
     return java_message(kafka_error)
 
 
-_JAVA = {
+_JAVA_ERRORS = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: (
         "UnknownTopicOrPartitionException",
         "This server does not host this topic-partition.",
@@ -102,12 +104,16 @@ _JAVA = {
 
 
 def java_message(error: KafkaError) -> str:
-    """What the exception says."""
-    has_own_words = error.str() != KafkaError(error.code()).str()
-    return error.str() if has_own_words or error.code() not in _JAVA else _JAVA[error.code()][1]
+    """Returns the message of the Java exception."""
+    has_message = error.str() != KafkaError(error.code()).str()
+    return (
+        error.str()
+        if has_message or error.code() not in _JAVA_ERRORS
+        else _JAVA_ERRORS[error.code()][1]
+    )
 
 
 def java_text(error: KafkaError) -> str:
-    """The exception as Java prints it, with its class."""
-    name = _JAVA.get(error.code(), ("KafkaException", ""))[0]
+    """Returns the Java exception with its class, as Java prints it."""
+    name = _JAVA_ERRORS.get(error.code(), ("KafkaException", ""))[0]
     return f"org.apache.kafka.common.errors.{name}: {java_message(error)}"

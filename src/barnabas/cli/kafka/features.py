@@ -1,4 +1,4 @@
-"""kafka-features: the feature levels of the cluster, and changing them."""
+"""kafka-features: describe, upgrade and downgrade feature levels."""
 
 import sys
 from argparse import Namespace
@@ -29,14 +29,14 @@ def _options() -> SubcommandParser:
     verbs = options.add_subcommands()
     describe = verbs.add_parser("describe", help="Describe the features and their levels.")
     describe.add_argument("--node-id", type=int, help="The node to ask. (default: any)")
-    describe.set_defaults(act=_asking(_describe))
+    describe.set_defaults(act=_with_admin(_describe))
     for name, says in (
         ("upgrade", "Raise the levels of features."),
         ("downgrade", "Lower the levels of features."),
         ("disable", "Do without features: lower them to level 0."),
     ):
         verb = verbs.add_parser(name, help=says)
-        verb.set_defaults(act=_asking(_change), verb=name)
+        verb.set_defaults(act=_with_admin(_change), verb=name)
         takes = "NAME" if name == "disable" else "NAME=LEVEL"
         verb.add_argument("--feature", action="append", metavar=takes, default=[])
         if name != "disable":
@@ -49,7 +49,7 @@ def _options() -> SubcommandParser:
     return options
 
 
-def _asking(
+def _with_admin(
     work: "Callable[[AioAdminClient, Namespace], Awaitable[int]]",
 ) -> "Callable[[Namespace], int]":
     def act(args: Namespace) -> int:

@@ -1,4 +1,4 @@
-"""kafka-get-offsets: the offsets of partitions at a time, or at the ends of their logs."""
+"""kafka-get-offsets: the offsets of partitions at a time, or the earliest and latest."""
 
 import re
 import sys
@@ -67,10 +67,10 @@ async def _print_offsets(admin: "AioAdminClient", args: Namespace) -> None:
     from barnabas.client.admin.offsets import OffsetSpec
 
     spec = OffsetSpec(_time(args.time))
-    is_meant = _filter(args)
+    is_selected = _filter(args)
     names = await topic_names(admin, internal=not args.exclude_internal_topics)
     partitions = [
-        partition for partition in await list_partitions(admin, names) if is_meant(*partition)
+        partition for partition in await list_partitions(admin, names) if is_selected(*partition)
     ]
     if not partitions:
         raise CommandError("Could not match any topic-partitions with the specified filters")
@@ -120,14 +120,14 @@ def _pattern(text: str) -> Callable[[str, int], bool]:
     topic, one, lower, upper = match.groups()
     name = re.compile(topic or ".*")
 
-    def is_meant(topic: str, index: int) -> bool:
+    def is_selected(topic: str, index: int) -> bool:
         if not name.fullmatch(topic):
             return False
         if one:
             return index == int(one)
         return int(lower or 0) <= index and (not upper or index < int(upper))
 
-    return is_meant
+    return is_selected
 
 
 def _text(partition: "TopicPartitionTuple") -> str:

@@ -46,7 +46,7 @@ def _options() -> FlatParser:
 async def _list(admin: "AioAdminClient", args: Namespace) -> None:
     listed = await admin.list_group_listings()
     groups = sorted(
-        (group for group in listed if _is_meant(group, args)), key=lambda group: group.group_id
+        (group for group in listed if _is_selected(group, args)), key=lambda group: group.group_id
     )
     rows = [(group.group_id, group.type.title(), group.protocol_type) for group in groups]
     width = max([20, *(len(cell) for row in rows for cell in row)])  # of every column
@@ -55,7 +55,7 @@ async def _list(admin: "AioAdminClient", args: Namespace) -> None:
         print("".join(f"{cell.ljust(width)} " for cell in row))
 
 
-def _is_meant(group: "GroupListing", args: Namespace) -> bool:
+def _is_selected(group: "GroupListing", args: Namespace) -> bool:
     kind = group.type.lower()
     if args.consumer:
         is_classic_consumer = kind == "classic" and group.protocol_type in ("consumer", "")

@@ -1,4 +1,4 @@
-"""kafka-leader-election: have preferred replicas lead, or any where none in sync is left."""
+"""kafka-leader-election: elect preferred replicas, or unclean ones, as leaders."""
 
 import sys
 from argparse import Namespace

@@ -1,4 +1,4 @@
-"""kafka-log-dirs: what lies in the log directories of brokers, as JSON."""
+"""kafka-log-dirs: the log directories of brokers, as JSON."""
 
 import json
 from argparse import Namespace

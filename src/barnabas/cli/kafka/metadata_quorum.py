@@ -1,4 +1,4 @@
-"""kafka-metadata-quorum: how the quorum of controllers stands, and who votes in it."""
+"""kafka-metadata-quorum: describe the metadata quorum, add and remove controllers."""
 
 import time
 from argparse import Namespace
@@ -158,7 +158,7 @@ def _add(args: Namespace) -> None:
         )
     controller = read_controller(args.command_config)
     if not args.dry_run:
-        # The file is the controller's: none of its settings are this client's.
+        # The file configures the controller, not this client.
         connection = Connection(args.bootstrap_server, args.bootstrap_controller)
         connection.run(lambda admin: add_controller(admin, controller))
     done = "DRY RUN of adding" if args.dry_run else "Added"

@@ -1,4 +1,4 @@
-"""kafka-metadata-shell: walk through a snapshot of the cluster's metadata."""
+"""kafka-metadata-shell: browse a snapshot of the cluster metadata."""
 
 import sys
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ from barnabas.cli.operations.errors import CommandError
 if TYPE_CHECKING:
     from barnabas.cli.operations.metadata_shell import MetadataShell
 
-AT_ONCE = ("cat", "find", "ls", "tree")
-"""The commands that make sense without a place to start from."""
+ONE_SHOT_COMMANDS = ("cat", "find", "ls", "tree")
+"""The commands that can run without an interactive shell."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = PlainParser("kafka-metadata-shell", "The Apache Kafka metadata shell")
-    says = "The metadata snapshot file to read: a .checkpoint or .log of __cluster_metadata."
-    options.add_argument("--snapshot", "-s", required=True, type=Path, help=says)
+    help_text = "The metadata snapshot file to read: a .checkpoint or .log of __cluster_metadata."
+    options.add_argument("--snapshot", "-s", required=True, type=Path, help=help_text)
     options.add_argument("command", nargs="*", help="The command to run.")
     args = options.parse(arguments)
-    if args.command and args.command[0] not in AT_ONCE:
-        choices = ", ".join(f"'{command}'" for command in AT_ONCE)
+    if args.command and args.command[0] not in ONE_SHOT_COMMANDS:
+        choices = ", ".join(f"'{command}'" for command in ONE_SHOT_COMMANDS)
         print(f"invalid choice: '{args.command[0]}' (choose from {choices})", file=sys.stderr)
         return 1
     from barnabas.cli.operations.metadata_shell import MetadataShell, load_image
@@ -38,13 +38,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for line in shell.run(args.command):
             print(line)
         return 0
-    return _converse(shell)
+    return _run_interactive(shell)
 
 
-def _converse(shell: "MetadataShell") -> int:
-    """Line by line, until `exit` or the end of the input."""
+def _run_interactive(shell: "MetadataShell") -> int:
+    """Runs commands until `exit` or the end of the input."""
     with suppress(ImportError):
-        _complete(shell)
+        _enable_completion(shell)
     print("[ Kafka Metadata Shell ]")
     while True:
         try:
@@ -55,18 +55,18 @@ def _converse(shell: "MetadataShell") -> int:
         if line in ("exit", "quit"):
             return 0
         shell.history.append(line)
-        for line_out in shell.run(line.split()):
-            print(line_out)
+        for output_line in shell.run(line.split()):
+            print(output_line)
 
 
-def _complete(shell: "MetadataShell") -> None:
-    """Let the tab key finish names, where the terminal can."""
+def _enable_completion(shell: "MetadataShell") -> None:
+    """Enables completion by the tab key, where readline is available."""
     import readline
 
-    def finish(prefix: str, state: int) -> str | None:
+    def complete(prefix: str, state: int) -> str | None:
         names = shell.complete(prefix)
         return names[state] if state < len(names) else None
 
-    readline.set_completer(finish)
+    readline.set_completer(complete)
     readline.set_completer_delims(" ")
     readline.parse_and_bind("tab: complete")

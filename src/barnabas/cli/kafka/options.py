@@ -1,8 +1,8 @@
-"""Options as Kafka's commands take them, in their two manners.
+"""Option parsers of Kafka's commands, which come in two kinds.
 
-Most commands have flat options and say what was meant wrongly on standard error, with all the help
-there is and status 1; `--help` itself ends with status 1 as well. Those with verbs of their own
-(`kafka-features describe`) help on standard output, with status 0.
+Most commands have flat options (Kafka uses joptsimple): errors and `--help` print the whole help to
+standard error and exit with status 1. Commands with subcommands, such as `kafka-features describe`,
+(argparse4j) print help to standard output and exit with status 0.
 """
 
 import re
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from argparse import _SubParsersAction
 
 KAFKA_VERSION = "4.3.1"
-"""Whose options and outputs these are."""
+"""The Kafka release whose options and outputs these are."""
 
 VERSION = f"{KAFKA_VERSION} (Barnabas {__version__})"
 
@@ -31,11 +31,11 @@ _JOPT_SIMPLE = (
     (r"argument --(\S+): invalid choice: '(.*?)'", "Cannot parse argument '{1}' of option {0}"),
     (r"argument --(\S+): expected one argument", "Option {} requires an argument"),
 )
-"""What is wrong with options, as argparse words it and as Kafka's commands do."""
+"""Error messages of argparse, and those of Kafka's commands."""
 
 
 class FlatParser(ArgumentParser):
-    """The options of a command without verbs. A long option may have one dash as well as two."""
+    """Parser of a command without subcommands. A long option can have one dash or two."""
 
     def __init__(self, name: str, purpose: str) -> None:
         super().__init__(
@@ -49,18 +49,18 @@ class FlatParser(ArgumentParser):
         self.add_argument("--help", action="store_true", help="Print usage information.")
         self.add_argument("--version", action="store_true", help="Display Kafka version.")
 
-    def add_flag(self, name: str, says: str) -> None:
-        self.add_argument(name, action="store_true", help=says)
+    def add_flag(self, name: str, help_text: str) -> None:
+        self.add_argument(name, action="store_true", help=help_text)
 
-    def add_value(self, name: str, metavar: str, says: str, **more: Any) -> None:
-        self.add_argument(name, metavar=f"<{metavar}>", help=says, **more)
+    def add_value(self, name: str, metavar: str, help_text: str, **kwargs: Any) -> None:
+        self.add_argument(name, metavar=f"<{metavar}>", help=help_text, **kwargs)
 
     def add_connection_options(self, *, controllers: bool = False) -> None:
-        """Where the cluster is: `connect` reads it."""
+        """Adds the options that `connection_from` reads."""
         self.add_value("--bootstrap-server", "host:port,...", "The brokers to connect to.")
         if controllers:
-            says = "The controllers to connect to, in place of brokers."
-            self.add_value("--bootstrap-controller", "host:port,...", says)
+            help_text = "The controllers to connect to, in place of brokers."
+            self.add_value("--bootstrap-controller", "host:port,...", help_text)
         self.add_value("--command-config", "file", "A file of settings for the admin client.")
 
     def parse(self, arguments: Sequence[str] | None) -> Namespace:
@@ -76,7 +76,7 @@ class FlatParser(ArgumentParser):
         return args
 
     def print_usage_and_exit(self, message: str) -> NoReturn:
-        """End with status 1 and all the help there is."""
+        """Prints the message and the help, and exits with status 1."""
         print(message, file=sys.stderr)
         self.description = None
         self.print_help(sys.stderr)
@@ -94,7 +94,7 @@ class FlatParser(ArgumentParser):
                 self.print_usage_and_exit(f'Missing required argument "[{name}]"')
 
     def forbid_together(self, args: Namespace, used: str, *names: str) -> None:
-        """None of these together with `used`."""
+        """Fails if `used` is given together with one of `names`."""
         for name in names:
             if is_given(args, used) and is_given(args, name):
                 self.print_usage_and_exit(
@@ -102,7 +102,7 @@ class FlatParser(ArgumentParser):
                 )
 
     def only_one_of(self, args: Namespace, *names: str) -> str | None:
-        """The only one of these that was given; None for none or several."""
+        """Returns the only given option; None for none or several."""
         present = [name for name in names if is_given(args, name)]
         return present[0] if len(present) == 1 else None
 
@@ -115,22 +115,22 @@ class FlatParser(ArgumentParser):
 
 
 class SubcommandParser(ArgumentParser):
-    """The options of a command with verbs, or of one of its verbs."""
+    """Parser of a command with subcommands, or of a subcommand."""
 
-    def __init__(self, prog: str, description: str | None = None, **more: Any) -> None:
-        super().__init__(prog=prog, description=description, formatter_class=_Help, **more)
+    def __init__(self, prog: str, description: str | None = None, **kwargs: Any) -> None:
+        super().__init__(prog=prog, description=description, formatter_class=_Help, **kwargs)
 
     def add_connection_options(self, *, required: bool = True, letters: bool = False) -> None:
-        """Where the cluster is: `connect` reads it. With `letters`, -b, -C and -c mean the same."""
+        """Adds the options that `connection_from` reads; with `letters`, also -b, -C and -c."""
         bootstrap = self.add_mutually_exclusive_group(required=required)
 
-        def value(taker: Any, name: str, letter: str, metavar: str, says: str) -> None:
+        def value(parser: Any, name: str, letter: str, metavar: str, help_text: str) -> None:
             names = (name, letter) if letters else (name,)
-            taker.add_argument(*names, metavar=metavar, help=says)
+            parser.add_argument(*names, metavar=metavar, help=help_text)
 
         value(bootstrap, "--bootstrap-server", "-b", "HOST:PORT,...", "The brokers to connect to.")
-        says = "The controllers to connect to, in place of brokers."
-        value(bootstrap, "--bootstrap-controller", "-C", "HOST:PORT,...", says)
+        help_text = "The controllers to connect to, in place of brokers."
+        value(bootstrap, "--bootstrap-controller", "-C", "HOST:PORT,...", help_text)
         value(self, "--command-config", "-c", "FILE", "A file of settings for the admin client.")
 
     def add_subcommands(self) -> "_SubParsersAction[SubcommandParser]":
@@ -146,14 +146,14 @@ class SubcommandParser(ArgumentParser):
 
 
 class PlainParser(SubcommandParser):
-    """The options of a command in that manner which has no verbs. Its help ends with status 1."""
+    """Parser of an argparse4j command without subcommands. Its help exits with status 1."""
 
     def exit(self, status: int = 1, message: str | None = None) -> NoReturn:
         super().exit(status, message)
 
 
 def connection_from(args: Namespace) -> Connection:
-    """The cluster that the options name."""
+    """Returns the connection that the options name."""
     file = args.command_config
     return Connection(
         servers=args.bootstrap_server,

@@ -1,4 +1,4 @@
-"""Tables as kafka-transactions and kafka-metadata-quorum print them: padded cells, and tabs."""
+"""Output of Kafka's commands: tables with padded cells and tabs, metrics, JSON events."""
 
 import json
 import time
@@ -19,7 +19,7 @@ def emit(name: str, **fields: Any) -> None:
 
 
 def print_metrics(metrics: Mapping[str, float | str]) -> None:
-    """One line a metric, in columns."""
+    """Prints a line per metric, in columns."""
     width = max(len("Metric Name"), *map(len, metrics))
     print(f"\n{'Metric Name':<{width}}   {'Value'}")
     for name, value in sorted(metrics.items()):

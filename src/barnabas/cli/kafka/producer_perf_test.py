@@ -1,4 +1,4 @@
-"""kafka-producer-perf-test: produce at a rate, and print how fast and how late it went."""
+"""kafka-producer-perf-test: produce records, and print throughput and latency."""
 
 import sys
 import uuid
@@ -38,14 +38,14 @@ PURPOSE = (
 DEFAULT_TRANSACTION_MS = 3000
 
 _RENAMED = {"producer-props": "command-property", "producer.config": "command-config"}
-_TELL_WHERE = (
+_BOOTSTRAP_OPTIONS = (
     "bootstrap-server",
     "command-property",
     "producer-props",
     "producer.config",
     "command-config",
 )
-"""Any of these may say where the brokers are."""
+"""At least one of these sets the bootstrap servers."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,8 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check(options: PlainParser, args: Namespace) -> None:
-    if not any(has_value(args, option) for option in _TELL_WHERE):
-        *names, last = (f"--{option}" for option in _TELL_WHERE)
+    if not any(has_value(args, option) for option in _BOOTSTRAP_OPTIONS):
+        *names, last = (f"--{option}" for option in _BOOTSTRAP_OPTIONS)
         options.error(f"At least one of {', '.join(names)} or {last} must be specified.")
     if args.record_size is not None and args.record_size <= 0:
         options.error("--record-size should be greater than zero.")
@@ -161,7 +161,7 @@ def _options() -> PlainParser:
 
 
 def _settings(args: Namespace) -> tuple[dict[str, Any], int | None]:
-    """The producer's settings, and how long its transactions are."""
+    """Returns the settings of the producer, and the duration of transactions."""
     settings = java_client_settings(
         args.command_config or args.producer_config,
         [*args.producer_props, *args.command_property],

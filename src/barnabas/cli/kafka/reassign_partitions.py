@@ -60,8 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-class PlainError(Exception):  # noqa: N818 - it is no fault of the program's
-    """What is told without "Error:" before it."""
+class PlainError(Exception):
+    """An error that is printed without "Error:" before it."""
 
 
 def _options() -> FlatParser:
@@ -130,7 +130,7 @@ def _check(options: FlatParser, args: Namespace) -> str:
 
 
 async def _generate(admin: "AioAdminClient", args: Namespace) -> None:
-    from barnabas.cli.operations import reassignments as work
+    from barnabas.cli.operations import reassignments as operations
 
     try:
         brokers = [int(broker) for broker in args.broker_list.split(",")]
@@ -138,22 +138,22 @@ async def _generate(admin: "AioAdminClient", args: Namespace) -> None:
         raise CommandError(f"--broker-list expects numbers, not {args.broker_list}") from None
     if twice := sorted({broker for broker in brokers if brokers.count(broker) > 1}):
         raise CommandError(f"Broker list contains duplicate entries: {','.join(map(str, twice))}")
-    topics = work.read_topics(args.topics_to_move_json_file)
-    current = await work.current_assignment(admin, topics)
-    proposed = await work.propose_assignment(
+    topics = operations.read_topics(args.topics_to_move_json_file)
+    current = await operations.current_assignment(admin, topics)
+    proposed = await operations.propose_assignment(
         admin, topics, brokers, by_rack=not args.disable_rack_aware
     )
-    directories = await work.replica_log_dirs(admin, current)
+    directories = await operations.replica_log_dirs(admin, current)
     print(f"Current partition replica assignment\n{_json(current, directories)}\n")
     print(f"Proposed partition reassignment configuration\n{_json(proposed, {})}")
 
 
 async def _execute(admin: "AioAdminClient", args: Namespace) -> None:
-    from barnabas.cli.operations import reassignments as work
+    from barnabas.cli.operations import reassignments as operations
 
-    target = work.read_target(args.reassignment_json_file)
-    work.validate_target(target)
-    moves = await work.list_reassignments(admin)
+    target = operations.read_target(args.reassignment_json_file)
+    operations.validate_target(target)
+    moves = await operations.list_reassignments(admin)
     if moves and not args.additional:
         raise PlainError(
             "Cannot execute because there is an existing partition assignment.  Use --additional "
@@ -161,13 +161,13 @@ async def _execute(admin: "AioAdminClient", args: Namespace) -> None:
             "one. The --additional flag can also be used to change the throttle by resubmitting "
             "the current reassignment."
         )
-    await work.require_brokers(admin, target)
-    current = await work.current_replicas(admin, target.replicas)
-    directories = await work.replica_log_dirs(admin, current)
+    await operations.require_brokers(admin, target)
+    current = await operations.current_replicas(admin, target.replicas)
+    directories = await operations.replica_log_dirs(admin, current)
     print(f"Current partition replica assignment\n\n{_json(current, directories)}\n")
     print("Save this to use as the --reassignment-json-file option during rollback")
     await _throttle(admin, args, target, current)
-    failures = await work.start_reassignment(
+    failures = await operations.start_reassignment(
         admin, target, keep_factor=args.disallow_replication_factor_change
     )
     if failures:
@@ -204,12 +204,14 @@ async def _throttle(
 
 
 async def _verify(admin: "AioAdminClient", args: Namespace) -> None:
-    from barnabas.cli.operations import reassignments as work
+    from barnabas.cli.operations import reassignments as operations
 
-    target = work.read_target(args.reassignment_json_file)
-    moves = await work.list_reassignments(admin)
+    target = operations.read_target(args.reassignment_json_file)
+    moves = await operations.list_reassignments(admin)
     print("Status of partition reassignment:")
-    for (topic, index), state in (await work.reassignment_states(admin, target, moves)).items():
+    for (topic, index), state in (
+        await operations.reassignment_states(admin, target, moves)
+    ).items():
         if not state.is_done:
             print(f"Reassignment of partition {topic}-{index} is still in progress.")
         elif state.current == state.target:
@@ -219,10 +221,10 @@ async def _verify(admin: "AioAdminClient", args: Namespace) -> None:
                 f"There is no active reassignment of partition {topic}-{index}, but replica set is "
                 f"{_ids(state.current)} rather than {_ids(state.target)}."
             )
-    log_dir_moves = await work.log_dir_moves(admin, target.directories)
+    log_dir_moves = await operations.log_dir_moves(admin, target.directories)
     print("\n".join(_move_line(*move) for move in sorted(log_dir_moves.items(), key=_by_broker)))
     is_moving = any(
-        move.state in (work.LogDirMoveState.ACTIVE, work.LogDirMoveState.ELSEWHERE)
+        move.state in (operations.LogDirMoveState.ACTIVE, operations.LogDirMoveState.ELSEWHERE)
         for move in log_dir_moves.values()
     )
     if not moves and not is_moving and not args.preserve_throttles:
@@ -230,13 +232,13 @@ async def _verify(admin: "AioAdminClient", args: Namespace) -> None:
 
 
 async def _cancel(admin: "AioAdminClient", args: Namespace) -> None:
-    from barnabas.cli.operations import reassignments as work
+    from barnabas.cli.operations import reassignments as operations
 
-    target = work.read_target(args.reassignment_json_file)
-    moves = await work.list_reassignments(admin)
+    target = operations.read_target(args.reassignment_json_file)
+    moves = await operations.list_reassignments(admin)
     active = [partition for partition in sorted(target.replicas) if partition in moves]
     if active:
-        failures = await work.cancel_reassignments(admin, active)
+        failures = await operations.cancel_reassignments(admin, active)
         if failures:
             raise PlainError(
                 f"Error cancelling partition reassignment{_s(failures)} for:\n{_failures(failures)}"
@@ -246,9 +248,9 @@ async def _cancel(admin: "AioAdminClient", args: Namespace) -> None:
         print("None of the specified partition reassignments are active.")
     back = {
         replica: move.current
-        for replica, move in (await work.log_dir_moves(admin, target.directories)).items()
+        for replica, move in (await operations.log_dir_moves(admin, target.directories)).items()
         if move.current
-        and move.state in (work.LogDirMoveState.ACTIVE, work.LogDirMoveState.ELSEWHERE)
+        and move.state in (operations.LogDirMoveState.ACTIVE, operations.LogDirMoveState.ELSEWHERE)
     }
     if back:
         await _move_log_dirs(admin, back, args)

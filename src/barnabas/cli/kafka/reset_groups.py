@@ -1,4 +1,4 @@
-"""How kafka-consumer-groups moves offsets: a plan for each group, shown, printed as CSV or done."""
+"""How kafka-consumer-groups resets offsets: shows, exports or applies a plan per group."""
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""kafka-server-start: run a node from a server.properties file, or leave it running behind."""
+"""kafka-server-start: run a node in the foreground, or with -daemon in the background."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 1
     if words[0] == DAEMON:
-        return _leave_running(words[1:])
+        return _start_daemon(words[1:])
     return _run(words)
 
 
@@ -44,7 +44,7 @@ def _run(arguments: Sequence[str]) -> int:
     options = _options()
     args = options.parse(arguments)
     if args.file is None:
-        options.print_usage_and_exit("Which server.properties?")
+        options.print_usage_and_exit("Give a server.properties file.")
     from barnabas.cli.foreground import run_node
     from barnabas.cli.operations.settings import load_settings, parse_pairs
 
@@ -53,14 +53,14 @@ def _run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _leave_running(arguments: Sequence[str]) -> int:
-    """Its output goes to kafkaServer.out in $LOG_DIR, or in `logs` where it was started."""
+def _start_daemon(arguments: Sequence[str]) -> int:
+    """Starts a process whose output goes to kafkaServer.out in $LOG_DIR or `logs`."""
     directory = Path(os.environ.get("LOG_DIR", "logs"))
     try:
         directory.mkdir(parents=True, exist_ok=True)
         output = (directory / "kafkaServer.out").open("ab")
     except OSError as error:
-        print(f"{directory}: {error.strerror}. Set LOG_DIR to another place.", file=sys.stderr)
+        print(f"{directory}: {error.strerror}. Set LOG_DIR to another directory.", file=sys.stderr)
         return 1
     with output:
         subprocess.Popen(

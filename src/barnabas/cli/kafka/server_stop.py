@@ -1,6 +1,6 @@
-"""kafka-server-stop: tell the nodes that run on this machine to stop.
+"""kafka-server-stop: stop the nodes that run on this machine.
 
-Those that `barnabas up --brokers N` watches over are told by it, one after the other.
+`barnabas up --brokers N` stops its nodes itself, one after the other.
 """
 
 import os
@@ -37,37 +37,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         role = args.process_role
         nodes = [node for node in nodes if node.settings().get("process.roles") == role]
     else:
-        nodes = _not_watched_over(nodes)
+        nodes = _without_children(nodes)
     number = signal.Signals[f"SIG{os.environ.get('SIGNAL', 'TERM').removeprefix('SIG')}"]
     for node in nodes:
         os.kill(node.pid, number)
     return 0
 
 
-def _not_watched_over(nodes: "Sequence[NodeProcess]") -> "list[NodeProcess]":
-    """A second signal would stop those at once that their parent is stopping in order."""
+def _without_children(nodes: "Sequence[NodeProcess]") -> "list[NodeProcess]":
+    """Leaves out nodes whose parent stops them: a second signal would kill them."""
     pids = {node.pid for node in nodes}
     return [node for node in nodes if node.parent not in pids]
 
 
-_STARTS = ("up", "start")
+_START_COMMANDS = ("up", "start")
 _SCRIPTS = ("kafka-server-start", "kafka-server-start.sh")
 _PROC = Path("/proc")
 
 
 @dataclass(slots=True, frozen=True)
 class NodeProcess:
-    """A process that is a node, or that watches over some of them."""
+    """A process of a node, or of `barnabas up` with several nodes."""
 
     pid: int
     parent: int
     directory: Path
-    """Where it was started: what its file's name is relative to."""
+    """Its working directory, which its file is relative to."""
     arguments: tuple[str, ...]
     """`up ...`, or `start FILE ...`."""
 
     def settings(self) -> dict[str, str]:
-        """What its server.properties says, and what was said over it; empty if there is none."""
+        """Returns its server.properties with overrides; empty if there is none."""
         from barnabas.cli.operations.settings import read_properties
 
         files = [argument for argument in self.arguments[1:] if argument.endswith(".properties")]
@@ -88,14 +88,14 @@ class NodeProcess:
 
 
 def find_node_processes() -> list[NodeProcess]:
-    """Every node of this user's, and of others where the system tells of them."""
+    """Returns the node processes that /proc shows to this user."""
     processes = (
-        _look_at(int(process.name)) for process in _PROC.iterdir() if process.name.isdigit()
+        _read_process(int(process.name)) for process in _PROC.iterdir() if process.name.isdigit()
     )
     return [node for node in processes if node is not None and node.pid != os.getpid()]
 
 
-def _look_at(pid: int) -> NodeProcess | None:
+def _read_process(pid: int) -> NodeProcess | None:
     try:
         command = (_PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace")
         arguments = _start_arguments(command.split("\0")[:-1])
@@ -104,17 +104,17 @@ def _look_at(pid: int) -> NodeProcess | None:
         parent = int((_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
         directory = (_PROC / str(pid) / "cwd").readlink()
     except OSError:
-        return None  # it has ended, or is another user's
+        return None  # it has exited, or belongs to another user
     return NodeProcess(pid, parent, directory, arguments)
 
 
 def _start_arguments(command: Sequence[str]) -> tuple[str, ...] | None:
-    """What follows `barnabas` on a command line that starts a node."""
+    """Returns the arguments of a command line that starts a node."""
     if not command or not Path(command[0]).name.startswith(("python", "barnabas", "kafka-")):
         return None
     for position, word in enumerate(command[:4]):
         name, rest = Path(word).name, tuple(command[position + 1 :])
-        if name in ("barnabas", "barnabas.cli") and rest[:1] and rest[0] in _STARTS:
+        if name in ("barnabas", "barnabas.cli") and rest[:1] and rest[0] in _START_COMMANDS:
             return rest
         if name in _SCRIPTS:
             return ("start", *rest)

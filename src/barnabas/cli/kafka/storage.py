@@ -1,4 +1,4 @@
-"""kafka-storage: format the log directories of a node, look at them, make ids."""
+"""kafka-storage: format and inspect the log directories of a node."""
 
 from argparse import Namespace
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""kafka-topics: make, list, describe, enlarge and remove topics."""
+"""kafka-topics: create, list, describe, alter and delete topics."""
 
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
@@ -131,7 +131,7 @@ _ALLOWED = {
     "topics-with-overrides": ("describe",),
     **dict.fromkeys(REPORTS, ("describe",)),
 }
-"""The actions that an option goes with."""
+"""The actions that an option can be used with."""
 
 
 async def _list(admin: "AioAdminClient", args: Namespace) -> None:

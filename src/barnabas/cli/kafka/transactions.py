@@ -1,4 +1,4 @@
-"""kafka-transactions: list and describe transactions, and end those that hang."""
+"""kafka-transactions: list and describe transactions, and abort hanging ones."""
 
 import time
 from argparse import Namespace
@@ -84,7 +84,7 @@ async def _list(admin: "AioAdminClient", args: Namespace) -> None:
 
 async def _describe(admin: "AioAdminClient", args: Namespace) -> None:
     name = args.transactional_id
-    with _failing(f"Failed to describe transaction state of transactional-id `{name}`"):
+    with _error_prefix(f"Failed to describe transaction state of transactional-id `{name}`"):
         transaction = (await admin.describe_transactions([name]))[name]
     started_ms = transaction.transaction_start_time_ms
     duration = "None" if started_ms is None else round(time.time() * 1000) - started_ms
@@ -102,7 +102,7 @@ async def _describe(admin: "AioAdminClient", args: Namespace) -> None:
                 transaction.transaction_timeout_ms,
                 "None" if started_ms is None else started_ms,
                 duration,
-                ",".join(f"{topic_partition.topic}-{topic_partition.partition}" for topic_partition in transaction.topic_partitions),
+                ",".join(f"{p.topic}-{p.partition}" for p in transaction.topic_partitions),
             ]
         ],
     )  # fmt: skip
@@ -114,7 +114,7 @@ async def _describe_producers(admin: "AioAdminClient", args: Namespace) -> None:
     partition = (args.topic, args.partition)
     replica = "leader" if args.broker_id is None else f"broker {args.broker_id}"
     failed = f"Failed to describe producers for partition {args.topic}-{args.partition}"
-    with _failing(f"{failed} on {replica}"):
+    with _error_prefix(f"{failed} on {replica}"):
         producers = await describe_producers(admin, partition, args.broker_id)
     print_tabbed(
         ["ProducerId", "ProducerEpoch", "LatestCoordinatorEpoch", "LastSequence", "LastTimestamp",
@@ -160,7 +160,9 @@ async def _find_hanging(admin: "AioAdminClient", args: Namespace) -> None:
                 *transaction.partition,
                 transaction.producer.producer_id,
                 transaction.producer.producer_epoch,
-                -1 if transaction.producer.coordinator_epoch is None else transaction.producer.coordinator_epoch,
+                -1
+                if transaction.producer.coordinator_epoch is None
+                else transaction.producer.coordinator_epoch,
                 transaction.producer.current_transaction_start_offset,
                 transaction.producer.last_timestamp,
                 transaction.minutes,
@@ -194,23 +196,23 @@ async def _abort(admin: "AioAdminClient", args: Namespace) -> None:
             args.producer_epoch,
             max(0, args.coordinator_epoch),
         )
-    with _failing(f"Failed to abort transaction {spec}"):
+    with _error_prefix(f"Failed to abort transaction {spec}"):
         await admin.abort_transaction(spec)
 
 
 async def _terminate(admin: "AioAdminClient", args: Namespace) -> None:
     name = args.transactional_id
-    with _failing(f"Failed to force terminate transactionalId `{name}`"):
+    with _error_prefix(f"Failed to force terminate transactionalId `{name}`"):
         (await admin.fence_producers([name])).all()
 
 
 @contextmanager
-def _failing(what: str) -> Iterator[None]:
-    """Adds to a failure what it was that failed."""
+def _error_prefix(what: str) -> Iterator[None]:
+    """Prefixes an error with what failed."""
     try:
         yield
     except Exception as error:
-        why = describe_java_error(error)
-        if why is None:
+        message = describe_java_error(error)
+        if message is None:
             raise
-        raise CommandError(f"{what}: {why}") from None
+        raise CommandError(f"{what}: {message}") from None

@@ -1,4 +1,4 @@
-"""kafka-verifiable-consumer: consumes in a group, and a line of JSON for all that happens."""
+"""kafka-verifiable-consumer: consume in a group, and print a line of JSON per event."""
 
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
@@ -16,8 +16,8 @@ PURPOSE = (
     "This tool consumes messages from a specific topic and emits consumer events (e.g. group"
     " rebalances, received messages, and offsets committed) as JSON objects to STDOUT."
 )
-_AT_ONCE = 500
-_SLICE_S = 0.2
+_MAX_POLL_RECORDS = 500
+_POLL_S = 0.2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,8 +67,8 @@ def _run(args: Namespace) -> int:
         )
         remaining = args.max_messages
         while remaining != 0:
-            most = _AT_ONCE if remaining < 0 else min(remaining, _AT_ONCE)
-            messages = [m for m in consumer.consume(most, _SLICE_S) if m.error() is None]
+            most = _MAX_POLL_RECORDS if remaining < 0 else min(remaining, _MAX_POLL_RECORDS)
+            messages = [m for m in consumer.consume(most, _POLL_S) if m.error() is None]
             if messages:
                 _emit_consumed(messages, args)
                 remaining = remaining - len(messages) if remaining > 0 else remaining

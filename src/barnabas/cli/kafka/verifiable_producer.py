@@ -1,4 +1,4 @@
-"""kafka-verifiable-producer: numbers as records, and a line of JSON for each that is kept."""
+"""kafka-verifiable-producer: produce numbers, and print a line of JSON per acknowledgement."""
 
 import time
 from argparse import Namespace
@@ -48,14 +48,14 @@ def _options() -> PlainParser:
 
 
 class _Run:
-    """Counts what was sent and what was kept."""
+    """Counts sent and acknowledged records."""
 
     def __init__(self, args: Namespace) -> None:
         self.args = args
         self.sent = 0
         self.acked = 0
 
-    def delivered(self, error: Any, message: Any) -> None:
+    def on_delivery(self, error: Any, message: Any) -> None:
         key, value = _text(message.key()), _text(message.add_value())
         if error is None:
             self.acked += 1
@@ -102,8 +102,8 @@ def _run(args: Namespace) -> int:
             _send(producer, run, started_s)
             if args.throughput > 0:
                 due_s = started_s + run.sent / args.throughput
-                while (left_s := due_s - time.monotonic()) > 0:
-                    producer.poll(left_s)
+                while (remaining_s := due_s - time.monotonic()) > 0:
+                    producer.poll(remaining_s)
             producer.poll(0)
         producer.flush()
     finally:
@@ -138,7 +138,7 @@ def _send(producer: Any, run: _Run, started_s: float) -> None:
                 run.value(),
                 run.key(),
                 timestamp=run.timestamp_ms(started_s),
-                on_delivery=run.delivered,
+                on_delivery=run.on_delivery,
             )
         except BufferError:
             producer.poll(0.1)

@@ -1,5 +1,4 @@
-"""What the commands do, whoever asks: through the admin client, with values for answers.
+"""What the commands do, shared by `barnabas.cli.commands` and `barnabas.cli.kafka`.
 
-`barnabas.cli` shows them to people, `barnabas.cli.kafka` in the words of Kafka's own commands.
-Nothing here prints, and nothing knows an option's name.
+Most operations call the admin client and return values. They print nothing, and know no options.
 """

@@ -1,4 +1,4 @@
-"""The whole cluster at a glance: its brokers, its controllers, what is wrong with its data."""
+"""An overview of the cluster: its brokers, metadata quorum, partitions and log directories."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.log_dirs import LogDirDescription
 from barnabas.client.admin.model import Node
 
-OFFLINE = "no leader"
-UNDER_MIN_ISR = "below min.insync.replicas"
+OFFLINE = "offline"
+UNDER_MIN_ISR = "under min.insync.replicas"
 UNDER_REPLICATED = "under-replicated"
 PARTITION_PROBLEMS = (OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED)
-"""What can be wrong with a partition, the worst first."""
+"""Problems of a partition, the worst first."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -27,9 +27,9 @@ class ClusterOverview:
 
 
 async def describe_cluster(admin: AioAdminClient) -> ClusterOverview:
-    """The quorum is asked for last: it may have nobody to answer for it."""
+    """Describes the cluster. The quorum comes last: it times out without an active controller."""
     cluster = await admin.describe_cluster(include_fenced_brokers=True)
-    topics = await describe_topics(admin, await topic_names(admin), with_moves=False)
+    topics = await describe_topics(admin, await topic_names(admin), with_reassignments=False)
     return ClusterOverview(
         cluster.cluster_id,
         sorted(cluster.nodes, key=lambda node: node.id),
@@ -55,5 +55,5 @@ async def live_broker_ids(admin: AioAdminClient) -> list[int]:
 async def describe_log_dirs(
     admin: AioAdminClient, brokers: Sequence[int]
 ) -> dict[int, dict[str, LogDirDescription]]:
-    """By broker and path."""
+    """Returns the log directories by broker and path."""
     return (await admin.describe_log_dirs(list(brokers))).all()

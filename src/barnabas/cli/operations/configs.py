@@ -1,4 +1,4 @@
-"""Settings of topics, brokers, groups and the like: what they are, and changing them."""
+"""Configs of topics, brokers, groups and client metrics; client quotas and SCRAM credentials."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -32,14 +32,14 @@ from barnabas.client.admin.scram import (
 )
 
 ALL_BROKERS = ""
-"""The name of the broker whose settings count for all that have none of their own."""
+"""The name of the cluster-wide default of brokers."""
 
 _KEY = re.compile(r"[a-zA-Z0-9._-]*")
 _NOT_IN_BRACKETS = r"(?=[^\]]*(?:\[|$))"
 
 
 class EntityType(Enum):
-    """What has settings, by the word for many of it."""
+    """What has configs, by the plural that options use."""
 
     TOPICS = "topics"
     BROKERS = "brokers"
@@ -49,7 +49,7 @@ class EntityType(Enum):
 
     @property
     def singular(self) -> str:
-        """The word for one of it, as Kafka makes it."""
+        """The singular, as Kafka's commands form it."""
         return self.value[:-1]
 
 
@@ -71,7 +71,7 @@ _OWN = {
 async def describe_configs(
     admin: AioAdminClient, kind: EntityType, name: str, *, everything: bool = False
 ) -> list[ConfigEntry]:
-    """Its own settings, in order; with `everything` those as well that it has from elsewhere."""
+    """Returns the dynamic configs of an entity by name; with `everything` all its configs."""
     require_broker_id(kind, name)
     resource = ConfigResource(_RESOURCES[kind], name)
     described = (await admin.describe_configs([resource]))[resource]
@@ -89,7 +89,7 @@ async def describe_configs(
 
 
 async def entity_names(admin: AioAdminClient, kind: EntityType) -> list[str]:
-    """All of a kind that may have settings of their own; of brokers, all together come last."""
+    """Returns the names of all entities of a type; the default of brokers is last."""
     match kind:
         case EntityType.TOPICS:
             return await topic_names(admin)
@@ -114,7 +114,7 @@ async def alter_configs(
     added: Mapping[str, str],
     deleted: Collection[str] = (),
 ) -> None:
-    """Set some of its settings, and forget others."""
+    """Sets some configs of an entity, and deletes others."""
     require_broker_id(kind, name)
     if kind is EntityType.BROKER_LOGGERS:
         loggers = {entry.name for entry in await describe_configs(admin, kind, name)}
@@ -132,7 +132,7 @@ async def alter_configs(
 
 
 def require_broker_id(kind: EntityType, name: str) -> None:
-    """A broker has a number for a name; so have its loggers."""
+    """Raises CommandError if the name of a broker or broker logger is not a broker id."""
     if kind in (EntityType.BROKERS, EntityType.BROKER_LOGGERS) and name and not name.isdecimal():
         raise CommandError(
             f"The entity name for {kind.value} must be a valid integer broker id, but it is: {name}"
@@ -140,7 +140,7 @@ def require_broker_id(kind: EntityType, name: str) -> None:
 
 
 def parse_added(text: str) -> dict[str, str]:
-    """`k1=v1,k2=[v1,v2]`: brackets hold a value together."""
+    """Parses `k1=v1,k2=[v1,v2]`, where brackets enclose a list."""
     added = {}
     for pair in re.split("," + _NOT_IN_BRACKETS, text):
         halves = re.split(r"\s*=\s*" + _NOT_IN_BRACKETS, pair)
@@ -182,7 +182,7 @@ DEFAULT_ITERATIONS = 4096
 _CREDENTIAL = re.compile(r"(?:iterations=(-?[0-9]*),)?password=(.*)")
 
 EntityName = tuple[str, str | None]
-"""The kind of an entity and its name: "" for the default, None for all of the kind."""
+"""The type and the name of an entity: "" for the default, None for all of the type."""
 
 
 async def describe_quotas(
@@ -225,7 +225,7 @@ async def describe_credentials(
 async def alter_credentials(
     admin: AioAdminClient, user: str, added: Mapping[str, str], deleted: Collection[str]
 ) -> None:
-    """`added` has `[iterations=4096,]password=...` by mechanism."""
+    """Alters credentials; `added` has `[iterations=4096,]password=...` by mechanism."""
     changes: list[UserScramCredentialAlteration] = [
         UserScramCredentialDeletion(user, SCRAM_MECHANISMS[name]) for name in deleted
     ]

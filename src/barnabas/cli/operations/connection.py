@@ -1,4 +1,4 @@
-"""How a command reaches its cluster: the addresses it was given, and a file of settings."""
+"""The connection of a command to its cluster: addresses, and client settings."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TIMEOUT_S = 60
-"""How long a call may take; the settings may say otherwise."""
+"""How long a call may take, unless the settings say otherwise."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -22,15 +22,15 @@ class Connection:
     servers: str | None = None
     """host:port,... of brokers."""
     controllers: str | None = None
-    """host:port,... of controllers, at their own listeners, in place of brokers."""
+    """host:port,... of controllers, instead of brokers."""
     settings: dict[str, str] = field(default_factory=dict)
     connect_timeout_s: float = TIMEOUT_S
-    """How long to wait for somebody to answer, when nobody does."""
+    """How long to wait after all brokers were found unreachable."""
 
     def run(self, work: "Callable[[AioAdminClient], Awaitable[T]]") -> T:
-        """Run `work` with a client of its own, and say what it says.
+        """Runs `work` with an admin client and returns its result.
 
-        Ctrl-C ends the command, and so does the end of whoever reads what `work` prints.
+        Ctrl-C or a closed output ends the command.
         """
         import asyncio
 
@@ -47,36 +47,36 @@ class Connection:
         down: asyncio.Future[KafkaError] = asyncio.get_running_loop().create_future()
         reasons: dict[str, None] = {}
 
-        def told(error: KafkaError) -> None:
-            """First of each broker why it cannot be reached, then that none can."""
+        def on_error(error: KafkaError) -> None:
+            """The client reports the error of each broker, then that all are down."""
             if error != KafkaError._ALL_BROKERS_DOWN:
                 reasons[error.str()] = None
             elif not down.done():
-                why = "; ".join(reasons) or error.str()
-                down.set_result(KafkaError(error.code(), f"nobody answers: {why}"))
+                message = "; ".join(reasons) or error.str()
+                down.set_result(KafkaError(error.code(), f"no broker responds: {message}"))
 
-        admin = AioAdminClient(self.properties(), told)
-        working = asyncio.ensure_future(work(admin))
+        admin = AioAdminClient(self.properties(), on_error)
+        task = asyncio.ensure_future(work(admin))
         try:
-            either: set[asyncio.Future[Any]] = {working, down}
+            either: set[asyncio.Future[Any]] = {task, down}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not working.done():
+            if not task.done():
                 self._warn(down.result())
-                await asyncio.wait({working}, timeout=self.connect_timeout_s)
-            if not working.done():
+                await asyncio.wait({task}, timeout=self.connect_timeout_s)
+            if not task.done():
                 raise KafkaException(down.result())
-            return working.result()
+            return task.result()
         finally:
-            working.cancel()
+            task.cancel()
             await admin.close()
 
     def _warn(self, error: "KafkaError") -> None:
-        """Where one has to wait for long, one wants to know why."""
+        """Explains a long wait."""
         if self.connect_timeout_s >= TIMEOUT_S:
             print(f"WARN {error.str()}; trying for {TIMEOUT_S} s", file=sys.stderr)
 
     def properties(self) -> dict[str, str]:
-        """The settings of a client that connects so."""
+        """Returns the settings of a client with this connection."""
         properties = {"client.id": "barnabas-cli", **self.settings}
         if self.servers is not None:
             properties["bootstrap.servers"] = self.servers

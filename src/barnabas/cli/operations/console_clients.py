@@ -1,4 +1,4 @@
-"""LineReader topics record after record, as the console commands do."""
+"""Consuming and producing record by record, as the console commands do."""
 
 import sys
 import time
@@ -10,37 +10,41 @@ from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.lines import InputRecord
 from barnabas.cli.signals import raise_if_output_closed
 
-_SLICE_S = 0.2
-"""How long a wait for records lasts before the clock is looked at."""
+_POLL_S = 0.2
+"""How long one poll waits for records."""
 
-_AT_ONCE = 500
+_MAX_POLL_RECORDS = 500
 
 
-class ConsumeTimeout(Exception):  # noqa: N818 - it is what was asked for
-    """No record came for as long as there was patience."""
+class ConsumeTimeout(Exception):  # noqa: N818 - a stop condition, not an error
+    """No record arrived within the timeout."""
 
 
 @dataclass(slots=True, frozen=True)
 class StopCondition:
-    """When to stop."""
+    """When to stop consuming."""
 
     records: int | None = None
     timeout_ms: int | None = None
-    """Without a record."""
+    """Time without a record."""
     at_end: bool = False
-    """Of every partition. The consumer has to have `enable.partition.eof`."""
+    """At the end of every partition. Needs `enable.partition.eof`."""
 
 
 def consume(consumer: Any, until: StopCondition) -> Iterator[list[Any]]:
-    """Messages as they come, some at a time.
+    """Yields messages as they arrive, in lists.
 
-    Raises Late, Refused for what goes wrong, and BrokenPipeError where nobody reads the output.
+    Raises ConsumeTimeout, CommandError on errors, and BrokenPipeError if the output is closed.
     """
     seen, last_s = 0, time.monotonic()
     ended: set[tuple[str, int]] = set()
     while until.records is None or seen < until.records:
-        most = _AT_ONCE if until.records is None else min(_AT_ONCE, until.records - seen)
-        consumed = consumer.consume(most, _SLICE_S)
+        max_records = (
+            _MAX_POLL_RECORDS
+            if until.records is None
+            else min(_MAX_POLL_RECORDS, until.records - seen)
+        )
+        consumed = consumer.consume(max_records, _POLL_S)
         if messages := [message for message in consumed if _is_record(message, ended)]:
             yield messages
             seen += len(messages)
@@ -60,7 +64,7 @@ def _is_record(message: Any, ended: set[tuple[str, int]]) -> bool:
         return True
     if error.name() == "_PARTITION_EOF":
         ended.add((message.topic(), message.partition()))
-    elif error.name() != "UNKNOWN_TOPIC_OR_PART":  # which a patient reader waits out
+    elif error.name() != "UNKNOWN_TOPIC_OR_PART":  # the topic may still be created
         raise CommandError(error.str())
     return False
 
@@ -73,20 +77,24 @@ def _ms_since(moment_s: float) -> float:
     return (time.monotonic() - moment_s) * 1000
 
 
-_LAST_S = 5
+_CLOSE_TIMEOUT_S = 5
 
-Delivered = Callable[[Any, Any], None]
-"""Told of each record: what went wrong with it, or None, and the message."""
+DeliveryCallback = Callable[[Any, Any], None]
+"""Called with the error or None, and the message."""
 
 
 def send(
-    producer: Any, topic: str, record: InputRecord, delivered: Delivered, partition: int = -1
+    producer: Any,
+    topic: str,
+    record: InputRecord,
+    on_delivery: DeliveryCallback,
+    partition: int = -1,
 ) -> None:
-    """Waits for room where too much is on its way."""
+    """Produces a record; waits while the queue is full."""
     key, value, headers = record
     while True:
         try:
-            producer.produce(topic, value, key, partition, delivered, headers=headers)
+            producer.produce(topic, value, key, partition, on_delivery, headers=headers)
         except BufferError:
             producer.poll(0.1)
         else:
@@ -95,14 +103,14 @@ def send(
 
 
 def close_producer(producer: Any) -> None:
-    """Close it, whatever interrupted it; what is on its way has a few seconds to arrive."""
-    producer.flush(_LAST_S)
+    """Closes the producer; records in flight have a few seconds to be delivered."""
+    producer.flush(_CLOSE_TIMEOUT_S)
     producer.purge()
     producer.close()
 
 
 def input_lines() -> Iterator[bytes]:
-    """The lines of standard input, with a prompt where a person types them."""
+    """Yields the lines of standard input, with a prompt on a terminal."""
     lines = sys.stdin.buffer
     if not sys.stdin.isatty():
         yield from lines

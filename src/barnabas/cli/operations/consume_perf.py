@@ -1,4 +1,4 @@
-"""Consuming as fast as it goes, and what it took: the work of kafka-consumer-perf-test."""
+"""Measuring consumer throughput, as kafka-consumer-perf-test does."""
 
 import time
 from collections.abc import Callable
@@ -6,25 +6,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 MEBIBYTE = 1 << 20
-_AT_ONCE = 10_000
-_SLICE_S = 0.1
+_MAX_POLL_RECORDS = 10_000
+_POLL_S = 0.1
 
 
 @dataclass(slots=True)
 class ConsumeStats:
-    """What came until some moment."""
+    """The records consumed in a period."""
 
     started_s: float = field(default_factory=time.time)
     ended_s: float = 0.0
     records: int = 0
     size_bytes: int = 0
     rebalance_ms: float = 0.0
-    """Spent in becoming a member of the group, and becoming one again."""
+    """Time spent in rebalances."""
     has_timed_out: bool = False
-    """Nothing came for too long, and so less than was asked for."""
+    """No record arrived within the timeout, so there are fewer than requested."""
 
     def since(self, before: "ConsumeStats") -> "ConsumeStats":
-        """What came after that moment."""
+        """Returns the records consumed after `before`."""
         return ConsumeStats(
             before.ended_s or before.started_s,
             self.ended_s,
@@ -51,30 +51,33 @@ def measure_consume(
     interval_ms: int,
     report: Callable[[ConsumeStats, ConsumeStats], None],
 ) -> ConsumeStats:
-    """Consume so many, and report every now and then: all so far, and up to the last report."""
-    intake = ConsumeStats()
-    joining_s = time.time()
+    """Consumes `records` records.
 
-    def joined(*_: Any) -> None:
-        intake.rebalance_ms += (time.time() - joining_s) * 1000
+    Calls `report` every interval with the current stats and those of the last report.
+    """
+    stats = ConsumeStats()
+    rebalance_started_s = time.time()
 
-    def left(*_: Any) -> None:
-        nonlocal joining_s
-        joining_s = time.time()
+    def on_assign(*_: Any) -> None:
+        stats.rebalance_ms += (time.time() - rebalance_started_s) * 1000
 
-    consumer.subscribe([topic], on_assign=joined, on_revoke=left)
-    last_s = intake.ended_s = intake.started_s
-    before = replace(intake)
-    while intake.records < records and not intake.has_timed_out:
-        messages = consumer.consume(min(_AT_ONCE, records - intake.records), _SLICE_S)
-        intake.ended_s = time.time()
+    def on_revoke(*_: Any) -> None:
+        nonlocal rebalance_started_s
+        rebalance_started_s = time.time()
+
+    consumer.subscribe([topic], on_assign=on_assign, on_revoke=on_revoke)
+    last_s = stats.ended_s = stats.started_s
+    before = replace(stats)
+    while stats.records < records and not stats.has_timed_out:
+        messages = consumer.consume(min(_MAX_POLL_RECORDS, records - stats.records), _POLL_S)
+        stats.ended_s = time.time()
         for message in messages:
             if message.error() is None:
-                intake.size_bytes += len(message.value() or b"") + len(message.key() or b"")
-                intake.records += 1
-                last_s = intake.ended_s
-        intake.has_timed_out = (intake.ended_s - last_s) * 1000 > timeout_ms
-        if (intake.ended_s - before.ended_s) * 1000 >= interval_ms:
-            report(intake, before)
-            before = replace(intake)
-    return intake
+                stats.size_bytes += len(message.value() or b"") + len(message.key() or b"")
+                stats.records += 1
+                last_s = stats.ended_s
+        stats.has_timed_out = (stats.ended_s - last_s) * 1000 > timeout_ms
+        if (stats.ended_s - before.ended_s) * 1000 >= interval_ms:
+            report(stats, before)
+            before = replace(stats)
+    return stats

@@ -1,4 +1,4 @@
-"""What goes wrong, in words for whoever typed the command: no traceback is needed for these."""
+"""Errors that a command prints in one line, without a traceback."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -7,12 +7,12 @@ if TYPE_CHECKING:
     from barnabas.client.errors import KafkaError
 
 
-class CommandError(Exception):  # noqa: N818 - it is no fault of the program's
-    """What was asked for makes no sense; the message says why, in one line."""
+class CommandError(Exception):
+    """The command cannot be done as given; the message says why, in one line."""
 
 
 def describe_error(error: Exception) -> str | None:
-    """Why it could not be done; None for what only we can mend."""
+    """Returns the message of an expected error, or None for a bug."""
     if isinstance(error, CommandError) or _is_a(error, "barnabas.node", "NodeError"):
         return str(error)
     kafka_error = kafka_error_of(error)
@@ -20,7 +20,7 @@ def describe_error(error: Exception) -> str | None:
 
 
 def kafka_error_of(error: Exception) -> "KafkaError | None":
-    """What the cluster or the way to it said, if that is what failed."""
+    """Returns the error of the client if `error` is a KafkaException."""
     if not _is_a(error, "barnabas.client.errors", "KafkaException"):
         return None
     kafka_error: KafkaError = error.args[0]
@@ -28,5 +28,5 @@ def kafka_error_of(error: Exception) -> "KafkaError | None":
 
 
 def _is_a(error: Exception, module: str, name: str) -> bool:
-    """Whose class nobody has imported, that was not raised; so nothing is imported for it."""
+    """An isinstance check without an import: a module that is not loaded has raised nothing."""
     return module in sys.modules and isinstance(error, getattr(sys.modules[module], name))

@@ -1,4 +1,4 @@
-"""Feature levels of the cluster: what they are, raising and lowering them."""
+"""Feature levels: of the cluster, of releases, and their dependencies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ from barnabas.metadata.features import (
 class FeatureLevel:
     name: str
     min_level: int
-    """The oldest level that brokers know."""
+    """The oldest level that brokers support."""
     max_level: int
     level: int
-    """The one the cluster is at; 0 is without it."""
+    """The finalized level; 0 if the feature is disabled."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -34,7 +34,7 @@ class FeatureLevels:
 
 
 async def describe_features(admin: AioAdminClient, node_id: int | None = None) -> FeatureLevels:
-    """In the order of their names."""
+    """Returns the features in the order of their names."""
     features = await admin.describe_features(node_id=node_id)
     finalized = features.finalized_features
     return FeatureLevels(
@@ -58,7 +58,7 @@ async def update_features(
     *,
     dry_run: bool = False,
 ) -> dict[str, KafkaError | None]:
-    """What became of each: all are changed, or none."""
+    """Updates all features or none; returns the error of each."""
     updates = {name: FeatureUpdate(level, kind) for name, level in levels.items()}
     try:
         results = await admin.update_features(updates, validate_only=dry_run)
@@ -68,7 +68,7 @@ async def update_features(
 
 
 def format_level(feature: str, level: int) -> str:
-    """metadata.version is known by the names of its levels."""
+    """Returns the level, as a release name for metadata.version."""
     return release_name(level) if feature == METADATA_VERSION else str(level)
 
 
@@ -76,7 +76,7 @@ LATEST_RELEASE = release_name(SUPPORTED[METADATA_VERSION].max)
 
 
 def levels_of_release(release: str) -> dict[str, int]:
-    """metadata.version first, then the others."""
+    """Returns the levels of a release, metadata.version first."""
     try:
         return default_levels(metadata_level(release))
     except ValueError as error:
@@ -84,7 +84,7 @@ def levels_of_release(release: str) -> dict[str, int]:
 
 
 def dependencies_of(feature: str, level: int) -> Mapping[str, int]:
-    """The levels of other features without which this one cannot be had."""
+    """Returns the levels of other features that this level needs."""
     if feature not in SUPPORTED:
         raise CommandError(f"Unknown feature: {feature}")
     if not SUPPORTED[feature].min <= level <= SUPPORTED[feature].max:
@@ -93,12 +93,12 @@ def dependencies_of(feature: str, level: int) -> Mapping[str, int]:
 
 
 def format_level_with_release(feature: str, level: int) -> str:
-    """metadata.version has names for its levels."""
+    """Returns the level, with the release name for metadata.version."""
     return f"{level} ({release_name(level)})" if feature == METADATA_VERSION else str(level)
 
 
 def parse_levels(features: list[str] | tuple[str, ...]) -> dict[str, int]:
-    """What `feature=level`, given any number of times, says."""
+    """Parses `feature=level` options."""
     levels = {}
     for feature in features:
         name, equals, level = feature.partition("=")

@@ -1,4 +1,4 @@
-"""Formatters of consumed records: by a format string such as "%k %v", as JSON, and for internal topics."""
+"""Formatters of consumed records: format strings such as "%k %v", JSON, internal topics."""
 
 import base64
 import json

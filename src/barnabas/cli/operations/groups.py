@@ -1,4 +1,4 @@
-"""Consumer groups: which there are, who is in them, how far they have come."""
+"""Consumer groups: listing, describing and deleting them and their offsets."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ REBALANCING = frozenset(
 
 @dataclass(slots=True, frozen=True)
 class GroupOffset:
-    """How far a group has come in one partition; None where nobody knows."""
+    """The committed offset of a group in one partition; None where it is unknown."""
 
     group: str
     topic: str
@@ -61,7 +61,7 @@ async def list_groups(
     states: Collection[ConsumerGroupState] = (),
     types: Collection[ConsumerGroupType] = (),
 ) -> list[ConsumerGroupListing]:
-    """In the order of their names; KafkaException if a broker could not tell its own."""
+    """Returns groups in the order of their ids. Raises KafkaException on an error of a broker."""
     listed = await admin.list_consumer_groups(states=set(states) or None, types=set(types) or None)
     if listed.errors:
         raise listed.errors[0]
@@ -75,7 +75,7 @@ async def list_group_ids(admin: AioAdminClient) -> list[str]:
 async def describe_groups(
     admin: AioAdminClient, ids: Iterable[str]
 ) -> dict[str, ConsumerGroupDescription]:
-    """In the order of their names; one that is not there is DEAD."""
+    """Returns groups in the order of their ids; a group that does not exist is DEAD."""
     group_ids = sorted(set(ids))
     if not group_ids:
         return {}
@@ -96,7 +96,7 @@ async def committed_offsets(
 async def group_offsets(
     admin: AioAdminClient, group: ConsumerGroupDescription
 ) -> list[GroupOffset]:
-    """Partitions by the members that have them, those of the busiest first, then all others."""
+    """Returns offsets by member, most partitions first, then of unassigned partitions."""
     committed = await committed_offsets(admin, group.group_id)
     owned: dict[TopicPartitionTuple, MemberDescription | None] = {}
     for member in sorted(group.members, key=lambda member: -len(_partitions(member))):
@@ -118,7 +118,7 @@ async def group_offsets(
 
 
 async def delete_groups(admin: AioAdminClient, ids: Sequence[str]) -> dict[str, KafkaError | None]:
-    """What became of each: None if it is gone."""
+    """Deletes groups; returns the error of each, or None."""
     if not ids:
         return {}
     results = await admin.delete_consumer_groups(list(ids))
@@ -127,7 +127,7 @@ async def delete_groups(admin: AioAdminClient, ids: Sequence[str]) -> dict[str, 
 
 @dataclass(slots=True, frozen=True)
 class OffsetDeletion:
-    """What became of each; the partition of a topic that is not there is None."""
+    """The errors of a deletion; the partition of a topic that does not exist is None."""
 
     error: KafkaError | None
     partitions: dict[tuple[str, int | None], KafkaError | None]
@@ -136,7 +136,7 @@ class OffsetDeletion:
 async def delete_offsets(
     admin: AioAdminClient, group_id: str, topics: Sequence[str]
 ) -> OffsetDeletion:
-    """Forget what a group has committed in topics, or in `topic:0,1`."""
+    """Deletes committed offsets in topics, or in partitions given as `topic:0,1`."""
     partitions: list[TopicPartitionTuple] = []
     missing: dict[tuple[str, int | None], KafkaError | None] = {}
     for topic in topics:
@@ -157,14 +157,14 @@ async def delete_offsets(
         (topic_partition.topic, topic_partition.partition): topic_partition.error
         for topic_partition in response.topic_partitions or ()
     }
-    failure_of_one = next((error for error in outcomes.values() if error is not None), None)
-    return OffsetDeletion(failure_of_one, missing | outcomes)
+    first_error = next((error for error in outcomes.values() if error is not None), None)
+    return OffsetDeletion(first_error, missing | outcomes)
 
 
 async def parse_partitions(
     admin: AioAdminClient, topics: Sequence[str]
 ) -> list[TopicPartitionTuple]:
-    """The partitions of topics, each given as its name or as `name:0,1,2`."""
+    """Returns the partitions of topics, each given as its name or as `name:0,1,2`."""
     named: list[TopicPartitionTuple] = []
     whole = []
     for text in topics:

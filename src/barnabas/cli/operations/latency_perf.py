@@ -1,4 +1,4 @@
-"""One record at a time from a producer to a consumer: the work of kafka-e2e-latency."""
+"""Measuring the latency from producer to consumer, as kafka-e2e-latency does."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +14,7 @@ TIMEOUT_S = 60
 
 @dataclass(slots=True, frozen=True)
 class RecordTemplate:
-    """What each record is like."""
+    """What every record contains."""
 
     topic: str
     size: int
@@ -29,21 +29,17 @@ def open_clients(
     topic: str,
     partitions_of: Callable[[Any, str], Iterable[int]],
 ) -> Iterator[tuple[Any, Any]]:
-    """A producer, and a consumer that waits at the end of the topic, whose partitions it can ask
-    for with `partitions_of`.
-    """
+    """Yields a producer, and a consumer at the end of all partitions of the topic."""
     from barnabas import Consumer, Producer, TopicPartition
 
-    alone = {"group.id": f"test-group-{int(time.time() * 1000)}", "enable.auto.commit": "false"}
-    consumer = Consumer(consuming | alone | {"fetch.max.wait.ms": "0"})
+    own_group = {"group.id": f"test-group-{int(time.time() * 1000)}", "enable.auto.commit": "false"}
+    consumer = Consumer(consuming | own_group | {"fetch.max.wait.ms": "0"})
     producer = Producer(producing | {"linger.ms": "0", "max.block.ms": str(2**31 - 1)})
     try:
         topic_partitions = [
             TopicPartition(topic, partition) for partition in partitions_of(consumer, topic)
         ]
-        for (
-            topic_partition
-        ) in topic_partitions:  # where the end is has to be known before the first record is sent
+        for topic_partition in topic_partitions:  # before the first record is sent
             _, topic_partition.offset = consumer.get_watermark_offsets(topic_partition)
         consumer.assign(topic_partitions)
         yield producer, consumer
@@ -55,7 +51,7 @@ def open_clients(
 def measure_latency(
     ends: tuple[Any, Any], sent: RecordTemplate, records: int, report: Callable[[int, int], None]
 ) -> list[int]:
-    """How long each took, in ns; reports its number and that time as it goes."""
+    """Returns the latency of each record in ns. Calls `report` with its number and latency."""
     latencies_ns = []
     for number in range(records):
         took_ns = _round_trip(*ends, sent, number)

@@ -1,6 +1,6 @@
-"""Records as lines: how the console commands read and print them.
+"""Reading lines as records and formatting records as lines, as Kafka's console commands do.
 
-Bytes stay as they are both ways; only what was named by text (separators, markers) is text.
+Keys and values stay bytes; only separators and markers are text.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ class InputRecord(NamedTuple):
 
 @dataclass(slots=True, frozen=True)
 class LineReader:
-    """How a line is a record: `headers<TAB>key<TAB>value`, of which the value alone must be."""
+    """Parses a line `headers<TAB>key<TAB>value`; headers and key are optional."""
 
     parse_key: bool = False
     parse_headers: bool = False
@@ -34,8 +34,10 @@ class LineReader:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> "LineReader":
-        """By the names that Kafka's line reader gives them. It passes over others."""
-        return cls(**_named(cls, {field.name: field.name for field in fields(cls)}, properties))
+        """Takes the property names of Kafka's line reader, and ignores others, as it does."""
+        return cls(
+            **_field_values(cls, {field.name: field.name for field in fields(cls)}, properties)
+        )
 
     def records(self, lines: Iterable[bytes]) -> Iterator[InputRecord]:
         for number, line in enumerate(lines, 1):
@@ -77,16 +79,16 @@ class LineReader:
 
 
 Deserializer = Callable[[bytes], bytes]
-"""What a value says, to be printed."""
+"""Returns the bytes to print for a value."""
 
 
-def _as_it_is(content: bytes) -> bytes:
+def _unchanged(content: bytes) -> bytes:
     return content
 
 
 @dataclass(slots=True, frozen=True)
 class LineFormatter:
-    """How a record is a line: its parts in this order, with separators between."""
+    """Formats a record as its parts in this order, with separators between."""
 
     timestamp: bool = False
     partition: bool = False
@@ -100,16 +102,16 @@ class LineFormatter:
     line_separator: str = "\n"
     headers_separator: str = ","
     null_literal: str = "null"
-    read_key: Deserializer = _as_it_is
-    read_value: Deserializer = _as_it_is
-    read_header: Deserializer = _as_it_is
+    read_key: Deserializer = _unchanged
+    read_value: Deserializer = _unchanged
+    read_header: Deserializer = _unchanged
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> "LineFormatter":
-        """By the names that Kafka's formatter gives them. It passes over others."""
+        """Takes the property names of Kafka's formatter, and ignores others, as it does."""
         names = {f"print_{part}": part for part in _PARTS}
         names |= {word: word for word in _WORDS}
-        values = _named(cls, names, properties)
+        values = _field_values(cls, names, properties)
         for part in "key", "value", "header":
             if (name := properties.get(f"{part}.deserializer")) is not None:
                 values[f"read_{part}"] = deserializer(name)
@@ -126,7 +128,9 @@ class LineFormatter:
         if self.offset:
             parts.append(b"Offset:%d" % message.offset())
         if self.delivery:
-            parts.append(b"Delivery:NOT_PRESENT")  # how often: share groups alone count that
+            parts.append(
+                b"Delivery:NOT_PRESENT"
+            )  # the delivery count, which only share groups have
         if self.epoch:
             epoch = message.leader_epoch()
             parts.append(b"Epoch:NOT_PRESENT" if epoch is None else b"Epoch:%d" % epoch)
@@ -155,10 +159,10 @@ _TIMESTAMPS = {1: "CreateTime", 2: "LogAppendTime"}
 
 
 def deserializer(name: str) -> Deserializer:
-    """What the Java class of that name does, to be printed."""
+    """Returns the deserializer that corresponds to a Java class."""
     deserializers: dict[str, Deserializer] = {
         "StringDeserializer": lambda content: _text(content).encode(),
-        "ByteArrayDeserializer": _as_it_is,
+        "ByteArrayDeserializer": _unchanged,
         "BytesDeserializer": _escaped,
         "IntegerDeserializer": lambda content: _number(">i", content),
         "LongDeserializer": lambda content: _number(">q", content),
@@ -168,16 +172,14 @@ def deserializer(name: str) -> Deserializer:
     }
     read = deserializers.get(name.rpartition(".")[2])
     if read is None:
-        raise CommandError(
-            f"There is no deserializer {name} here; there are {', '.join(deserializers)}."
-        )
+        raise CommandError(f"Unknown deserializer {name}; use one of {', '.join(deserializers)}.")
     return read
 
 
-def _named(
+def _field_values(
     kind: type[Any], names: Mapping[str, str], properties: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The fields that properties tell of; Kafka has dots in their names where fields have not."""
+    """Returns the field values that properties set; property names have dots for underscores."""
     flags = {field.name for field in fields(kind) if field.type is bool}
     values: dict[str, Any] = {}
     for name, field in names.items():

@@ -1,7 +1,6 @@
-"""Where to move a group's offsets to, and moving them.
+"""Resetting the committed offsets of a group.
 
-A way of resetting says for each partition where its next record is to be; what lies outside the
-log is brought to its nearer end.
+A strategy returns the new offset of each partition. Offsets outside the log are clamped to it.
 """
 
 import csv
@@ -17,12 +16,13 @@ from barnabas.cli.operations.partitions import list_offsets
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.model import ConsumerGroupTopicPartitions
 from barnabas.client.admin.offsets import OffsetSpec
+from barnabas.client.errors import KafkaException
 from barnabas.client.values import TopicPartition, TopicPartitionTuple
 
 ResetPlan = dict[TopicPartitionTuple, int]
 
 ResetStrategy = Callable[[AioAdminClient, str, list[TopicPartitionTuple]], Awaitable[ResetPlan]]
-"""Given a group and the partitions meant, where each is to go on."""
+"""Returns the new offsets of partitions of a group."""
 
 _DURATION = re.compile(
     r"(?P<sign>[+-]?)P(?:(?P<days>[+-]?\d+)D)?"
@@ -41,9 +41,7 @@ async def apply_plan(
     response = (await admin.alter_consumer_group_offsets([request]))[group_id]
     for topic_partition in response.topic_partitions or ():
         if topic_partition.error is not None:
-            from barnabas.cli.operations.partitions import raise_error
-
-            raise_error(topic_partition.error)
+            raise KafkaException(topic_partition.error)
 
 
 def to_earliest() -> ResetStrategy:
@@ -82,14 +80,14 @@ def shift_by(count: int) -> ResetStrategy:
 
 
 def to_current() -> ResetStrategy:
-    """What is committed; the end of the log where nothing is."""
+    """Keeps committed offsets; uses the log end offset where there is none."""
 
     async def reset(
         admin: AioAdminClient, group: str, partitions: list[TopicPartitionTuple]
     ) -> ResetPlan:
         committed = await committed_offsets(admin, group)
-        without = [partition for partition in partitions if partition not in committed]
-        ends = await list_offsets(admin, without, OffsetSpec.latest())
+        missing = [partition for partition in partitions if partition not in committed]
+        ends = await list_offsets(admin, missing, OffsetSpec.latest())
         return {
             partition: committed[partition].offset if partition in committed else ends[partition]
             for partition in partitions
@@ -99,22 +97,25 @@ def to_current() -> ResetStrategy:
 
 
 def to_time(timestamp_ms: int, on_missing: Callable[[TopicPartitionTuple], None]) -> ResetStrategy:
-    """The first record of that time or later; the end, where there is none, and saying so."""
+    """Resets to the first offset at or after the time.
+
+    Calls `on_missing` and uses the log end offset where there is none.
+    """
 
     async def reset(
         admin: AioAdminClient, _group: str, partitions: list[TopicPartitionTuple]
     ) -> ResetPlan:
         offsets = await list_offsets(admin, partitions, OffsetSpec.for_timestamp(timestamp_ms))
-        without = [partition for partition in partitions if offsets[partition] < 0]
-        for partition in without:
+        missing = [partition for partition in partitions if offsets[partition] < 0]
+        for partition in missing:
             on_missing(partition)
-        return offsets | await list_offsets(admin, without, OffsetSpec.latest())
+        return offsets | await list_offsets(admin, missing, OffsetSpec.latest())
 
     return reset
 
 
 def from_plans(plans: Mapping[str, ResetPlan]) -> ResetStrategy:
-    """What a file says of each group."""
+    """Uses the plan of each group."""
 
     async def reset(
         admin: AioAdminClient, group: str, _partitions: list[TopicPartitionTuple]
@@ -136,7 +137,7 @@ async def clamp_to_log(
 
 
 def parse_plans(text: str, groups: Iterable[str]) -> dict[str, ResetPlan]:
-    """CSV of group, topic, partition, offset; for a single group its name may be left out."""
+    """Parses CSV of group, topic, partition, offset; a single group can be omitted."""
     named = list(groups)
     plans: dict[str, ResetPlan] = {}
     for row in csv.reader(io.StringIO(text)):
@@ -153,7 +154,7 @@ def parse_plans(text: str, groups: Iterable[str]) -> dict[str, ResetPlan]:
 
 
 def parse_datetime(text: str) -> int:
-    """`YYYY-MM-DDThh:mm:ss.sss`, in UTC unless it says otherwise, as milliseconds."""
+    """Parses `YYYY-MM-DDThh:mm:ss.sss`, in UTC unless it has an offset, to milliseconds."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -164,7 +165,7 @@ def parse_datetime(text: str) -> int:
 
 
 def time_before_now(duration: str) -> int:
-    """The time that was so long ago, by `PnDTnHnMnS`, in milliseconds."""
+    """Returns the time a duration `PnDTnHnMnS` before now, in milliseconds."""
     match = _DURATION.fullmatch(duration)
     parts = match.groupdict() if match else {}
     units = {"days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}

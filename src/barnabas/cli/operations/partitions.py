@@ -1,25 +1,27 @@
-"""Offsets of partitions: where a log begins and ends, and what was written when."""
+"""Partitions: their offsets, deleting records, electing leaders, and JSON files that list them."""
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from barnabas.cli.operations.errors import CommandError
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.enums import ElectionType
 from barnabas.client.admin.model import TopicCollection
 from barnabas.client.admin.offsets import OffsetSpec
-from barnabas.client.errors import KafkaError
+from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.values import TopicPartition, TopicPartitionTuple
+
+T = TypeVar("T")
 
 
 async def list_partitions(
     admin: AioAdminClient, topics: Iterable[str]
 ) -> list[TopicPartitionTuple]:
-    """All partitions of topics; KafkaException if there is no such topic."""
+    """Returns all partitions of topics. Raises KafkaException if a topic does not exist."""
     names = list(dict.fromkeys(topics))
     if not names:
         return []
@@ -30,37 +32,32 @@ async def list_partitions(
 async def list_offsets(
     admin: AioAdminClient, partitions: Iterable[TopicPartitionTuple], spec: OffsetSpec
 ) -> dict[TopicPartitionTuple, int]:
-    """The offset of each; -1 where nothing is like that. KafkaException for the first failure."""
-    offsets, failures = await try_list_offsets(admin, partitions, spec)
-    for failure in failures.values():
-        raise_error(failure)
+    """Returns the offset of each partition; -1 if there is none. Raises KafkaException."""
+    offsets, errors = await try_list_offsets(admin, partitions, spec)
+    for error in errors.values():
+        raise KafkaException(error)
     return offsets
 
 
 async def try_list_offsets(
     admin: AioAdminClient, partitions: Iterable[TopicPartitionTuple], spec: OffsetSpec
 ) -> tuple[dict[TopicPartitionTuple, int], Mapping[TopicPartitionTuple, KafkaError]]:
-    """Those that could be told, and why the others could not."""
+    """Returns the offsets of partitions, and the errors of the others."""
     request = {TopicPartition(topic, index): spec for topic, index in partitions}
     if not request:
         return {}, {}
     response = await admin.list_offsets(request)
-    failures = {
-        (topic_partition.topic, topic_partition.partition): error
-        for topic_partition, error in response.errors.items()
-    }
+    errors = by_partition(response.errors)
     offsets = {
         (partition.topic, partition.partition): response[partition].offset
         for partition in response
         if partition not in response.errors
     }
-    return offsets, failures
+    return offsets, errors
 
 
-def raise_error(error: KafkaError) -> None:
-    from barnabas.client.errors import KafkaException
-
-    raise KafkaException(error)
+def by_partition(values: Mapping[TopicPartition, T]) -> dict[TopicPartitionTuple, T]:
+    return {(key.topic, key.partition): value for key, value in sorted(values.items())}
 
 
 def read_json(file: str | Path) -> Any:
@@ -73,7 +70,7 @@ def read_json(file: str | Path) -> Any:
 
 
 def read_partitions(file: str | Path, what: str) -> list[dict[str, Any]]:
-    """What follows "partitions"; each names a topic and a partition, and none twice."""
+    """Returns the entries of "partitions", each with a topic and a partition, all distinct."""
     content = read_json(file)
     try:
         listed = list(content["partitions"])
@@ -98,7 +95,7 @@ def format_partitions(partitions: Iterable[TopicPartitionTuple]) -> str:
 
 
 def read_offsets(file: str | Path) -> dict[TopicPartitionTuple, int]:
-    """The offset of each partition, by a file."""
+    """Reads the offset of each partition from a JSON file."""
     listed = read_partitions(file, "Offset json file")
     try:
         return {(str(entry["topic"]), int(entry["partition"])): int(entry["offset"])
@@ -110,20 +107,17 @@ def read_offsets(file: str | Path) -> dict[TopicPartitionTuple, int]:
 async def delete_records(
     admin: AioAdminClient, offsets: Mapping[TopicPartitionTuple, int]
 ) -> tuple[dict[TopicPartitionTuple, int], dict[TopicPartitionTuple, KafkaError]]:
-    """Where each partition begins now, and why others could not be shortened."""
+    """Returns the low watermark of each partition, and the errors of the others."""
     if not offsets:
         return {}, {}
     request = [TopicPartition(*partition, offset) for partition, offset in offsets.items()]
     response = await admin.delete_records(request)
-    failures = {
-        (topic_partition.topic, topic_partition.partition): error
-        for topic_partition, error in response.errors.items()
-    }
+    errors = by_partition(response.errors)
     return {
         (partition.topic, partition.partition): response[partition].low_watermark
         for partition in response
         if partition not in response.errors
-    }, failures
+    }, errors
 
 
 @dataclass(slots=True, frozen=True)
@@ -136,24 +130,21 @@ class ElectionResults:
 async def elect_leaders(
     admin: AioAdminClient, kind: ElectionType, partitions: Iterable[TopicPartitionTuple] | None
 ) -> ElectionResults:
-    """Elect leaders of these partitions, or of all that need one."""
+    """Elects leaders of these partitions, or of all partitions that need one."""
     request = (
         None if partitions is None else [TopicPartition(*partition) for partition in partitions]
     )
-    outcomes = {
-        (topic_partition.topic, topic_partition.partition): error
-        for topic_partition, error in sorted((await admin.elect_leaders(kind, request)).items())
-    }
+    results = by_partition(await admin.elect_leaders(kind, request))
     return ElectionResults(
-        elected=[partition for partition, error in outcomes.items() if error is None],
+        elected=[partition for partition, error in results.items() if error is None],
         not_needed=[
             partition
-            for partition, error in outcomes.items()
+            for partition, error in results.items()
             if error == KafkaError.ELECTION_NOT_NEEDED
         ],
         errors={
             partition: error
-            for partition, error in outcomes.items()
+            for partition, error in results.items()
             if error is not None and error != KafkaError.ELECTION_NOT_NEEDED
         },
     )

@@ -1,4 +1,4 @@
-"""Partitions spread over brokers for a proposal: leaders in turn, copies in different racks."""
+"""Placement of replicas for a proposal: leaders in turn, replicas in different racks."""
 
 from collections.abc import Mapping
 from itertools import chain, zip_longest
@@ -8,24 +8,26 @@ from random import randrange
 def place_replicas(
     racks: Mapping[int, str | None], partition_count: int, replication_factor: int
 ) -> list[list[int]]:
-    """The replicas of each partition; `racks` has the brokers. From a random start."""
-    order = _by_turns(racks)
+    """Returns the replicas of each partition. Starts at a random broker of `racks`."""
+    order = _alternate_racks(racks)
     start, shift = randrange(len(order)), randrange(len(order))
     placed = []
     for partition in range(partition_count):
         if partition and partition % len(order) == 0:
-            shift += 1  # every broker had a turn to lead: other followers from here on
+            shift += 1  # every broker leads once: use other followers from here on
         first = (start + partition) % len(order)
         others = [order[(first + 1 + step) % len(order)] for step in range(len(order) - 1)]
         turned = shift % max(1, len(others))
         placed.append(
-            _pick([order[first], *others[turned:], *others[:turned]], racks, replication_factor)
+            _prefer_new_racks(
+                [order[first], *others[turned:], *others[:turned]], racks, replication_factor
+            )
         )
     return placed
 
 
-def _by_turns(racks: Mapping[int, str | None]) -> list[int]:
-    """One broker of each rack before a second of any."""
+def _alternate_racks(racks: Mapping[int, str | None]) -> list[int]:
+    """Returns the brokers with one of each rack before the second of any rack."""
     by_rack: dict[str, list[int]] = {}
     for broker in sorted(racks):
         by_rack.setdefault(racks[broker] or "", []).append(broker)
@@ -33,8 +35,8 @@ def _by_turns(racks: Mapping[int, str | None]) -> list[int]:
     return [broker for broker in chain.from_iterable(rounds) if broker is not None]
 
 
-def _pick(brokers: list[int], racks: Mapping[int, str | None], count: int) -> list[int]:
-    """As many, in their order, except that racks without a copy come first."""
+def _prefer_new_racks(brokers: list[int], racks: Mapping[int, str | None], count: int) -> list[int]:
+    """Returns the first `count` brokers, those of unused racks first."""
     new, others = [], []
     used: set[str | None] = set()
     for broker in brokers:

@@ -1,4 +1,4 @@
-"""Producing at a given rate, and what it took: the work of kafka-producer-perf-test."""
+"""Measuring producer throughput and latency, as kafka-producer-perf-test does."""
 
 import random
 import time
@@ -11,8 +11,8 @@ from typing import Any
 
 from barnabas.cli.operations.errors import CommandError
 
-_MOST_SAMPLES = 500_000
-"""Latencies kept for percentiles; beyond that every second, third, ... one."""
+_MAX_SAMPLES = 500_000
+"""Latencies kept for percentiles; a longer test samples every second, third, ... one."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -20,16 +20,16 @@ class ProduceLoad:
     topic: str
     records: int
     per_second: float
-    """At most, approximately; -1 is as fast as it goes."""
+    """The maximum rate; -1 for no limit."""
     transaction_ms: int | None = None
-    """How long a transaction is kept open; None without transactions."""
+    """The duration of a transaction; None without transactions."""
     warmup_records: int = 0
     reporting_interval_ms: int = 5000
 
 
 @dataclass(slots=True)
 class LatencyStats:
-    """What was delivered since some moment, and how long each record took."""
+    """The records delivered in a period, and their latencies."""
 
     sample_interval: int = 1
     started_s: float = field(default_factory=time.perf_counter)
@@ -57,7 +57,7 @@ class LatencyStats:
         return self.total_ms / self.count if self.count else 0.0
 
     def throughput(self) -> tuple[float, float]:
-        """Records and mebibytes a second."""
+        """Returns records and mebibytes per second."""
         seconds = self.seconds
         return self.count / seconds, self.size_bytes / seconds / (1 << 20)
 
@@ -69,10 +69,10 @@ class LatencyStats:
 
 
 class ProduceStats:
-    """The whole, the part since the last report, and what came after the warm-up."""
+    """Stats of the whole test, since the last report, and after the warm-up."""
 
     def __init__(self, load: ProduceLoad, report: Callable[[LatencyStats], None]) -> None:
-        sample_interval = max(1, load.records // _MOST_SAMPLES)
+        sample_interval = max(1, load.records // _MAX_SAMPLES)
         self.total = LatencyStats(sample_interval)
         self.steady_state: LatencyStats | None = None
         self.errors: list[Any] = []
@@ -82,7 +82,7 @@ class ProduceStats:
         self._window = LatencyStats(sample_interval)
 
     def on_delivery(self, error: Any, message: Any) -> None:
-        """A delivery report."""
+        """Handles a delivery report."""
         if error is not None:
             self.errors.append(error)
             return
@@ -105,9 +105,9 @@ def measure_produce(
     values: Iterator[bytes],
     report: Callable[[LatencyStats], None],
 ) -> ProduceStats:
-    """Produce it all, and wait until it is delivered."""
+    """Produces all records and waits until they are delivered."""
     progress = ProduceStats(load, report)
-    paced = _paced(load.per_second)
+    paced = _pacer(load.per_second)
     started_s = 0.0
     if load.transaction_ms is not None:
         producer.init_transactions()
@@ -123,7 +123,7 @@ def measure_produce(
             except BufferError:
                 producer.poll(0.1)
         if paced is not None:
-            _wait(producer, paced(number + 1))
+            _poll_for(producer, paced(number + 1))
         elif number % 100 == 0:
             producer.poll(0)
         if started_s and (time.perf_counter() - started_s) * 1000 >= (load.transaction_ms or 0):
@@ -136,7 +136,7 @@ def measure_produce(
 
 
 def random_letters(size: int) -> Iterator[bytes]:
-    """The same capital letters each time."""
+    """Yields the same random capital letters each time."""
     return repeat(bytes(random.Random(0).choices(range(65, 91), k=size)))
 
 
@@ -145,7 +145,7 @@ def increasing_numbers() -> Iterator[bytes]:
 
 
 def random_choices(lines: Sequence[bytes]) -> Iterator[bytes]:
-    """At random, the same ones in each run."""
+    """Yields random lines, the same ones in each run."""
     chance = random.Random(0)
     while True:
         yield chance.choice(lines)
@@ -157,21 +157,21 @@ def read_payloads(file: Path, delimiter: str) -> Sequence[bytes]:
     except OSError as error:
         raise CommandError(f"cannot read {file}: {error.strerror}") from None
     if not content:
-        raise CommandError(f"{file} is empty: there is nothing to send")
-    # As the shell has it, so that \\n is a new line.
-    between = delimiter.encode().decode("unicode_escape").encode()
-    return content.removesuffix(between).split(between)
+        raise CommandError(f"{file} is empty")
+    # The shell passes \\n as two characters.
+    separator = delimiter.encode().decode("unicode_escape").encode()
+    return content.removesuffix(separator).split(separator)
 
 
-def _paced(per_second: float) -> Callable[[int], float] | None:
-    """How many seconds there are until so many records may have been sent; None for no limit."""
+def _pacer(per_second: float) -> Callable[[int], float] | None:
+    """Returns a function from the records sent to the seconds to wait; None for no limit."""
     if per_second <= 0:
         return None
     started_s = time.perf_counter()
     return lambda sent: started_s + sent / per_second - time.perf_counter()
 
 
-def _wait(producer: Any, seconds: float) -> None:
+def _poll_for(producer: Any, seconds: float) -> None:
     producer.poll(0)
     if seconds > 0:
         end_s = time.perf_counter() + seconds

@@ -1,4 +1,4 @@
-"""The quorum of controllers: how it stands, and changing who votes."""
+"""The metadata quorum: its status, and adding and removing voters."""
 
 import time
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.wire.uuid import ZERO, from_text, to_text
 
 UNRESPONSIVE_MS = 5_000
-"""Whoever has not fetched for so long is named: all do, twice a second at least."""
+"""A voter without a fetch for this long is unresponsive: voters fetch twice a second."""
 
 QUORUM_TIMEOUT_S = 3.0
-"""How long the active controller may take: it answers within milliseconds, if there is one."""
+"""How long to wait for the active controller, which responds within milliseconds."""
 
-_WITHOUT_A_LEADER = (
+_NO_LEADER_ERRORS = (
     KafkaError._TIMED_OUT,
     KafkaError.REQUEST_TIMED_OUT,
     KafkaError.NOT_LEADER_OR_FOLLOWER,
@@ -42,13 +42,13 @@ class QuorumStatus:
 
     @property
     def log_end_offset(self) -> int:
-        """Of the leader's log, which is the longest."""
+        """The log end offset of the leader, which is the highest."""
         replicas = [self.leader] if self.leader else self.metadata.voters
         return max(replica.log_end_offset for replica in replicas)
 
     @property
     def now_ms(self) -> int:
-        """By the leader's clock: it "fetched" at the moment it was asked."""
+        """The time of the leader's clock: its own last fetch is the time of the response."""
         fetch_times = [voter.last_fetch_timestamp or 0 for voter in self.metadata.voters]
         leader = self.leader.last_fetch_timestamp if self.leader else None
         return leader or max(fetch_times, default=0) or round(time.time() * 1000)
@@ -59,7 +59,7 @@ class QuorumStatus:
 
     @property
     def unresponsive(self) -> list[int]:
-        """The voters that do not fetch any more."""
+        """The ids of voters that have stopped fetching."""
         return [
             voter.replica_id
             for voter in self.metadata.voters
@@ -69,7 +69,7 @@ class QuorumStatus:
 
 @dataclass(slots=True, frozen=True)
 class ControllerVoter:
-    """A controller that is to vote, by its own server.properties."""
+    """A controller to be added as a voter, from its server.properties."""
 
     node_id: int
     directory_id: str
@@ -82,12 +82,12 @@ async def describe_quorum(admin: AioAdminClient) -> QuorumStatus:
 
 
 async def try_describe_quorum(admin: AioAdminClient) -> QuorumStatus | None:
-    """None while no controller is active: a broker cannot tell more than that."""
+    """Returns None while no controller is active."""
     cluster = await admin.describe_cluster()
     try:
         metadata = await admin.describe_metadata_quorum(request_timeout=QUORUM_TIMEOUT_S)
     except KafkaException as failure:
-        if failure.args[0].code() not in _WITHOUT_A_LEADER:
+        if failure.args[0].code() not in _NO_LEADER_ERRORS:
             raise
         return None
     return QuorumStatus(cluster.cluster_id, metadata)
@@ -103,7 +103,7 @@ async def remove_controller(admin: AioAdminClient, node_id: int, directory_id: s
         directory = Uuid.from_bytes(from_text(directory_id))
     except ValueError:
         raise CommandError(
-            f"{directory_id!r} is no id of a directory: see meta.properties there"
+            f"{directory_id!r} is not a directory id: see meta.properties there"
         ) from None
     await admin.remove_raft_voter(node_id, directory)
 
@@ -139,13 +139,17 @@ def read_controller(file: str | Path) -> ControllerVoter:
 
 
 def format_directory_id(replica: ReplicaState) -> str | None:
-    """The id of the directory that has its log; None where nobody says."""
+    """Returns the directory id of the replica, or None if it is unknown."""
     directory_id = bytes(replica.replica_directory_id)
     return to_text(directory_id) if directory_id != ZERO else None
 
 
 def format_endpoints(endpoints: Sequence[RaftVoterEndpoint]) -> list[str]:
     return [
-        f"{endpoint.listener}://{f'[{endpoint.host}]' if ':' in endpoint.host else endpoint.host}:{endpoint.port}"
+        f"{endpoint.listener}://{_bracketed(endpoint.host)}:{endpoint.port}"
         for endpoint in endpoints
     ]
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

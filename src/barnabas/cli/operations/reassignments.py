@@ -1,7 +1,6 @@
-"""Moving partitions between brokers, and replicas between the directories of one.
+"""Reassigning partitions to other brokers, and moving replicas to other log directories.
 
-A file says where partitions are to be; throttles keep the moves from taking all there is, and
-are taken away when the moves are done.
+A JSON file has the target. Throttles limit the rate until the reassignment is completed.
 """
 
 import asyncio
@@ -11,7 +10,7 @@ from enum import Enum, auto
 from pathlib import Path
 
 from barnabas.cli.operations.errors import CommandError
-from barnabas.cli.operations.partitions import read_json, read_partitions
+from barnabas.cli.operations.partitions import by_partition, read_json, read_partitions
 from barnabas.cli.operations.placement import place_replicas
 from barnabas.client.admin import AioAdminClient
 from barnabas.client.admin.log_dirs import TopicPartitionReplica
@@ -29,7 +28,7 @@ Assignment = dict[TopicPartitionTuple, list[int]]
 
 @dataclass(slots=True, frozen=True)
 class ReassignmentTarget:
-    """Where partitions are to be, and in which directories some of their replicas."""
+    """The target replicas of partitions, and the target log directories of some replicas."""
 
     replicas: Assignment
     directories: dict[TopicPartitionReplica, str] = field(default_factory=dict)
@@ -41,7 +40,7 @@ class ReassignmentTarget:
 
 @dataclass(slots=True, frozen=True)
 class ReassignmentState:
-    """How far the move of a partition has come."""
+    """The progress of the reassignment of a partition."""
 
     current: list[int]
     target: list[int]
@@ -49,11 +48,11 @@ class ReassignmentState:
 
 
 class LogDirMoveState(Enum):
-    """What became of a replica's move to another directory."""
+    """The state of moving a replica to another log directory."""
 
     NO_DIRECTORY = auto()
     ACTIVE = auto()
-    ELSEWHERE = auto()  # it moves, but to another directory
+    ELSEWHERE = auto()  # it is moving, but to another directory
     CANCELLED = auto()
     COMPLETED = auto()
 
@@ -140,7 +139,7 @@ async def current_replicas(
 async def replica_log_dirs(
     admin: AioAdminClient, assignment: Assignment
 ) -> dict[TopicPartitionReplica, str]:
-    """Where replicas lie now."""
+    """Returns the current log directories of replicas."""
     replicas = [
         TopicPartitionReplica(topic, index, replica)
         for (topic, index), ids in assignment.items()
@@ -159,7 +158,7 @@ async def replica_log_dirs(
 async def propose_assignment(
     admin: AioAdminClient, topics: Sequence[str], brokers: Sequence[int], *, by_rack: bool
 ) -> Assignment:
-    """Partitions spread anew over these brokers, as new topics are."""
+    """Returns a new assignment of topics to these brokers, placed like new topics."""
     nodes = {node.id: node for node in (await admin.describe_cluster()).nodes}
     candidates = [nodes[broker] for broker in brokers if broker in nodes]
     racks = [node.rack for node in candidates]
@@ -194,17 +193,14 @@ async def require_brokers(admin: AioAdminClient, target: ReassignmentTarget) -> 
 async def start_reassignment(
     admin: AioAdminClient, target: ReassignmentTarget, *, keep_factor: bool = False
 ) -> dict[TopicPartitionTuple, KafkaError]:
-    """Have partitions move; the errors of those that cannot."""
+    """Starts the reassignment; returns the errors of partitions."""
     replicas: dict[TopicPartition, list[int] | None] = {
         TopicPartition(*partition): ids for partition, ids in target.replicas.items()
     }
     response = await admin.alter_partition_reassignments(
         replicas, allow_replication_factor_change=not keep_factor
     )
-    return {
-        (topic_partition.topic, topic_partition.partition): error
-        for topic_partition, error in response.errors.items()
-    }
+    return by_partition(response.errors)
 
 
 async def cancel_reassignments(
@@ -214,20 +210,14 @@ async def cancel_reassignments(
         TopicPartition(*partition): None for partition in partitions
     }
     response = await admin.alter_partition_reassignments(cancelled)
-    return {
-        (topic_partition.topic, topic_partition.partition): error
-        for topic_partition, error in response.errors.items()
-    }
+    return by_partition(response.errors)
 
 
 async def list_reassignments(
     admin: AioAdminClient,
 ) -> dict[TopicPartitionTuple, PartitionReassignment]:
-    """All moves of partitions that are not yet done."""
-    response = await admin.list_partition_reassignments()
-    return {
-        (partition.topic, partition.partition): move for partition, move in sorted(response.items())
-    }
+    """Returns all reassignments in progress."""
+    return by_partition(await admin.list_partition_reassignments())
 
 
 async def reassignment_states(
@@ -240,7 +230,7 @@ async def reassignment_states(
         try:
             current |= await current_assignment(admin, [topic])
         except (CommandError, KafkaException):
-            continue  # a topic that is gone has no replicas
+            continue  # a deleted topic has no replicas
     return {
         partition: ReassignmentState(moves[partition].replicas, ids, is_done=False)
         if partition in moves
@@ -272,7 +262,7 @@ async def log_dir_moves(
 async def move_log_dirs(
     admin: AioAdminClient, directories: Mapping[TopicPartitionReplica, str], timeout_ms: int
 ) -> list[TopicPartitionReplica]:
-    """Have replicas move; those that could not begin in time, for their broker lacks them yet."""
+    """Starts moving replicas; returns those whose broker does not have them in time."""
     pending = dict(directories)
     deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
     while pending:

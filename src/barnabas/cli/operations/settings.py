@@ -1,11 +1,14 @@
-"""Settings of a client as commands are given them: a file, and pairs over it."""
+"""Settings of clients and nodes, from files and options."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.operations.errors import CommandError
-from barnabas.config import BrokerSettings, ConfigError
+
+if TYPE_CHECKING:
+    from barnabas.config import BrokerSettings
+
 
 JAVA_PRODUCER_DEFAULTS = {
     "acks": "all",
@@ -15,19 +18,19 @@ JAVA_PRODUCER_DEFAULTS = {
     "linger.ms": "5",
     "max.block.ms": "60000",
 }
-"""What Java's producer does unless it is told otherwise, where ours differs."""
+"""Defaults of the Java producer that differ from ours."""
 
 JAVA_CONSUMER_DEFAULTS = {
     "isolation.level": "read_uncommitted",
     "partition.assignment.strategy": "range,cooperative-sticky",
 }
-"""What Java's consumer does unless it is told otherwise, where ours differs."""
+"""Defaults of the Java consumer that differ from ours."""
 
 
 def client_settings(
     file: Path | str | None, pairs: Iterable[str], defaults: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """The defaults, what the file says, and what `name=value` says, later ones winning."""
+    """Merges defaults, a file and `name=value` pairs; later ones win."""
     settings: dict[str, Any] = dict(defaults or {})
     if file is not None:
         settings.update(read_properties(file))
@@ -39,12 +42,14 @@ def client_settings(
     return settings
 
 
-def load_settings(file: Path, overrides: dict[str, str]) -> BrokerSettings:
+def load_settings(file: Path, overrides: dict[str, str]) -> "BrokerSettings":
     return check_settings(read_properties(file) | overrides)
 
 
-def check_settings(properties: dict[str, str]) -> BrokerSettings:
-    """Typed settings, or one error that names everything wrong with them."""
+def check_settings(properties: dict[str, str]) -> "BrokerSettings":
+    """Returns typed settings. Raises one CommandError that names all problems."""
+    from barnabas.config import BrokerSettings, ConfigError
+
     try:
         return BrokerSettings.from_properties(properties)
     except ConfigError as error:
@@ -52,7 +57,7 @@ def check_settings(properties: dict[str, str]) -> BrokerSettings:
 
 
 def parse_pairs(pairs: list[str] | tuple[str, ...]) -> dict[str, str]:
-    """What `key=value`, given any number of times, says."""
+    """Parses `key=value` options."""
     parsed: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -63,11 +68,11 @@ def parse_pairs(pairs: list[str] | tuple[str, ...]) -> dict[str, str]:
 
 
 def read_properties(file: str | Path) -> dict[str, str]:
-    """The pairs of a .properties file, such as `--command-config` names."""
+    """Reads a .properties file."""
     from barnabas.config.properties import parse
 
     try:
-        # Java's encoding of properties, so that the file means to us what it means to Kafka.
+        # The encoding of Java properties.
         return parse(Path(file).read_text(encoding="latin-1"))
     except (OSError, ValueError) as error:
         raise CommandError(f"cannot read {file}: {error}") from None

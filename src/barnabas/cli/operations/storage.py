@@ -1,4 +1,4 @@
-"""FormatOptions the log directories of a node, and looking at them."""
+"""Formatting and inspecting the log directories of a node."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from barnabas.raft import VoterSet
 
 @dataclass(slots=True, frozen=True)
 class FormatOptions:
-    """How a node's directories are to begin; of the last three at most one."""
+    """Options of formatting; at most one of the last three is set."""
 
     cluster_id: str
     ignore_formatted: bool = False
@@ -29,7 +29,7 @@ class FormatOptions:
 
 
 def format_node(file: Path, formatting: FormatOptions) -> list[str]:
-    """A line for each directory that was formatted, as kafka-storage words it."""
+    """Formats the directories; returns the lines that kafka-storage prints."""
     settings = load_settings(file, {})
     quorum: QuorumBootstrap | VoterSet = QuorumBootstrap.FROM_SETTINGS
     if formatting.standalone:
@@ -63,7 +63,7 @@ def inspect_node_storage(file: Path) -> StorageInfo:
 
 
 def format_inspection(inspected: StorageInfo) -> str:
-    """As kafka-storage words it."""
+    """Returns the text that kafka-storage prints."""
     lines = []
     if directories := inspected.directories:
         lines.append(f"Found log {'directory' if len(directories) == 1 else 'directories'}:")

@@ -1,4 +1,4 @@
-"""Bounds on what moves of partitions may take: on brokers the rate, on topics whose replicas."""
+"""Replication throttles of a reassignment: the rate on brokers, the replicas on topics."""
 
 from collections.abc import Iterable, Mapping
 
@@ -23,7 +23,7 @@ async def throttle_replication(
     moves: Mapping[TopicPartitionTuple, PartitionReassignment],
     bytes_per_second: int,
 ) -> None:
-    """Bound moves that are about to begin, and those under way."""
+    """Throttles a reassignment before it starts, and those in progress."""
     sources: dict[TopicPartitionTuple, set[int]] = {}
     destinations: dict[TopicPartitionTuple, set[int]] = {}
     for partition, reassignment in moves.items():
@@ -34,7 +34,7 @@ async def throttle_replication(
         destinations[partition] = set(ids) - sources[partition]
     topics = {topic for topic, _ in sources}
     of_topics = [
-        _changed(
+        _alteration(
             ResourceType.TOPIC,
             topic,
             {LEADERS: _replicas(topic, sources), FOLLOWERS: _replicas(topic, destinations)},
@@ -60,7 +60,7 @@ async def clear_broker_throttles(admin: AioAdminClient, brokers: Iterable[int]) 
 
 async def clear_topic_throttles(admin: AioAdminClient, topics: Iterable[str]) -> None:
     replicas = dict.fromkeys((LEADERS, FOLLOWERS))
-    changed = [_changed(ResourceType.TOPIC, topic, replicas) for topic in topics]
+    changed = [_alteration(ResourceType.TOPIC, topic, replicas) for topic in topics]
     if changed:
         (await admin.incremental_alter_configs(changed)).all()
 
@@ -68,13 +68,17 @@ async def clear_topic_throttles(admin: AioAdminClient, topics: Iterable[str]) ->
 async def _change_brokers(
     admin: AioAdminClient, brokers: Iterable[int], settings: Mapping[str, str | None]
 ) -> None:
-    changed = [_changed(ResourceType.BROKER, str(broker), settings) for broker in sorted(brokers)]
+    changed = [
+        _alteration(ResourceType.BROKER, str(broker), settings) for broker in sorted(brokers)
+    ]
     if changed:
         (await admin.incremental_alter_configs(changed)).all()
 
 
-def _changed(kind: ResourceType, name: str, settings: Mapping[str, str | None]) -> ConfigResource:
-    """With these settings set, or deleted where they are None."""
+def _alteration(
+    kind: ResourceType, name: str, settings: Mapping[str, str | None]
+) -> ConfigResource:
+    """Returns a resource with these settings set, or deleted where they are None."""
     changes = [
         ConfigEntry(
             key,

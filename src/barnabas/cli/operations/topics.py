@@ -1,4 +1,4 @@
-"""Topics: which there are, what they look like, making and removing them."""
+"""Topics: listing, describing, creating, altering and deleting them."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -24,17 +24,17 @@ MIN_IN_SYNC_REPLICAS = "min.insync.replicas"
 
 @dataclass(slots=True, frozen=True)
 class PartitionDetails:
-    """A partition, with what its topic's settings and a move of it say."""
+    """A partition, with min.insync.replicas of its topic and its reassignment."""
 
     topic: str
     state: TopicPartitionInfo
     min_in_sync_replicas: int
-    """How many replicas must be in sync for acks=all."""
+    """min.insync.replicas of the topic."""
     reassignment: PartitionReassignment | None = None
 
     @property
     def replication_factor(self) -> int:
-        """What it is meant to have: replicas that are on their way do not count."""
+        """The number of replicas, without those that a reassignment is adding."""
         moving = (
             {*self.reassignment.adding_replicas, *self.reassignment.removing_replicas}
             if self.reassignment
@@ -71,13 +71,13 @@ class TopicDetails:
 
     @property
     def overrides(self) -> dict[str, str | None]:
-        """The settings that are not a broker's default."""
+        """The configs that are not defaults of the broker."""
         return {name: entry.value for name, entry in self.configs.items() if not entry.is_default}
 
 
 @dataclass(slots=True, frozen=True)
 class TopicSpec:
-    """A topic to make; what is None, the cluster decides."""
+    """A topic to create; the cluster has defaults for None."""
 
     name: str
     partitions: int | None = None
@@ -89,7 +89,7 @@ class TopicSpec:
 async def topic_names(
     admin: AioAdminClient, pattern: str | None = None, *, internal: bool = True
 ) -> list[str]:
-    """All that there are, in order; those alone that match the pattern as a whole."""
+    """Returns all topics, or those that fully match the pattern, sorted."""
     metadata = await admin.list_topics(timeout=TIMEOUT_S)
     matches = re.compile(topic_list_regex(pattern)).fullmatch if pattern else str
     return sorted(
@@ -100,13 +100,13 @@ async def topic_names(
 
 
 async def require_topics(admin: AioAdminClient, names: Collection[str]) -> None:
-    """Refused, with the names, where some are not there."""
+    """Raises CommandError if a topic does not exist, with the closest name."""
     there = await topic_names(admin)
     for name in names:
         if name not in there:
-            near = get_close_matches(name, there, n=1)
-            hint = f"did you mean {near[0]}?" if near else "see barnabas topics list"
-            raise CommandError(f"there is no topic {name}: {hint}")
+            matches = get_close_matches(name, there, n=1)
+            hint = f"did you mean {matches[0]}?" if matches else "see barnabas topics list"
+            raise CommandError(f"Topic {name} does not exist: {hint}")
 
 
 async def create_topic(admin: AioAdminClient, spec: TopicSpec, *, dry_run: bool = False) -> None:
@@ -133,7 +133,7 @@ async def add_partitions(
     total: int,
     assignment: Sequence[Sequence[int]] = (),
 ) -> None:
-    """Bring topics to so many partitions; an assignment is of all, those there are included."""
+    """Increases the partitions of topics to `total`; `assignment` includes existing partitions."""
     assigned: dict[str, list[list[int]] | None] = dict.fromkeys(names)
     if assignment:
         described = (await admin.describe_topics(TopicCollection(list(names)))).all()
@@ -151,16 +151,16 @@ async def delete_topics(admin: AioAdminClient, names: Collection[str]) -> None:
 
 
 async def describe_topics(
-    admin: AioAdminClient, names: Iterable[str], *, with_moves: bool = True
+    admin: AioAdminClient, names: Iterable[str], *, with_reassignments: bool = True
 ) -> list[TopicDetails]:
-    """In the order of their names; of moves only a controller can tell."""
+    """Returns topics by name. `with_reassignments` needs an active controller."""
     requested = sorted(names)
     if not requested:
         return []
     described = (await admin.describe_topics(TopicCollection(requested))).all()
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in described]
     configs = (await admin.describe_configs(resources)).all()
-    moves = await admin.list_partition_reassignments() if with_moves else {}
+    moves = await admin.list_partition_reassignments() if with_reassignments else {}
     topics = []
     for resource in resources:
         name = resource.name
@@ -185,7 +185,7 @@ async def describe_topics(
 
 
 async def find_topic_name(admin: AioAdminClient, topic_id: str) -> str | None:
-    """The topic that has this id, if there is one."""
+    """Returns the topic with this id, or None."""
     topics = (await admin.list_topics(timeout=TIMEOUT_S)).topics
     matches = (
         name for name, topic in topics.items() if format_topic_id(topic.topic_id) == topic_id
@@ -194,12 +194,12 @@ async def find_topic_name(admin: AioAdminClient, topic_id: str) -> str | None:
 
 
 def format_topic_id(topic_id: Uuid) -> str:
-    """As Kafka writes ids: fit for names of files."""
+    """Returns the id in Kafka's URL-safe base64."""
     return to_text(bytes(topic_id))
 
 
 def parse_assignment(text: str) -> tuple[tuple[int, ...], ...]:
-    """`1:2,2:3`: the replicas of each partition."""
+    """Parses `1:2,2:3`, the replicas of each partition."""
     try:
         assignment = tuple(tuple(map(int, replicas.split(":"))) for replicas in text.split(","))
     except ValueError:
@@ -222,5 +222,5 @@ def parse_assignment(text: str) -> tuple[tuple[int, ...], ...]:
 
 
 def topic_list_regex(text: str) -> str:
-    """A regular expression in which a comma means "or", as lists of topics are given."""
+    """Returns a regular expression for a list of topics, where a comma means "or"."""
     return text.strip().replace(",", "|").replace(" ", "").strip("\"'")

@@ -1,4 +1,4 @@
-"""Transactions: which there are, who writes in them, and ending those that hang."""
+"""Transactions: listing them, describing producers, and finding hanging ones."""
 
 import time
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from barnabas.client.values import TopicPartition, TopicPartitionTuple
 
 @dataclass(slots=True, frozen=True)
 class OpenTransaction:
-    """A transaction that a partition holds open."""
+    """A transaction that is open on a partition."""
 
     partition: TopicPartitionTuple
     producer: ProducerState
@@ -33,7 +33,7 @@ class OpenTransaction:
 async def list_transactions(
     admin: AioAdminClient, duration_ms: int = -1, pattern: str | None = None
 ) -> list[tuple[int, TransactionListing]]:
-    """With the brokers that coordinate them."""
+    """Returns transactions with the broker ids of their coordinators."""
     response = await admin.list_transactions(
         duration_ms=duration_ms, transactional_id_pattern=pattern or None
     )
@@ -50,7 +50,7 @@ async def describe_producers(
 async def find_transaction(
     admin: AioAdminClient, partition: TopicPartitionTuple, offset: int
 ) -> AbortTransactionSpec:
-    """The transaction that begins at this offset."""
+    """Returns the transaction that starts at this offset."""
     for producer in await describe_producers(admin, partition):
         if producer.current_transaction_start_offset == offset:
             return AbortTransactionSpec(
@@ -73,7 +73,7 @@ async def find_hanging_transactions(
     broker_id: int | None,
     longer_than_minutes: int,
 ) -> list[OpenTransaction]:
-    """Open for so long, although no coordinator knows of them: only an abort ends those."""
+    """Returns transactions open for longer, which no coordinator knows: only an abort ends them."""
     if topic is not None and partition is not None:
         searched = [(topic, partition)]
     else:
@@ -90,7 +90,7 @@ async def find_hanging_transactions(
         if producer.current_transaction_start_offset is not None
     ]
     candidates = [candidate for candidate in candidates if candidate.minutes > longer_than_minutes]
-    ongoing = await _known_partitions(
+    ongoing = await _ongoing_partitions(
         admin, {candidate.producer.producer_id for candidate in candidates}
     )
     return [
@@ -100,10 +100,10 @@ async def find_hanging_transactions(
     ]
 
 
-async def _known_partitions(
+async def _ongoing_partitions(
     admin: AioAdminClient, producer_ids: Iterable[int]
 ) -> dict[int, set[TopicPartitionTuple]]:
-    """Where coordinators know of open transactions of these producers."""
+    """Returns the partitions of ongoing transactions of producers, as coordinators know them."""
     ids = set(producer_ids)
     if not ids:
         return {}
@@ -115,7 +115,7 @@ async def _known_partitions(
                 listing.transactional_id
             ]
         except KafkaException:
-            continue  # it has been forgotten since it was listed
+            continue  # it has expired since it was listed
         if described.state is TransactionState.ONGOING:
             ongoing[listing.producer_id] = {
                 (p.topic, p.partition) for p in described.topic_partitions

@@ -1,4 +1,4 @@
-"""The files of a partition in words: segments, indexes, snapshots, as kafka-dump-log has them."""
+"""The contents of partition files as text, as kafka-dump-log prints them."""
 
 from barnabas.cli.operations.dump.files import DumpOptions, dump_files
 

@@ -1,4 +1,4 @@
-"""What the keys and values of records say, by the topic they are in."""
+"""Decoders of the keys and values of records, by topic."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -20,13 +20,13 @@ _FLOAT64 = Struct(">d")
 
 
 class Decoder(Protocol):
-    """Tells of a record's key and of its value; None where there is nothing to print."""
+    """Returns the text of a record's key and value; None where there is nothing to print."""
 
     def __call__(self, record: Record) -> tuple[str | None, str | None]: ...
 
 
 def key_value_decoder(key: Callable[[bytes], str], value: Callable[[bytes], str]) -> Decoder:
-    """Each by itself."""
+    """Returns a decoder of keys and values independent of each other."""
 
     def decode(record: Record) -> tuple[str | None, str | None]:
         return (
@@ -60,7 +60,7 @@ DECODER_CLASSES: dict[str, Callable[[bytes], str]] = {
     "LongDecoder": decode_long,
     "DoubleDecoder": decode_double,
 }
-"""Kafka's own decoders, by the last part of their class names."""
+"""Kafka's decoder classes, by the last part of their names."""
 
 
 def decode_cluster_metadata(record: Record) -> tuple[str | None, str | None]:
@@ -71,12 +71,12 @@ def decode_cluster_metadata(record: Record) -> tuple[str | None, str | None]:
         message, version = decode_record_and_version(record.value)
     except (KafkaError, ProtocolViolation) as unknown:
         return None, f"Error at {record.offset}, skipping. {unknown}"
-    fields = {"type": _upper(message), "version": version, "data": as_json(message, version)}
-    return None, _dumps(fields)
+    fields = {"type": _record_name(message), "version": version, "data": as_json(message, version)}
+    return None, _to_json(fields)
 
 
 def decode_consumer_offsets(record: Record) -> tuple[str | None, str | None]:
-    """`__consumer_offsets`: members' subscriptions and assignments are messages of their own."""
+    """`__consumer_offsets`, including the subscriptions and assignments of members."""
     return _decode_coordinator_record(record, "__consumer_offsets")
 
 
@@ -91,7 +91,7 @@ def decode_share_group_state(record: Record) -> tuple[str | None, str | None]:
 
 
 def decode_remote_log_metadata(record: Record) -> tuple[str | None, str | None]:
-    """`__remote_log_metadata`: framed like cluster metadata, with types of its own."""
+    """`__remote_log_metadata`: framed like cluster metadata, with its own record types."""
     from barnabas.wire.messages import storage_records
 
     if record.value is None:
@@ -100,7 +100,7 @@ def decode_remote_log_metadata(record: Record) -> tuple[str | None, str | None]:
         message, version = decode_record_and_version(record.value, _records_of(storage_records))
     except (KafkaError, ProtocolViolation) as unknown:
         return None, f"Could not deserialize metadata record due to: {unknown}"
-    return None, _dumps(as_json(message, version))
+    return None, _to_json(as_json(message, version))
 
 
 TOPIC_DECODERS: dict[str, Decoder] = {
@@ -110,14 +110,14 @@ TOPIC_DECODERS: dict[str, Decoder] = {
     "__share_group_state": decode_share_group_state,
     "__remote_log_metadata": decode_remote_log_metadata,
 }
-"""The cluster's own topics."""
+"""The decoders of internal topics."""
 
 
 RecordTypes = dict[int, tuple[type[Message], type[Message]]]
 
 
 def _decode_coordinator_record(record: Record, topic: str) -> tuple[str | None, str | None]:
-    """A typed key, and a value of some version or a tombstone."""
+    """Decodes a key with a type, and a value with a version or a tombstone."""
     if record.key is None or len(record.key) < _INT16.size:
         return None, None
     types = record_types(topic)
@@ -129,17 +129,20 @@ def _decode_coordinator_record(record: Record, topic: str) -> tuple[str | None, 
         key = key_type.read_exactly(record.key, 0, _INT16.size)
         key_fields = {"type": str(number), "data": as_json(key, 0)}
         if record.value is None:
-            return _dumps(key_fields), "<DELETE>"
+            return _to_json(key_fields), "<DELETE>"
         (version,) = _INT16.unpack_from(record.value)
         value, _ = value_type.read(record.value, version, _INT16.size)
-        value_fields = {"version": str(version), "data": _opened(as_json(value, version), value)}
+        value_fields = {
+            "version": str(version),
+            "data": _with_member_protocol(as_json(value, version), value),
+        }
     except (KafkaError, ProtocolViolation) as malformed:
         return f"Error at offset {record.offset}, skipping. {malformed}", None
-    return _dumps(key_fields), _dumps(value_fields)
+    return _to_json(key_fields), _to_json(value_fields)
 
 
-def _opened(fields: dict[str, Any], value: Message) -> dict[str, Any]:
-    """With the consumer protocol's messages inside a classic group's members read as well."""
+def _with_member_protocol(fields: dict[str, Any], value: Message) -> dict[str, Any]:
+    """Adds the decoded subscription and assignment of each member of a classic group."""
     from barnabas.wire.messages.consumer_protocol import (
         ConsumerProtocolAssignment,
         ConsumerProtocolSubscription,
@@ -148,15 +151,17 @@ def _opened(fields: dict[str, Any], value: Message) -> dict[str, Any]:
 
     if not isinstance(value, GroupMetadataValue) or value.protocol_type != "consumer":
         return fields
-    for fields_of_member, member in zip(fields["members"], value.members, strict=True):
-        fields_of_member["subscription"] = _embedded(
+    for member_fields, member in zip(fields["members"], value.members, strict=True):
+        member_fields["subscription"] = _decode_embedded(
             ConsumerProtocolSubscription, member.subscription
         )
-        fields_of_member["assignment"] = _embedded(ConsumerProtocolAssignment, member.assignment)
+        member_fields["assignment"] = _decode_embedded(
+            ConsumerProtocolAssignment, member.assignment
+        )
     return fields
 
 
-def _embedded(kind: type[Message], content: bytes) -> Any:
+def _decode_embedded(kind: type[Message], content: bytes) -> Any:
     if len(content) < _INT16.size:
         return {}
     version = min(_INT16.unpack_from(content)[0], kind.VERSIONS.max)
@@ -185,7 +190,7 @@ def record_types(topic: str) -> RecordTypes:
 
 
 def _pair_types(modules: Iterable[ModuleType]) -> RecordTypes:
-    """Keys and values that belong together, by the number before a key."""
+    """Returns pairs of key and value types by the type number of the key."""
     pairs: RecordTypes = {}
     for module in modules:
         declared = vars(module)
@@ -205,11 +210,11 @@ def _records_of(module: ModuleType) -> dict[int, type[Message]]:
     }
 
 
-def _upper(message: Message) -> str:
-    """RegisterBrokerRecord as REGISTER_BROKER_RECORD."""
+def _record_name(message: Message) -> str:
+    """Returns REGISTER_BROKER_RECORD for RegisterBrokerRecord."""
     name = type(message).__name__
     return "".join(f"_{c}" if c.isupper() and at else c for at, c in enumerate(name)).upper()
 
 
-def _dumps(fields: dict[str, Any]) -> str:
+def _to_json(fields: dict[str, Any]) -> str:
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The indexes beside a segment, and whether they point where the log has it."""
+"""Dumping the indexes of a segment, and verifying them against the log."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,15 +6,15 @@ from struct import Struct
 
 from barnabas.cli.operations.dump.records import format_optional_long, read_batches
 from barnabas.log.producers.snapshots import CorruptSnapshot, decode
-from barnabas.log.segments.transaction_index import TransactionIndex
 from barnabas.log.segments.index import OffsetIndex, TimeIndex
 from barnabas.log.segments.log_files import LOG
+from barnabas.log.segments.transaction_index import TransactionIndex
 from barnabas.wire.errors import KafkaError
 from barnabas.wire.records.batch import HEADER_BYTES, BatchHeader, read_header
 
 
 class IndexProblems:
-    """What does not fit, by file."""
+    """Entries of index files that do not match the log."""
 
     def __init__(self) -> None:
         self.mismatches: dict[Path, list[tuple[int, int]]] = {}
@@ -37,7 +37,7 @@ class IndexProblems:
 
 
 def dump_offset_index(
-    path: Path, findings: IndexProblems, *, only_verify: bool, only_sanity: bool
+    path: Path, problems: IndexProblems, *, only_verify: bool, only_sanity: bool
 ) -> Iterator[str]:
     base_offset = int(path.name.partition(".")[0])
     entries = list(_entries(path, OffsetIndex.ENTRY))
@@ -47,18 +47,18 @@ def dump_offset_index(
     log = path.with_suffix(LOG)
     for relative, position in entries:
         if position == 0 and relative == 0 and len(entries) > 1:
-            break  # the rest of the file was never written
+            break  # the rest of the file is preallocated
         offset = base_offset + relative
         header = _batch_at(log, position)
         if header is None or header.last_offset != offset:
             log_offset = -1 if header is None else header.last_offset
-            findings.mismatches.setdefault(path, []).append((offset, log_offset))
+            problems.mismatches.setdefault(path, []).append((offset, log_offset))
         if not only_verify:
             yield f"offset: {offset} position: {position}"
 
 
 def dump_time_index(
-    path: Path, findings: IndexProblems, *, only_verify: bool, only_sanity: bool
+    path: Path, problems: IndexProblems, *, only_verify: bool, only_sanity: bool
 ) -> Iterator[str]:
     base_offset = int(path.name.partition(".")[0])
     entries = list(_entries(path, TimeIndex.ENTRY))
@@ -70,12 +70,12 @@ def dump_time_index(
     for timestamp, relative in entries:
         offset = base_offset + relative
         if timestamp < before:
-            findings.out_of_order.setdefault(path, []).append((timestamp, before))
+            problems.out_of_order.setdefault(path, []).append((timestamp, before))
         if offset not in last_offsets:
             log_offset = min(
                 (last_offset for last_offset in last_offsets if last_offset >= offset), default=-1
             )
-            findings.not_found.setdefault(path, []).append((offset, log_offset))
+            problems.not_found.setdefault(path, []).append((offset, log_offset))
         before = timestamp
         if not only_verify:
             yield f"timestamp: {timestamp} offset: {offset}"
@@ -102,7 +102,8 @@ def dump_producer_snapshot(path: Path) -> Iterator[str]:
         line = (
             f"producerId: {producer.producer_id} producerEpoch: {producer.epoch}"
             f" coordinatorEpoch: {producer.coordinator_epoch}"
-            f" currentTxnFirstOffset: {format_optional_long(first)} lastTimestamp: {producer.last_timestamp}"
+            f" currentTxnFirstOffset: {format_optional_long(first)}"
+            f" lastTimestamp: {producer.last_timestamp}"
         )
         if producer.batches:
             batch = producer.batches[0]

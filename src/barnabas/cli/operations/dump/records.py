@@ -1,4 +1,4 @@
-"""A segment or a snapshot of metadata, batch by batch and record by record."""
+"""The batches and records of a segment or metadata snapshot, as text and as JSON objects."""
 
 import json
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ _CONTROL: dict[ControlType, tuple[str, type[Message]]] = {
 
 
 def read_batches(path: Path, max_bytes: int) -> Iterator[tuple[int, BatchHeader, bytes]]:
-    """The whole batches of a file with their positions; what is left at the end is not one."""
+    """Yields position, header and content of the complete batches of a file."""
     size_bytes = min(path.stat().st_size, max_bytes)
     position = 0
     with path.open("rb", buffering=_READ_BYTES) as file:
@@ -56,7 +56,8 @@ def format_batch(position: int, header: BatchHeader, content: bytes) -> str:
         f" lastSequence: {header.last_sequence} producerId: {header.producer_id}"
         f" producerEpoch: {header.producer_epoch} partitionLeaderEpoch: {header.leader_epoch}"
         f" isTransactional: {_boolean(header.is_transactional)}"
-        f" isControl: {_boolean(header.is_control)} deleteHorizonMs: {format_optional_long(horizon)}"
+        f" isControl: {_boolean(header.is_control)}"
+        f" deleteHorizonMs: {format_optional_long(horizon)}"
         f" position: {position} {_time_type(header)}: {header.max_timestamp}"
         f" size: {header.size_bytes} magic: {header.magic}"
         f" compresscodec: {header.codec.name.lower()} crc: {header.crc}"
@@ -67,7 +68,7 @@ def format_batch(position: int, header: BatchHeader, content: bytes) -> str:
 def format_records(
     header: BatchHeader, content: bytes, decode: Decoder | None, *, with_metadata: bool
 ) -> Iterator[str]:
-    """What each record says; nothing of its contents without a decoder."""
+    """Yields a line per record; without a decoder, keys and values are omitted."""
     time_type = _time_type(header)
     sequence = header.base_sequence
     for record in read_records(content):
@@ -92,7 +93,7 @@ def format_records(
 
 
 def format_optional_long(value: int | None) -> str:
-    """As Java shows a number that may be missing."""
+    """Returns the text of a Java OptionalLong."""
     return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
 
 
@@ -129,7 +130,7 @@ Row = dict[str, Any]
 
 
 def batch_rows(path: Path, decode: Decoder | None, max_bytes: int) -> Iterator[Row]:
-    """A row a batch, with its records where there is a decoder for them."""
+    """Yields an object per batch, with its records if there is a decoder."""
     try:
         for position, header, content in read_batches(path, max_bytes):
             row = _batch(path, position, header)
@@ -166,14 +167,14 @@ def _records(header: BatchHeader, content: bytes, decode: Decoder) -> Iterator[R
         yield {
             "offset": record.offset,
             "timestamp": record.timestamp,
-            "key": _opened(key),
-            "value": _opened(value),
+            "key": _parse_if_json(key),
+            "value": _parse_if_json(value),
             "headers": [name for name, _ in record.headers],
         }
 
 
-def _opened(text: str | None) -> Any:
-    """What is JSON already is not put into a text again."""
+def _parse_if_json(text: str | None) -> Any:
+    """Parses text that is JSON, to avoid JSON inside a string."""
     if text is None or not text.startswith("{"):
         return text
     try:

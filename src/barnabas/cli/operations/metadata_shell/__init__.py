@@ -1,4 +1,4 @@
-"""A snapshot or a segment of cluster metadata, to be walked through like a file system."""
+"""The metadata shell: a snapshot or segment of cluster metadata as a tree of directories."""
 
 from barnabas.cli.operations.metadata_shell.commands import COMMANDS, MetadataShell
 from barnabas.cli.operations.metadata_shell.tree import load_image

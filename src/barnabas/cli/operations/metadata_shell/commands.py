@@ -1,4 +1,4 @@
-"""What can be said in the metadata shell."""
+"""The commands of the metadata shell."""
 
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -9,7 +9,7 @@ Node = Directory | str
 
 
 class MetadataShell:
-    """A place in the tree, and what was said so far."""
+    """A working directory in the tree, and the history of commands."""
 
     def __init__(self, root: Directory) -> None:
         self._root = root
@@ -17,18 +17,18 @@ class MetadataShell:
         self.history: list[str] = []
 
     def run(self, words: Sequence[str]) -> Iterator[str]:
-        """The lines that a command answers with."""
+        """Yields the output of a command."""
         if not words:
             return
         name, *arguments = words
         command = COMMANDS.get(name)
         if command is None:
-            yield f"{name}: no such command; there are {', '.join(COMMANDS)} and exit."
+            yield f"{name}: unknown command; use one of {', '.join(COMMANDS)} and exit."
         else:
             yield from command[0](self, arguments)
 
     def complete(self, path: str) -> list[str]:
-        """What a path may be completed to."""
+        """Returns the completions of a path."""
         directory, slash, prefix = path.rpartition("/")
         entries = self._at(self._parts(directory + slash))
         if not isinstance(entries, dict):
@@ -36,22 +36,22 @@ class MetadataShell:
         return [directory + slash + name for name in sorted(entries) if name.startswith(prefix)]
 
     def ls(self, arguments: Sequence[str]) -> Iterator[str]:
-        targets = list(self._found(arguments or ["."]))
+        targets = list(self._resolve(arguments or ["."]))
         for name, problem, node in targets:
             if problem:
                 yield f"ls: {problem}: no such file or directory."
             elif isinstance(node, str):
                 yield name
-        folders = [(name, node) for name, _, node in targets if isinstance(node, dict)]
-        for index, (name, node) in enumerate(folders):
+        directories = [(name, node) for name, _, node in targets if isinstance(node, dict)]
+        for index, (name, node) in enumerate(directories):
             if len(targets) > 1:
                 yield f"{name}:"
             yield from sorted(node)
-            if index < len(folders) - 1:
+            if index < len(directories) - 1:
                 yield ""
 
     def cat(self, arguments: Sequence[str]) -> Iterator[str]:
-        for _, problem, node in self._found(arguments):
+        for _, problem, node in self._resolve(arguments):
             if problem:
                 yield f"cat: {problem}: No such file or directory."
             elif isinstance(node, dict):
@@ -61,21 +61,21 @@ class MetadataShell:
 
     def find(self, arguments: Sequence[str]) -> Iterator[str]:
         for path in arguments or ["."]:
-            for _, problem, node in self._found([path]):
+            for _, problem, node in self._resolve([path]):
                 if node is None:
                     yield f"find: {problem}: no such file or directory."
                 else:
                     yield from _paths(path.rstrip("/") or "/", node)
 
     def tree(self, arguments: Sequence[str]) -> Iterator[str]:
-        for _, problem, node in self._found(arguments or ["."]):
+        for _, problem, node in self._resolve(arguments or ["."]):
             if node is None:
                 yield f"tree: {problem}: No such file or directory."
             else:
                 yield from _tree(node, "")
 
     def cd(self, arguments: Sequence[str]) -> Iterator[str]:
-        for _, problem, node in self._found(list(arguments[:1]) or ["/"]):
+        for _, problem, node in self._resolve(list(arguments[:1]) or ["/"]):
             if problem:
                 yield f"cd: {problem}: no such file or directory."
             elif not isinstance(node, dict):
@@ -92,12 +92,12 @@ class MetadataShell:
 
     def help(self, _arguments: Sequence[str]) -> Iterator[str]:
         yield "Welcome to the metadata shell. You can:"
-        for name, (_, says) in COMMANDS.items():
-            yield f"  {name:8} {says}"
-        yield "  exit     leave."
+        for name, (_, description) in COMMANDS.items():
+            yield f"  {name:8} {description}"
+        yield "  exit     exit the shell."
 
-    def _found(self, paths: Sequence[str]) -> Iterator[tuple[str, str, Node | None]]:
-        """For each path, or each that its pattern matches: its name and what is there."""
+    def _resolve(self, paths: Sequence[str]) -> Iterator[tuple[str, str, Node | None]]:
+        """Yields name, path without a match, and node of each match of the patterns."""
         for path in paths:
             matches = list(self._matching(self._parts(path)))
             if not matches:
@@ -121,7 +121,7 @@ class MetadataShell:
         return next((node for _, node in self._matching(parts)), None)
 
     def _parts(self, path: str) -> tuple[str, ...]:
-        """The names from the root on; `.` and `..` are what they always are."""
+        """Returns the names from the root on, with `.` and `..` resolved."""
         parts = [] if path.startswith("/") else list(self.working_directory)
         for name in path.split("/"):
             if name == "..":
@@ -150,12 +150,12 @@ def _tree(node: Node, indent: str) -> Iterator[str]:
 Command = Callable[[MetadataShell, Sequence[str]], Iterator[str]]
 
 COMMANDS: dict[str, tuple[Command, str]] = {
-    "cat": (MetadataShell.cat, "show what files hold."),
-    "cd": (MetadataShell.cd, "go to another folder."),
-    "find": (MetadataShell.find, "name everything below a folder."),
-    "help": (MetadataShell.help, "show this."),
-    "history": (MetadataShell.print_history, "show what was typed."),
-    "ls": (MetadataShell.ls, "name what is in a folder."),
-    "pwd": (MetadataShell.pwd, "say which folder this is."),
-    "tree": (MetadataShell.tree, "show folders and what files hold, in full."),
+    "cat": (MetadataShell.cat, "print files."),
+    "cd": (MetadataShell.cd, "change the working directory."),
+    "find": (MetadataShell.find, "list a directory recursively."),
+    "help": (MetadataShell.help, "print this help."),
+    "history": (MetadataShell.print_history, "print the command history."),
+    "ls": (MetadataShell.ls, "list a directory."),
+    "pwd": (MetadataShell.pwd, "print the working directory."),
+    "tree": (MetadataShell.tree, "print directories and files recursively."),
 }

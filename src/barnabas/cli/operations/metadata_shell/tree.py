@@ -1,4 +1,4 @@
-"""An image as folders and files, with the names and the words that Kafka's metadata shell has."""
+"""The metadata image as a tree of directories and files, as Kafka's metadata shell shows it."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ from barnabas.wire.records.read import read_records
 from barnabas.wire.uuid import to_text
 
 Directory = dict[str, Any]
-"""Folders by name; whatever else is in one is a file, as the text it holds."""
+"""Directories and files by name; a file is the text it contains."""
 
 _RESOURCES = {2: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER", 16: "CLIENT_METRICS", 32: "GROUP"}
 _SCRAM_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
@@ -37,22 +37,24 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 class LoadedImage(NamedTuple):
     image: MetadataImage
     timestamp_ms: int
-    """Of the last batch."""
+    """The timestamp of the last batch."""
 
 
 def load_image(path: Path) -> LoadedImage:
-    """What the cluster knew at the end of a .checkpoint or a .log file of __cluster_metadata."""
+    """Returns the image at the end of a .checkpoint or .log file of __cluster_metadata."""
     loader, last_ms = MetadataLoader(MetadataImage()), 0
     try:
         for _, header, content in read_batches(path, path.stat().st_size):
             if not crc_is_valid(content, 0, header):
-                raise CommandError(f"{path} is damaged: the batch at offset {header.base_offset}")
+                raise CommandError(
+                    f"{path} is damaged: the batch at offset {header.base_offset} has a wrong CRC"
+                )
             last_ms = header.max_timestamp
             records = [] if header.is_control else read_records(content)
             decoded = [decode_record(record.value or b"") for record in records]
             loader.load(decoded, header.last_offset, header.leader_epoch, MetadataDelta())
     except (KafkaError, ProtocolViolation) as malformed:
-        raise CommandError(f"{path} holds no cluster metadata: {malformed}") from None
+        raise CommandError(f"{path} is not cluster metadata: {malformed}") from None
     except OSError as error:
         raise CommandError(f"cannot read {path}: {error.strerror}") from None
     return LoadedImage(loader.image, last_ms)
@@ -99,8 +101,8 @@ def _topics(image: MetadataImage) -> Directory:
         partitions = {
             str(key): _partition(partition) for key, partition in topic.partitions.items()
         }
-        folder = {**partitions, "id": to_text(topic.topic_id), "name": topic.name}
-        by_id[to_text(topic.topic_id)] = by_name[topic.name] = folder
+        directory = {**partitions, "id": to_text(topic.topic_id), "name": topic.name}
+        by_id[to_text(topic.topic_id)] = by_name[topic.name] = directory
     return {"byId": by_id, "byName": by_name}
 
 

@@ -1,4 +1,4 @@
-"""Run a schema registry in the foreground, until told to stop."""
+"""Running a schema registry in the foreground until stopped."""
 
 import asyncio
 import contextlib
@@ -15,24 +15,24 @@ from barnabas.registry.topic import TopicError
 
 
 async def serve(settings: RegistrySettings, *, stop_with_stdin: bool) -> None:
-    """Refused, in a line, where it cannot."""
+    """Runs a registry until stopped. Raises CommandError if it cannot start."""
     stop = stop_event(lambda: os._exit(1), with_stdin=stop_with_stdin)
-    life = asyncio.create_task(_live(settings))
+    server = asyncio.create_task(_serve(settings))
     stopping = asyncio.create_task(stop.wait())
-    await asyncio.wait([life, stopping], return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait([server, stopping], return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
-    life.cancel()  # wherever it is, in its start or serving: it ends what it has begun
+    server.cancel()  # whether it starts or serves, it cleans up
     with contextlib.suppress(asyncio.CancelledError):
-        await life
+        await server
 
 
-async def _live(settings: RegistrySettings) -> None:
-    """Serve until cancelled."""
+async def _serve(settings: RegistrySettings) -> None:
+    """Serves until cancelled."""
     try:
         async with serve_registry(settings) as url:
             click.echo(
-                f"Barnabas {__version__}: a schema registry answers on {url}, with its schemas "
-                f"in {settings.topic} of {settings.bootstrap_servers}. Stop it with Ctrl-C."
+                f"Barnabas {__version__}: schema registry on {url}, with its schemas in topic "
+                f"{settings.topic} of {settings.bootstrap_servers}. Press Ctrl-C to stop."
             )
             await asyncio.Event().wait()
     except (TopicError, ImportError) as failure:
