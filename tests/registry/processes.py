@@ -34,7 +34,7 @@ class RegistryProcess:
     def wait(self) -> "RegistryProcess":
         """Until it answers."""
         wait_until(
-            lambda: "answers on" in self.said or self.process.poll() is not None,
+            lambda: "schema registry on" in self.said or self.process.poll() is not None,
             "the registry answers",
             START_S,
         )
@@ -43,12 +43,12 @@ class RegistryProcess:
 
     @property
     def url(self) -> str:
-        return re.findall(r"answers on (http://[\w.:]+)", self.said)[-1]
+        return re.findall(r"schema registry on (http://[\w.:]+)", self.said)[-1]
 
     @property
-    def writes(self) -> bool:
-        lines = [line for line in self.said.splitlines() if "this instance writes" in line]
-        return bool(lines) and "no more" not in lines[-1]
+    def is_leader(self) -> bool:
+        lines = [line for line in self.said.splitlines() if "the leader of" in line]
+        return bool(lines) and "no longer" not in lines[-1]
 
     def answers(self) -> bool:
         try:
