@@ -9,14 +9,14 @@ project that has Barnabas installed.
 
 from typing import TYPE_CHECKING
 
-from barnabas.lazy import loading
+from barnabas.lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from barnabas.testing.broker import Broker
     from barnabas.testing.cluster import Cluster
     from barnabas.testing.errors import BrokerError
 else:
-    __getattr__ = loading(
+    __getattr__ = lazy_getattr(
         __name__,
         {
             "barnabas.testing.broker": ("Broker",),

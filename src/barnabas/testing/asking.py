@@ -59,12 +59,15 @@ class View:
 def view(port: int, *, deadline_s: float = DEADLINE_S) -> View:
     answer = ask(port, MetadataRequest(topics=None), METADATA_VERSION, deadline_s=deadline_s)
     return View(
-        brokers={each.node_id for each in answer.brokers},
+        brokers={broker.node_id for broker in answer.brokers},
         partitions={
-            (topic.name, each.partition_index): Replicas(
-                each.leader_id, each.leader_epoch, each.replica_nodes, each.isr_nodes
+            (topic.name, partition.partition_index): Replicas(
+                partition.leader_id,
+                partition.leader_epoch,
+                partition.replica_nodes,
+                partition.isr_nodes,
             )
             for topic in answer.topics
-            for each in topic.partitions
+            for partition in topic.partitions
         },
     )

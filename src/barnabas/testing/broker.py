@@ -18,13 +18,13 @@ from typing import Any, Self, TypeVar
 
 from barnabas.config import BrokerSettings, ConfigError
 from barnabas.node import Node, NodeError
-from barnabas.node.alone import single_node_properties
+from barnabas.node.single_node import single_node_properties
 from barnabas.node.format import format_new_directories
-from barnabas.node.surroundings import Surroundings
-from barnabas.server.broker import Broker as ServedBroker
+from barnabas.node.environment import Environment
+from barnabas.server.broker_node import BrokerNode as ServedBroker
 from barnabas.server.controller_node import ControllerNode
-from barnabas.server.network import Network, NetworkSettings
-from barnabas.server.routes import Routes
+from barnabas.server.network.socket_server import SocketServer, SocketServerSettings
+from barnabas.server.network.routes import RouteTable
 from barnabas.testing.clock import Clock, Loop
 from barnabas.testing.errors import BrokerError
 from barnabas.testing.faults import Faults
@@ -208,7 +208,7 @@ class _Running:
         )
         self._thread.start()
         _QUIET.begin()
-        surroundings = Surroundings(
+        surroundings = Environment(
             clock=clock.time_ms, files=faults.disk.files, network=self._network
         )
         try:
@@ -233,14 +233,14 @@ class _Running:
     def _network(
         self,
         node: ServedBroker | ControllerNode,
-        settings: NetworkSettings,
+        settings: SocketServerSettings,
         loop: asyncio.AbstractEventLoop,
-    ) -> Network:
+    ) -> SocketServer:
         """Faults befall what clients ask, not what nodes ask of a controller."""
         routes = None
         if isinstance(node, ServedBroker):
-            routes = Routes(node.metrics, self._faults.around(node.handlers))
-        return Network(node, settings, loop, routes)
+            routes = RouteTable(node.metrics, self._faults.around(node.handlers))
+        return SocketServer(node, settings, loop, routes)
 
     def _end_thread(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)

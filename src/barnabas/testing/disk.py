@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from barnabas.log import OpenFiles
-from barnabas.log.files import OpenFile
+from barnabas.log.segments.open_files import OpenFile
 from barnabas.wire.records.batch import Readable
 
 METADATA_FOLDER = "__cluster_metadata-0"

@@ -3,14 +3,16 @@
 import asyncio
 from typing import Protocol
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.server.handlers import Handler
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.schema import Message
 
 
 class Effect(Protocol):
-    async def answer(self, handle: Handler, request: Message, call: Call) -> Message | None:
+    async def answer(
+        self, handle: Handler, request: Message, call: RequestContext
+    ) -> Message | None:
         """In place of the handler."""
 
     def let_go(self) -> None:
@@ -23,7 +25,9 @@ class Refusal:
     def __init__(self, code: ErrorCode) -> None:
         self._code = code
 
-    async def answer(self, handle: Handler, request: Message, call: Call) -> Message | None:
+    async def answer(
+        self, handle: Handler, request: Message, call: RequestContext
+    ) -> Message | None:
         raise KafkaError(self._code, "The test ordered it.")
 
     def let_go(self) -> None:
@@ -37,7 +41,9 @@ class Delay:
         self._seconds = seconds
         self._held: set[asyncio.Future[None]] = set()
 
-    async def answer(self, handle: Handler, request: Message, call: Call) -> Message | None:
+    async def answer(
+        self, handle: Handler, request: Message, call: RequestContext
+    ) -> Message | None:
         answer: Message | None = await handle(request, call)
         loop = asyncio.get_running_loop()
         passed: asyncio.Future[None] = loop.create_future()
@@ -61,7 +67,9 @@ class Drop:
     def __init__(self, *, after: bool) -> None:
         self._after = after
 
-    async def answer(self, handle: Handler, request: Message, call: Call) -> Message | None:
+    async def answer(
+        self, handle: Handler, request: Message, call: RequestContext
+    ) -> Message | None:
         if self._after:
             await handle(request, call)
         call.connection.close()

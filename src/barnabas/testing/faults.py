@@ -11,7 +11,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
-from barnabas.server.call import Call
+from barnabas.server.request_context import RequestContext
 from barnabas.server.handlers import Handler
 from barnabas.testing.disk import Disk, FullDisk
 from barnabas.testing.effects import Delay, Drop, Effect, Refusal
@@ -94,7 +94,7 @@ class Faults:
 
     def _lift(self, fault: "Fault") -> None:
         with self._lock:
-            self._orders = tuple(each for each in self._orders if each is not fault)
+            self._orders = tuple(_order for _order in self._orders if _order is not fault)
 
 
 class Fault:
@@ -150,7 +150,7 @@ class _Beset(Mapping[ApiKey, Handler]):
     def __getitem__(self, key: ApiKey) -> Handler:
         faults, handle = self._faults, self._handlers[key]
 
-        async def meet(request: Message, call: Call) -> Message | None:
+        async def meet(request: Message, call: RequestContext) -> Message | None:
             fault = faults.due(key, request)
             if fault is not None:
                 return await fault.answer(handle, request, call)
@@ -170,7 +170,7 @@ class _Beset(Mapping[ApiKey, Handler]):
 
 
 def _key(name: str) -> ApiKey:
-    keys = {each.name: each.key for each in apis()}
+    keys = {api.name: api.key for api in apis()}
     return keys[_known(name, keys, "an API")]
 
 

@@ -43,23 +43,23 @@ class Fleet:
         if with_network:
             self.network = Network(
                 {
-                    each.node_id: (each.broker_port, each.controller_port)
-                    for each in self.nodes.values()
+                    node.node_id: (node.broker_port, node.controller_port)
+                    for node in self.nodes.values()
                 }
             )
         self._is_formatted = False
 
     @property
     def brokers(self) -> list[Node]:
-        return [each for each in self.nodes.values() if each.role.broker]
+        return [node for node in self.nodes.values() if node.role.broker]
 
     @property
     def controllers(self) -> list[Node]:
-        return [each for each in self.nodes.values() if each.role.controller]
+        return [node for node in self.nodes.values() if node.role.controller]
 
     @property
     def bootstrap(self) -> str:
-        return ",".join(each.bootstrap for each in self.brokers)
+        return ",".join(broker.bootstrap for broker in self.brokers)
 
     # Beginning and end
 
@@ -206,14 +206,16 @@ class Fleet:
     # Its files: the controllers are the first voters of a quorum that can change
 
     def quorum_settings(self) -> dict[str, str]:
-        addresses = [f"{each.host}:{each.controller_port}" for each in self.controllers]
+        addresses = [
+            f"{controller.host}:{controller.controller_port}" for controller in self.controllers
+        ]
         return {"controller.quorum.bootstrap.servers": ",".join(addresses)}
 
     def format_flags(self) -> dict[int, list[str]]:
         """Of the command that formats, by node."""
         voters = ",".join(
-            f"{each.node_id}@{each.host}:{each.controller_port}:{to_text(random_uuid())}"
-            for each in self.controllers
+            f"{controller.node_id}@{controller.host}:{controller.controller_port}:{to_text(random_uuid())}"
+            for controller in self.controllers
         )
         return {
             node_id: ["--initial-controllers", voters] if node.role.controller else []

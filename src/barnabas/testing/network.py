@@ -185,9 +185,9 @@ class Door:
         """Connect as if the caller had, and carry bytes both ways until either end is gone."""
         loop = asyncio.get_running_loop()
         called = socket.socket()
-        for each in caller, called:
-            each.setblocking(False)
-            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for end in caller, called:
+            end.setblocking(False)
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             await self._there.is_open.wait()
             await self._back.is_open.wait()
@@ -196,9 +196,9 @@ class Door:
                 pumps.create_task(self._there.pump(caller, called))
                 pumps.create_task(self._back.pump(called, caller))
         except* OSError:
-            for each in caller, called:
+            for end in caller, called:
                 with contextlib.suppress(OSError):
-                    each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, ABORT_ON_CLOSE)
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, ABORT_ON_CLOSE)
         finally:
             caller.close()
             called.close()

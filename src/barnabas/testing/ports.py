@@ -19,7 +19,7 @@ def free_port() -> int:
     """A port that is free, and so is the next one; whoever asks later gets others."""
     for port in random.SystemRandom().sample(PORTS, 100):
         with contextlib.ExitStack() as probes, contextlib.suppress(OSError):
-            pair = [probes.enter_context(_bound(each)) for each in (port, port + 1)]
+            pair = [probes.enter_context(_bound(number)) for number in (port, port + 1)]
             probes.pop_all()
             _held.extend(pair)
             return port
