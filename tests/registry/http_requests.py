@@ -62,5 +62,5 @@ def half_a_request(url: str, promised_bytes: int) -> socket.socket:
 
 def record(*fields: str, name: str = "Order") -> dict[str, str]:
     """A body with the Avro schema of a record whose fields are ints."""
-    types = [{"name": each, "type": "int"} for each in fields]
+    types = [{"name": field, "type": "int"} for field in fields]
     return {"schema": json.dumps({"type": "record", "name": name, "fields": types})}

@@ -6,6 +6,6 @@ from barnabas.registry.state import RegistryState
 
 def state_of(*records: RegistryRecord) -> RegistryState:
     state = RegistryState()
-    for each in records:
-        state.apply(each)
+    for record in records:
+        state.apply(record)
     return state

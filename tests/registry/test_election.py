@@ -29,7 +29,7 @@ from barnabas.wire.schema import Message
 
 
 def members(*identities: InstanceIdentity) -> dict[str, bytes]:
-    return {f"m{index}": each.encode() for index, each in enumerate(identities)}
+    return {f"m{index}": identity.encode() for index, identity in enumerate(identities)}
 
 
 def test_the_first_by_url_writes() -> None:
@@ -232,14 +232,14 @@ def test_nobody_waits_for_one_whose_address_another_has() -> None:
     _, asked = heard_of(LeaveGroupResponse(), joined(), synced(), before=before)
     leave = asked[0]
     assert isinstance(leave, LeaveGroupRequest)
-    assert [each.member_id for each in leave.members] == ["m1"]
+    assert [member.member_id for member in leave.members] == ["m1"]
     assert isinstance(asked[1], JoinGroupRequest)
 
 
 def test_a_writer_that_is_gone_is_not_waited_for() -> None:
     heard, asked = asyncio.run(_burial())
     assert heard == ["other", None, "m0"]
-    assert [each.member_id for leave in asked for each in leave.members] == ["other"]
+    assert [member.member_id for leave in asked for member in leave.members] == ["other"]
 
 
 async def _burial() -> tuple[Heard, list[LeaveGroupRequest]]:

@@ -24,12 +24,12 @@ PATIENCE_S = 60
 @pytest.fixture
 def three(fresh_kafka_broker: Broker, tmp_path: Path) -> Iterator[list[RegistryProcess]]:
     servers = fresh_kafka_broker.bootstrap_servers
-    started = [RegistryProcess(servers, tmp_path / f"{each}.log") for each in range(3)]
+    started = [RegistryProcess(servers, tmp_path / f"{item}.log") for item in range(3)]
     try:
-        yield [each.wait() for each in started]
+        yield [item.wait() for item in started]
     finally:
-        for each in started:
-            each.end(signal.SIGKILL)
+        for item in started:
+            item.end(signal.SIGKILL)
 
 
 def register(url: str, subject: str) -> Answer:
@@ -61,7 +61,7 @@ def subjects(url: str) -> list[str]:
 
 
 def ids(url: str) -> list[tuple[int, str]]:
-    return sorted((each["id"], each["subject"]) for each in ask(url, "GET", "/schemas").json)
+    return sorted((item["id"], item["subject"]) for item in ask(url, "GET", "/schemas").json)
 
 
 def the_writer(instances: list[RegistryProcess]) -> RegistryProcess:
@@ -69,7 +69,7 @@ def the_writer(instances: list[RegistryProcess]) -> RegistryProcess:
     writers: list[RegistryProcess] = []
 
     def is_one() -> bool:
-        writers[:] = [each for each in instances if each.writes]
+        writers[:] = [instance for instance in instances if instance.is_leader]
         return len(writers) == 1
 
     wait_until(is_one, "one of them writes", PATIENCE_S)
@@ -81,11 +81,11 @@ def test_one_writes_for_all_and_another_takes_over_when_it_dies(
 ) -> None:
     known = {f"S{n}": registered_at_last(three[n % 3].url, f"S{n}") for n in range(9)}
     assert sorted(known.values()) == list(range(1, 10))
-    for each in three:
-        wait_until(lambda url=each.url: subjects(url) == sorted(known), "all is read", PATIENCE_S)
+    for item in three:
+        wait_until(lambda url=item.url: subjects(url) == sorted(known), "all is read", PATIENCE_S)
     writer = the_writer(three)
     writer.end(signal.SIGKILL)
-    rest = [each for each in three if each is not writer]
+    rest = [item for item in three if item is not writer]
     known["After"] = registered_at_last(rest[0].url, "After")
     assert known["After"] == 10
     assert "After" in subjects(rest[0].url)  # at once, where it was registered
@@ -93,13 +93,13 @@ def test_one_writes_for_all_and_another_takes_over_when_it_dies(
     for subject, id_ in known.items():
         found = ask(rest[1].url, "GET", f"/subjects/{subject}/versions/1").json
         assert found["id"] == id_
-    assert [each.end() for each in rest] == [0, 0]
+    assert [item.end() for item in rest] == [0, 0]
 
 
 def test_a_writer_that_was_paused_cannot_give_an_id_twice(three: list[RegistryProcess]) -> None:
     first = registered_at_last(three[0].url, "Before")
     paused = the_writer(three)
-    rest = [each for each in three if each is not paused]
+    rest = [item for item in three if item is not paused]
     paused.send(signal.SIGSTOP)
     meanwhile = registered_at_last(rest[0].url, "Meanwhile")
     paused.send(signal.SIGCONT)
@@ -107,8 +107,8 @@ def test_a_writer_that_was_paused_cannot_give_an_id_twice(three: list[RegistryPr
     again = registered_at_last(rest[1].url, "Again")
     assert [first, meanwhile, after, again] == [1, 2, 3, 4]
     expected = [(1, "Before"), (2, "Meanwhile"), (3, "After"), (4, "Again")]
-    for each in three:
-        wait_until(lambda url=each.url: ids(url) == expected, "all is read", PATIENCE_S)
+    for item in three:
+        wait_until(lambda url=item.url: ids(url) == expected, "all is read", PATIENCE_S)
 
 
 def test_the_same_schema_at_the_same_time_has_one_id(fresh_kafka_broker: Broker) -> None:
@@ -124,8 +124,8 @@ def test_the_same_schema_at_the_same_time_has_one_id(fresh_kafka_broker: Broker)
 def test_two_groups_on_one_topic_shut_each_other_out(fresh_kafka_broker: Broker) -> None:
     servers = fresh_kafka_broker.bootstrap_servers
     with ExitStack() as stack:
-        groups = (SchemaRegistry(servers, group_id=each) for each in ("one", "two"))
-        one, two = (stack.enter_context(each).url for each in groups)
+        groups = (SchemaRegistry(servers, group_id=item) for item in ("one", "two"))
+        one, two = (stack.enter_context(group).url for group in groups)
         assert register(one, "First").json["id"] == 1
         assert register(two, "Second").json["id"] == 2
         assert register(one, "Third").error_code == 50001
@@ -167,7 +167,7 @@ def test_a_schema_that_is_too_large_takes_the_writing_from_nobody(
         register(registry.url, "Before")
         assert ask(registry.url, "POST", "/subjects/Huge/versions", huge).error_code == 42209
         assert register(registry.url, "After").json["id"] == 2
-        assert "no more" not in caplog.text
+        assert "no longer" not in caplog.text
 
 
 def test_brokers_that_are_not_there_yet_are_waited_for_aloud(

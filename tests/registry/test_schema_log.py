@@ -75,8 +75,8 @@ def test_what_was_written_to_another_topic_of_the_name_counts_once_that_is_read(
     monkeypatch.setattr(log_module, "AioProducer", Writer)
 
     async def told(*messages: Message) -> None:
-        for each in messages:
-            Reader.topic.put_nowait(each)
+        for message in messages:
+            Reader.topic.put_nowait(message)
         for _ in range(20):  # all that happens does on this loop
             await asyncio.sleep(0)
 

@@ -33,7 +33,7 @@ def version(
 
 
 def numbers(state: RegistryState, subject: str, *, deleted: bool = False) -> list[int]:
-    return [each.version for each in state.versions(subject, deleted=deleted)]
+    return [item.version for item in state.versions(subject, deleted=deleted)]
 
 
 def test_a_schema_has_one_id_under_all_its_subjects() -> None:
@@ -78,7 +78,7 @@ def test_who_refers_to_a_version_is_known_until_it_is_gone() -> None:
     referring = SchemaDefinition('"x"', references=(RegistryReference("A", "a", 1),))
     state = state_of(version("a", 1, 1), version(":.s:a", 1, 1), version(":.s:b", 1, 2, referring))
     assert state.referrers(SchemaKey("a", 1)) == []
-    assert [each.subject for each in state.referrers(SchemaKey(":.s:a", 1))] == [":.s:b"]
+    assert [referrer.subject for referrer in state.referrers(SchemaKey(":.s:a", 1))] == [":.s:b"]
     state.apply(RegistryRecord(SchemaKey(":.s:b", 1)))
     assert state.referrers(SchemaKey(":.s:a", 1), deleted=True) == []
 

@@ -91,6 +91,6 @@ def _lacking_parameters(its: Any, our: Any) -> set[str]:
         if not inspect.isfunction(getattr(its, name)) or method is None:
             continue
         taken = inspect.signature(method).parameters
-        if not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+        if not any(item.kind is item.VAR_KEYWORD for item in taken.values()):
             lacking |= inspect.signature(getattr(its, name)).parameters.keys() - taken.keys()
     return lacking - {"args"}

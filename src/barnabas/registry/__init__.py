@@ -1,1 +1,1 @@
-"""The schema registry, with Confluent's REST API, and what speaks to one."""
+"""The schema registry service, with Confluent's REST API and its `_schemas` topic."""

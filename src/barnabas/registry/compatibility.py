@@ -1,4 +1,4 @@
-"""Whether a new schema may follow those that a subject has."""
+"""Checks a new schema against the versions of a subject, by the subject's compatibility level."""
 
 from collections.abc import Sequence
 
@@ -18,49 +18,49 @@ def find_incompatibilities(
     definition: SchemaDefinition,
     earlier: Sequence[SchemaValue],
 ) -> list[str]:
-    """Why it may not follow `earlier` (in ascending order); nothing if it may.
+    """Returns why the schema is incompatible with `earlier` versions (ascending), or nothing.
 
-    The newest version that it is incompatible with is the one that is told of.
+    Only the newest version that it is incompatible with is reported.
     """
     level = config.compatibility_level or DEFAULT_LEVEL
     if (group := config.compatibility_group) is not None:
         own = _property(definition, group)
-        earlier = [each for each in earlier if _property(each.definition, group) == own]
+        earlier = [version for version in earlier if _property(version.definition, group) == own]
     for version in reversed(earlier if level.is_transitive else earlier[-1:]):
         if level is CompatibilityLevel.NONE:
-            found = []
+            reasons = []
         elif version.definition.schema_type != definition.schema_type:
-            found = ["Incompatible because of different schema type"]
+            reasons = ["Incompatible because of different schema type"]
         else:
-            found = _between(level, schema, parse_stored_version(state, version))
-        if found:
-            return [*found, *_about(version), _rules_of(config, level)]
+            reasons = _compare(level, schema, parse_stored_version(state, version))
+        if reasons:
+            return [*reasons, *_describe_version(version), _describe_level(config, level)]
     return []
 
 
-def _between(level: CompatibilityLevel, new: ParsedSchema, old: ParsedSchema) -> list[str]:
+def _compare(level: CompatibilityLevel, new: ParsedSchema, old: ParsedSchema) -> list[str]:
     reasons = []
     try:
         if level.new_reads_old:
-            reasons += [_told(each, "new", "old") for each in new.find_incompatibilities(old)]
+            reasons += [_describe(item, "new", "old") for item in new.find_incompatibilities(old)]
         if level.old_reads_new:
-            reasons += [_told(each, "old", "new") for each in old.find_incompatibilities(new)]
+            reasons += [_describe(item, "old", "new") for item in old.find_incompatibilities(new)]
     except SchemaError as error:
         raise errors.invalid_schema(f"Invalid schema, details: {error}") from error
     return reasons
 
 
-def _told(each: Incompatibility, reader: str, writer: str) -> str:
-    told = f"{{errorType:'{each.error_type}', description:'{each.describe(reader, writer)}'"
-    return f"{told}, additionalInfo:'{each.additional}'}}" if each.additional else f"{told}}}"
+def _describe(item: Incompatibility, reader: str, writer: str) -> str:
+    text = f"{{errorType:'{item.error_type}', description:'{item.describe(reader, writer)}'"
+    return f"{text}, additionalInfo:'{item.additional}'}}" if item.additional else f"{text}}}"
 
 
-def _about(version: SchemaValue) -> list[str]:
+def _describe_version(version: SchemaValue) -> list[str]:
     text = version.definition.schema
     return [f"{{oldSchemaVersion: {version.version}}}", f"{{oldSchema: '{text}'}}"]
 
 
-def _rules_of(config: SubjectConfig, level: CompatibilityLevel) -> str:
+def _describe_level(config: SubjectConfig, level: CompatibilityLevel) -> str:
     checks_fields = str(bool(config.validate_fields)).lower()
     return f"{{validateFields: '{checks_fields}', compatibility: '{level}'}}"
 

@@ -1,6 +1,6 @@
-"""What can be configured for a subject, a context or all: the compatibility level, and more.
+"""The config of a subject, of a context or of all subjects: compatibility level and more.
 
-What is None is not said here, and asked of the next wider scope as a whole.
+None means that this scope does not set the field: a wider scope may.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from barnabas.registry.definitions import DocumentError, Json, RegistryMetadata,
 
 
 class CompatibilityLevel(StrEnum):
-    """Who has to be able to read what: a new schema the older data, older readers the new."""
+    """BACKWARD: new schemas read older data. FORWARD: older ones read new data. FULL: both."""
 
     NONE = "NONE"
     BACKWARD = "BACKWARD"
@@ -24,7 +24,7 @@ class CompatibilityLevel(StrEnum):
 
     @property
     def is_transitive(self) -> bool:
-        """Whether with every earlier version, not with the latest alone."""
+        """Whether every earlier version is compared, not only the latest."""
         return self.endswith("_TRANSITIVE")
 
     @property
@@ -41,7 +41,7 @@ DEFAULT_LEVEL = CompatibilityLevel.BACKWARD
 
 @dataclass(slots=True, frozen=True)
 class SubjectConfig:
-    """In the order that records have."""
+    """The fields are in the order in which records have them."""
 
     alias: str | None = None
     alias_for_deks: str | None = None
@@ -59,38 +59,38 @@ class SubjectConfig:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Of a record, or of a request, which names the level `compatibility`."""
+        """Reads a record's value or a request, which names the level `compatibility`."""
         return cls(**_read_fields(document))
 
     def with_changes(self, document: Mapping[str, Any]) -> Self:
-        """With what a request says; a null takes something away."""
+        """Returns a config with the fields of a request. A null removes a field."""
         return replace(self, **_read_fields(document))
 
     def merged_over(self, wider: "SubjectConfig | None") -> "SubjectConfig":
-        """With what a wider scope says where this one says nothing."""
+        """Returns this config, with fields of a wider scope where this one has none."""
         if wider is None:
             return self
-        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(wider, **{name: value for name, value in own.items() if value is not None})
 
     @property
     def adds_metadata_or_rules(self) -> bool:
-        """Whether schemas are given metadata or rules that they do not say themselves."""
-        given = (
+        """Whether registered schemas get metadata or rules that their requests do not have."""
+        additions = (
             self.default_metadata,
             self.override_metadata,
             self.default_rule_set,
             self.override_rule_set,
         )
-        return any(each is not None for each in given)
+        return any(addition is not None for addition in additions)
 
     def to_json(self) -> Json:
-        said = {_JSON_NAMES[each.name]: getattr(self, each.name) for each in fields(self)}
+        by_name = {_JSON_NAMES[field.name]: getattr(self, field.name) for field in fields(self)}
         return {
             name: value.to_json()
             if isinstance(value, RegistryMetadata | RegistryRuleSet)
             else value
-            for name, value in said.items()
+            for name, value in by_name.items()
             if value is not None
         }
 
@@ -114,19 +114,19 @@ _FLAGS = {"normalize", "validate_fields", "validate_new_schemas", "validate_rule
 
 
 def _read_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-    given = dict(document)
-    if "compatibility" in given:
-        given["compatibilityLevel"] = given.pop("compatibility")
+    values = dict(document)
+    if "compatibility" in values:
+        values["compatibilityLevel"] = values.pop("compatibility")
     return {
-        name: _read_field(name, json_name, given[json_name])
+        name: _read_field(name, json_name, values[json_name])
         for name, json_name in _JSON_NAMES.items()
-        if json_name in given
+        if json_name in values
     }
 
 
 def _read_field(name: str, json_name: str, value: object) -> Any:
     if name == "compatibility_level":
-        return None if value is None else _level(value)
+        return None if value is None else _parse_level(value)
     if name.endswith("_metadata"):
         return RegistryMetadata.from_json(value)
     if name.endswith("_rule_set"):
@@ -141,7 +141,7 @@ class UnknownLevelError(DocumentError):
     """There is no such compatibility level."""
 
 
-def _level(value: object) -> CompatibilityLevel:
+def _parse_level(value: object) -> CompatibilityLevel:
     try:
         return CompatibilityLevel(str(value).upper())
     except ValueError:

@@ -1,7 +1,7 @@
-"""What may be said about a schema besides the schema: references, metadata, rules.
+"""Schema definitions: a schema's text with its references, metadata and rules.
 
-The registry keeps rules and gives them out; clients are who execute them. A digest over all of it
-is what makes two schemas the same, and is the schema's guid.
+The registry stores rules and returns them; clients execute them. Two definitions are the same
+schema if a digest over all of it is the same. That digest is the schema's guid.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ Properties = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True, frozen=True)
 class RegistryReference:
-    """Another schema, by the name that the text of this one has for it."""
+    """A reference to a version of a subject, by the name that the referring text uses."""
 
     name: str
     subject: str
@@ -26,9 +26,9 @@ class RegistryReference:
 
     @classmethod
     def from_json(cls, document: object) -> Self:
-        found = _object(document, "references")
+        fields = _object(document, "references")
         return cls(
-            _text(found, "name") or "", _text(found, "subject") or "", _number(found, "version")
+            _text(fields, "name") or "", _text(fields, "subject") or "", _number(fields, "version")
         )
 
     def to_json(self) -> Json:
@@ -42,7 +42,7 @@ class RegistryReference:
 
 @dataclass(slots=True, frozen=True)
 class RegistryMetadata:
-    """Properties of a schema, tags of its fields by their paths, names that are to be hidden."""
+    """Properties of a schema, tags of its fields by path, and names of sensitive properties."""
 
     tags: Tags = ()
     properties: Properties = ()
@@ -52,12 +52,12 @@ class RegistryMetadata:
     def from_json(cls, document: object) -> Self | None:
         if document is None:
             return None
-        found = _object(document, "metadata")
-        tags = _object(found.get("tags") or {}, "metadata.tags")
+        fields = _object(document, "metadata")
+        tags = _object(fields.get("tags") or {}, "metadata.tags")
         return cls(
             tuple((path, _words(words, "metadata.tags")) for path, words in sorted(tags.items())),
-            _pairs(found.get("properties"), "metadata.properties"),
-            _words(found.get("sensitive"), "metadata.sensitive"),
+            _pairs(fields.get("properties"), "metadata.properties"),
+            _words(fields.get("sensitive"), "metadata.sensitive"),
         )
 
     def to_json(self) -> Json:
@@ -68,7 +68,7 @@ class RegistryMetadata:
         )
 
     def merged_over(self, weaker: Self | None) -> Self:
-        """Of both what they say; where they differ, this one's."""
+        """Merges the two. Where they differ, this one's values are used."""
         if weaker is None:
             return self
         return type(self)(
@@ -106,19 +106,19 @@ class RegistryRule:
 
     @classmethod
     def from_json(cls, document: object) -> Self:
-        found = _object(document, "ruleSet")
+        fields = _object(document, "ruleSet")
         return cls(
-            name=_text(found, "name"),
-            doc=_text(found, "doc"),
-            kind=_text(found, "kind"),
-            mode=_text(found, "mode"),
-            type=_text(found, "type"),
-            tags=_words(found.get("tags"), "ruleSet.tags"),
-            params=_pairs(found.get("params"), "ruleSet.params"),
-            expr=_text(found, "expr"),
-            on_success=_text(found, "onSuccess"),
-            on_failure=_text(found, "onFailure"),
-            disabled=bool(found.get("disabled", False)),
+            name=_text(fields, "name"),
+            doc=_text(fields, "doc"),
+            kind=_text(fields, "kind"),
+            mode=_text(fields, "mode"),
+            type=_text(fields, "type"),
+            tags=_words(fields.get("tags"), "ruleSet.tags"),
+            params=_pairs(fields.get("params"), "ruleSet.params"),
+            expr=_text(fields, "expr"),
+            on_success=_text(fields, "onSuccess"),
+            on_failure=_text(fields, "onFailure"),
+            disabled=bool(fields.get("disabled", False)),
         )
 
     def to_json(self) -> Json:
@@ -155,12 +155,12 @@ class RegistryRuleSet:
     def from_json(cls, document: object) -> Self | None:
         if document is None:
             return None
-        found = _object(document, "ruleSet")
+        fields = _object(document, "ruleSet")
         return cls(
-            _rules(found, "migrationRules"),
-            _rules(found, "domainRules"),
-            _rules(found, "encodingRules"),
-            _text(found, "enableAt"),
+            _rules(fields, "migrationRules"),
+            _rules(fields, "domainRules"),
+            _rules(fields, "encodingRules"),
+            _text(fields, "enableAt"),
         )
 
     def to_json(self) -> Json:
@@ -172,7 +172,7 @@ class RegistryRuleSet:
         )
 
     def merged_over(self, weaker: Self | None) -> Self:
-        """The rules of both; of two with one name, this one's."""
+        """Merges the two. Of two rules with one name, this one's is used."""
         if weaker is None:
             return self
         return type(self)(
@@ -195,7 +195,7 @@ class RegistryRuleSet:
 
 @dataclass(slots=True, frozen=True)
 class SchemaDefinition:
-    """A schema with all that is said about it, wherever it is registered."""
+    """A schema with its metadata and rules, independent of subject and version."""
 
     schema: str
     schema_type: str = "AVRO"
@@ -206,7 +206,7 @@ class SchemaDefinition:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """What records and requests alike say of a schema."""
+        """Reads the fields that records and requests have in common."""
         return cls(
             _text(document, "schema") or "",
             _text(document, "schemaType") or "AVRO",
@@ -224,18 +224,18 @@ class SchemaDefinition:
                 digest.update(part)
         for document in (self.metadata, self.rule_set):
             if document is not None:
-                digest.update(b"\1")  # an empty one is not the same as none
+                digest.update(b"\1")  # an empty one differs from none
                 for part in document.digest_parts():
                     digest.update(part)
         object.__setattr__(self, "guid", str(UUID(bytes=digest.digest())))
 
 
 class DocumentError(ValueError):
-    """A document is not of the form it should have; names the field."""
+    """A JSON document does not have the expected form. The message names the field."""
 
 
 def parse_json(content: bytes) -> Any:
-    """DocumentError if it is none, or has half a character (`\\ud800`) that cannot be written."""
+    """Raises DocumentError for invalid JSON, and for lone surrogates (`\\ud800`)."""
     try:
         document = json.loads(content)
         json.dumps(document, ensure_ascii=False).encode()
@@ -244,8 +244,8 @@ def parse_json(content: bytes) -> Any:
     return document
 
 
-def _rules(found: Mapping[str, Any], kind: str) -> tuple[RegistryRule, ...]:
-    return tuple(map(RegistryRule.from_json, _list(found.get(kind), f"ruleSet.{kind}")))
+def _rules(fields: Mapping[str, Any], kind: str) -> tuple[RegistryRule, ...]:
+    return tuple(map(RegistryRule.from_json, _list(fields.get(kind), f"ruleSet.{kind}")))
 
 
 def _merged(
@@ -281,21 +281,21 @@ def _words(document: object, where: str) -> tuple[str, ...]:
 
 
 def _pairs(document: object, where: str) -> Properties:
-    found = _object(document or {}, where)
-    if not all(isinstance(value, str) for value in found.values()):
+    pairs = _object(document or {}, where)
+    if not all(isinstance(value, str) for value in pairs.values()):
         raise DocumentError(f"{where}: all values have to be strings")
-    return tuple(sorted(found.items()))
+    return tuple(sorted(pairs.items()))
 
 
-def _text(found: Mapping[str, Any], name: str) -> str | None:
-    value = found.get(name)
+def _text(fields: Mapping[str, Any], name: str) -> str | None:
+    value = fields.get(name)
     if value is not None and not isinstance(value, str):
         raise DocumentError(f"{name}: a string is expected, not {value!r}")
     return value
 
 
-def _number(found: Mapping[str, Any], name: str) -> int:
-    value = found.get(name, -1)
+def _number(fields: Mapping[str, Any], name: str) -> int:
+    value = fields.get(name, -1)
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**31:
         raise DocumentError(f"{name}: a whole number is expected, not {value!r}")
     return value

@@ -1,9 +1,9 @@
-"""Who of several instances writes: agreed on by Kafka's group protocol, as Confluent's does.
+"""Elects the registry's leader, the one instance that writes, by Kafka's group protocol.
 
-Every instance is a member of one group (protocol type `sr`) and says where it can be reached.
-Whoever the coordinator makes the group's leader elects: who writes already, if it is still
-there; else the first by its URL. An election is about who should write. That nobody else can is
-seen to by the log.
+As in Confluent's registry, every instance is a member of one group (protocol type `sr`) and joins
+with its address. The member that the coordinator makes the group's leader elects the registry's
+leader: the present one if it is still a member, else the first eligible one by URL. The election
+decides which instance should write. The log ensures that no other can.
 """
 
 import json
@@ -20,7 +20,7 @@ DUPLICATE_URLS = 1
 
 @dataclass(slots=True, frozen=True)
 class InstanceIdentity:
-    """An instance, as others see it."""
+    """The address of an instance, and whether it is the leader or may become it."""
 
     host: str
     port: int
@@ -45,12 +45,12 @@ class InstanceIdentity:
 
     @classmethod
     def from_member_metadata(cls, content: bytes) -> Self | None:
-        """By what it joined with; None between elections, or if it is no registry."""
+        """Reads the metadata that a member joined with. Returns None if it is no registry's."""
         try:
-            told = cls.from_json(json.loads(content))
+            identity = cls.from_json(json.loads(content))
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
-        return told if isinstance(told.host, str) else None
+        return identity if isinstance(identity.host, str) else None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -68,7 +68,7 @@ class InstanceIdentity:
 
 @dataclass(slots=True, frozen=True)
 class ElectionOutcome:
-    """What everybody is told: the member that writes, or nobody."""
+    """The assignment that every member receives: the leader, or None."""
 
     member_id: str | None
     identity: InstanceIdentity | None
@@ -92,17 +92,19 @@ class ElectionOutcome:
 
 
 def elect(members: Mapping[str, bytes]) -> ElectionOutcome:
-    """Of the members, by id, with what each joined with; without those that are no registry."""
-    told = {id_: InstanceIdentity.from_member_metadata(content) for id_, content in members.items()}
-    identities = {id_: identity for id_, identity in told.items() if identity is not None}
+    """Elects among members, given by id with their metadata, ignoring any that is no registry."""
+    decoded = {
+        id_: InstanceIdentity.from_member_metadata(metadata) for id_, metadata in members.items()
+    }
+    identities = {id_: identity for id_, identity in decoded.items() if identity is not None}
     urls = {identity.url for identity in identities.values()}
     error = NO_ERROR if len(urls) == len(identities) else DUPLICATE_URLS
     eligible = sorted(
         (id_ for id_, identity in identities.items() if identity.is_eligible),
         key=lambda id_: identities[id_].url,
     )
-    writing = [id_ for id_ in eligible if identities[id_].is_leader]
-    chosen = writing[0] if len(writing) == 1 else next(iter(eligible), None)
-    if chosen is None:
+    leaders = [id_ for id_ in eligible if identities[id_].is_leader]
+    elected = leaders[0] if len(leaders) == 1 else next(iter(eligible), None)
+    if elected is None:
         return ElectionOutcome(None, None, error)
-    return ElectionOutcome(chosen, replace(identities[chosen], is_leader=False), error)
+    return ElectionOutcome(elected, replace(identities[elected], is_leader=False), error)

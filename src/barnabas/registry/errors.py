@@ -1,8 +1,8 @@
-"""What a request is refused with: Confluent's codes, the HTTP status they imply, and a reason."""
+"""The errors of the REST API: Confluent's codes, the HTTP status they imply, and a message."""
 
 
 class RegistryError(Exception):
-    """`error_code` is the API's; its first three digits are the HTTP status."""
+    """The first three digits of `error_code` are the HTTP status."""
 
     def __init__(self, error_code: int, message: str) -> None:
         super().__init__(message)

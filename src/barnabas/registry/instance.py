@@ -1,4 +1,4 @@
-"""One instance of the registry: what it knows, where it writes, and who may."""
+"""One instance of the registry: its state, its log and its membership in the group of instances."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class RegistryInstance:
-    """Lives on one loop. Whoever answers requests reads `state`; `write` is how it changes."""
+    """Runs on one event loop. Request handlers read `state` and change it by `write`."""
 
     def __init__(self, settings: RegistrySettings, identity: InstanceIdentity) -> None:
         self.settings = settings
@@ -34,22 +34,22 @@ class RegistryInstance:
         self._membership = GroupMembership(
             settings.group_id,
             identity,
-            self._ask_coordinator,
-            self._hear,
+            self._send_to_coordinator,
+            self._on_election,
             session_timeout_ms=settings.session_timeout_ms,
         )
         self._tasks: list[asyncio.Task[None]] = []
-        self._writing = asyncio.Lock()
-        self._writer: InstanceIdentity | None = None  # None: it is not known who writes
-        self._is_writer = False
-        self._elected = asyncio.Event()
-        self._buried: set[str] = set()  # writers that nobody has met since
+        self._write_lock = asyncio.Lock()
+        self._leader: InstanceIdentity | None = None  # None: the leader is unknown
+        self._is_leader = False
+        self._leader_known = asyncio.Event()
+        self._lost_leaders: set[str] = set()  # URLs that have not been reached since
 
     async def start(self) -> None:
-        """Return when all that is written is read. Who writes shows later; writes wait for it."""
+        """Returns when the log has been read to its end. Writes wait until a leader is elected."""
         await self._log.start()
-        told = await self._cluster.describe([], timeout_ms=self.settings.start_timeout_ms)
-        self.kafka_cluster_id = told.cluster_id or ""
+        described = await self._cluster.describe([], timeout_ms=self.settings.start_timeout_ms)
+        self.kafka_cluster_id = described.cluster_id or ""
         self._tasks.append(asyncio.create_task(self._membership.run()))
 
     async def stop(self) -> None:
@@ -69,7 +69,7 @@ class RegistryInstance:
         return self._log.applied_offset
 
     async def wait_until_applied(self, offset: int) -> None:
-        """Wait for what another instance wrote; no longer than a write may take."""
+        """Waits until a record of another instance is applied, no longer than a write may take."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(
                 self._log.wait_until_applied(offset), self.settings.timeout_ms / 1000
@@ -77,15 +77,15 @@ class RegistryInstance:
 
     @property
     def other_leader_url(self) -> str | None:
-        """The URL of who writes, if that is known and another instance."""
-        if self._writer is None or self._is_writer or not self._elected.is_set():
+        """The URL of the leader if it is known and another instance."""
+        if self._leader is None or self._is_leader or not self._leader_known.is_set():
             return None
-        return self._writer.url
+        return self._leader.url
 
     async def find_leader_url(self) -> str | None:
-        """The URL of who writes; None if it is this instance. Waits for an election."""
+        """Returns the leader's URL, or None if it is this instance. Waits for an election."""
         try:
-            await asyncio.wait_for(self._elected.wait(), self.settings.timeout_ms / 1000)
+            await asyncio.wait_for(self._leader_known.wait(), self.settings.timeout_ms / 1000)
         except TimeoutError:
             raise errors.no_leader(
                 f"No instance of group {self.settings.group_id} is known to write; is there a "
@@ -93,58 +93,59 @@ class RegistryInstance:
             ) from None
         return self.other_leader_url
 
-    async def on_leader_lost(self, writer: str) -> None:
-        """Nobody listens at the writer's URL: have another one elected, who is then waited for.
+    async def on_leader_lost(self, url: str) -> None:
+        """Removes a leader at whose URL no process listens, and waits for the next election.
 
-        Once, until it is met: one that is elected again is there, but not to be reached from here.
+        This happens once until the leader is reached. A leader that is elected again is alive, but
+        this instance cannot reach it.
         """
-        if writer in self._buried or self._writer is None or self._writer.url != writer:
+        if url in self._lost_leaders or self._leader is None or self._leader.url != url:
             return
-        self._buried.add(writer)
-        self._elected.clear()
+        self._lost_leaders.add(url)
+        self._leader_known.clear()
         await self._membership.remove_leader()
 
-    def on_leader_reachable(self, writer: str) -> None:
-        self._buried.discard(writer)
+    def on_leader_reachable(self, url: str) -> None:
+        self._lost_leaders.discard(url)
 
     async def write(
         self,
         decide: Callable[[Request, RegistryState], RegistryDecision[Response]],
         request: Request,
     ) -> Response:
-        """Decide with all that was written before in view, and answer when it is written too."""
-        async with self._writing:
+        """Decides on the state of all earlier writes. Returns when the records are applied."""
+        async with self._write_lock:
             self._log.require_topic()
             try:
                 if not self._log.is_leader:
                     await self._log.become_leader()
-                # Comparing large schemas takes its time, and others want theirs.
+                # On a thread: comparing large schemas must not delay other requests.
                 decision = await asyncio.to_thread(decide, request, self.state)
                 if decision.records:
                     await self._log.append(decision.records)
                 return decision.response
             finally:
-                if not self._log.is_leader:  # the broker refused, or was not to be reached
-                    self._elected.clear()
+                if not self._log.is_leader:  # the broker rejected the write or was unreachable
+                    self._leader_known.clear()
                     self._membership.request_election()
 
-    async def _hear(self, outcome: ElectionOutcome | None, member_id: str) -> None:
-        was_writer, self._is_writer = self._is_writer, False
+    async def _on_election(self, outcome: ElectionOutcome | None, member_id: str) -> None:
+        was_leader, self._is_leader = self._is_leader, False
         if outcome is None or outcome.identity is None:
-            self._elected.clear()
-            self._writer = None
+            self._leader_known.clear()
+            self._leader = None
         else:
-            self._writer = outcome.identity
-            self._is_writer = outcome.member_id == member_id
-            self._elected.set()
-        if was_writer and not self._is_writer:
-            instead = "nobody is known to" if self._writer is None else f"{self._writer.url} does"
-            _log.info("this instance writes %s no more: %s", self.settings.topic, instead)
+            self._leader = outcome.identity
+            self._is_leader = outcome.member_id == member_id
+            self._leader_known.set()
+        if was_leader and not self._is_leader:
+            leader = "unknown" if self._leader is None else self._leader.url
+            _log.info("no longer the leader of %s; the leader is %s", self.settings.topic, leader)
             self._log.resign()
-        elif self._is_writer and not was_writer:
-            _log.info("this instance writes %s", self.settings.topic)
+        elif self._is_leader and not was_leader:
+            _log.info("this instance is the leader of %s", self.settings.topic)
 
-    async def _ask_coordinator(self, request: Message, timeout_ms: int) -> Any:
+    async def _send_to_coordinator(self, request: Message, timeout_ms: int) -> Any:
         return await self._cluster.send_to_coordinator(
             CoordinatorType.GROUP,
             self.settings.group_id,
@@ -155,5 +156,5 @@ class RegistryInstance:
 
 
 def _error_code(response: Any) -> int:
-    told = response.groups[0] if isinstance(response, DescribeGroupsResponse) else response
-    return int(told.error_code)
+    part = response.groups[0] if isinstance(response, DescribeGroupsResponse) else response
+    return int(part.error_code)

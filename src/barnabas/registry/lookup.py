@@ -1,4 +1,4 @@
-"""Find the version of a subject that a schema is registered as."""
+"""Finds versions of a subject: by number, or by the definition that was registered."""
 
 from dataclasses import replace
 from typing import Protocol, Self, TypeVar
@@ -20,7 +20,7 @@ def find_registered_version(
     normalize: bool,
     deleted: bool,
 ) -> SchemaValue | None:
-    """Exactly so, or with the metadata and rules that it would be given when it is registered."""
+    """Finds the definition as it is, or with the metadata and rules that registering would add."""
     found = find_version_with(state, subject, definition, normalize=normalize, deleted=deleted)
     if found is not None:
         return found
@@ -40,26 +40,35 @@ def find_version_with(
     normalize: bool,
     deleted: bool = False,
 ) -> SchemaValue | None:
-    """The newest version with this very definition."""
-    known = canonicalize(state, subject, definition, normalize=normalize)
-    versions = [each for each in state.versions_with(subject, known) if deleted or not each.deleted]
-    return versions[-1] if versions else _found_resolved(state, subject, known, deleted=deleted)
+    """Returns the newest version with exactly this definition."""
+    canonical = canonicalize(state, subject, definition, normalize=normalize)
+    versions = [
+        version
+        for version in state.versions_with(subject, canonical)
+        if deleted or not version.deleted
+    ]
+    if versions:
+        return versions[-1]
+    return _find_with_inlined_references(state, subject, canonical, deleted=deleted)
 
 
-def _found_resolved(
-    state: RegistryState, subject: str, known: SchemaDefinition, *, deleted: bool
+def _find_with_inlined_references(
+    state: RegistryState, subject: str, canonical: SchemaDefinition, *, deleted: bool
 ) -> SchemaValue | None:
-    """The newest version that is this with what it refers to in it, as compiled classes have it."""
-    if known.references:
+    """Finds a version that equals the definition once its references are inlined.
+
+    Clients with compiled classes look schemas up in that form.
+    """
+    if canonical.references:
         return None
     for version in reversed(state.versions(subject, deleted=deleted)):
-        if version.definition.references and _resolved(state, version) == known:
+        if version.definition.references and _with_inlined_references(state, version) == canonical:
             return version
     return None
 
 
-def _resolved(state: RegistryState, version: SchemaValue) -> SchemaDefinition | None:
-    """None where it cannot be read: another registry may have stored it."""
+def _with_inlined_references(state: RegistryState, version: SchemaValue) -> SchemaDefinition | None:
+    """Returns None if it cannot be parsed: another registry may have stored it."""
     try:
         text = parse_stored_version(state, version).resolved
     except RegistryError:
@@ -70,9 +79,9 @@ def _resolved(state: RegistryState, version: SchemaValue) -> SchemaDefinition | 
 def with_inherited_metadata(
     definition: SchemaDefinition, config: SubjectConfig, previous: SchemaValue | None
 ) -> SchemaDefinition:
-    """With what the latest version says of itself, if this one does not; and the config's.
+    """Adds the latest version's metadata and rules if the definition has none, and the config's.
 
-    Defaults are weaker than what is said, overrides are stronger.
+    Defaults of the config are weaker than the definition, overrides are stronger.
     """
     metadata, rules = definition.metadata, definition.rule_set
     if previous is not None:
@@ -94,8 +103,8 @@ L = TypeVar("L", bound=_Layer)
 
 def _layered(*weakest_first: L | None) -> L | None:
     merged: L | None = None
-    for each in weakest_first:
-        merged = merged if each is None else each.merged_over(merged)
+    for layer in weakest_first:
+        merged = merged if layer is None else layer.merged_over(merged)
     return merged
 
 
@@ -103,7 +112,7 @@ LATEST_VERSION = -1
 
 
 def parse_version(text: str) -> int:
-    """A number, or -1 for the latest; RegistryError 42202 for anything else."""
+    """Returns a number, or -1 for the latest. Raises RegistryError 42202 for anything else."""
     if text == "latest":
         return LATEST_VERSION
     try:
@@ -118,7 +127,7 @@ def parse_version(text: str) -> int:
 def find_version(
     state: RegistryState, subject: str, version: int, *, deleted: bool = False
 ) -> SchemaValue | None:
-    """The latest is never one that is deleted."""
+    """Returns the version if it exists. The latest is never a deleted one."""
     if version == LATEST_VERSION:
         return state.latest(subject)
     return state.version(subject, version, deleted=deleted)
@@ -127,7 +136,7 @@ def find_version(
 def require_version(
     state: RegistryState, subject: str, version: int, *, deleted: bool = False
 ) -> SchemaValue:
-    """RegistryError 40401 or 40402 if there is none."""
+    """Raises RegistryError 40401 or 40402 if there is none."""
     if (found := find_version(state, subject, version, deleted=deleted)) is not None:
         return found
     if not state.has_versions(subject, deleted=deleted):

@@ -1,15 +1,15 @@
 """The records of `_schemas`, byte for byte as Confluent's registry writes them.
 
-Keys are JSON objects that begin with their keytype; the order of fields matters, because the
-topic is compacted by these bytes. A key with no value is a tombstone. Empty fields are left out.
+Keys are JSON objects that begin with their keytype. The order of fields matters, because the
+topic is compacted by these bytes. A key without a value is a tombstone. Empty fields are omitted.
 
 SCHEMA (magic 1)    one version of a subject; a soft deletion is the same with deleted=true
-CONFIG, MODE        of a subject, of a context (subject ":.name:"), or of all (no subject)
-DELETE_SUBJECT      versions of a subject, up to one, are softly deleted
-CLEAR_SUBJECT       whatever the caches hold of a subject is void
-CONTEXT             a context that has been used
-NOOP                whoever reads it has read all that came before it; may tell the highest ids
-                    of schemas that are gone (Confluent's has no value, and reads none)
+CONFIG, MODE        of a subject, of a context (subject ":.name:"), or global (no subject)
+DELETE_SUBJECT      soft-deletes the versions of a subject, up to one
+CLEAR_SUBJECT       invalidates caches of a subject
+CONTEXT             a context with schemas
+NOOP                marks a position in the log; may have the highest ids of deleted schemas
+                    (Confluent's registry writes no value, and ignores one)
 """
 
 import json
@@ -25,7 +25,7 @@ TENANT = "default"
 
 
 class RegistryMode(StrEnum):
-    """What may be done with a subject."""
+    """Which operations are allowed on a subject."""
 
     READWRITE = "READWRITE"
     READONLY = "READONLY"
@@ -39,7 +39,7 @@ class RegistryMode(StrEnum):
 
     @property
     def accepts_ids(self) -> bool:
-        """Whether who registers a schema says which id and version it has."""
+        """Whether requests choose the id and version of a schema."""
         return self in (RegistryMode.IMPORT, RegistryMode.FORWARD)
 
 
@@ -97,8 +97,8 @@ class SchemaValue:
     id: int
     definition: SchemaDefinition
     deleted: bool = False
-    md5: str | None = None  # of what was there before Confluent's registry encrypted parts of it
-    timestamp_ms: int | None = None  # when it was appended: not written, but told by the log
+    md5: str | None = None  # of the text before Confluent's registry encrypted parts of it
+    timestamp_ms: int | None = None  # the timestamp of the record, not a field of it
 
     @property
     def key(self) -> SchemaKey:
@@ -139,7 +139,7 @@ class ContextValue:
 
 @dataclass(slots=True, frozen=True)
 class HighestDeletedIds:
-    """The highest id of a context, where no schema has it any more: it is not given again."""
+    """The highest id of each context whose schema was deleted, so that no schema gets it again."""
 
     by_context: Mapping[str, int]
 
@@ -161,16 +161,17 @@ class RegistryRecord:
     value: RegistryValue | None = None
 
 
-def noop_record(spent_ids: Mapping[str, int]) -> RegistryRecord:
-    return RegistryRecord(NoopKey(), HighestDeletedIds(spent_ids) if spent_ids else None)
+def noop_record(highest_deleted_ids: Mapping[str, int]) -> RegistryRecord:
+    deleted = HighestDeletedIds(highest_deleted_ids) if highest_deleted_ids else None
+    return RegistryRecord(NoopKey(), deleted)
 
 
 class UnreadableRecordError(ValueError):
-    """It is not of this format, or of a kind that is not known here."""
+    """The record has another format, or an unknown keytype."""
 
 
 def encode_record(record: RegistryRecord) -> tuple[bytes, bytes | None]:
-    """The bytes of the key and of the value."""
+    """Returns the bytes of the key and of the value."""
     value = None if record.value is None else _bytes(_value_fields(record.value))
     return _bytes(_key_fields(record.key)), value
 
@@ -179,10 +180,12 @@ def decode_record(
     key: bytes | None, value: bytes | None, timestamp_ms: int | None = None
 ) -> RegistryRecord:
     try:
-        found = _read_key(parse_json(key or b"null"))
+        decoded_key = _read_key(parse_json(key or b"null"))
         if value is None:
-            return RegistryRecord(found)
-        return RegistryRecord(found, _read_value(found, parse_json(value), timestamp_ms))
+            return RegistryRecord(decoded_key)
+        return RegistryRecord(
+            decoded_key, _read_value(decoded_key, parse_json(value), timestamp_ms)
+        )
     except (ValueError, KeyError, TypeError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise UnreadableRecordError(f"{(key or b'')[:200]!r}: {reason}") from None
@@ -193,22 +196,21 @@ def _key_fields(key: RegistryKey) -> dict[str, Any]:
         case SchemaKey(subject, version):
             return {"keytype": "SCHEMA", "subject": subject, "version": version, "magic": 1}
         case ConfigKey(subject):
-            return _about("CONFIG", subject)
+            return _scope_key_fields("CONFIG", subject)
         case ModeKey(subject):
-            return _about("MODE", subject)
+            return _scope_key_fields("MODE", subject)
         case DeleteSubjectKey(subject):
-            return _about("DELETE_SUBJECT", subject)
+            return _scope_key_fields("DELETE_SUBJECT", subject)
         case ClearSubjectKey(subject):
-            return _about("CLEAR_SUBJECT", subject)
+            return _scope_key_fields("CLEAR_SUBJECT", subject)
         case ContextKey(context, tenant):
             return {"keytype": "CONTEXT", "tenant": tenant, "context": context, "magic": 0}
         case NoopKey():
             return {"keytype": "NOOP", "magic": 0}
 
 
-def _about(keytype: str, subject: str | None) -> dict[str, Any]:
-    named = {} if not subject else {"subject": subject}
-    return {"keytype": keytype, **named, "magic": 0}
+def _scope_key_fields(keytype: str, subject: str | None) -> dict[str, Any]:
+    return {"keytype": keytype, **_subject_field(subject), "magic": 0}
 
 
 def _value_fields(value: RegistryValue) -> dict[str, Any]:
@@ -216,9 +218,9 @@ def _value_fields(value: RegistryValue) -> dict[str, Any]:
         case SchemaValue():
             return _schema_fields(value)
         case ConfigValue(subject, config):
-            return _named(subject) | config.to_json()
+            return _subject_field(subject) | config.to_json()
         case ModeValue(subject, mode):
-            return _named(subject) | {"mode": mode.value}
+            return _subject_field(subject) | {"mode": mode.value}
         case DeleteSubjectValue(subject, version):
             return {"subject": subject, "version": version}
         case ClearSubjectValue(subject):
@@ -229,7 +231,7 @@ def _value_fields(value: RegistryValue) -> dict[str, Any]:
             return {"maxIds": dict(sorted(by_context.items()))}
 
 
-def _named(subject: str | None) -> dict[str, Any]:
+def _subject_field(subject: str | None) -> dict[str, Any]:
     return {"subject": subject} if subject else {}
 
 
@@ -241,14 +243,14 @@ def _schema_fields(value: SchemaValue) -> dict[str, Any]:
         "id": value.id,
         "md5": value.md5,
         "schemaType": definition.schema_type,
-        "references": [each.to_json() for each in definition.references],
+        "references": [reference.to_json() for reference in definition.references],
         "metadata": definition.metadata and definition.metadata.to_json(),
         "ruleSet": definition.rule_set and definition.rule_set.to_json(),
         "schema": definition.schema,
     }
-    # An object that says nothing is written, a missing one is not: Jackson's NON_EMPTY.
-    kept = {name: it for name, it in fields.items() if it is not None and it != []}
-    return {**kept, "deleted": value.deleted}
+    # An empty object is written, a missing one is not: Jackson's NON_EMPTY.
+    present = {name: field for name, field in fields.items() if field is not None and field != []}
+    return {**present, "deleted": value.deleted}
 
 
 def _read_key(fields: Mapping[str, Any]) -> RegistryKey:
@@ -256,7 +258,7 @@ def _read_key(fields: Mapping[str, Any]) -> RegistryKey:
     match keytype:
         case "SCHEMA":
             if fields.get("magic", 1) not in (0, 1):
-                raise ValueError(f"magic {fields['magic']} is not known")
+                raise ValueError(f"magic {fields['magic']} is unknown")
             return SchemaKey(_name(fields), _number(fields, "version"))
         case "CONFIG":
             return ConfigKey(_scope(fields))
@@ -270,7 +272,7 @@ def _read_key(fields: Mapping[str, Any]) -> RegistryKey:
             return ContextKey(_name(fields, "context"), fields.get("tenant", TENANT))
         case "NOOP":
             return NoopKey()
-    raise ValueError(f"keytype {keytype} is not known")
+    raise ValueError(f"keytype {keytype} is unknown")
 
 
 def _read_value(
@@ -303,14 +305,14 @@ def _read_value(
 
 
 def _scope(fields: Mapping[str, Any]) -> str | None:
-    """A subject or a context; all of them if none is named."""
+    """Returns a subject or a context, or None for the global scope."""
     return None if fields.get("subject") is None else _name(fields)
 
 
-def _name(fields: Mapping[str, Any], what: str = "subject") -> str:
-    name = fields[what]
+def _name(fields: Mapping[str, Any], field_name: str = "subject") -> str:
+    name = fields[field_name]
     if not isinstance(name, str):
-        raise TypeError(f"{what}: a string is expected, not {name!r:.100}")
+        raise TypeError(f"{field_name}: a string is expected, not {name!r:.100}")
     return name
 
 

@@ -1,4 +1,4 @@
-"""Whether a set of rules makes sense. What they do is up to the clients that execute them."""
+"""Validates rule sets. What rules do is up to the clients that execute them."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _DOMAIN = ("WRITE", "READ", "WRITEREAD")
 
 
 def require_valid_rules(rules: RegistryRuleSet | None) -> None:
-    """RegistryError 42210 if two rules have one name, or one is no rule of its kind."""
+    """Raises RegistryError 42210 if two rules have one name, or one is not valid for its kind."""
     if rules is None:
         return
     names: set[str] = set()

@@ -1,4 +1,4 @@
-"""Schemas as their languages see them: read once, with the texts that they refer to."""
+"""Parses definitions with the texts they refer to, and caches the parsed schemas."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,20 +13,20 @@ from barnabas.registry.state import RegistryState
 from barnabas.registry.subjects import qualify_reference
 from barnabas.schemas import ParsedSchema, SchemaError, SchemaType, parse
 
-CACHED_SCHEMAS = 1000
+MAX_CACHED_SCHEMAS = 1000
 
 
 def parse_definition(
     state: RegistryState, subject: str, definition: SchemaDefinition
 ) -> ParsedSchema:
-    """RegistryError 42201 if it is not a schema, or refers to what is not there."""
+    """Raises RegistryError 42201 if the text is not a schema, or a reference does not exist."""
     try:
-        kind = SchemaType(definition.schema_type)
+        schema_type = SchemaType(definition.schema_type)
     except ValueError:
         raise errors.invalid_schema(f"Invalid schema type {definition.schema_type}") from None
     texts = tuple(sorted(collect_referenced_texts(state, subject, definition).items()))
-    with _refused(definition):
-        return _read(kind, definition.schema, texts)
+    with _as_registry_error(definition):
+        return _parse(schema_type, definition.schema, texts)
 
 
 def parse_stored_version(state: RegistryState, value: SchemaValue) -> ParsedSchema:
@@ -36,10 +36,10 @@ def parse_stored_version(state: RegistryState, value: SchemaValue) -> ParsedSche
 def parse_new_definition(
     state: RegistryState, subject: str, definition: SchemaDefinition, config: SubjectConfig
 ) -> ParsedSchema:
-    """The same for one that is to be registered: RegistryError 42201 if it has faults too."""
+    """Parses a new definition. Raises RegistryError 42201 for invalid names and defaults too."""
     schema = parse_definition(state, subject, definition)
     if config.validate_new_schemas is not False:
-        with _refused(definition):
+        with _as_registry_error(definition):
             schema.require_valid()
     return schema
 
@@ -47,53 +47,55 @@ def parse_new_definition(
 def canonicalize(
     state: RegistryState, subject: str, definition: SchemaDefinition, *, normalize: bool
 ) -> SchemaDefinition:
-    """The definition as it is stored: its text and references in the one form they have."""
+    """Returns the definition in the form in which it is stored."""
     references = tuple(
-        each if each.version > 0 else replace(each, version=_latest(state, subject, each.subject))
-        for each in definition.references
+        reference
+        if reference.version > 0
+        else replace(reference, version=_latest_version(state, subject, reference.subject))
+        for reference in definition.references
     )
     definition = replace(definition, references=references)
     schema = parse_definition(state, subject, definition)
     if not normalize:
         return replace(definition, schema=schema.text)
-    in_order = tuple(sorted(set(references), key=lambda each: (each.name, each.subject)))
+    in_order = tuple(sorted(set(references), key=lambda item: (item.name, item.subject)))
     return replace(definition, schema=schema.normalized, references=in_order)
 
 
 def collect_referenced_texts(
     state: RegistryState, subject: str, definition: SchemaDefinition
 ) -> Mapping[str, str]:
-    """What a schema refers to, and what that refers to, by the names they use."""
+    """Returns the texts that a schema refers to, directly or not, by the names they are used by."""
     texts: dict[str, str] = {}
-    left = [(subject, definition)]
-    while left:
-        referrer, current = left.pop()
-        for each in current.references:
-            if each.name in texts:
+    pending = [(subject, definition)]
+    while pending:
+        referrer, current = pending.pop()
+        for reference in current.references:
+            if reference.name in texts:
                 continue
-            name = qualify_reference(referrer, each.subject)
-            found = state.version(name, each.version, deleted=True)
-            if found is None:
+            name = qualify_reference(referrer, reference.subject)
+            version = state.version(name, reference.version, deleted=True)
+            if version is None:
                 raise errors.invalid_schema(
                     f"Invalid schema, details: No schema reference found for subject "
-                    f'"{each.subject}" and version {each.version}'
+                    f'"{reference.subject}" and version {reference.version}'
                 )
-            texts[each.name] = found.definition.schema
-            left.append((name, found.definition))
+            texts[reference.name] = version.definition.schema
+            pending.append((name, version.definition))
     return texts
 
 
-def _latest(state: RegistryState, subject: str, referred: str) -> int:
-    found = state.latest(qualify_reference(subject, referred))
-    if found is None:
+def _latest_version(state: RegistryState, subject: str, referenced: str) -> int:
+    latest = state.latest(qualify_reference(subject, referenced))
+    if latest is None:
         raise errors.invalid_schema(
-            f'Invalid schema, details: No schema reference found for subject "{referred}"'
+            f'Invalid schema, details: No schema reference found for subject "{referenced}"'
         )
-    return found.version
+    return latest.version
 
 
 @contextmanager
-def _refused(definition: SchemaDefinition) -> Iterator[None]:
+def _as_registry_error(definition: SchemaDefinition) -> Iterator[None]:
     try:
         yield
     except SchemaError as error:
@@ -102,6 +104,8 @@ def _refused(definition: SchemaDefinition) -> Iterator[None]:
         ) from error
 
 
-@lru_cache(CACHED_SCHEMAS)
-def _read(kind: SchemaType, text: str, references: tuple[tuple[str, str], ...]) -> ParsedSchema:
-    return parse(kind, text, dict(references))
+@lru_cache(MAX_CACHED_SCHEMAS)
+def _parse(
+    schema_type: SchemaType, text: str, references: tuple[tuple[str, str], ...]
+) -> ParsedSchema:
+    return parse(schema_type, text, dict(references))

@@ -1,4 +1,4 @@
-"""`SchemaRegistry`: an instance that answers HTTP, inside whatever process there is.
+"""`SchemaRegistry`: an instance with its HTTP server, embedded in any process.
 
 with SchemaRegistry("localhost:9092", port=0) as registry:
     requests.get(f"{registry.url}/subjects")
@@ -19,7 +19,7 @@ from barnabas.schemas import extra_required_by
 
 
 class SchemaRegistry:
-    """Runs in a thread with a loop of its own, from `with` (or `start`) until its end."""
+    """Runs on its own thread and event loop, from `start` to `stop`, or within a `with` block."""
 
     def __init__(self, bootstrap_servers: str, port: int = 0, **more: Any) -> None:
         self.settings = RegistrySettings(bootstrap_servers, port=port, **more)
@@ -31,8 +31,8 @@ class SchemaRegistry:
         self._failure: BaseException | None = None
 
     def start(self) -> None:
-        """Return when it answers; raise why it cannot."""
-        self._thread = threading.Thread(target=self._live, name="schema-registry", daemon=True)
+        """Returns when the registry accepts requests. Raises the reason if it cannot start."""
+        self._thread = threading.Thread(target=self._run, name="schema-registry", daemon=True)
         self._thread.start()
         self._started.wait()
         if self._failure is not None:
@@ -42,7 +42,7 @@ class SchemaRegistry:
     def stop(self) -> None:
         if self._thread is None or self._loop is None or self._stop is None:
             return
-        with contextlib.suppress(RuntimeError):  # it has ended by itself
+        with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
         self._thread = None
@@ -59,7 +59,7 @@ class SchemaRegistry:
     ) -> None:
         self.stop()
 
-    def _live(self) -> None:
+    def _run(self) -> None:
         try:
             asyncio.run(self._serve())
         except BaseException as failure:
@@ -77,7 +77,7 @@ class SchemaRegistry:
 
 @contextlib.asynccontextmanager
 async def serve_registry(settings: RegistrySettings) -> AsyncIterator[str]:
-    """An instance on the running loop, answering at the URL that is given."""
+    """Runs an instance on the running event loop. Yields its URL."""
     with extra_required_by("a schema registry"):
         import uvicorn
 
@@ -99,12 +99,12 @@ async def serve_registry(settings: RegistrySettings) -> AsyncIterator[str]:
     server = _server_class()(config)
     try:
         await instance.start()
-        answering = asyncio.create_task(server.serve(sockets=[listener]))
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             yield identity.url
         finally:
             server.should_exit = True
-            await answering
+            await serving
     finally:
         listener.close()
         await instance.stop()
@@ -113,7 +113,7 @@ async def serve_registry(settings: RegistrySettings) -> AsyncIterator[str]:
 def _listener(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.create_server((host, port), family=family)
-    # An answer leaves in two parts, and the second must not wait for the first to be confirmed.
+    # A response is sent in two parts, and the second must not wait for an acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
@@ -124,7 +124,7 @@ def _server_class() -> type[Any]:
     class Server(uvicorn.Server):
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
-            """Signals are for who runs the registry to handle."""
+            """Leaves signals to the process that runs the registry."""
             yield
 
     return Server

@@ -1,7 +1,7 @@
-"""Subjects and the contexts they live in: `orders-value`, or `:.staging:orders-value`.
+"""Names of subjects and their contexts: `orders-value`, or `:.staging:orders-value`.
 
-A context has ids of its own, so that schemas of several registries can be kept in one. What is
-named without a context is in the default one, `.`.
+Each context has its own ids, so one registry can hold the schemas of several. A subject named
+without a context is in the default one, `.`.
 """
 
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from unicodedata import category
 DEFAULT_CONTEXT = "."
 GLOBAL_CONTEXT = ".__GLOBAL"
 GLOBAL_SCOPE = f":{GLOBAL_CONTEXT}:"
-"""Its config and mode are those of every context that has none."""
+"""Its config and mode apply to every context that has none."""
 ANY_CONTEXT = "*"
 _RESERVED = ("__GLOBAL", "__EMPTY")
 
 
 @dataclass(slots=True, frozen=True)
 class QualifiedSubject:
-    """`str` of it is the qualified name that records and answers have."""
+    """`str()` returns the qualified name that records and responses have."""
 
     context: str
     name: str
@@ -32,7 +32,7 @@ class QualifiedSubject:
 
     @property
     def prefix(self) -> str:
-        """What qualified names of its context begin with; the context as configs are keyed."""
+        """The start of qualified names in its context, and the key of the context's config."""
         return "" if self.context == DEFAULT_CONTEXT else f":{self.context}:"
 
     def __str__(self) -> str:
@@ -40,16 +40,16 @@ class QualifiedSubject:
 
 
 def normalize_subject(subject: str) -> str:
-    """The one qualified name of a subject that can be written in several ways."""
+    """Returns the qualified name of a subject: `:.:orders` and `orders` are the same."""
     return str(QualifiedSubject.parse(subject))
 
 
 class ContextNameError(ValueError):
-    """No context can be called so."""
+    """The name is not valid for a context."""
 
 
 def context_prefix(context: str) -> str:
-    """`staging`, `.staging` and `:.staging:` are the same: what its subjects begin with."""
+    """Returns `:.staging:` for `staging`, `.staging` and `:.staging:`."""
     name = context.removeprefix(":").removesuffix(":")
     if ":" in name:
         raise ContextNameError(f"A context cannot be called {name!r}: there is a colon in it")
@@ -58,7 +58,7 @@ def context_prefix(context: str) -> str:
 
 
 def has_prefix(subject: str, prefix: str) -> bool:
-    """`:*:` in front stands for every context; without a context it is the default one's."""
+    """A prefix `:*:` matches every context. A prefix without a context matches the default one."""
     if prefix.startswith(f":{ANY_CONTEXT}:"):
         return QualifiedSubject.parse(subject).name.startswith(prefix[len(ANY_CONTEXT) + 2 :])
     prefix = normalize_subject(prefix)
@@ -67,23 +67,23 @@ def has_prefix(subject: str, prefix: str) -> bool:
 
 
 def is_valid_subject(subject: str) -> bool:
-    """Whether something may be said of it: a subject, or a context."""
+    """Returns whether a config or mode may be set for it: a subject or a context."""
     if QualifiedSubject.parse(subject).name in _RESERVED:
         return False
-    return subject.isprintable() or not any(category(each) == "Cc" for each in subject)
+    return subject.isprintable() or not any(category(character) == "Cc" for character in subject)
 
 
 def is_registrable(subject: str) -> bool:
-    """Whether schemas may be registered under it."""
+    """Returns whether schemas may be registered under it."""
     return is_valid_subject(subject) and QualifiedSubject.parse(subject).context not in (
         GLOBAL_CONTEXT,
         ANY_CONTEXT,
     )
 
 
-def qualify_reference(subject: str, referred: str) -> str:
-    """The qualified name of what `subject` refers to: in its own context, unless it says so."""
-    other = QualifiedSubject.parse(referred)
+def qualify_reference(subject: str, referenced: str) -> str:
+    """Returns the qualified name of a referenced subject, by default in the same context."""
+    other = QualifiedSubject.parse(referenced)
     if other.context != DEFAULT_CONTEXT:
         return str(other)
-    return str(QualifiedSubject(QualifiedSubject.parse(subject).context, referred))
+    return str(QualifiedSubject(QualifiedSubject.parse(subject).context, referenced))

@@ -1,4 +1,4 @@
-"""The topic of schemas: made where there is none, and refused where it would lose them."""
+"""Creates the `_schemas` topic, or verifies that an existing one cannot lose schemas."""
 
 import asyncio
 import logging
@@ -11,18 +11,18 @@ from barnabas.client.errors import KafkaError, KafkaException, error_in
 from barnabas.registry.settings import RegistrySettings
 
 _log = logging.getLogger(__name__)
-_PAUSE_S = 0.2
-_ANSWER_S = 2  # after which it is told that there is nobody
+_RETRY_PAUSE_S = 0.2
+_LIST_TIMEOUT_S = 2  # after which the log says that no broker responds
 
 
 class TopicError(Exception):
-    """The topic cannot hold schemas; says what has to be changed about it."""
+    """The topic cannot hold schemas. The message says what to change."""
 
 
 async def prepare_topic(settings: RegistrySettings) -> None:
-    """Have it, with one partition, compacted. TopicError where it cannot be."""
+    """Ensures a compacted topic with one partition. Raises TopicError if that is not possible."""
     deadline = Deadline.after(settings.start_timeout_ms)
-    waits = False
+    has_logged = False
     async with AioAdminClient(settings.kafka_client_config) as admin:
         while True:
             try:
@@ -34,18 +34,18 @@ async def prepare_topic(settings: RegistrySettings) -> None:
                     raise TopicError(
                         f"Topic {settings.topic} could not be made ready: {error.str()}"
                     ) from failure
-                if not waits:
+                if not has_logged:
                     _log.warning("waiting for brokers: %s", error.str())
-                waits = True
-            await asyncio.sleep(_PAUSE_S)
+                has_logged = True
+            await asyncio.sleep(_RETRY_PAUSE_S)
 
 
 async def _create_or_verify(admin: AioAdminClient, settings: RegistrySettings) -> None:
-    cluster = await admin.list_topics(timeout=_ANSWER_S)
+    cluster = await admin.list_topics(timeout=_LIST_TIMEOUT_S)
     topic = cluster.topics.get(settings.topic)
     if topic is None:
-        copies = max(1, min(settings.replication_factor, len(cluster.brokers)))
-        new = NewTopic(settings.topic, 1, copies, config={"cleanup.policy": "compact"})
+        replicas = max(1, min(settings.replication_factor, len(cluster.brokers)))
+        new = NewTopic(settings.topic, 1, replicas, config={"cleanup.policy": "compact"})
         try:
             (await admin.create_topics([new]))[settings.topic]
             return
@@ -75,7 +75,7 @@ async def _verify(admin: AioAdminClient, settings: RegistrySettings) -> None:
     for partition in cluster.topics[settings.topic].partitions.values():
         if len(partition.replicas) < min(settings.replication_factor, len(cluster.brokers)):
             _log.warning(
-                "topic %s has %d copies, fewer than the %d that are wanted",
+                "topic %s has %d replicas, fewer than the configured %d",
                 settings.topic,
                 len(partition.replicas),
                 settings.replication_factor,

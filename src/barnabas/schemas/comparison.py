@@ -49,7 +49,7 @@ class SchemaComparison(ABC, Generic[T]):
         while True:
             self._start()
             found = self.compare(reader, writer)
-            broken = {pair for pair, each in self._compared.items() if each}
+            broken = {pair for pair, item in self._compared.items() if item}
             if not self._assumed or broken <= self._broken:
                 return _reported(found)
             self._broken |= broken
@@ -86,4 +86,4 @@ class SchemaComparison(ABC, Generic[T]):
 
 
 def _reported(found: Found) -> Found:
-    return tuple(each for each in found if each.error_type)
+    return tuple(item for item in found if item.error_type)

@@ -63,5 +63,5 @@ def message_indexes(message: Any) -> tuple[int, ...]:
     around = message.containing_type
     if around is None:
         return (list(message.file.message_types_by_name).index(message.name),)
-    names = [each.name for each in around.nested_types]
+    names = [nested_type.name for nested_type in around.nested_types]
     return (*message_indexes(around), names.index(message.name))

@@ -104,14 +104,14 @@ def test_lists_come_in_pages(api: Api, subject: str) -> None:
     assert api.fine("GET", f"/subjects?subjectPrefix={subject}&offset=1&limit=1") == names[1:2]
     api.fine("POST", f"/subjects/{names[0]}/versions", record())
     schemas = api.fine("GET", f"/schemas?subjectPrefix={subject}")
-    assert [(each["subject"], each["version"]) for each in schemas] == [
+    assert [(schema["subject"], schema["version"]) for schema in schemas] == [
         (names[0], 1),
         (names[0], 2),
         (names[1], 1),
         (names[2], 1),
     ]
     latest = api.fine("GET", f"/schemas?subjectPrefix={subject}&latestOnly=true&limit=1")
-    assert [each["version"] for each in latest] == [2]
+    assert [item["version"] for item in latest] == [2]
 
 
 def test_contexts_keep_their_schemas_apart(api: Api, subject: str) -> None:
@@ -143,7 +143,7 @@ def test_an_alias_stands_for_another_subject(api: Api, subject: str) -> None:
     by_id = api.fine("GET", f"/schemas/ids/{found['id']}?subject={subject}-short")
     assert (by_id["subject"], by_id["version"]) == (subject, 1)
     listed = api.fine("GET", f"/schemas?subjectPrefix={subject}-short&aliases=true")
-    assert [each["aliases"] for each in listed] == [[f"{subject}-short"]]
+    assert [item["aliases"] for item in listed] == [[f"{subject}-short"]]
     assert api.fine("GET", f"/schemas?subjectPrefix={subject}-short") == []
 
 

@@ -83,7 +83,7 @@ def test_the_last_version_takes_the_settings_of_its_subject_along() -> None:
     state.apply(RegistryRecord(ConfigKey("a"), ConfigValue("a", SubjectConfig(normalize=True))))
     state.apply(RegistryRecord(ModeKey("a"), ModeValue("a", RegistryMode.READWRITE)))
     decision = decide_version(DeleteVersion("a", 1, permanent=True), state)
-    keys = {each.key for each in decision.records}
+    keys = {record.key for record in decision.records}
     assert keys == {ONE.key, NoopKey(), ConfigKey("a"), ModeKey("a")}
 
 
@@ -92,11 +92,11 @@ def test_a_subject_is_deleted_softly_and_then_for_good() -> None:
     assert error_code(decide_subject, DeleteSubject("a", permanent=True), state) == 40405
     soft = decide_subject(DeleteSubject("a"), state)
     assert soft.response == [1, 2]
-    assert [each.key for each in soft.records] == [DeleteSubjectKey("a")]
+    assert [record.key for record in soft.records] == [DeleteSubjectKey("a")]
     state.apply(soft.records[0])
     assert error_code(decide_subject, DeleteSubject("a"), state) == 40404
     gone = decide_subject(DeleteSubject("a", permanent=True), state)
-    assert [each.key for each in gone.records] == [TWO.key, ONE.key, NoopKey()]
+    assert [record.key for record in gone.records] == [TWO.key, ONE.key, NoopKey()]
 
 
 @pytest.mark.parametrize("context", ["", ":.s:"])
@@ -106,9 +106,9 @@ def test_an_id_is_never_given_again(context: str) -> None:
     state = RegistryState()
 
     def write(decision: RegistryDecision[Any]) -> Any:
-        for each in decision.records:
-            topic[each.key] = each.value
-            state.apply(each)
+        for record in decision.records:
+            topic[record.key] = record.value
+            state.apply(record)
         return decision.response
 
     given = []

@@ -24,15 +24,15 @@ from barnabas.registry.state import RegistryState
 
 
 def record(*fields: str, name: str = "Order") -> SchemaDefinition:
-    types = [{"name": each, "type": "int"} for each in fields]
+    types = [{"name": field, "type": "int"} for field in fields]
     return SchemaDefinition(json.dumps({"type": "record", "name": name, "fields": types}))
 
 
 def put(state: RegistryState, request: Register) -> SchemaValue:
     """Decide, and have it written."""
     decision = decide(request, state)
-    for each in decision.records:
-        state.apply(each)
+    for item in decision.records:
+        state.apply(item)
     return decision.response
 
 
@@ -47,9 +47,9 @@ def set_config(state: RegistryState, config: SubjectConfig, subject: str | None 
 def test_ids_grow_by_one_and_versions_by_subject() -> None:
     state = RegistryState()
     set_config(state, SubjectConfig(compatibility_level=CompatibilityLevel.NONE))
-    known = [put(state, Register(*each)) for each in (("a", record("x")), ("a", record("y")))]
+    known = [put(state, Register(*item)) for item in (("a", record("x")), ("a", record("y")))]
     known.append(put(state, Register("b", record("y"))))
-    assert [(each.subject, each.version, each.id) for each in known] == [
+    assert [(item.subject, item.version, item.id) for item in known] == [
         ("a", 1, 1),
         ("a", 2, 2),
         ("b", 1, 2),
@@ -70,7 +70,7 @@ def test_what_was_softly_deleted_comes_back_as_a_new_version_of_the_same_id() ->
     state.apply(RegistryRecord(first.key, first.as_soft_deleted()))
     decision = decide(Register("a", record("x")), state)
     assert (decision.response.version, decision.response.id) == (2, first.id)
-    assert [each.key for each in decision.records] == [SchemaKey("a", 1), SchemaKey("a", 2)]
+    assert [item.key for item in decision.records] == [SchemaKey("a", 1), SchemaKey("a", 2)]
 
 
 def test_an_incompatible_schema_is_refused_with_the_field_and_the_version() -> None:
@@ -156,7 +156,7 @@ def test_references_are_found_in_the_context_of_who_refers() -> None:
 
 def test_the_first_schema_of_a_context_makes_it() -> None:
     decision = decide(Register(":.s:a", record("x")), RegistryState())
-    assert [each.key for each in decision.records] == [ContextKey(".s"), SchemaKey(":.s:a", 1)]
+    assert [item.key for item in decision.records] == [ContextKey(".s"), SchemaKey(":.s:a", 1)]
 
 
 def test_normalisation_makes_one_of_texts_that_mean_the_same() -> None:
@@ -170,7 +170,7 @@ def test_normalisation_makes_one_of_texts_that_mean_the_same() -> None:
 def test_a_compatibility_group_is_all_that_is_compared() -> None:
     state = RegistryState()
     set_config(state, SubjectConfig(compatibility_group="major"))
-    old, new = (RegistryMetadata(properties=(("major", each),)) for each in "12")
+    old, new = (RegistryMetadata(properties=(("major", item),)) for item in "12")
     put(state, Register("a", SchemaDefinition(record("x").schema, metadata=old)))
     changed = record("x", "y").schema
     assert put(state, Register("a", SchemaDefinition(changed, metadata=new))).version == 2
@@ -181,7 +181,7 @@ def test_a_compatibility_group_is_all_that_is_compared() -> None:
 def test_metadata_of_the_config_and_of_the_version_before_are_taken_over() -> None:
     state = RegistryState()
     default, override = (
-        RegistryMetadata(properties=(("owner", each),)) for each in ("all", "boss")
+        RegistryMetadata(properties=(("owner", item),)) for item in ("all", "boss")
     )
     set_config(state, SubjectConfig(default_metadata=default))
     first = put(state, Register("a", record("x")))

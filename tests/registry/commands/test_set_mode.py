@@ -37,7 +37,9 @@ def test_import_is_for_subjects_without_schemas_unless_it_is_forced() -> None:
 
 def test_import_clears_what_was_softly_deleted() -> None:
     state = state_of(RegistryRecord(ONE.key, ONE.as_soft_deleted()))
-    keys = [each.key for each in decide_change(SetMode("a", RegistryMode.IMPORT), state).records]
+    keys = [
+        record.key for record in decide_change(SetMode("a", RegistryMode.IMPORT), state).records
+    ]
     assert keys == [SchemaKey("a", 1), NoopKey(), ClearSubjectKey("a"), ModeKey("a")]
 
 
@@ -51,12 +53,15 @@ def test_forward_is_for_all_or_for_nobody() -> None:
 def test_the_modes_of_a_context_go_together_if_asked() -> None:
     scopes = (":.s:", ":.s:a", ":.t:a", "a")
     state = state_of(
-        *(RegistryRecord(ModeKey(each), ModeValue(each, RegistryMode.READONLY)) for each in scopes)
+        *(
+            RegistryRecord(ModeKey(scope), ModeValue(scope, RegistryMode.READONLY))
+            for scope in scopes
+        )
     )
     alone = decide_removal(RemoveMode(":.s:"), state)
     assert alone.response is RegistryMode.READONLY
-    assert [each.key for each in alone.records] == [ModeKey(":.s:")]
+    assert [record.key for record in alone.records] == [ModeKey(":.s:")]
     both = decide_removal(RemoveMode(":.s:", recursive=True), state)
-    assert [each.key for each in both.records] == [ModeKey(":.s:"), ModeKey(":.s:a")]
+    assert [record.key for record in both.records] == [ModeKey(":.s:"), ModeKey(":.s:a")]
     with pytest.raises(RegistryError, match="not found"):
         decide_removal(RemoveMode("other"), state)

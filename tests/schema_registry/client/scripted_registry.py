@@ -31,7 +31,7 @@ class ScriptedRegistry:
 
     @property
     def paths(self) -> list[str]:
-        return [f"{each.method} {each.path}" for each in self.asked]
+        return [f"{item.method} {item.path}" for item in self.asked]
 
 
 @contextmanager

@@ -123,7 +123,7 @@ def test_a_schema_can_be_registered_again_after_its_subject_was_deleted(
     client.register_schema("s", LONG)
     client.delete_subject("s")
     client.register_schema("s", LONG)
-    assert [each.method for each in script.asked] == ["POST", "DELETE", "POST"]
+    assert [item.method for item in script.asked] == ["POST", "DELETE", "POST"]
 
 
 def test_the_latest_version_is_remembered_until_a_schema_is_registered(
@@ -185,7 +185,7 @@ def test_configs_and_modes_are_of_a_subject_or_of_all(
     assert client.get_mode("s") == client.update_mode("s", "IMPORT", force=True) == "IMPORT"
     assert client.get_global_mode() == client.update_global_mode("IMPORT") == "IMPORT"
     assert client.delete_mode("s") == "IMPORT"
-    assert [(each.method, each.path, each.body) for each in script.asked] == [
+    assert [(item.method, item.path, item.body) for item in script.asked] == [
         ("GET", "/config", None),
         ("PUT", "/config/s", {"compatibility": "NONE"}),
         ("GET", "/config/s", None),

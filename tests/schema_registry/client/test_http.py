@@ -112,7 +112,7 @@ def test_a_user_is_sent_with_each_request(in_url: bool, script: ScriptedRegistry
 
 def bearer(source: str, **more: Any) -> dict[str, Any]:
     conf = {"bearer.auth.credentials.source": source, "bearer.auth.logical.cluster": "lsrc-1"}
-    return conf | {f"bearer.auth.{name.replace('_', '.')}": each for name, each in more.items()}
+    return conf | {f"bearer.auth.{name.replace('_', '.')}": item for name, item in more.items()}
 
 
 def test_a_token_is_sent_with_each_request(script: ScriptedRegistry) -> None:

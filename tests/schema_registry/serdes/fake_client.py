@@ -24,7 +24,7 @@ class AnsweringClient:
             self.schemas.append(schema)
         number = self.schemas.index(schema) + 1
         versions = self.versions.setdefault(subject, [])
-        known = [each for each in versions if each.schema_id == number]
+        known = [version for version in versions if version.schema_id == number]
         if known:
             return known[0]
         guid = str(UUID(int=number))
@@ -33,9 +33,9 @@ class AnsweringClient:
 
     def lookup_schema(self, subject: str, schema: Schema, **_: Any) -> RegisteredSchema:
         self.asked["lookup"] += 1
-        for each in self.versions.get(subject, ()):
-            if each.schema == schema:
-                return each
+        for item in self.versions.get(subject, ()):
+            if item.schema == schema:
+                return item
         raise SchemaRegistryError(404, 40403, "Schema not found")
 
     def get_schema(self, number: int, subject: str | None = None, fmt: Any = None) -> Schema:

@@ -54,7 +54,7 @@ class Associating(AnsweringClient):
 
     def get_associations_by_resource_name(self, **wanted: Any) -> list[Any]:
         self.wanted.append(wanted)
-        return [Association(subject=each) for each in self.subjects]
+        return [Association(subject=subject) for subject in self.subjects]
 
 
 def test_an_associated_subject_is_asked_for_once() -> None:

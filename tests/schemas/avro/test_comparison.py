@@ -30,7 +30,7 @@ def tree(value: object) -> dict[str, object]:
 def breaks(reader: object, writer: object) -> list[tuple[str, str]]:
     reading = parse(SchemaType.AVRO, json.dumps(reader), {})
     found = reading.find_incompatibilities(parse(SchemaType.AVRO, json.dumps(writer), {}))
-    return [(each.error_type, each.description.split("'")[-2]) for each in found]
+    return [(item.error_type, item.description.split("'")[-2]) for item in found]
 
 
 TABLE = [

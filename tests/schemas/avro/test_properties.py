@@ -137,7 +137,7 @@ def test_texts_are_fixed_points_and_mean_the_same_to_fastavro(schema: object) ->
 @given(evolutions())
 def test_what_is_compatible_fastavro_reads(pair: tuple[object, object]) -> None:
     reader, writer = pair
-    reading, written = (parse(SchemaType.AVRO, json.dumps(each), {}) for each in pair)
+    reading, written = (parse(SchemaType.AVRO, json.dumps(item), {}) for item in pair)
     if reading.find_incompatibilities(written):
         return
     for datum in generate_many(writer, 5):

@@ -31,12 +31,12 @@ def requires(schema: dict[str, object], *names: str) -> dict[str, object]:
 
 
 def breaks(reader: object, writer: object) -> list[str]:
-    reading, written = (parse(SchemaType.JSON, json.dumps(each), {}) for each in (reader, writer))
+    reading, written = (parse(SchemaType.JSON, json.dumps(item), {}) for item in (reader, writer))
     found = []
-    for each in reading.find_incompatibilities(written):
-        path = re.match(r"At path '(.*?)' .*\w$", each.description)
-        assert path, each.description
-        found.append(f"{each.error_type} {path[1]}")
+    for incompatibility in reading.find_incompatibilities(written):
+        path = re.match(r"At path '(.*?)' .*\w$", incompatibility.description)
+        assert path, incompatibility.description
+        found.append(f"{incompatibility.error_type} {path[1]}")
     return found
 
 
@@ -414,7 +414,7 @@ def test_a_schema_reads_itself(schema: object) -> None:
 
 def test_the_description_names_the_place_and_both_schemas() -> None:
     reader, writer = (
-        parse(SchemaType.JSON, json.dumps(each), {}) for each in (closed(), closed(email=STRING))
+        parse(SchemaType.JSON, json.dumps(item), {}) for item in (closed(), closed(email=STRING))
     )
     (found,) = reader.find_incompatibilities(writer)
     assert found.describe("new", "old") == (

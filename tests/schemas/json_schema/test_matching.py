@@ -12,7 +12,7 @@ def by_trying(partners: list[list[int]]) -> int:
     for size in range(min(len(partners), 4), 0, -1):
         for chosen in combinations(partners, size):
             for rights in permutations(range(4), size):
-                if all(right in each for right, each in zip(rights, chosen, strict=True)):
+                if all(right in item for right, item in zip(rights, chosen, strict=True)):
                     return size
     return 0
 

@@ -60,7 +60,7 @@ class Maker:
                 case "minLength" | "maxLength" | "minimum" | "maximum" | "minItems" | "maxItems":
                     changed[keyword] = value + self._of([0, 0, 1, -1])
                 case "items" | "anyOf" if isinstance(value, list):
-                    kept = [self.evolved(each) for each in value if not self._chance(5)]
+                    kept = [self.evolved(item) for item in value if not self._chance(5)]
                     changed[keyword] = kept + [self.schema(1)] * self._chance(5) or [True]
                 case "items" | "additionalItems" | "additionalProperties":
                     changed[keyword] = self.evolved(value)
@@ -86,7 +86,7 @@ class Maker:
                 items = schema.get("items", True)
                 if isinstance(items, list):
                     rest = schema.get("additionalItems", True)
-                    return [self.value(each) for each in [*items, rest][: self._count(0, 3)]]
+                    return [self.value(item) for item in [*items, rest][: self._count(0, 3)]]
                 return [self.value(items) for _ in range(self._count(0, 3))]
             case {"type": "object"}:
                 names = self._draw(st.lists(st.sampled_from(NAMES), unique=True))
@@ -163,7 +163,7 @@ def test_a_schema_reads_itself(made: tuple[object, object, list[object]]) -> Non
 @given(evolutions())
 def test_what_is_compatible_is_accepted(made: tuple[object, object, list[object]]) -> None:
     reader, writer, values = made
-    reading, written = (parse(SchemaType.JSON, json.dumps(each), {}) for each in (reader, writer))
+    reading, written = (parse(SchemaType.JSON, json.dumps(item), {}) for item in (reader, writer))
     if reading.find_incompatibilities(written):
         return
     for value in values:

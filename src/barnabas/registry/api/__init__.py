@@ -1,4 +1,4 @@
-"""The REST API: one file a resource. Confluent's paths, parameters and answers."""
+"""Confluent's REST API: one module for each resource, and what they share."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""/compatibility: whether a schema may follow those of a subject, without registering it."""
+"""/compatibility: checks a schema against versions of a subject without registering it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,45 +22,47 @@ _INVALID_SCHEMA = 42201
 
 
 async def check_against_all(request: Request) -> Response:
-    return await _checked(request, state_of(request).versions(subject_of(request)))
+    return await _check(request, state_of(request).versions(subject_of(request)))
 
 
 async def check_against_one(request: Request) -> Response:
     version = parse_version(request.path_params["version"])
     state, subject = state_of(request), subject_of(request)
-    found = find_version(state, subject, version)
-    if found is None and version != LATEST_VERSION:
+    existing = find_version(state, subject, version)
+    if existing is None and version != LATEST_VERSION:
         raise errors.version_not_found(version)
-    return await _checked(request, [] if found is None else [found])
+    return await _check(request, [] if existing is None else [existing])
 
 
-async def _checked(request: Request, earlier: Sequence[SchemaValue]) -> Response:
+async def _check(request: Request, earlier: Sequence[SchemaValue]) -> Response:
     state, subject = state_of(request), subject_of(request)
-    given = SchemaDefinition.from_json(await read_body(request))
+    requested = SchemaDefinition.from_json(await read_body(request))
     verbose, normalize = query_flag(request, "verbose"), query_flag(request, "normalize")
     try:
-        # Comparing large schemas takes its time, and others want theirs.
-        reasons = await asyncio.to_thread(_reasons, state, subject, given, earlier, normalize)
+        # On a thread: comparing large schemas must not delay other requests.
+        reasons = await asyncio.to_thread(
+            _find_reasons, state, subject, requested, earlier, normalize
+        )
     except RegistryError as error:
         if error.error_code != _INVALID_SCHEMA or not verbose:
             raise
         reasons = [error.message]
-    told = {"messages": reasons} if verbose else {}
-    return json_response(request, {"is_compatible": not reasons, **told})
+    messages = {"messages": reasons} if verbose else {}
+    return json_response(request, {"is_compatible": not reasons, **messages})
 
 
-def _reasons(
+def _find_reasons(
     state: RegistryState,
     subject: str,
-    given: SchemaDefinition,
+    requested: SchemaDefinition,
     earlier: Sequence[SchemaValue],
     normalize: bool,
 ) -> list[str]:
-    if not given.schema.strip():
+    if not requested.schema.strip():
         raise errors.invalid_schema("Empty schema")
     config = state.effective_config(subject)
     normalize = normalize or bool(config.normalize)
-    definition = canonicalize(state, subject, given, normalize=normalize)
+    definition = canonicalize(state, subject, requested, normalize=normalize)
     schema = parse_new_definition(state, subject, definition, config)
     return find_incompatibilities(state, config, schema, definition, earlier)
 

@@ -1,4 +1,4 @@
-"""/config: what holds for all, for a context or for a subject."""
+"""/config: the global config, and those of contexts and subjects."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,11 +25,11 @@ async def get_config(request: Request) -> Response:
     if query_flag(request, "defaultToGlobal"):
         return json_response(request, state.effective_config(scope).to_json())
     default = SubjectConfig(compatibility_level=DEFAULT_LEVEL)
-    found = state.configs.get(scope)
-    if found is None and scope not in (None, GLOBAL_SCOPE):
+    config = state.configs.get(scope)
+    if config is None and scope not in (None, GLOBAL_SCOPE):
         raise errors.config_not_found(scope)
     return json_response(
-        request, default.to_json() if found is None else found.merged_over(default).to_json()
+        request, default.to_json() if config is None else config.merged_over(default).to_json()
     )
 
 
@@ -37,8 +37,10 @@ async def get_config(request: Request) -> Response:
 async def change_config(request: Request) -> Response:
     command = set_config.ChangeConfig(scope_to_change(request), await read_body(request))
     config = (await instance_of(request).write(set_config.decide_change, command)).to_json()
-    named = {"compatibilityLevel": "compatibility"}  # as requests have it
-    return json_response(request, {named.get(name, name): value for name, value in config.items()})
+    renamed = {"compatibilityLevel": "compatibility"}  # as in requests
+    return json_response(
+        request, {renamed.get(name, name): value for name, value in config.items()}
+    )
 
 
 @handled_by_leader

@@ -1,4 +1,4 @@
-"""/contexts: which there are. A path behind `/contexts/{name}` is about that context: `paths`."""
+"""/contexts: lists and deletes contexts. `path_rewriter` handles longer paths of a context."""
 
 from urllib.parse import unquote
 

@@ -1,4 +1,4 @@
-"""Whatever goes wrong is told as `{"error_code": ..., "message": ...}`."""
+"""Turns exceptions into responses `{"error_code": ..., "message": ...}`."""
 
 import asyncio
 from http import HTTPStatus
@@ -15,46 +15,48 @@ from barnabas.registry.errors import RegistryError
 from barnabas.registry.subjects import ContextNameError
 
 
-async def _by_registry(request: Request, error: Exception) -> Response:
+async def _on_registry_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RegistryError)
     return error_response(error.status, error.error_code, error.message)
 
 
-async def _by_http(request: Request, error: Exception) -> Response:
+async def _on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     phrase = HTTPStatus(error.status_code).phrase
-    said = error.detail if error.detail != phrase else f"HTTP {error.status_code} {phrase}"
-    answer = error_response(error.status_code, error.status_code, said)
+    message = error.detail if error.detail != phrase else f"HTTP {error.status_code} {phrase}"
+    response = error_response(error.status_code, error.status_code, message)
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = {"Allow": ", ".join(sorted(_methods_at(request)))}
         if request.method == "OPTIONS":
             return Response(headers=allowed)
-        answer.headers.update(allowed)
-    return answer
+        response.headers.update(allowed)
+    return response
 
 
 def _methods_at(request: Request) -> set[str]:
-    """Every route has its own; what a path takes is what all that lead there do."""
-    there = [each for each in request.app.routes if each.matches(request.scope)[0] is Match.PARTIAL]
-    return {"OPTIONS"}.union(*(route.methods for route in there))
+    """Each route has its own methods: returns those of all routes that match the path."""
+    routes = [
+        route for route in request.app.routes if route.matches(request.scope)[0] is Match.PARTIAL
+    ]
+    return {"OPTIONS"}.union(*(route.methods for route in routes))
 
 
-async def _by_form(request: Request, error: Exception) -> Response:
+async def _on_invalid_document(request: Request, error: Exception) -> Response:
     return error_response(400, 400, str(error))
 
 
-async def _gone(request: Request, error: Exception) -> Response:
-    return error_response(400, 400, "The client hung up")  # which nobody hears
+async def _on_disconnect(request: Request, error: Exception) -> Response:
+    return error_response(400, 400, "The client hung up")  # is not received
 
 
-async def _unexpected(request: Request, error: Exception) -> Response:
+async def _on_unexpected_error(request: Request, error: Exception) -> Response:
     return error_response(
         500, 500, "Internal Server Error"
     )  # the server logs it, with its traceback
 
 
 class ShutdownMiddleware:
-    """Middleware that tells whoever is still asking, when the registry stops, that it does."""
+    """Middleware that responds to the requests which a stop of the registry cancels."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -67,10 +69,10 @@ class ShutdownMiddleware:
 
 
 HANDLERS = {
-    RegistryError: _by_registry,
-    HTTPException: _by_http,
-    DocumentError: _by_form,
-    ContextNameError: _by_form,
-    ClientDisconnect: _gone,
-    Exception: _unexpected,
+    RegistryError: _on_registry_error,
+    HTTPException: _on_http_exception,
+    DocumentError: _on_invalid_document,
+    ContextNameError: _on_invalid_document,
+    ClientDisconnect: _on_disconnect,
+    Exception: _on_unexpected_error,
 }

@@ -1,8 +1,9 @@
-"""Writes are for the one instance that writes; the others pass them on and give its answer.
+"""Forwards writes to the leader, and returns its response.
 
-The answer says up to which offset `_schemas` was written. Whoever passes it on reads that far
-first: who has registered a schema can read it back at once. What one does not find is asked of
-the writer too: somebody else may have registered it through another instance just now.
+The response has the offset up to which the leader has written `_schemas`. The forwarding instance
+reads up to there first, so that a client which has registered a schema can read it back at once. A
+lookup that finds nothing here is forwarded too: the schema may just have been registered through
+another instance.
 """
 
 import asyncio
@@ -26,37 +27,37 @@ Handler = Callable[[Request], Awaitable[Response]]
 FORWARDED_HEADER = "X-Forward"
 OFFSET_HEADER = "X-Schemas-Offset"
 MAX_CONCURRENT_FORWARDS = 32
-_PASSED_ON = ("accept", "content-type", "authorization")
+_FORWARDED_HEADERS = ("accept", "content-type", "authorization")
 
 
 def handled_by_leader(handler: Handler) -> Handler:
     @wraps(handler)
     async def handle(request: Request) -> Response:
         try:
-            return await _handled(request, handler)
-        except LeaderUnreachableError as gone:
-            await instance_of(request).on_leader_lost(gone.url)
+            return await _handle_or_forward(request, handler)
+        except LeaderUnreachableError as unreachable:
+            await instance_of(request).on_leader_lost(unreachable.url)
             try:
-                return await _handled(request, handler)
+                return await _handle_or_forward(request, handler)
             except LeaderUnreachableError as again:
-                raise _not_passed_on(again.url, again) from None
+                raise _forwarding_error(again.url, again) from None
 
     return handle
 
 
 def falls_back_to_leader(handler: Handler) -> Handler:
-    """What is not found here may be there: reads fall behind by some milliseconds."""
+    """Asks the leader for what is not found here: reads are some milliseconds behind."""
 
     @wraps(handler)
     async def handle(request: Request) -> Response:
         try:
             return await handler(request)
         except RegistryError as missing:
-            writer = instance_of(request).other_leader_url
-            if missing.status != HTTPStatus.NOT_FOUND or writer is None or _is_forwarded(request):
+            leader = instance_of(request).other_leader_url
+            if missing.status != HTTPStatus.NOT_FOUND or leader is None or _is_forwarded(request):
                 raise
             try:
-                return await _forwarded(request, writer)
+                return await _forward(request, leader)
             except (RegistryError, LeaderUnreachableError):
                 raise missing from None
 
@@ -64,39 +65,41 @@ def falls_back_to_leader(handler: Handler) -> Handler:
 
 
 class LeaderUnreachableError(ConnectionError):
-    """Nobody listens there, so that the request was not received."""
+    """No process listens at the leader's address, so the request was not received."""
 
     def __init__(self, url: str) -> None:
         super().__init__("nobody listens there")
         self.url = url
 
 
-async def _handled(request: Request, handler: Handler) -> Response:
+async def _handle_or_forward(request: Request, handler: Handler) -> Response:
     instance = instance_of(request)
-    writer = await instance.find_leader_url()
-    if writer is None:
+    leader = await instance.find_leader_url()
+    if leader is None:
         response = await handler(request)
         response.headers[OFFSET_HEADER] = str(instance.applied_offset)
         return response
     if _is_forwarded(request):
         raise errors.no_leader("This instance does not write, and was told of no other")
-    return await _forwarded(request, writer)
+    return await _forward(request, leader)
 
 
 def _is_forwarded(request: Request) -> bool:
     return FORWARDED_HEADER in request.headers
 
 
-async def _forwarded(request: Request, writer: str) -> Response:
+async def _forward(request: Request, leader: str) -> Response:
     instance = instance_of(request)
-    url = f"{writer}{request.scope['path']}?{request.scope['query_string'].decode('latin-1')}"
-    headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
+    url = f"{leader}{request.scope['path']}?{request.scope['query_string'].decode('latin-1')}"
+    headers = {
+        name: request.headers[name] for name in _FORWARDED_HEADERS if name in request.headers
+    }
     content = await read_content(request)
     timeout_s = instance.settings.timeout_ms / 1000
     try:
-        answer = await asyncio.get_running_loop().run_in_executor(
+        response = await asyncio.get_running_loop().run_in_executor(
             _threads(),
-            _ask,
+            _send,
             request.method,
             url,
             content,
@@ -104,22 +107,22 @@ async def _forwarded(request: Request, writer: str) -> Response:
             timeout_s,
         )
     except ConnectionRefusedError:
-        raise LeaderUnreachableError(writer) from None
+        raise LeaderUnreachableError(leader) from None
     except OSError as failure:
-        raise _not_passed_on(writer, failure) from None
-    instance.on_leader_reachable(writer)
-    await instance.wait_until_applied(int(answer.headers.get(OFFSET_HEADER, -1)))
-    kind = answer.headers.get("content-type")
-    return Response(answer.data, answer.status, media_type=kind)
+        raise _forwarding_error(leader, failure) from None
+    instance.on_leader_reachable(leader)
+    await instance.wait_until_applied(int(response.headers.get(OFFSET_HEADER, -1)))
+    content_type = response.headers.get("content-type")
+    return Response(response.data, response.status, media_type=content_type)
 
 
-def _not_passed_on(writer: str, failure: OSError) -> RegistryError:
+def _forwarding_error(leader: str, failure: OSError) -> RegistryError:
     return errors.forwarding_failed(
-        f"The request could not be passed on to {writer}, which writes: {failure}"
+        f"The request could not be passed on to {leader}, which writes: {failure}"
     )
 
 
-def _ask(
+def _send(
     method: str, url: str, content: bytes, headers: dict[str, str], timeout_s: float
 ) -> "urllib3.BaseHTTPResponse":
     import urllib3
@@ -136,8 +139,8 @@ def _ask(
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Of their own: waiting for a writer that hangs must not keep reads from theirs."""
-    return ThreadPoolExecutor(MAX_CONCURRENT_FORWARDS, "passing-on")
+    """A pool of its own: requests to a leader that hangs must not use up the threads of reads."""
+    return ThreadPoolExecutor(MAX_CONCURRENT_FORWARDS, "registry-forwarding")
 
 
 @cache

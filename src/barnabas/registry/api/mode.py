@@ -1,4 +1,4 @@
-"""/mode: whether all, a context or a subject can be written, and how."""
+"""/mode: the global mode, and those of contexts and subjects."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,15 +25,15 @@ async def get_mode(request: Request) -> Response:
     scope, state = scope_of(request), state_of(request)
     if query_flag(request, "defaultToGlobal"):
         return json_response(request, {"mode": state.effective_mode(scope)})
-    found = state.modes.get(scope)
-    if found is None and scope not in (None, GLOBAL_SCOPE):
+    mode = state.modes.get(scope)
+    if mode is None and scope not in (None, GLOBAL_SCOPE):
         raise errors.mode_not_found(scope)
-    return json_response(request, {"mode": found or RegistryMode.READWRITE})
+    return json_response(request, {"mode": mode or RegistryMode.READWRITE})
 
 
 @handled_by_leader
 async def change_mode(request: Request) -> Response:
-    _require_mutability(request)
+    _require_mutable(request)
     name = text_field(await read_body(request), "mode")
     try:
         mode = None if name is None else RegistryMode(name.upper())
@@ -47,13 +47,13 @@ async def change_mode(request: Request) -> Response:
 
 @handled_by_leader
 async def remove_mode(request: Request) -> Response:
-    _require_mutability(request)
+    _require_mutable(request)
     command = set_mode.RemoveMode(scope_of(request), recursive=query_flag(request, "recursive"))
     mode = await instance_of(request).write(set_mode.decide_removal, command)
     return json_response(request, {} if mode is None else {"mode": mode})
 
 
-def _require_mutability(request: Request) -> None:
+def _require_mutable(request: Request) -> None:
     if not instance_of(request).settings.mode_mutability:
         raise errors.not_permitted("Mode changes are not allowed")
 

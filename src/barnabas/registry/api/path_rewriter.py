@@ -1,7 +1,7 @@
-"""Paths before they are routed: subjects may have slashes in them, and contexts come first.
+"""Rewrites paths before routing: subjects may contain slashes, and a context may come first.
 
-`/contexts/staging/subjects/a%2Fb` is `/subjects/:.staging:a%2Fb`. Parts of a path stay
-percent-encoded until they are read.
+`/contexts/staging/subjects/a%2Fb` becomes `/subjects/:.staging:a%2Fb`. Segments of a path stay
+percent-encoded until a handler reads them.
 """
 
 from urllib.parse import parse_qsl, quote, unquote, urlencode
@@ -13,7 +13,7 @@ from barnabas.registry.subjects import ContextNameError, context_prefix
 
 
 class PathRewriter:
-    """Middleware that puts a path into the form that routes know."""
+    """Middleware that rewrites a path to the form that the routes have."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -31,17 +31,17 @@ class PathRewriter:
 
 
 def rewrite_path(path: str, query: str) -> tuple[str, str]:
-    """A path and a query string without `/contexts/...` in front."""
+    """Returns the path and the query string without a leading `/contexts/...`."""
     parts = [part for part in path.split("/") if part]
     if len(parts) < 3 or parts[0] != "contexts":
         return "/" + "/".join(parts), query
     prefix = context_prefix(unquote(parts[1]))
     parts = parts[2:]
-    where = _place_of_subject(parts)
-    if where is not None and where < len(parts):
-        parts[where] = _qualified(prefix, unquote(parts[where]))
+    index = _subject_index(parts)
+    if index is not None and index < len(parts):
+        parts[index] = _qualify(prefix, unquote(parts[index]))
     elif parts[0] in ("config", "mode") and len(parts) == 1 and prefix:
-        parts.append(_qualified(prefix, ""))
+        parts.append(_qualify(prefix, ""))
     elif parts[:2] == ["schemas", "ids"]:
         query = _with_context(query, "subject", prefix)
     elif len(parts) == 1 and parts[0] in ("schemas", "subjects"):
@@ -49,7 +49,7 @@ def rewrite_path(path: str, query: str) -> tuple[str, str]:
     return "/" + "/".join(parts), query
 
 
-def _place_of_subject(parts: list[str]) -> int | None:
+def _subject_index(parts: list[str]) -> int | None:
     if parts[0] in ("subjects", "config", "mode"):
         return 1
     if parts[:2] == ["compatibility", "subjects"]:
@@ -57,13 +57,13 @@ def _place_of_subject(parts: list[str]) -> int | None:
     return None
 
 
-def _qualified(prefix: str, subject: str) -> str:
-    named = subject if subject.startswith((":.", ":*:")) else prefix + subject
-    return quote(named, safe=":")
+def _qualify(prefix: str, subject: str) -> str:
+    name = subject if subject.startswith((":.", ":*:")) else prefix + subject
+    return quote(name, safe=":")
 
 
 def _with_context(query: str, name: str, prefix: str) -> str:
-    given = dict(parse_qsl(query, keep_blank_values=True))
-    value = given.get(name, "")
-    given[name] = value if value.startswith((":.", ":*:")) else prefix + value
-    return urlencode(given)
+    parameters = dict(parse_qsl(query, keep_blank_values=True))
+    value = parameters.get(name, "")
+    parameters[name] = value if value.startswith((":.", ":*:")) else prefix + value
+    return urlencode(parameters)

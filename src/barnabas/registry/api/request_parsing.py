@@ -1,4 +1,4 @@
-"""What a request says: path, query and body, each of its type or refused."""
+"""Reads the path, query and body of requests, and rejects values of the wrong type."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,13 +17,13 @@ from barnabas.registry.subjects import is_valid_subject, normalize_subject, qual
 MAX_BODY_BYTES = 16 * 2**20
 BODY_TIMEOUT_S = 30
 _TOO_LARGE = HTTPException(413, f"A body may have at most {MAX_BODY_BYTES} bytes")
-_READ = (
+_CONTENT_TYPES = (
     "application/vnd.schemaregistry.v1+json",
     "application/vnd.schemaregistry+json",
     "application/json",
     "application/octet-stream",
 )
-_LARGEST_NUMBER = 2**31 - 1
+_MAX_NUMBER = 2**31 - 1
 
 
 def instance_of(request: Request) -> RegistryInstance:
@@ -36,12 +36,12 @@ def state_of(request: Request) -> RegistryState:
 
 
 async def read_content(request: Request) -> bytes:
-    """The body, however often it is asked for; 413 if it is too large, 408 if it does not come."""
-    kept: bytes | None = getattr(request.state, "content", None)
-    if kept is not None:
-        return kept
-    promised = request.headers.get("content-length", "")
-    if promised.isdecimal() and int(promised) > MAX_BODY_BYTES:
+    """Returns the body, also repeatedly. Raises HTTP 413 if it is too large, 408 if late."""
+    cached: bytes | None = getattr(request.state, "content", None)
+    if cached is not None:
+        return cached
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > MAX_BODY_BYTES:
         raise _TOO_LARGE
     content = bytearray()
     try:
@@ -57,9 +57,9 @@ async def read_content(request: Request) -> bytes:
 
 
 async def read_body(request: Request) -> Mapping[str, Any]:
-    """The object in it: 400 if it is no JSON, 413, 415 or 422 if it is nothing to be read."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind and kind not in _READ:
+    """Returns the JSON object in the body. Raises HTTP 400, 413 or 415, or RegistryError 422."""
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type and content_type not in _CONTENT_TYPES:
         raise HTTPException(415)
     content = await read_content(request)
     if not content.strip():
@@ -74,7 +74,7 @@ async def read_body(request: Request) -> Mapping[str, Any]:
 
 
 def subject_of(request: Request) -> str:
-    """The qualified name of the subject in the path, or of what that is an alias for."""
+    """Returns the qualified name of the subject in the path, with its alias resolved."""
     return resolve_alias(state_of(request), unquote(request.path_params["subject"]))
 
 
@@ -87,13 +87,13 @@ def resolve_alias(state: RegistryState, subject: str) -> str:
 
 
 def scope_of(request: Request) -> str | None:
-    """What a config or mode is of: a subject, a context (`:.name:`), or all (None)."""
-    named = request.path_params.get("subject")
-    return None if named is None else normalize_subject(unquote(named)) or None
+    """Returns the scope of a config or mode: a subject, a context (`:.name:`), or None for all."""
+    name = request.path_params.get("subject")
+    return None if name is None else normalize_subject(unquote(name)) or None
 
 
 def scope_to_change(request: Request) -> str | None:
-    """The same; RegistryError 42208 if there can be no such subject."""
+    """Returns the scope. Raises RegistryError 42208 if it is not a valid subject."""
     scope = scope_of(request)
     if scope is not None and not is_valid_subject(scope):
         raise errors.invalid_subject(scope)
@@ -101,7 +101,7 @@ def scope_to_change(request: Request) -> str | None:
 
 
 def path_number(request: Request, name: str) -> int:
-    """404 if it is none: such a path leads nowhere."""
+    """Raises HTTP 404 if it is not a number."""
     try:
         return _number(request.path_params[name])
     except ValueError:
@@ -133,13 +133,13 @@ def number_field(body: Mapping[str, Any], name: str) -> int | None:
     value = body.get(name)
     if value is None:
         return None
-    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > _LARGEST_NUMBER:
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > _MAX_NUMBER:
         raise HTTPException(400, f"{name}: a whole number is expected, not {value!r:.100}")
     return value
 
 
 def _number(text: str) -> int:
     number = int(text)
-    if abs(number) > _LARGEST_NUMBER or "_" in text:  # which Python reads past
+    if abs(number) > _MAX_NUMBER or "_" in text:  # which int() accepts
         raise ValueError(text)
     return number

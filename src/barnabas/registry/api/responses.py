@@ -1,4 +1,4 @@
-"""Answers: JSON, in the content type that was asked for."""
+"""Responses: JSON in the accepted content type, schemas in the requested format, pages."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from barnabas.registry.subjects import qualify_reference
 from barnabas.schemas import SchemaType
 
 PREFERRED_CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
-_WRITTEN = (PREFERRED_CONTENT_TYPE, "application/vnd.schemaregistry+json", "application/json")
+_CONTENT_TYPES = (PREFERRED_CONTENT_TYPE, "application/vnd.schemaregistry+json", "application/json")
 
 
 def json_response(request: Request, content: Any, status: int = 200) -> Response:
@@ -24,32 +24,32 @@ def json_response(request: Request, content: Any, status: int = 200) -> Response
 
 
 def text_response(request: Request, text: str) -> Response:
-    """A schema by itself, not inside a JSON string."""
+    """Returns the text of a schema, not as a JSON string."""
     return Response(text, media_type=negotiate_content_type(request))
 
 
 def error_response(status: int, error_code: int, message: str) -> Response:
-    """Whatever was asked for: who cannot read it still has the status."""
+    """Ignores the requested content type: a client that cannot read the body has the status."""
     content = {"error_code": error_code, "message": message}
     return Response(_json(content), status, media_type=PREFERRED_CONTENT_TYPE)
 
 
 def negotiate_content_type(request: Request) -> str:
-    """The best of those that the request accepts; 406 if it accepts none."""
+    """Returns the best content type that the request accepts. Raises HTTP 406 if there is none."""
     accept = request.headers.get("accept", "")
     if not accept.strip():
         return PREFERRED_CONTENT_TYPE
-    ranges = sorted(map(_media_range, accept.split(",")), key=lambda each: -each[1])
-    for wanted, quality in ranges:
-        for ours in _WRITTEN:
-            if quality > 0 and wanted in (ours, "*/*", "application/*"):
-                return ours
+    ranges = sorted(map(_media_range, accept.split(",")), key=lambda media_range: -media_range[1])
+    for accepted, quality in ranges:
+        for content_type in _CONTENT_TYPES:
+            if quality > 0 and accepted in (content_type, "*/*", "application/*"):
+                return content_type
     raise HTTPException(406)
 
 
 def _media_range(text: str) -> tuple[str, float]:
     name, *parameters = (part.strip() for part in text.split(";"))
-    quality = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+    quality = next((item[2:] for item in parameters if item.startswith("q=")), "1")
     try:
         return name.lower(), float(quality)
     except ValueError:
@@ -61,29 +61,25 @@ def _json(content: Any) -> str:
 
 
 def version_json(value: SchemaValue, text: str | None = None) -> dict[str, Any]:
-    """A version of a subject; `text` instead of its own, in another format."""
-    told = {"subject": value.subject, "version": value.version, "id": value.id}
-    return told | _definition(value.definition, text) | _fate(value)
+    """Returns a version of a subject. `text` replaces the stored text."""
+    fields = {"subject": value.subject, "version": value.version, "id": value.id}
+    return fields | schema_json(value.definition, text) | _record_fields(value)
 
 
-def registered_json(value: SchemaValue, given: SchemaDefinition) -> dict[str, Any]:
-    """What is told to who registered it: the rest too if more than was given is stored."""
+def registered_json(value: SchemaValue, requested: SchemaDefinition) -> dict[str, Any]:
+    """Returns ids, and the whole definition if metadata or rules were added to the request's."""
     definition = value.definition
-    told: dict[str, Any] = {"id": value.id, "version": value.version, "guid": definition.guid}
-    if (definition.metadata, definition.rule_set) == (given.metadata, given.rule_set):
-        return told
-    return told | _definition(definition, None)
+    fields: dict[str, Any] = {"id": value.id, "version": value.version, "guid": definition.guid}
+    if (definition.metadata, definition.rule_set) == (requested.metadata, requested.rule_set):
+        return fields
+    return fields | schema_json(definition)
 
 
 def schema_json(definition: SchemaDefinition, text: str | None = None) -> dict[str, Any]:
-    """A schema, wherever it is registered."""
-    return _definition(definition, text)
-
-
-def _definition(definition: SchemaDefinition, text: str | None) -> dict[str, Any]:
+    """Returns a schema without subject and version. `text` replaces the stored text."""
     fields: dict[str, Any] = {"guid": definition.guid, "schemaType": definition.schema_type}
     if definition.references:
-        fields["references"] = [each.to_json() for each in definition.references]
+        fields["references"] = [reference.to_json() for reference in definition.references]
     if definition.metadata is not None:
         fields["metadata"] = definition.metadata.to_json()
     if definition.rule_set is not None:
@@ -91,7 +87,7 @@ def _definition(definition: SchemaDefinition, text: str | None) -> dict[str, Any
     return fields | {"schema": definition.schema if text is None else text}
 
 
-def _fate(value: SchemaValue) -> dict[str, Any]:
+def _record_fields(value: SchemaValue) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if value.timestamp_ms is not None:
         fields["ts"] = value.timestamp_ms
@@ -101,7 +97,10 @@ def _fate(value: SchemaValue) -> dict[str, Any]:
 
 
 def format_schema(request: Request, value: SchemaValue) -> str:
-    """As asked for; as it is stored if nothing else was, or if the language has no such form."""
+    """Returns the text in the requested `format`, or as stored if its language has no such format.
+
+    `resolved` for Avro inlines references; `serialized` for Protobuf is a descriptor in base64.
+    """
     match request.query_params.get("format", ""), value.definition.schema_type:
         case "serialized", SchemaType.PROTOBUF:
             from barnabas.schemas.protobuf import ProtobufSchema
@@ -115,21 +114,21 @@ def format_schema(request: Request, value: SchemaValue) -> str:
 
 
 def with_qualified_references(
-    request: Request, value: SchemaValue, told: dict[str, Any]
+    request: Request, value: SchemaValue, content: dict[str, Any]
 ) -> dict[str, Any]:
-    """What is told of it, with the subjects it refers to as any context would name them."""
+    """Returns the content with qualified subjects in references if `referenceFormat` says so."""
     if request.query_params.get("referenceFormat") == "qualified":
-        for each in told.get("references", ()):
-            each["subject"] = qualify_reference(value.subject, each["subject"])
-    return told
+        for reference in content.get("references", ()):
+            reference["subject"] = qualify_reference(value.subject, reference["subject"])
+    return content
 
 
 T = TypeVar("T")
 MAX_SCHEMAS = 1_000
 
 
-def paginate(request: Request, items: Sequence[T], most: int | None = None) -> list[T]:
+def paginate(request: Request, items: Sequence[T], max_items: int | None = None) -> list[T]:
     start = max(0, query_number(request, "offset", 0))
     limit = query_number(request, "limit", -1)
-    most = len(items) if most is None else most
-    return list(items[start : start + (limit if 0 < limit <= most else most)])
+    max_items = len(items) if max_items is None else max_items
+    return list(items[start : start + (limit if 0 < limit <= max_items else max_items)])

@@ -1,4 +1,4 @@
-"""/schemas: schemas by id and by guid, wherever they are registered."""
+"""/schemas: schemas by id and by guid, and lists over all subjects."""
 
 from collections.abc import Iterator
 
@@ -42,21 +42,21 @@ async def list_schemas(request: Request) -> Response:
         versions = state.versions(name, deleted=deleted)
         listed += versions[-1:] if latest else versions
     if rule_type:
-        listed = [each for each in listed if _has_rule(each, rule_type)]
-    told = [
-        version_json(each) | ({"aliases": aliases[each.subject]} if each.subject in aliases else {})
-        for each in paginate(request, listed, MAX_SCHEMAS)
+        listed = [item for item in listed if _has_rule(item, rule_type)]
+    content = [
+        version_json(item) | ({"aliases": aliases[item.subject]} if item.subject in aliases else {})
+        for item in paginate(request, listed, MAX_SCHEMAS)
     ]
-    return json_response(request, told)
+    return json_response(request, content)
 
 
 def _aliases(state: RegistryState, prefix: str) -> dict[str, list[str]]:
-    """By the subjects they stand for."""
-    found: dict[str, list[str]] = {}
+    """Returns aliases by the subjects they stand for."""
+    aliases: dict[str, list[str]] = {}
     for scope, config in list(state.configs.items()):
         if scope is not None and config.alias and has_prefix(scope, prefix):
-            found.setdefault(qualify_reference(scope, config.alias), []).append(scope)
-    return found
+            aliases.setdefault(qualify_reference(scope, config.alias), []).append(scope)
+    return aliases
 
 
 def _has_rule(value: SchemaValue, rule_type: str) -> bool:
@@ -73,31 +73,33 @@ async def list_types(request: Request) -> Response:
 
 @falls_back_to_leader
 async def get_schema(request: Request) -> Response:
-    context, found = _by_id(request)
+    context, entry = _find_by_id(request)
     subject = _subject(request)
-    value = _somewhere(state_of(request), found, str(subject))
-    named = {"subject": value.subject, "version": value.version} if subject.name else {}
-    told = named | schema_json(found.definition, format_schema(request, value))
-    told = with_qualified_references(request, value, told)
+    value = _pick_version(state_of(request), entry, str(subject))
+    location = {"subject": value.subject, "version": value.version} if subject.name else {}
+    content = location | schema_json(entry.definition, format_schema(request, value))
+    content = with_qualified_references(request, value, content)
     if query_flag(request, "fetchMaxId"):
-        told["maxId"] = context.max_id
-    return json_response(request, told)
+        content["maxId"] = context.max_id
+    return json_response(request, content)
 
 
 @falls_back_to_leader
 async def get_schema_text(request: Request) -> Response:
-    _, found = _by_id(request)
-    return text_response(request, format_schema(request, _somewhere(state_of(request), found)))
+    _, entry = _find_by_id(request)
+    return text_response(request, format_schema(request, _pick_version(state_of(request), entry)))
 
 
 async def list_subjects(request: Request) -> Response:
-    names = dict.fromkeys(each.subject for each in _places(request))
+    names = dict.fromkeys(item.subject for item in _list_versions_of_id(request))
     return json_response(request, paginate(request, list(names)))
 
 
 async def list_versions(request: Request) -> Response:
-    places = [{"subject": each.subject, "version": each.version} for each in _places(request)]
-    return json_response(request, paginate(request, places))
+    versions = [
+        {"subject": item.subject, "version": item.version} for item in _list_versions_of_id(request)
+    ]
+    return json_response(request, paginate(request, versions))
 
 
 # By guid
@@ -106,72 +108,74 @@ async def list_versions(request: Request) -> Response:
 @falls_back_to_leader
 async def get_schema_by_guid(request: Request) -> Response:
     guid = request.path_params["guid"]
-    for _, found in _by_guid(state_of(request), guid):
-        text = format_schema(request, _somewhere(state_of(request), found))
-        return json_response(request, schema_json(found.definition, text))
+    for _, entry in _find_by_guid(state_of(request), guid):
+        text = format_schema(request, _pick_version(state_of(request), entry))
+        return json_response(request, schema_json(entry.definition, text))
     raise errors.schema_not_found(guid)
 
 
 async def list_ids(request: Request) -> Response:
-    """In which contexts it has which ids."""
-    found = _by_guid(state_of(request), request.path_params["guid"])
-    ids = sorted((context.name, each.id) for context, each in found)
+    """Returns the ids of a schema by context."""
+    entries = _find_by_guid(state_of(request), request.path_params["guid"])
+    ids = sorted((context.name, entry.id) for context, entry in entries)
     return json_response(request, [{"context": context, "id": id_} for context, id_ in ids])
 
 
-def _by_guid(state: RegistryState, guid: str) -> Iterator[tuple[SchemaContext, SchemaEntry]]:
+def _find_by_guid(state: RegistryState, guid: str) -> Iterator[tuple[SchemaContext, SchemaEntry]]:
     for context in state.contexts.values():
-        for found in context.by_guid.get(guid.lower(), {}).values():
-            yield context, found
+        for entry in context.by_guid.get(guid.lower(), {}).values():
+            yield context, entry
 
 
-def _by_id(request: Request) -> tuple[SchemaContext, SchemaEntry]:
-    """In the context of the subject that may be given; without one, wherever there is one."""
+def _find_by_id(request: Request) -> tuple[SchemaContext, SchemaEntry]:
+    """Finds the id in the context of the `subject` parameter, or in one that has that subject."""
     id_ = path_number(request, "id")
     state = state_of(request)
     subject = _subject(request)
-    named = state.contexts.get(subject.context)
-    if named is not None and id_ in named.by_id:
-        return named, named.by_id[id_]
+    named_context = state.contexts.get(subject.context)
+    if named_context is not None and id_ in named_context.by_id:
+        return named_context, named_context.by_id[id_]
     if subject.name and subject.context == DEFAULT_CONTEXT:
         for context in state.contexts.values():
-            found = context.by_id.get(id_)
+            entry = context.by_id.get(id_)
             if (
-                found is not None
-                and str(QualifiedSubject(context.name, subject.name)) in found.versions_by_subject
+                entry is not None
+                and str(QualifiedSubject(context.name, subject.name)) in entry.versions_by_subject
             ):
-                return context, found
+                return context, entry
     raise errors.schema_not_found(id_)
 
 
 def _subject(request: Request) -> QualifiedSubject:
-    """Whose context is asked; of the default one if none is named."""
+    """Returns the `subject` parameter, which names a context; the default one if it is missing."""
     return QualifiedSubject.parse(
         resolve_alias(state_of(request), request.query_params.get("subject", ""))
     )
 
 
-def _places(request: Request) -> list[SchemaValue]:
-    _, found = _by_id(request)
+def _list_versions_of_id(request: Request) -> list[SchemaValue]:
+    _, entry = _find_by_id(request)
     state = state_of(request)
     deleted = query_flag(request, "deleted")
     values = (
         state.version(subject, version, deleted=deleted)
-        for subject, versions in found.versions_by_subject.items()
+        for subject, versions in entry.versions_by_subject.items()
         for version in sorted(versions)
     )
-    return [each for each in values if each is not None]
+    return [value for value in values if value is not None]
 
 
-def _somewhere(state: RegistryState, found: SchemaEntry, wanted: str = "") -> SchemaValue:
-    """One of the versions that the schema is, of the wanted subject if it is there.
+def _pick_version(state: RegistryState, entry: SchemaEntry, preferred: str = "") -> SchemaValue:
+    """Returns a version that has the schema, of the preferred subject if that has it.
 
-    What it refers to is found from there.
+    Its references are looked up from there.
     """
     subject = (
-        wanted if wanted in found.versions_by_subject else next(iter(found.versions_by_subject))
+        preferred
+        if preferred in entry.versions_by_subject
+        else next(iter(entry.versions_by_subject))
     )
-    value = state.version(subject, min(found.versions_by_subject[subject]), deleted=True)
+    value = state.version(subject, min(entry.versions_by_subject[subject]), deleted=True)
     assert value is not None
     return value
 

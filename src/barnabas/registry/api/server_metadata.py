@@ -1,4 +1,4 @@
-"""`/` and /v1/metadata: that it is there, which cluster it is of, and which version."""
+"""`/` and /v1/metadata: the cluster ids and the version of the server."""
 
 from starlette.requests import Request
 from starlette.responses import Response

@@ -1,4 +1,4 @@
-"""/subjects: register schemas, look them up, list and delete them."""
+"""/subjects: registers schemas, looks them up, lists and deletes them."""
 
 import asyncio
 from collections.abc import Iterator
@@ -62,9 +62,9 @@ async def look_up(request: Request) -> Response:
     definition = SchemaDefinition.from_json(await read_body(request))
     deleted = query_flag(request, "deleted")
     normalize = query_flag(request, "normalize") or bool(state.effective_config(subject).normalize)
-    for name in _wherever(state, subject):
+    for name in _namesakes(state, subject):
         try:
-            found = await asyncio.to_thread(
+            version = await asyncio.to_thread(
                 find_registered_version,
                 state,
                 name,
@@ -75,23 +75,23 @@ async def look_up(request: Request) -> Response:
         except RegistryError:
             if name == subject:
                 raise
-            continue  # what it refers to is not in that context
-        if found is not None:
-            return json_response(request, version_json(found, format_schema(request, found)))
+            continue  # its references are not in that context
+        if version is not None:
+            return json_response(request, version_json(version, format_schema(request, version)))
     if not state.has_versions(subject, deleted=deleted):
         raise errors.subject_not_found(subject)
     raise errors.schema_not_found()
 
 
 async def get_latest_with_metadata(request: Request) -> Response:
-    """The newest version whose metadata have these properties."""
+    """Returns the newest version whose metadata have the given properties."""
     subject, state = subject_of(request), state_of(request)
     deleted = query_flag(request, "deleted")
     keys, values = request.query_params.getlist("key"), request.query_params.getlist("value")
-    wanted = set(zip(keys, values, strict=False))
+    properties = set(zip(keys, values, strict=False))
     for value in reversed(state.versions(subject, deleted=deleted)):
         metadata = value.definition.metadata
-        if metadata is not None and wanted <= set(metadata.properties):
+        if metadata is not None and properties <= set(metadata.properties):
             return json_response(request, version_json(value, format_schema(request, value)))
     if not state.has_versions(subject, deleted=deleted):
         raise errors.subject_not_found(subject)
@@ -117,9 +117,9 @@ async def list_versions(request: Request) -> Response:
         raise errors.subject_not_found(subject)
     values = state.versions(subject, deleted=True)
     if query_flag(request, "deletedAsNegative"):
-        signed = [-each.version if each.deleted else each.version for each in values]
+        signed = [-value.version if value.deleted else value.version for value in values]
         return json_response(request, paginate(request, signed))
-    listed = [each.version for each in values if _is_listed(request, deleted=each.deleted)]
+    listed = [value.version for value in values if _is_listed(request, deleted=value.deleted)]
     return json_response(request, paginate(request, listed))
 
 
@@ -142,38 +142,38 @@ async def register_schema(request: Request) -> Response:
     )
 
     @handled_by_leader
-    async def written(request: Request) -> Response:
+    async def write(request: Request) -> Response:
         value = await instance_of(request).write(register.decide, command)
         return json_response(request, registered_json(value, definition))
 
     try:
-        known = await asyncio.to_thread(register.find_registered, command, state_of(request))
+        existing = await asyncio.to_thread(register.find_registered, command, state_of(request))
     except RegistryError:
-        known = None  # the writer may know more, what it refers to among that
-    if known is None:
-        return await written(request)
-    return json_response(request, registered_json(known, definition))
+        existing = None  # the leader may have more records, such as those of its references
+    if existing is None:
+        return await write(request)
+    return json_response(request, registered_json(existing, definition))
 
 
 @falls_back_to_leader
 async def get_version(request: Request) -> Response:
-    found = _version(request, deleted=query_flag(request, "deleted"))
-    told = version_json(found, format_schema(request, found))
-    return json_response(request, with_qualified_references(request, found, told))
+    version = _require_version(request, deleted=query_flag(request, "deleted"))
+    content = version_json(version, format_schema(request, version))
+    return json_response(request, with_qualified_references(request, version, content))
 
 
 @falls_back_to_leader
 async def get_version_text(request: Request) -> Response:
-    found = _version(request, deleted=query_flag(request, "deleted"))
-    return text_response(request, format_schema(request, found))
+    version = _require_version(request, deleted=query_flag(request, "deleted"))
+    return text_response(request, format_schema(request, version))
 
 
 async def list_referrers(request: Request) -> Response:
-    """The ids of schemas that refer to a version."""
-    found = _version(request, deleted=True)
-    referrers = state_of(request).referrers(found.key, deleted=query_flag(request, "deleted"))
+    """Returns the ids of schemas that refer to a version."""
+    version = _require_version(request, deleted=True)
+    referrers = state_of(request).referrers(version.key, deleted=query_flag(request, "deleted"))
     return json_response(
-        request, paginate(request, sorted({each.id for each in referrers}), MAX_SCHEMAS)
+        request, paginate(request, sorted({referrer.id for referrer in referrers}), MAX_SCHEMAS)
     )
 
 
@@ -187,17 +187,17 @@ async def delete_version(request: Request) -> Response:
     return json_response(request, await instance_of(request).write(delete.decide_version, command))
 
 
-def _version(request: Request, *, deleted: bool) -> SchemaValue:
-    version = parse_version(unquote(request.path_params["version"]))
+def _require_version(request: Request, *, deleted: bool) -> SchemaValue:
+    number = parse_version(unquote(request.path_params["version"]))
     subject, state = subject_of(request), state_of(request)
-    for name in _wherever(state, subject):
-        if (found := find_version(state, name, version, deleted=deleted)) is not None:
-            return found
-    return require_version(state, subject, version, deleted=deleted)
+    for name in _namesakes(state, subject):
+        if (version := find_version(state, name, number, deleted=deleted)) is not None:
+            return version
+    return require_version(state, subject, number, deleted=deleted)
 
 
-def _wherever(state: RegistryState, subject: str) -> Iterator[str]:
-    """The subject, and if no context was named, its namesakes in the others."""
+def _namesakes(state: RegistryState, subject: str) -> Iterator[str]:
+    """Yields the subject, and if it names no context, the subjects of that name in the others."""
     yield subject
     if QualifiedSubject.parse(subject).context == DEFAULT_CONTEXT:
         for context in list(state.contexts):

@@ -1,4 +1,4 @@
-"""Delete a version or a whole subject: softly, so that it can still be read; then for good."""
+"""Deletes versions, subjects and contexts: softly first (still readable), then permanently."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ def decide_version(request: DeleteVersion, state: RegistryState) -> RegistryDeci
         raise errors.version_not_soft_deleted(subject, value.version)
     records = tombstones([value], state)
     if len(state.versions(subject, deleted=True)) == 1:
-        records += _settings_of(subject, state)
+        records += _setting_tombstones(subject, state)
     return Decision(tuple(records), value.version)
 
 
@@ -61,8 +61,8 @@ def decide_subject(request: DeleteSubject, state: RegistryState) -> RegistryDeci
     require_writable(state, subject)
     values = state.versions(subject, deleted=permanent)
     for value in values:
-        others = state.referrers(value.key, deleted=permanent)
-        if any(each.subject != subject for each in others):
+        referrers = state.referrers(value.key, deleted=permanent)
+        if any(referrer.subject != subject for referrer in referrers):
             raise errors.referenced(value.key)
         if permanent and not value.deleted:
             raise errors.subject_not_soft_deleted(subject)
@@ -70,30 +70,30 @@ def decide_subject(request: DeleteSubject, state: RegistryState) -> RegistryDeci
     if not permanent:
         last = DeleteSubjectValue(subject, versions[-1])
         return Decision((RegistryRecord(DeleteSubjectKey(subject), last),), versions)
-    # The newest first: versions may refer to earlier ones of their own subject.
-    gone = tombstones(values[::-1], state)
-    return Decision((*gone, *_settings_of(subject, state)), versions)
+    # The newest first, because versions may refer to earlier ones of their own subject.
+    removed = tombstones(values[::-1], state)
+    return Decision((*removed, *_setting_tombstones(subject, state)), versions)
 
 
 def tombstones(values: Sequence[SchemaValue], state: RegistryState) -> list[RegistryRecord]:
-    """Tombstones of versions; and what their highest id was, lest it is given again."""
-    spent = state.highest_deleted_ids
+    """Returns tombstones of versions, and a NOOP that keeps their highest id from being reused."""
+    deleted_ids = state.highest_deleted_ids
     for value in values:
         context = state.context_of(value.subject)
         if value.id == context.max_id:
-            spent[context.name] = value.id
-    told = [] if spent == state.highest_deleted_ids else [noop_record(spent)]
-    return [*(RegistryRecord(value.key) for value in values), *told]
+            deleted_ids[context.name] = value.id
+    noops = [] if deleted_ids == state.highest_deleted_ids else [noop_record(deleted_ids)]
+    return [*(RegistryRecord(value.key) for value in values), *noops]
 
 
 def require_writable(state: RegistryState, subject: str | None) -> None:
-    """RegistryError 42205 in a read-only mode."""
+    """Raises RegistryError 42205 in a read-only mode."""
     if state.effective_mode(subject).is_read_only:
         context = QualifiedSubject.parse(subject or "").prefix
         raise errors.not_permitted(f"Subject {subject} in context {context} is in read-only mode")
 
 
-def _settings_of(subject: str, state: RegistryState) -> list[RegistryRecord]:
+def _setting_tombstones(subject: str, state: RegistryState) -> list[RegistryRecord]:
     records = []
     if subject in state.modes:
         records.append(RegistryRecord(ModeKey(subject)))

@@ -1,4 +1,4 @@
-"""Register a schema under a subject: a new version, or the one that it is already."""
+"""Registers a schema under a subject, unless it is already a version of it."""
 
 from dataclasses import dataclass, replace
 
@@ -20,17 +20,17 @@ from barnabas.registry.schema_parser import canonicalize, parse_new_definition
 from barnabas.registry.state import RegistryState
 from barnabas.registry.subjects import DEFAULT_CONTEXT, QualifiedSubject
 
-_LARGEST_ID = 2**31 - 1  # that fits in front of a record, and into an int of Java
+_MAX_ID = 2**31 - 1  # fits in the prefix of a record, and in Java's int
 
 
 @dataclass(slots=True, frozen=True)
 class Register:
     subject: str
     definition: SchemaDefinition
-    id: int | None = None  # given by who imports a schema
-    version: int | None = None  # one more than the latest; whichever in an import
+    id: int | None = None  # set when a schema is imported
+    version: int | None = None  # must be the next one, except when a schema is imported
     normalize: bool = False
-    force: bool = False  # however incompatible it is
+    force: bool = False  # registers an incompatible schema too
 
 
 def decide(request: Register, state: RegistryState) -> RegistryDecision[SchemaValue]:
@@ -46,7 +46,7 @@ def decide(request: Register, state: RegistryState) -> RegistryDecision[SchemaVa
     definition = _with_text(request.definition, latest, mode)
     if not mode.accepts_ids:
         definition = with_inherited_metadata(definition, config, latest)
-    if existing := _known_as(request, definition, state):
+    if existing := _find_existing(request, definition, state):
         return Decision((), existing)
     definition = canonicalize(state, subject, definition, normalize=_normalizes(request, state))
     if not mode.accepts_ids:
@@ -57,26 +57,26 @@ def decide(request: Register, state: RegistryState) -> RegistryDecision[SchemaVa
     value = SchemaValue(
         subject, _version(request, state, mode), _id(request, definition, state), definition
     )
-    before = (*_new_context(subject, state), *_superseded(value, state))
-    return Decision((*before, RegistryRecord(value.key, value)), value)
+    earlier_records = (*_new_context(subject, state), *_superseded(value, state))
+    return Decision((*earlier_records, RegistryRecord(value.key, value)), value)
 
 
 def find_registered(request: Register, state: RegistryState) -> SchemaValue | None:
-    """The version that it is already. To say so needs no writer, and no mode that allows writing.
+    """Returns the version that the schema already is. Every instance may decide that, in any mode.
 
-    None also where it would be given metadata or rules first, or the text of the latest version.
+    Returns None as well if metadata, rules or the text of the latest version would be added first.
     """
     if (
         not request.definition.schema.strip()
         or state.effective_config(request.subject).adds_metadata_or_rules
     ):
         return None
-    return _known_as(request, request.definition, state)
+    return _find_existing(request, request.definition, state)
 
 
 def _normalizes(request: Register, state: RegistryState) -> bool:
-    wanted = request.normalize or bool(state.effective_config(request.subject).normalize)
-    return wanted and not state.effective_mode(request.subject).accepts_ids
+    normalize = request.normalize or bool(state.effective_config(request.subject).normalize)
+    return normalize and not state.effective_mode(request.subject).accepts_ids
 
 
 def _require_mode(request: Register, mode: RegistryMode) -> None:
@@ -92,56 +92,56 @@ def _require_mode(request: Register, mode: RegistryMode) -> None:
 def _with_text(
     definition: SchemaDefinition, previous: SchemaValue | None, mode: RegistryMode
 ) -> SchemaDefinition:
-    """If metadata alone were given, they are of the schema that is there."""
+    """A request with metadata only is about the text of the latest version."""
     if definition.schema.strip():
         return definition
     if previous is None or mode.accepts_ids:
         raise errors.invalid_schema("Empty schema")
-    known = previous.definition
+    latest = previous.definition
     return replace(
         definition,
-        schema=known.schema,
-        schema_type=known.schema_type,
-        references=known.references,
+        schema=latest.schema,
+        schema_type=latest.schema_type,
+        references=latest.references,
     )
 
 
-def _known_as(
+def _find_existing(
     request: Register, definition: SchemaDefinition, state: RegistryState
 ) -> SchemaValue | None:
-    """The version with this definition, if it is the one that is wanted."""
-    found = find_version_with(
+    """Returns the version with this definition, if its id and number are the requested ones."""
+    existing = find_version_with(
         state, request.subject, definition, normalize=_normalizes(request, state)
     )
-    if found is None or (request.id is not None and found.id != request.id):
+    if existing is None or (request.id is not None and existing.id != request.id):
         return None
-    if request.version is None or request.version == found.version:
-        return found
-    is_latest = found == state.latest(request.subject)
-    return found if request.version == LATEST_VERSION and is_latest else None
+    if request.version is None or request.version == existing.version:
+        return existing
+    is_latest = existing == state.latest(request.subject)
+    return existing if request.version == LATEST_VERSION and is_latest else None
 
 
 def _version(request: Register, state: RegistryState, mode: RegistryMode) -> int:
-    following = state.next_version(request.subject)
+    next_version = state.next_version(request.subject)
     if request.version is None or request.version <= 0:
-        return following
-    if request.version != following and not mode.accepts_ids:
+        return next_version
+    if request.version != next_version and not mode.accepts_ids:
         raise errors.invalid_schema("Version is not one more than previous version")
     return request.version
 
 
 def _id(request: Register, definition: SchemaDefinition, state: RegistryState) -> int:
-    """The same schema has the same id under every subject of a context; a new one the next."""
+    """The same schema has the same id under every subject of a context. A new one gets the next."""
     context = state.context_of(request.subject)
     if request.id is None:
-        known = state.find_entry(request.subject, definition)
-        if known is None and context.max_id >= _LARGEST_ID:
+        entry = state.find_entry(request.subject, definition)
+        if entry is None and context.max_id >= _MAX_ID:
             raise errors.not_permitted(
-                f"Context {context.name} has no id left: a schema was imported as {_LARGEST_ID}"
+                f"Context {context.name} has no id left: a schema was imported as {_MAX_ID}"
             )
-        return context.max_id + 1 if known is None else known.id
-    there = context.by_id.get(request.id)
-    if there is not None and there.definition != definition:
+        return context.max_id + 1 if entry is None else entry.id
+    existing = context.by_id.get(request.id)
+    if existing is not None and existing.definition != definition:
         where = QualifiedSubject.parse(request.subject).prefix
         raise errors.not_permitted(
             f"Overwrite new schema with id {request.id} in context {where} is not permitted."
@@ -157,13 +157,13 @@ def _new_context(subject: str, state: RegistryState) -> tuple[RegistryRecord, ..
 
 
 def _superseded(value: SchemaValue, state: RegistryState) -> tuple[RegistryRecord, ...]:
-    """Softly deleted versions of the same schema go when it comes back as a new one."""
+    """Removes soft-deleted versions of the same schema when it is registered as a new one."""
     earlier = state.versions_with(value.subject, value.definition)
     return tuple(
-        RegistryRecord(SchemaKey(value.subject, each.version))
-        for each in earlier
-        if each.deleted
-        and each.version < value.version
-        and each.id == value.id
-        and not state.referrers(each.key, deleted=True)
+        RegistryRecord(SchemaKey(value.subject, item.version))
+        for item in earlier
+        if item.deleted
+        and item.version < value.version
+        and item.id == value.id
+        and not state.referrers(item.key, deleted=True)
     )

@@ -1,4 +1,4 @@
-"""Change or remove the config of a subject, of a context, or of all (None)."""
+"""Changes or removes the config of a subject, of a context, or the global one (None)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from barnabas.registry.subjects import GLOBAL_SCOPE
 @dataclass(slots=True, frozen=True)
 class ChangeConfig:
     scope: str | None
-    changes: Mapping[str, Any]  # as the request has them: what is not there stays
+    changes: Mapping[str, Any]  # as in the request: fields that it does not have stay unchanged
 
 
 @dataclass(slots=True, frozen=True)
@@ -39,11 +39,11 @@ def decide_change(request: ChangeConfig, state: RegistryState) -> RegistryDecisi
 
 
 def decide_removal(request: RemoveConfig, state: RegistryState) -> RegistryDecision[SubjectConfig]:
-    """The answer is what it was."""
-    known = state.configs.get(request.scope)
-    if known is None and request.scope not in (None, GLOBAL_SCOPE):
+    """The response is the removed config."""
+    config = state.configs.get(request.scope)
+    if config is None and request.scope not in (None, GLOBAL_SCOPE):
         raise errors.subject_not_found(request.scope)
     require_writable(state, request.scope)
-    if known is None:
+    if config is None:
         return Decision((), SubjectConfig(compatibility_level=DEFAULT_LEVEL))
-    return Decision((RegistryRecord(ConfigKey(request.scope)),), known)
+    return Decision((RegistryRecord(ConfigKey(request.scope)),), config)

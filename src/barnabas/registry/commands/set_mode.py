@@ -1,4 +1,4 @@
-"""Change or remove the mode of a subject, of a context, or of all (None)."""
+"""Changes or removes the mode of a subject, of a context, or the global one (None)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ from barnabas.registry.subjects import GLOBAL_SCOPE, QualifiedSubject
 @dataclass(slots=True, frozen=True)
 class SetMode:
     scope: str | None
-    mode: RegistryMode | None  # None takes it away
-    force: bool = False  # import over what is there
+    mode: RegistryMode | None  # None removes it
+    force: bool = False  # allows IMPORT although there are schemas
 
 
 @dataclass(slots=True, frozen=True)
 class RemoveMode:
     scope: str | None
-    recursive: bool = False  # of all subjects of a context too
+    recursive: bool = False  # also for all subjects of a context
 
 
 def decide_change(request: SetMode, state: RegistryState) -> RegistryDecision[RegistryMode | None]:
@@ -42,7 +42,7 @@ def decide_change(request: SetMode, state: RegistryState) -> RegistryDecision[Re
         and state.effective_mode(scope) is not RegistryMode.IMPORT
         and not request.force
     ):
-        records += _cleared(scope, state)
+        records += _clear(scope, state)
     value = None if mode is None else ModeValue(scope, mode)
     return Decision((*records, RegistryRecord(ModeKey(scope), value)), mode)
 
@@ -50,26 +50,24 @@ def decide_change(request: SetMode, state: RegistryState) -> RegistryDecision[Re
 def decide_removal(
     request: RemoveMode, state: RegistryState
 ) -> RegistryDecision[RegistryMode | None]:
-    """The answer is what it was."""
+    """The response is the removed mode."""
     scope = request.scope
-    known = state.modes.get(
-        scope, RegistryMode.READWRITE if scope in (None, GLOBAL_SCOPE) else None
-    )
-    if known is None and not request.recursive:
+    mode = state.modes.get(scope, RegistryMode.READWRITE if scope in (None, GLOBAL_SCOPE) else None)
+    if mode is None and not request.recursive:
         assert scope is not None
         raise errors.subject_not_found(scope)
-    gone = [scope] if scope in state.modes else []
+    scopes = [scope] if scope in state.modes else []
     if request.recursive:
-        gone += [each for each in state.modes if each != scope and _is_within(each, scope)]
-    return Decision(tuple(RegistryRecord(ModeKey(each)) for each in gone), known)
+        scopes += [other for other in state.modes if other != scope and _is_within(other, scope)]
+    return Decision(tuple(RegistryRecord(ModeKey(scope)) for scope in scopes), mode)
 
 
-def _cleared(scope: str | None, state: RegistryState) -> Iterator[RegistryRecord]:
-    """Ids are given by who imports: nothing may be there that they could clash with."""
+def _clear(scope: str | None, state: RegistryState) -> Iterator[RegistryRecord]:
+    """Removes soft-deleted versions before an import, whose ids could clash with theirs."""
     subjects = [name for name in state.subjects() if name == scope or _is_within(name, scope)]
     if any(state.has_versions(name) for name in subjects):
         raise errors.not_permitted("Cannot import since found existing subjects")
-    values = [each for name in subjects for each in state.versions(name, deleted=True)]
+    values = [value for name in subjects for value in state.versions(name, deleted=True)]
     for value in values:
         if state.referrers(value.key, deleted=True):
             raise errors.referenced(value.key)
@@ -79,10 +77,10 @@ def _cleared(scope: str | None, state: RegistryState) -> Iterator[RegistryRecord
 
 
 def _is_within(name: str | None, scope: str | None) -> bool:
-    """Whether it is a subject of the context that the scope is; of all contexts if it is None."""
+    """Returns whether it is a subject of the context `scope`, or of any context if that is None."""
     if name is None:
         return False
     if scope is None or scope == GLOBAL_SCOPE:
         return True
-    wider = QualifiedSubject.parse(scope)
-    return not wider.name and QualifiedSubject.parse(name).context == wider.context
+    context = QualifiedSubject.parse(scope)
+    return not context.name and QualifiedSubject.parse(name).context == context.context

@@ -141,7 +141,7 @@ class RegistryAdministration:
             query["limit"] = limit
         path = f"associations/resources/{quote_path_segment(resource_namespace)}/{quote_path_segment(resource_name)}"
         answer = self._http.request("GET", path, query)
-        return [Association.from_dict(each) for each in answer]
+        return [Association.from_dict(item) for item in answer]
 
     def create_association(self, request: AssociationCreateOrUpdateRequest) -> AssociationResponse:
         answer = self._http.request("POST", "associations", body=request.to_dict())

@@ -1,10 +1,11 @@
-"""What a client remembers, by subject: bounded, the least recently used goes first."""
+"""The cache of a registry client: entries belong to a subject, and may expire."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Generic, TypeVar
+
+from barnabas.client.lru_cache import LruCache
 
 V = TypeVar("V")
 Key = tuple[Hashable, ...]
@@ -19,41 +20,30 @@ class SubjectCache(Generic[V]):
         ttl_s: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._capacity = capacity
-        self._ttl_s = ttl_s
         self._clock = clock
         self._lock = Lock()
-        self._entries: OrderedDict[Key, tuple[V, float]] = OrderedDict()
+        self._entries: LruCache[Key, tuple[V, float]] = LruCache(
+            capacity, is_valid=lambda entry: ttl_s is None or clock() - entry[1] < ttl_s
+        )
 
     def get(self, *key: Hashable) -> V | None:
         with self._lock:
             entry = self._entries.get(key)
-            if entry is None:
-                return None
-            value, since = entry
-            if self._ttl_s is not None and self._clock() - since >= self._ttl_s:
-                del self._entries[key]
-                return None
-            self._entries.move_to_end(key)
-            return value
+        return None if entry is None else entry[0]
 
     def put(self, value: V, *key: Hashable) -> V:
-        """Remember it, and hand it on."""
+        """Caches the value, and returns it."""
         with self._lock:
-            self._entries[key] = value, self._clock()
-            self._entries.move_to_end(key)
-            while len(self._entries) > self._capacity:
-                self._entries.popitem(last=False)
+            self._entries.put(key, (value, self._clock()))
         return value
 
     def remove_subject(self, subject: str) -> None:
         with self._lock:
-            for key in [key for key in self._entries if key[0] == subject]:
-                del self._entries[key]
+            self._entries.remove_if(lambda key: key[0] == subject)
 
     def clear(self) -> None:
         with self._lock:
-            self._entries.clear()
+            self._entries.remove_if(lambda _: True)
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -222,7 +222,7 @@ class SchemaRegistryClient(RegistryAdministration):
     ) -> list[SchemaVersion]:
         query = _known(subject=subject_name, deleted=deleted, offset=offset, limit=limit)
         answer = self._http.request("GET", f"schemas/ids/{schema_id}/versions", query)
-        return [SchemaVersion.from_dict(each) for each in answer]
+        return [SchemaVersion.from_dict(item) for item in answer]
 
     # -- deletion
 

@@ -46,11 +46,11 @@ def _read_layout(kind: Any) -> list[tuple[str, str, Callable[[Any], Any]]]:
     types = get_type_hints(kind)
     return [
         (
-            each.name,
-            each.metadata.get("name") or _camel_case(each.name),
-            _reader(types[each.name]),
+            field.name,
+            field.metadata.get("name") or _camel_case(field.name),
+            _reader(types[field.name]),
         )
-        for each in fields(kind)
+        for field in fields(kind)
     ]
 
 
@@ -59,15 +59,15 @@ _layout: Callable[[Any], list[tuple[str, str, Callable[[Any], Any]]]] = cache(_r
 
 
 def _reader(kind: Any) -> Callable[[Any], Any]:
-    for each in get_args(kind) or (kind,):
-        if get_origin(each) is list:
-            read = _reader(*get_args(each))
+    for item in get_args(kind) or (kind,):
+        if get_origin(item) is list:
+            read = _reader(*get_args(item))
             return lambda received: [read(one) for one in received]
-        if hasattr(each, "from_dict"):
-            from_dict: Callable[[Any], Any] = each.from_dict
+        if hasattr(item, "from_dict"):
+            from_dict: Callable[[Any], Any] = item.from_dict
             return from_dict
-        if isinstance(each, type) and issubclass(each, Enum):
-            return each
+        if isinstance(item, type) and issubclass(item, Enum):
+            return item
     return lambda received: received
 
 
@@ -78,7 +78,7 @@ def _camel_case(name: str) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, Enum):
         return value.value
     return value.to_dict() if hasattr(value, "to_dict") else value

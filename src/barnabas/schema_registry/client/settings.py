@@ -38,7 +38,7 @@ class ClientSettings:
         settings = cls(
             urls=tuple(_without_user(address) for address in addresses),
             user=_user(addresses[0], left.pop("basic.auth.user.info", None)),
-            tls=_tls(left, needed=any(each.startswith("https") for each in addresses)),
+            tls=_tls(left, needed=any(item.startswith("https") for item in addresses)),
             proxy=left.pop("proxy", None),
             timeout_s=_number(left, "timeout", 60),
             backoff=backoff,
@@ -91,7 +91,7 @@ def _addresses(url: Any) -> list[str]:
         raise ValueError("url is missing: where the registry is, like http://localhost:8081")
     if not isinstance(url, str):
         raise TypeError(f"url must be a str, not {type(url).__name__}")
-    addresses = [each.strip().rstrip("/") for each in url.split(",") if each.strip()]
+    addresses = [item.strip().rstrip("/") for item in url.split(",") if item.strip()]
     for address in addresses or [url]:
         if not address.startswith(("http://", "https://")):
             raise ValueError(f"url {address!r} must begin with http:// or https://")

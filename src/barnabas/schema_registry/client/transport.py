@@ -1,12 +1,12 @@
 """When to try again, and after how long."""
 
 import base64
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
+from barnabas.client.backoff import FULL_SPREAD, Backoff
 from barnabas.schemas import extra_required_by
 
 
@@ -19,9 +19,10 @@ class RetryBackoff:
     def waits_s(self) -> Iterator[float]:
         """How long to wait before each retry: twice as long at most each time, at random, so that
         clients which failed together do not come back together."""
-        for attempt in range(self.retries):
-            most_ms = min(self.wait_ms * 2**attempt, self.max_wait_ms)
-            yield random.random() * most_ms / 1000
+        first_ms = min(self.wait_ms, self.max_wait_ms)
+        backoff = Backoff(first_ms, self.max_wait_ms, spread=FULL_SPREAD)
+        for _ in range(self.retries):
+            yield backoff.next_ms() / 1000
 
 
 def is_retriable(status: int) -> bool:

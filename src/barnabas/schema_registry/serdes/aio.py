@@ -22,8 +22,8 @@ class _AsyncSerde:
     """The plain one."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._args = [_plain_client(each) for each in args]
-        self._kwargs = {name: _plain_client(each) for name, each in kwargs.items()}
+        self._args = [_plain_client(arg) for arg in args]
+        self._kwargs = {name: _plain_client(kwarg) for name, kwarg in kwargs.items()}
         self._known: set[Hashable] = set()
 
     def __await__(self) -> Generator[Any, None, Self]:

@@ -62,9 +62,9 @@ class ProtobufSerializer(RegistrySerializer):
 
     def _file_schema(self, ctx: SerializationContext | None, file: Any) -> Schema:
         references = [
-            self._reference(ctx, each)
-            for each in file.dependencies
-            if not (self._skip_known_types and each.name.startswith(_KNOWN))
+            self._reference(ctx, dependency)
+            for dependency in file.dependencies
+            if not (self._skip_known_types and dependency.name.startswith(_KNOWN))
         ]
         return Schema(base64.b64encode(file.serialized_pb).decode(), "PROTOBUF", references)
 

@@ -113,7 +113,7 @@ class AssociatedNameStrategy:
                 if otherwise is SubjectNameStrategyType.NONE:
                     raise SerializationError(f"no subject is associated with topic {ctx.topic}")
                 return STRATEGIES_BY_TYPE[otherwise](ctx, record_name)
-        subjects = ", ".join(str(each.subject) for each in associated)
+        subjects = ", ".join(str(item.subject) for item in associated)
         raise SerializationError(f"several subjects are associated with {ctx.topic}: {subjects}")
 
     def _associated(

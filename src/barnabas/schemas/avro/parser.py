@@ -192,7 +192,7 @@ class AvroParser:
     def _enum(self, node: Attributes, space: str, place: str) -> AvroEnum:
         name = _name(node, space, place)
         symbols = _required(node, "symbols", f"The enum {name.full}")
-        if not isinstance(symbols, list) or not all(isinstance(each, str) for each in symbols):
+        if not isinstance(symbols, list) or not all(isinstance(item, str) for item in symbols):
             raise SchemaError(f"The symbols of the enum {name.full} are no array of strings")
         taken: set[str] = set()
         for symbol in symbols:

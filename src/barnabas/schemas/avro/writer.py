@@ -63,7 +63,7 @@ class _Writer:
         match schema:
             case AvroRecord():
                 node["type"] = "error" if schema.is_error and not self._normalize else "record"
-                node["fields"] = [self._field(each, schema.name.space) for each in schema.fields]
+                node["fields"] = [self._field(field, schema.name.space) for field in schema.fields]
             case AvroEnum():
                 node["symbols"] = schema.symbols
                 if schema.default is not None:

@@ -103,8 +103,8 @@ class ShapeComparison(SchemaComparison[Shape]):
         elif len(written) > len(reading) and writer.criterion != "allOf":
             yield SchemaDifference("SUM_TYPE_NARROWED")
         readable = [
-            [index for index, part in enumerate(reading) if self.reads(part, each)]
-            for each in written
+            [index for index, part in enumerate(reading) if self.reads(part, item)]
+            for item in written
         ]
         if largest_matching(readable) < min(len(reading), len(written)):
             yield SchemaDifference("COMBINED_TYPE_SUBSCHEMAS_CHANGED")
@@ -192,7 +192,7 @@ def _augment(start: int, partners: Sequence[Sequence[int]], partner_of: dict[int
 
 def _flip(right: int, start: int, reached_from: dict[int, int], partner_of: dict[int, int]) -> None:
     """Pair along the path from its free end back to the start."""
-    left_to_right = {left: each for each, left in partner_of.items()}
+    left_to_right = {left: item for item, left in partner_of.items()}
     while True:
         left = reached_from[right]
         partner_of[right] = left

@@ -199,7 +199,7 @@ def _parts(place: Subschema) -> Iterator[Shape]:
     for criterion in _COMBINATIONS:
         if criterion in node:
             yield CombinedShape(
-                criterion, tuple(_place(each, place) for each in _items(node, criterion))
+                criterion, tuple(_place(item, place) for item in _items(node, criterion))
             )
     if "not" in node:
         yield NotShape(_place(node["not"], place))
@@ -273,7 +273,7 @@ def _object(node: Mapping[str, Any], place: Subschema) -> ObjectShape:
             if isinstance(needed, list)
         },
         _places(
-            {name: each for name, each in implied.items() if not isinstance(each, list)}, place
+            {name: item for name, item in implied.items() if not isinstance(item, list)}, place
         ),
     )
 
@@ -295,7 +295,7 @@ def _array(node: Mapping[str, Any], place: Subschema) -> ArrayShape:
         limits,
         node.get("uniqueItems") is True,
         _unless_true(items, place),
-        tuple(_place(each, place) for each in first),
+        tuple(_place(item, place) for item in first),
         _unless_true(additional, place),
         _optional(node.get("unevaluatedItems"), place),
     )
