@@ -26,7 +26,7 @@ from barnabas.admin import (
     UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
-from barnabas.testing.fleet import wait_until
+from barnabas.testing.wait import wait_until
 
 EVERYTHING = AclBindingFilter("any", None, "any", None, None, "any", "any")
 PASSWORD = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 8192)

@@ -13,7 +13,7 @@ from barnabas.admin import (
     OffsetSpec,
 )
 from barnabas.testing import Cluster
-from barnabas.testing.fleet import wait_until
+from barnabas.testing.wait import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def create(cluster: Cluster, admin: AdminClient, topic: NewTopic) -> None:
     """Returns when every broker has heard of it: anyone may be asked about it next."""
     admin.create_topics([topic])[topic.topic].result(30)
     wait_until(
-        lambda: all((topic.topic, 0) in cluster.view_from(each) for each in cluster.nodes),
+        lambda: all((topic.topic, 0) in cluster.partitions_seen_by(each) for each in cluster.nodes),
         f"every broker knows {topic.topic}",
     )
 

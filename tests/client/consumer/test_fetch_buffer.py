@@ -8,7 +8,12 @@ from tests.wire.records.samples import some_records
 from barnabas.client._message import Message
 from barnabas.client.consumer._completed_fetch import CompletedFetch, ConsumerProgress
 from barnabas.client.consumer._poller import Poller
-from barnabas.client.consumer.fetch_buffer import AioFetchBuffer, FetchBuffer, BufferedError, SyncFetchBuffer
+from barnabas.client.consumer.fetch_buffer import (
+    AioFetchBuffer,
+    FetchBuffer,
+    BufferedError,
+    SyncFetchBuffer,
+)
 from barnabas.client.errors import KafkaError
 from barnabas.wire.records.build import build_batch
 

@@ -70,23 +70,23 @@ class Scene:
         self.brokers = Brokers(leaders)
         self.assignment: dict[TopicPartitionTuple, TopicPartitionState] = {}
         self.inbox = AioFetchBuffer(Poller())
-        self.unsettled = 0
+        self.unknown_positions = 0
         self.fetcher = Fetcher(
             self.brokers,  # type: ignore[arg-type]
             self.settings,
             self.assignment,
             self.inbox,
-            unsettled=self.note_unsettled,
-            told=UserEvents(self.settings, self.inbox).error_to_report,
-            throttled=lambda node_id, throttle_ms: None,
+            on_position_unknown=self.on_position_unknown,
+            error_to_report=UserEvents(self.settings, self.inbox).error_to_report,
+            on_throttled=lambda node_id, throttle_ms: None,
         )
         for index in leaders:
             each = TopicPartitionState("t", index, AutoOffsetResetStrategy("earliest"))
             each.seek(0)
             self.assignment["t", index] = each
 
-    def note_unsettled(self) -> None:
-        self.unsettled += 1
+    def on_position_unknown(self) -> None:
+        self.unknown_positions += 1
 
     def offsets(self, position: int = -1) -> list[tuple[int, int]]:
         """What the last request newly asks for."""
@@ -261,7 +261,11 @@ async def test_an_offset_out_of_range_is_searched_anew(scene: Scene) -> None:
     scene.fetcher.send_fetches()
     scene.brokers.answer(failed(0, ErrorCode.OFFSET_OUT_OF_RANGE))
     each = scene.assignment["t", 0]
-    assert (each.state, each.reset_timestamp, scene.unsettled) == (FetchState.AWAIT_RESET, -2, 1)
+    assert (each.state, each.reset_timestamp, scene.unknown_positions) == (
+        FetchState.AWAIT_RESET,
+        -2,
+        1,
+    )
 
 
 @stepped({0: 1})
@@ -350,7 +354,7 @@ async def test_a_new_leader_epoch_makes_the_offset_be_validated(scene: Scene) ->
     scene.brokers.metadata = Metadata(brokers=scene.brokers.metadata.brokers, topics={"t": newer})
     scene.brokers.answer(records(0, 3))
     assert scene.assignment["t", 0].state is FetchState.AWAIT_VALIDATION
-    assert scene.unsettled == 1
+    assert scene.unknown_positions == 1
 
 
 @stepped({0: 1})

@@ -28,10 +28,14 @@ class Leaders:
         self.answers = list(answers)
         self.asked: list[int] = []
 
-    async def by_time(self, wanted: Mapping[TopicPartitionTuple, int], deadline: Deadline) -> OffsetResults:
+    async def by_time(
+        self, wanted: Mapping[TopicPartitionTuple, int], deadline: Deadline
+    ) -> OffsetResults:
         return self._answer(wanted)
 
-    async def ends_of_epochs(self, epochs: Mapping[TopicPartitionTuple, int], deadline: Deadline) -> OffsetResults:
+    async def ends_of_epochs(
+        self, epochs: Mapping[TopicPartitionTuple, int], deadline: Deadline
+    ) -> OffsetResults:
         return self._answer(epochs)
 
     def _answer(self, asked: Mapping[TopicPartitionTuple, int]) -> OffsetResults:

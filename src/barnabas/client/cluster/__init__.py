@@ -1,6 +1,6 @@
 """The cluster as a client knows it: brokers, topics, coordinators, and ways to ask them."""
 
-from barnabas.client.cluster.backoff import Backoff, Deadline
+from barnabas.client.backoff import Backoff, Deadline
 from barnabas.client.cluster.cluster import Cluster
 from barnabas.client.cluster.coordinators import CoordinatorType
 from barnabas.client.cluster.metadata import BrokerInfo, Metadata, PartitionInfo, TopicInfo

@@ -10,7 +10,7 @@ import errno
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from barnabas.client.cluster.backoff import Deadline
+from barnabas.client.backoff import Deadline
 from barnabas.client.cluster.coordinators import CoordinatorFinder, CoordinatorType
 from barnabas.client.cluster.metadata import Metadata, TopicInfo
 from barnabas.client.cluster.metadata_updater import ControllerMetadataUpdater, MetadataUpdater

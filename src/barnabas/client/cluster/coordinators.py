@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from enum import IntEnum
 from typing import Any
 
-from barnabas.client.cluster.backoff import Backoff, Deadline
+from barnabas.client.backoff import Backoff, Deadline
 from barnabas.client.cluster.metadata import BrokerInfo
 from barnabas.client.cluster.nodes import ClusterNodes, SendRequest
 from barnabas.client.errors import KafkaError, KafkaException, broker_error, error_in

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
-from barnabas.client.cluster.backoff import Backoff, Deadline
+from barnabas.client.backoff import Backoff, Deadline
 from barnabas.client.cluster.metadata import BrokerInfo, Metadata
 from barnabas.client.cluster.nodes import ClusterNodes, SendRequest
 from barnabas.client.errors import KafkaError, KafkaException, broker_error

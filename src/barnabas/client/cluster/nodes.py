@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from barnabas.client.cluster.backoff import Backoff, Deadline
+from barnabas.client.backoff import Backoff, Deadline
 from barnabas.client.cluster.connection_options import terms_of
 from barnabas.client.cluster.metadata import BrokerInfo
 from barnabas.client.cluster.network_errors import network_error, no_broker_error

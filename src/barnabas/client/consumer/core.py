@@ -52,9 +52,9 @@ class ConsumerCore:
             settings,
             self.assignment,
             inbox,
-            unsettled=self._unsettled,
-            told=self._news.error_to_report,
-            throttled=self._note_throttling,
+            on_position_unknown=self._on_position_unknown,
+            error_to_report=self._news.error_to_report,
+            on_throttled=self._on_throttled,
         )
         self._positions = PositionUpdater(
             self.cluster,
@@ -322,7 +322,7 @@ class ConsumerCore:
 
     # News
 
-    def _note_throttling(self, node_id: int, throttle_ms: int) -> None:
+    def _on_throttled(self, node_id: int, throttle_ms: int) -> None:
         broker = self.cluster.metadata.brokers.get(node_id)
         if broker is not None:
             self._news.on_throttled(f"{broker.host}:{broker.port}/{node_id}", node_id, throttle_ms)
@@ -341,7 +341,7 @@ class ConsumerCore:
         self._positions.update()
         self._fetcher.send_fetches()
 
-    def _unsettled(self) -> None:
+    def _on_position_unknown(self) -> None:
         self._loop.call_soon(self._positions.update)
 
     def _room_made(self) -> None:

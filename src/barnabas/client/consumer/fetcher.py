@@ -1,9 +1,10 @@
-"""Fetches what is assigned, as far ahead of the user as there is room for.
+"""Fetches the assigned partitions, as far ahead of the user as the buffer has space.
 
-Every broker has a few lanes, each a connection with a session of its own: while one waits for a
-partition that has nothing new, another takes those that were sought elsewhere or have room
-again. A partition is fetched on one of them at a time. The next request leaves before what the
-last one brought is looked at, so that the line is never idle while there is room.
+The fetcher has a few connections to every broker, each with a fetch session: while the broker
+holds a fetch of partitions without new records on one, another fetches partitions that were
+sought or have space again. A partition is fetched on one connection at a time. The next request
+is sent before the last response is decoded, so that the connection is never idle while there is
+space.
 """
 
 import asyncio
@@ -11,11 +12,20 @@ import math
 from collections.abc import Callable, Container, Mapping
 
 from barnabas.client.cluster import Backoff, Cluster
-from barnabas.client.consumer._completed_fetch import CompletedFetch, scan_batches
+from barnabas.client.consumer._completed_fetch import CompletedFetch
 from barnabas.client.consumer.fetch_buffer import BufferedError, FetchBuffer, error_message
+from barnabas.client.consumer.fetch_results import (
+    FetchedBatches,
+    FetchFailed,
+    FollowerFailed,
+    NoBatches,
+    OffsetOutOfRange,
+    StaleMetadata,
+    read_fetch_result,
+)
 from barnabas.client.consumer.fetch_session import FetchSession, PartitionFetch
 from barnabas.client.consumer.subscription_state import TopicPartitionState
-from barnabas.client.errors import KafkaError, broker_error
+from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
 from barnabas.client.values import TopicPartitionTuple
 from barnabas.wire import uuid
@@ -26,378 +36,355 @@ CONNECTIONS = ("fetch", "fetch-2", "fetch-3")
 """The purposes of the connections to one broker."""
 
 COPY_LIMIT_BYTES = 64 << 10
-"""What is smaller is copied, rather than keep the memory of a whole answer for it."""
+"""Smaller batches are copied: they would keep the memory of a whole response alive."""
 
-_TICK_S = 0.001
+_TIMER_RESOLUTION_S = 0.001
 
-_ELSEWHERE = {
-    ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    ErrorCode.FENCED_LEADER_EPOCH,
-    ErrorCode.UNKNOWN_LEADER_EPOCH,
-    ErrorCode.LEADER_NOT_AVAILABLE,
-    ErrorCode.REPLICA_NOT_AVAILABLE,
-    ErrorCode.KAFKA_STORAGE_ERROR,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.UNKNOWN_TOPIC_ID,
-    ErrorCode.INCONSISTENT_TOPIC_ID,
-    ErrorCode.OFFSET_NOT_AVAILABLE,
-}
-"""Somebody else has the partition, or nobody has it yet: what is known of it is out of date."""
+ErrorToReport = Callable[[TopicPartitionState, KafkaError], BufferedError | None]
+"""Returns an error for the user, or None if it was reported before."""
 
-
-Told = Callable[[TopicPartitionState, KafkaError], BufferedError | None]
-"""What the user is told of an error, unless he has been."""
+_Delivery = FetchedBatches | BufferedError
 
 
 class Fetcher:
-    """Sends fetches whenever there is something to fetch and room for it."""
+    """Sends a fetch whenever a partition can be fetched and the buffer has space."""
 
     def __init__(
         self,
         cluster: Cluster,
         settings: ConsumerSettings,
         assignment: Mapping[TopicPartitionTuple, TopicPartitionState],
-        inbox: FetchBuffer,
+        buffer: FetchBuffer,
         *,
-        unsettled: Callable[[], None],
-        told: Told,
-        throttled: Callable[[int, int], None],
+        on_position_unknown: Callable[[], None],
+        error_to_report: ErrorToReport,
+        on_throttled: Callable[[int, int], None],
     ) -> None:
         self._cluster = cluster
         self._settings = settings
         self._assignment = assignment
-        self._inbox = inbox
-        self._unsettled = unsettled
-        self._told = told
-        self._throttled = throttled
+        self._buffer = buffer
+        self._on_position_unknown = on_position_unknown
+        self._error_to_report = error_to_report
+        self._on_throttled = on_throttled
         self._loop = asyncio.get_running_loop()
         self._isolation = int(settings.isolation_level == "read_committed")
-        self._lanes: dict[int, list[_Lane]] = {}
-        self._queued_bytes = 0
-        self._timer: asyncio.TimerHandle | None = None  # the next plan for want of another reason
+        self._connections: dict[int, list[_FetchConnection]] = {}
+        self._buffered_bytes = 0
+        self._timer: asyncio.TimerHandle | None = None  # of the next retry
         self._is_closed = False
 
     def send_fetches(self) -> None:
-        """Look for what to fetch; to be called whenever something has changed."""
+        """Fetches every partition that can be fetched; called whenever something has changed."""
         if self._is_closed:
             return
-        self._take_back()
+        self._release_drained()
         now_s = self._loop.time()
-        inbox = self._inbox
-        ready: dict[int, list[TopicPartitionState]] = {}
-        inbox.needs_space = False
-        again_s = math.inf
-        for each in self._assignment.values():
-            if not each.is_fetchable(now_s):
-                if now_s < each.retry_at_s < again_s:
-                    again_s = each.retry_at_s
+        buffer = self._buffer
+        fetchable: dict[int, list[TopicPartitionState]] = {}
+        buffer.needs_space = False
+        retry_at_s = math.inf
+        for partition in self._assignment.values():
+            if not partition.is_fetchable(now_s):
+                if now_s < partition.retry_at_s < retry_at_s:
+                    retry_at_s = partition.retry_at_s
                 continue
-            if not self._has_room(each):
-                inbox.needs_space = True
+            if not self._has_space(partition):
+                buffer.needs_space = True
                 continue
-            node_id = self._node_of(each, now_s)
+            node_id = self._select_node(partition, now_s)
             if node_id is not None:
-                ready.setdefault(node_id, []).append(each)
-        for node_id, partitions in ready.items():
-            self._fetch(node_id, partitions, now_s)
-        if again_s < math.inf:
-            self._plan_at(again_s)
-        if inbox.needs_space and inbox.drained:  # in between the user has made some
+                fetchable.setdefault(node_id, []).append(partition)
+        for node_id, partitions in fetchable.items():
+            self._send_fetch(node_id, partitions, now_s)
+        if retry_at_s < math.inf:
+            self._schedule(retry_at_s)
+        if buffer.needs_space and buffer.drained:  # the user has freed some meanwhile
             self._loop.call_soon(self.send_fetches)
 
     def close(self) -> None:
-        """Fetch no more; brokers are told that the sessions are over."""
+        """Sends no more fetches, and closes the fetch sessions on the brokers."""
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
-        for node_id, lanes in self._lanes.items():
-            for lane in lanes:
-                last = lane.session.closing_request()
-                if last is not None and not lane.is_busy:
-                    self._cluster.send(node_id, last, 1000, _ignore, purpose=lane.purpose)
+        for node_id, connections in self._connections.items():
+            for connection in connections:
+                request = connection.session.closing_request()
+                if request is not None and not connection.is_busy:
+                    self._cluster.send(node_id, request, 1000, _ignore, purpose=connection.purpose)
 
-    # Room
+    # Space in the buffer
 
-    def _take_back(self) -> None:
-        finished = self._inbox.drained
-        while finished:
-            cursor = finished.popleft()
-            self._queued_bytes -= cursor.size_bytes
-            each = self._assignment.get((cursor.progress.topic, cursor.progress.partition))
-            if each is not None and cursor.version == each.progress.version:
-                each.queued_records -= cursor.record_count
+    def _release_drained(self) -> None:
+        drained = self._buffer.drained
+        while drained:
+            fetch = drained.popleft()
+            self._buffered_bytes -= fetch.size_bytes
+            partition = self._assignment.get((fetch.progress.topic, fetch.progress.partition))
+            if partition is not None and fetch.version == partition.progress.version:
+                partition.queued_records -= fetch.record_count
 
-    def _has_room(self, each: TopicPartitionState) -> bool:
+    def _has_space(self, partition: TopicPartitionState) -> bool:
         return (
-            each.queued_records < self._settings.prefetch_messages
-            and self._queued_bytes - self._inbox.paused_bytes < self._settings.prefetch_bytes
+            partition.queued_records < self._settings.prefetch_messages
+            and self._buffered_bytes - self._buffer.paused_bytes < self._settings.prefetch_bytes
         )
 
-    # Asking
+    # Requests
 
-    def _node_of(self, each: TopicPartitionState, now_s: float) -> int | None:
-        """The broker to fetch from: the leader, unless a closer one was recommended."""
-        leader = self._cluster.metadata.leader(*each.key)
+    def _select_node(self, partition: TopicPartitionState, now_s: float) -> int | None:
+        leader = self._cluster.metadata.leader(*partition.key)
         if leader is None or leader.leader < 0:
             return None
-        each.on_leader_epoch(leader.leader_epoch)
-        if not each.is_fetchable(now_s):
-            self._unsettled()
+        partition.on_leader_epoch(leader.leader_epoch)
+        if not partition.is_fetchable(now_s):
+            self._on_position_unknown()
             return None
-        if each.preferred_replica is not None:
-            if (
-                now_s < each.preferred_replica_until_s
-                and each.preferred_replica in self._cluster.metadata.brokers
-            ):
-                return each.preferred_replica
-            each.preferred_replica = None
-        if each.leader_hint is not None:
-            node_id, epoch = each.leader_hint
-            if epoch > leader.leader_epoch and node_id in self._cluster.metadata.brokers:
-                return node_id
-            each.leader_hint = None
-        return leader.leader
+        return partition.read_replica.select(leader, self._cluster.metadata.brokers, now_s)
 
-    def _fetch(self, node_id: int, partitions: list[TopicPartitionState], now_s: float) -> None:
-        lanes = self._lanes.get(node_id)
-        if lanes is None:
-            lanes = self._lanes[node_id] = [
-                _Lane(purpose, self._settings) for purpose in CONNECTIONS
-            ]
-        retry_at_s = max(lane.retry_at_s for lane in lanes)
+    def _send_fetch(
+        self, node_id: int, partitions: list[TopicPartitionState], now_s: float
+    ) -> None:
+        connections = self._connections.get(node_id)
+        if connections is None:
+            connections = [_FetchConnection(purpose, self._settings) for purpose in CONNECTIONS]
+            self._connections[node_id] = connections
+        retry_at_s = max(connection.retry_at_s for connection in connections)
         if now_s < retry_at_s:
-            self._plan_at(retry_at_s)
+            self._schedule(retry_at_s)
             return
-        lane = next((lane for lane in lanes if not lane.is_busy), None)
-        if lane is None:
+        connection = next((each for each in connections if not each.is_busy), None)
+        if connection is None:
             return
-        if any(each.is_unfetched and lane.session.has_sent(each.key) for each in partitions):
-            lane.session.reset()  # it was told to whom they belonged before
-        wanted = {each.key: self._want(each) for each in partitions}
-        request = lane.session.request(wanted)
-        self._fill_in(request)
-        asked = {each.key: each.progress.version for each in partitions}
-        for each in partitions:
-            each.in_flight_version = each.progress.version
-        lane.is_busy = True
+        session = connection.session
+        if any(each.is_unfetched and session.has_sent(each.key) for each in partitions):
+            session.reset()  # its response would leave out what an earlier assignment received
+        request = session.request({each.key: self._partition_fetch(each) for each in partitions})
+        self._set_limits(request)
+        versions = {each.key: each.progress.version for each in partitions}
+        for partition in partitions:
+            partition.in_flight_version = partition.progress.version
+        connection.is_busy = True
         self._cluster.send(
             node_id,
             request,
             self._settings.fetch_max_wait_ms + self._settings.request_timeout_ms,
-            lambda outcome: self._answered(node_id, lane, asked, outcome),
-            purpose=lane.purpose,
+            lambda outcome: self._on_response(node_id, connection, versions, outcome),
+            purpose=connection.purpose,
         )
 
-    def _want(self, each: TopicPartitionState) -> PartitionFetch:
-        name, index = each.key
-        topic = self._cluster.metadata.topics.get(name)
-        epoch = -1 if topic is None else topic.partitions[index].leader_epoch
-        if each.leader_hint is not None:
-            epoch = each.leader_hint[1]
+    def _partition_fetch(self, partition: TopicPartitionState) -> PartitionFetch:
+        topic = self._cluster.metadata.topics.get(partition.key[0])
+        leader = self._cluster.metadata.leader(*partition.key)
         return PartitionFetch(
             uuid.ZERO if topic is None else topic.topic_id,
-            each.fetch_offset,
-            epoch,
+            partition.fetch_offset,
+            partition.read_replica.leader_epoch(leader),
             self._settings.max_partition_fetch_bytes,
         )
 
-    def _fill_in(self, request: FetchRequest) -> None:
+    def _set_limits(self, request: FetchRequest) -> None:
         settings = self._settings
-        room = max(settings.prefetch_bytes - self._queued_bytes, settings.max_partition_fetch_bytes)
-        request.max_bytes = min(settings.fetch_max_bytes, room)
+        space_bytes = settings.prefetch_bytes - self._buffered_bytes
+        max_bytes = max(space_bytes, settings.max_partition_fetch_bytes)
+        request.max_bytes = min(settings.fetch_max_bytes, max_bytes)
         request.min_bytes = settings.fetch_min_bytes
         request.max_wait_ms = settings.fetch_max_wait_ms
         request.isolation_level = self._isolation
         request.rack_id = settings.client_rack
 
-    # Being answered
+    # Responses
 
-    def _answered(
+    def _on_response(
         self,
         node_id: int,
-        lane: "_Lane",
-        asked: Mapping[TopicPartitionTuple, int],
+        connection: "_FetchConnection",
+        versions: Mapping[TopicPartitionTuple, int],
         outcome: FetchResponse | OSError,
     ) -> None:
-        lane.is_busy = False
-        for key, version in asked.items():
-            each = self._assignment.get(key)
-            if each is not None and each.in_flight_version == version:
-                each.in_flight_version = None
+        connection.is_busy = False
+        for key, version in versions.items():
+            partition = self._assignment.get(key)
+            if partition is not None and partition.in_flight_version == version:
+                partition.in_flight_version = None
         if self._is_closed:
             return
         if isinstance(outcome, OSError):
-            self._unanswered(node_id, lane, asked)
+            self._on_connection_lost(node_id, connection, versions)
             return
-        if not lane.session.on_response(outcome):
-            self._pause(lane, lane.backoff.next_ms())
+        if not connection.session.on_response(outcome):
+            self._back_off_connection(connection, connection.backoff.next_ms())
             return
-        lane.backoff.reset()
+        connection.backoff.reset()
         if outcome.throttle_time_ms > 0:
-            self._pause(lane, outcome.throttle_time_ms)
-            self._throttled(node_id, outcome.throttle_time_ms)
-        fetched: list[tuple[TopicPartitionState, _Fetched | BufferedError]] = []
-        told = dict(lane.session.partitions(outcome))
-        for key, said in told.items():
-            each = self._assignment.get(key)
-            if each is not None and asked.get(key) == each.progress.version:
-                fetched.extend((each, one) for one in self._look_at(each, said, node_id))
+            self._back_off_connection(connection, outcome.throttle_time_ms)
+            self._on_throttled(node_id, outcome.throttle_time_ms)
+        deliveries: list[tuple[TopicPartitionState, _Delivery]] = []
+        responses = dict(connection.session.partitions(outcome))
+        for key, data in responses.items():
+            partition = self._assignment.get(key)
+            if partition is not None and versions.get(key) == partition.progress.version:
+                received = self._on_partition_response(partition, data, node_id)
+                deliveries.extend((partition, delivery) for delivery in received)
         if self._settings.enable_partition_eof:
-            fetched += self._ends_passed_over(asked, told, node_id)
+            deliveries += self._ends_of_unchanged(versions, responses, node_id)
         self.send_fetches()
-        if fetched:
-            self._inbox.put(
-                one if isinstance(one, BufferedError) else self._cursor(each, one)
-                for each, one in fetched
+        if deliveries:
+            self._buffer.put(
+                delivery
+                if isinstance(delivery, BufferedError)
+                else self._completed_fetch(partition, delivery)
+                for partition, delivery in deliveries
             )
 
-    def _unanswered(
-        self, node_id: int, lane: "_Lane", asked: Mapping[TopicPartitionTuple, int]
+    def _on_connection_lost(
+        self,
+        node_id: int,
+        connection: "_FetchConnection",
+        versions: Mapping[TopicPartitionTuple, int],
     ) -> None:
-        lane.session.reset()
-        self._pause(lane, lane.backoff.next_ms())
-        for key in asked:
-            each = self._assignment.get(key)
-            if each is not None and each.preferred_replica == node_id:
-                each.preferred_replica = None
+        connection.session.reset()
+        self._back_off_connection(connection, connection.backoff.next_ms())
+        for key in versions:
+            partition = self._assignment.get(key)
+            if partition is not None and partition.read_replica.is_follower(node_id):
+                partition.read_replica.prefer_leader()
         self._cluster.refresh()
 
-    def _pause(self, lane: "_Lane", pause_ms: float) -> None:
-        lane.retry_at_s = self._loop.time() + pause_ms / 1000
-        self._plan_at(lane.retry_at_s)
+    def _on_partition_response(
+        self, partition: TopicPartitionState, data: PartitionData, node_id: int
+    ) -> list[_Delivery]:
+        replica = partition.read_replica
+        is_follower = replica.is_follower(node_id)
+        if data.error_code:
+            replica.prefer_leader()
+        else:
+            self._update_offsets(partition, data, node_id)
+        match read_fetch_result(data, partition.fetch_offset, is_follower=is_follower):
+            case FetchedBatches() as fetched:
+                size_bytes, records = len(fetched.batches), fetched.record_count
+                self._buffered_bytes += size_bytes
+                partition.on_fetched(fetched.next_offset, fetched.leader_epoch, records, size_bytes)
+                return [fetched, *self._end_of_partition(partition, node_id)]
+            case NoBatches():
+                return [*self._end_of_partition(partition, node_id)]
+            case StaleMetadata() as stale:
+                leader = self._cluster.metadata.leader(*partition.key)
+                if not replica.on_stale_metadata(stale, leader):
+                    self._back_off(partition, self._settings.retry_backoff_ms)
+                self._cluster.refresh()
+                return []
+            case FollowerFailed(error):
+                if error != ErrorCode.OFFSET_OUT_OF_RANGE:  # the leader may have the offset
+                    self._back_off(partition, self._settings.retry_backoff_ms)
+                return []
+            case OffsetOutOfRange():
+                return self._on_offset_out_of_range(partition, node_id)
+            case FetchFailed(error):
+                self._back_off(partition, self._settings.retry_backoff_max_ms)
+                return self._report(partition, error)
 
-    def _put_off(self, each: TopicPartitionState, pause_ms: float) -> None:
-        each.retry_at_s = self._loop.time() + pause_ms / 1000
-        self._plan_at(each.retry_at_s)
+    def _update_offsets(
+        self, partition: TopicPartitionState, data: PartitionData, node_id: int
+    ) -> None:
+        partition.high_watermark = data.high_watermark
+        partition.last_stable_offset = data.last_stable_offset
+        partition.log_start_offset = data.log_start_offset
+        if data.preferred_read_replica >= 0 and data.preferred_read_replica != node_id:
+            until_s = self._loop.time() + self._settings.metadata_max_age_ms / 1000
+            partition.read_replica.prefer(data.preferred_read_replica, until_s)
 
-    def _plan_at(self, when_s: float) -> None:
-        """Plan then, or sooner if that is due anyway: each plan sees to the next."""
-        if self._timer is not None:
-            if self._timer.when() <= when_s + _TICK_S:
-                return
-            self._timer.cancel()
-        self._timer = self._loop.call_at(when_s + _TICK_S, self._plan_in_time)
+    def _on_offset_out_of_range(
+        self, partition: TopicPartitionState, node_id: int
+    ) -> list[_Delivery]:
+        if partition.request_reset():
+            self._on_position_unknown()
+            return []
+        reason = (
+            f"offset {partition.fetch_offset} is out of range on broker {node_id}, "
+            f"and auto.offset.reset is none"
+        )
+        return self._report(partition, KafkaError(KafkaError._AUTO_OFFSET_RESET, reason))
 
-    def _plan_in_time(self) -> None:
-        self._timer = None
-        self.send_fetches()
+    def _report(self, partition: TopicPartitionState, error: KafkaError) -> list[_Delivery]:
+        buffered = self._error_to_report(partition, error)
+        return [] if buffered is None else [buffered]
 
-    def _look_at(
-        self, each: TopicPartitionState, told: PartitionData, node_id: int
-    ) -> "list[_Fetched | BufferedError]":
-        """What an answer says of one partition."""
-        if told.error_code != ErrorCode.NONE:
-            return self._failed(each, ErrorCode.of(told.error_code), told, node_id)
-        each.high_watermark = told.high_watermark
-        each.last_stable_offset = told.last_stable_offset
-        each.log_start_offset = told.log_start_offset
-        if told.preferred_read_replica >= 0 and told.preferred_read_replica != node_id:
-            each.preferred_replica = told.preferred_read_replica
-            each.preferred_replica_until_s = (
-                self._loop.time() + self._settings.metadata_max_age_ms / 1000
-            )
-        found: list[_Fetched | BufferedError] = []
-        batches = told.records
-        if batches:
-            assert isinstance(batches, memoryview)
-            size, next_offset, records, epoch = scan_batches(batches)
-            if size == 0:
-                self._put_off(each, self._settings.retry_backoff_max_ms)
-                broken = f"what was fetched at offset {each.fetch_offset} is no record batch"
-                return self._tell(each, KafkaError(KafkaError._BAD_MSG, broken))
-            fetched = _Fetched(batches[:size], each.fetch_offset, next_offset, records, told)
-            self._queued_bytes += size
-            each.on_fetched(next_offset, epoch, records, size)
-            found.append(fetched)
-        if self._settings.enable_partition_eof:
-            found.extend(self._end_reached(each, node_id))
-        return found
-
-    def _cursor(self, each: TopicPartitionState, fetched: "_Fetched") -> CompletedFetch:
-        aborted = fetched.told.aborted_transactions or ()
+    def _completed_fetch(
+        self, partition: TopicPartitionState, fetched: FetchedBatches
+    ) -> CompletedFetch:
+        batches = fetched.batches
         return CompletedFetch(
-            each.progress,
-            fetched.batches if len(fetched.batches) > COPY_LIMIT_BYTES else bytes(fetched.batches),
-            fetched.offset,
+            partition.progress,
+            batches if len(batches) > COPY_LIMIT_BYTES else bytes(batches),
+            fetched.fetch_offset,
             fetched.next_offset,
-            fetched.records,
-            sorted(
-                ((one.producer_id, one.first_offset) for one in aborted), key=lambda one: one[1]
-            ),
+            fetched.record_count,
+            fetched.aborted,
             self._isolation != 0,
             self._settings.check_crcs,
         )
 
-    def _ends_passed_over(
+    # Ends of partitions (enable.partition.eof)
+
+    def _ends_of_unchanged(
         self,
-        asked: Mapping[TopicPartitionTuple, int],
-        told: Container[TopicPartitionTuple],
+        versions: Mapping[TopicPartitionTuple, int],
+        responses: Container[TopicPartitionTuple],
         node_id: int,
-    ) -> list[tuple[TopicPartitionState, BufferedError]]:
-        """Of those that a session has nothing new of: they are at their ends."""
-        unchanged = (self._assignment.get(key) for key in asked if key not in told)
+    ) -> list[tuple[TopicPartitionState, _Delivery]]:
+        """A session leaves out partitions without news: they are at their ends."""
+        unchanged = (self._assignment.get(key) for key in versions if key not in responses)
         return [
-            (each, notice)
-            for each in unchanged
-            if each is not None and asked[each.key] == each.progress.version
-            for notice in self._end_reached(each, node_id)
+            (partition, error)
+            for partition in unchanged
+            if partition is not None and versions[partition.key] == partition.progress.version
+            for error in self._end_of_partition(partition, node_id)
         ]
 
-    def _end_reached(self, each: TopicPartitionState, node_id: int) -> list[BufferedError]:
-        end = each.last_stable_offset if self._isolation else each.high_watermark
-        if each.fetch_offset < end or each.eof_offset == each.fetch_offset:
+    def _end_of_partition(
+        self, partition: TopicPartitionState, node_id: int
+    ) -> list[BufferedError]:
+        if not self._settings.enable_partition_eof:
             return []
-        each.eof_offset = each.fetch_offset
-        reached = (
+        end_offset = partition.last_stable_offset if self._isolation else partition.high_watermark
+        offset = partition.fetch_offset
+        if offset < end_offset or partition.eof_offset == offset:
+            return []
+        partition.eof_offset = offset
+        reason = (
             f"Fetch from broker {node_id} reached end of partition at offset "
-            f"{each.fetch_offset} (HighwaterMark {each.high_watermark})"
+            f"{offset} (HighwaterMark {partition.high_watermark})"
         )
-        error = KafkaError(KafkaError._PARTITION_EOF, reached)
-        message = error_message(error, *each.key, each.fetch_offset)
-        return [BufferedError(message, each.progress, each.progress.version)]
+        error = KafkaError(KafkaError._PARTITION_EOF, reason)
+        message = error_message(error, *partition.key, offset)
+        return [BufferedError(message, partition.progress, partition.progress.version)]
 
-    def _failed(
-        self, each: TopicPartitionState, code: ErrorCode, told: PartitionData, node_id: int
-    ) -> "list[_Fetched | BufferedError]":
-        is_follower = each.preferred_replica == node_id
-        each.preferred_replica = None
-        if code in _ELSEWHERE:
-            hint = told.current_leader
-            leader = self._cluster.metadata.leader(*each.key)
-            if hint.leader_id >= 0 and (leader is None or hint.leader_epoch > leader.leader_epoch):
-                each.leader_hint = (hint.leader_id, hint.leader_epoch)
-            else:
-                self._put_off(each, self._settings.retry_backoff_ms)
-            self._cluster.refresh()
-            return []
-        if code is ErrorCode.OFFSET_OUT_OF_RANGE:
-            if is_follower:
-                return []  # the leader may have it
-            return self._out_of_range(each, node_id)
-        self._put_off(each, self._settings.retry_backoff_max_ms)
-        return self._tell(each, broker_error(told.error_code))
+    # Retries
 
-    def _out_of_range(
-        self, each: TopicPartitionState, node_id: int
-    ) -> "list[_Fetched | BufferedError]":
-        if each.request_reset():
-            self._unsettled()
-            return []
-        lost = (
-            f"offset {each.fetch_offset} is not there any more, or not yet (broker {node_id}), "
-            f"and auto.offset.reset is none"
-        )
-        return self._tell(each, KafkaError(KafkaError._AUTO_OFFSET_RESET, lost))
+    def _back_off_connection(self, connection: "_FetchConnection", pause_ms: float) -> None:
+        connection.retry_at_s = self._loop.time() + pause_ms / 1000
+        self._schedule(connection.retry_at_s)
 
-    def _tell(
-        self, each: TopicPartitionState, error: KafkaError
-    ) -> "list[_Fetched | BufferedError]":
-        notice = self._told(each, error)
-        return [] if notice is None else [notice]
+    def _back_off(self, partition: TopicPartitionState, pause_ms: float) -> None:
+        partition.retry_at_s = self._loop.time() + pause_ms / 1000
+        self._schedule(partition.retry_at_s)
+
+    def _schedule(self, when_s: float) -> None:
+        """Sends fetches then; `send_fetches` schedules retries that are due later."""
+        if self._timer is not None:
+            if self._timer.when() <= when_s + _TIMER_RESOLUTION_S:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when_s + _TIMER_RESOLUTION_S, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self.send_fetches()
 
 
-class _Lane:
-    """A connection to one broker, and the session on it."""
+class _FetchConnection:
+    """A connection to one broker, and the fetch session on it."""
 
     __slots__ = ("backoff", "is_busy", "purpose", "retry_at_s", "session")
 
@@ -409,25 +396,5 @@ class _Lane:
         self.backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
 
 
-class _Fetched:
-    """Whole batches in the memory of an answer, which is gone soon."""
-
-    __slots__ = ("batches", "next_offset", "offset", "records", "told")
-
-    def __init__(
-        self,
-        batches: memoryview,
-        offset: int,
-        next_offset: int,
-        records: int,
-        told: PartitionData,
-    ) -> None:
-        self.batches = batches
-        self.offset = offset
-        self.next_offset = next_offset
-        self.records = records
-        self.told = told
-
-
 def _ignore(_: object) -> None:
-    """Nobody waits for that answer."""
+    """Nothing waits for this response."""

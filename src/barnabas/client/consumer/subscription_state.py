@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from barnabas.client.consumer._completed_fetch import ConsumerProgress
+from barnabas.client.consumer.fetch_results import ReadReplica
 from barnabas.client.values import (
     OFFSET_BEGINNING,
     OFFSET_END,
@@ -55,14 +56,12 @@ class TopicPartitionState:
         "key",
         "last_stable_offset",
         "leader_epoch",
-        "leader_hint",
         "log_start_offset",
         "offset_before_seek",
         "pending_version",
-        "preferred_replica",
-        "preferred_replica_until_s",
         "progress",
         "queued_records",
+        "read_replica",
         "received_bytes",
         "received_records",
         "reported_error_code",
@@ -89,11 +88,7 @@ class TopicPartitionState:
         self.pending_version: int | None = None  # a question that its state needs is under way
         self.in_flight_version: int | None = None  # a fetch is under way
         self.retry_at_s = 0.0
-        self.preferred_replica: int | None = None  # closer than the leader (KIP-392)
-        self.preferred_replica_until_s = 0.0
-        self.leader_hint: tuple[int, int] | None = (
-            None  # leader and epoch, before metadata (KIP-951)
-        )
+        self.read_replica = ReadReplica()
         self.queued_records = 0  # fetched and not yet delivered
         self.received_records = 0
         self.received_bytes = 0
@@ -162,7 +157,7 @@ class TopicPartitionState:
         self.progress.live_version = -1 if self.is_paused else self.progress.version
         self.queued_records = 0
         self.retry_at_s = 0.0
-        self.preferred_replica = None
+        self.read_replica.prefer_leader()
 
     # Whether to read
 

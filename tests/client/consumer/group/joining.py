@@ -44,11 +44,15 @@ class Joined:
         self.errors: list[KafkaError] = []
         self.during: Callable[[str], Awaitable[None]] | None = None
 
-    async def assigned(self, partitions: Collection[TopicPartitionTuple], *, incremental: bool) -> None:
+    async def assigned(
+        self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
+    ) -> None:
         await self._happened("assigned", partitions)
         self.partitions = frozenset(partitions) | (self.partitions if incremental else frozenset())
 
-    async def revoked(self, partitions: Collection[TopicPartitionTuple], *, incremental: bool) -> None:
+    async def revoked(
+        self, partitions: Collection[TopicPartitionTuple], *, incremental: bool
+    ) -> None:
         await self._happened("revoked", partitions)
         self.partitions -= frozenset(partitions)
         assert incremental or not self.partitions

@@ -3,7 +3,13 @@
 from typing import Any
 
 from barnabas.client.cluster.metadata import Metadata, PartitionInfo, TopicInfo
-from barnabas.client.consumer.group.member import SendToGroupCoordinator, AssignmentChange, GroupMembership, ResolvedSubscription, ReportError
+from barnabas.client.consumer.group.member import (
+    SendToGroupCoordinator,
+    AssignmentChange,
+    GroupMembership,
+    ResolvedSubscription,
+    ReportError,
+)
 from barnabas.client.errors import KafkaError
 from barnabas.client.settings import ConsumerSettings
 from barnabas.wire.schema import Message
@@ -87,7 +93,9 @@ def metadata(**partitions: int) -> Metadata:
         name: TopicInfo(name, topic_id(name), tuple(PartitionInfo(n) for n in range(count)))
         for name, count in partitions.items()
     }
-    return Metadata(topics=topics, topic_names={topic.topic_id: name for name, topic in topics.items()})
+    return Metadata(
+        topics=topics, topic_names={topic.topic_id: name for name, topic in topics.items()}
+    )
 
 
 def topic_id(name: str) -> bytes:

@@ -112,7 +112,8 @@ async def test_members_of_both_makes_share_a_classic_group(
         ids = {member.member_id: member.partitions for member in strangers}
         ids[ours.group.member_id] = ours.partitions
         expected = ASSIGNORS[name].assign(
-            [SubscribedMember(member_id, frozenset(TOPICS)) for member_id in ids], ClusterTopics(TOPICS)
+            [SubscribedMember(member_id, frozenset(TOPICS)) for member_id in ids],
+            ClusterTopics(TOPICS),
         )
         assert {key: sorted(value) for key, value in ids.items()} == expected
     await asyncio.get_running_loop().run_in_executor(None, strangers.pop().close)

@@ -4,7 +4,11 @@ import pytest
 from tests.client.consumer.group.stepping import metadata
 
 from barnabas.client.cluster.metadata import BrokerInfo, Metadata, PartitionInfo, TopicInfo
-from barnabas.client.consumer.group.subscription import Subscription, partition_counts, topics_with_racks
+from barnabas.client.consumer.group.subscription import (
+    Subscription,
+    partition_counts,
+    topics_with_racks,
+)
 from barnabas.client.errors import KafkaException
 from barnabas.wire.errors import ErrorCode
 

@@ -1,6 +1,11 @@
 """Assignments that members of other makes would compute just so."""
 
-from barnabas.client.consumer.group.assignors import ASSIGNORS, GroupAssignment, SubscribedMember, ClusterTopics
+from barnabas.client.consumer.group.assignors import (
+    ASSIGNORS,
+    GroupAssignment,
+    SubscribedMember,
+    ClusterTopics,
+)
 from barnabas.client.consumer.group.assignors.sticky_user_data import read_user_data
 
 BOTH = frozenset({"a", "b"})
@@ -20,7 +25,11 @@ def test_static_members_come_first_by_their_instance() -> None:
         SubscribedMember("z", BOTH, instance_id="first"),
         SubscribedMember("y", BOTH, instance_id="second"),
     ]
-    assert compact("range", members, ClusterTopics({"a": 4})) == {"z": "a0 a1", "y": "a2", "m1": "a3"}
+    assert compact("range", members, ClusterTopics({"a": 4})) == {
+        "z": "a0 a1",
+        "y": "a2",
+        "m1": "a3",
+    }
 
 
 def test_roundrobin_deals_on_across_topics_and_passes_over_who_does_not_want_one() -> None:
@@ -40,7 +49,9 @@ def test_roundrobin_deals_on_across_topics_and_passes_over_who_does_not_want_one
 def test_range_prefers_members_near_a_replica() -> None:
     members = [SubscribedMember(f"m{n}", BOTH, rack=rack) for n, rack in enumerate("xyz")]
     racks = {("a", 0): "z", ("a", 1): "y", ("a", 2): "x"}
-    topics = ClusterTopics({"a": 3}, {partition: frozenset(rack) for partition, rack in racks.items()})
+    topics = ClusterTopics(
+        {"a": 3}, {partition: frozenset(rack) for partition, rack in racks.items()}
+    )
     assert compact("range", members, topics) == {"m0": "a2", "m1": "a1", "m2": "a0"}
 
 

@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.client.consumer.group.assignors import ASSIGNORS, GroupAssignment, SubscribedMember, ClusterTopics
+from barnabas.client.consumer.group.assignors import (
+    ASSIGNORS,
+    GroupAssignment,
+    SubscribedMember,
+    ClusterTopics,
+)
 from barnabas.client.values import TopicPartitionTuple
 
 NAMES = [f"t{number}" for number in range(6)]
@@ -122,14 +127,20 @@ def settled(name: str, members: list[SubscribedMember], topics: ClusterTopics) -
     return assignment
 
 
-def owning(members: list[SubscribedMember], owned: GroupAssignment, generation: int) -> list[SubscribedMember]:
+def owning(
+    members: list[SubscribedMember], owned: GroupAssignment, generation: int
+) -> list[SubscribedMember]:
     return [
-        SubscribedMember(m.member_id, m.topics, m.instance_id, frozenset(owned[m.member_id]), generation)
+        SubscribedMember(
+            m.member_id, m.topics, m.instance_id, frozenset(owned[m.member_id]), generation
+        )
         for m in members
     ]
 
 
-def rightful_owners(members: list[SubscribedMember], topics: ClusterTopics) -> dict[str, set[TopicPartitionTuple]]:
+def rightful_owners(
+    members: list[SubscribedMember], topics: ClusterTopics
+) -> dict[str, set[TopicPartitionTuple]]:
     """Those who alone claim a partition in the latest generation in which it is claimed."""
     owners: dict[str, set[TopicPartitionTuple]] = {member.member_id: set() for member in members}
     for partition in {each for member in members for each in member.owned}:

@@ -12,7 +12,7 @@ join (KIP-394); static members come back under their instance id and do not leav
 import math
 from enum import Enum, auto
 
-from barnabas.client.cluster.backoff import Backoff
+from barnabas.client.backoff import Backoff
 from barnabas.client.cluster.metadata import Metadata
 from barnabas.client.consumer.group.assignors import ASSIGNORS, SubscribedMember
 from barnabas.client.consumer.group.classic.consumer_protocol import read_assignment

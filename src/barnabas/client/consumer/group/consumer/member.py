@@ -8,7 +8,7 @@ heartbeat says so at once, and what was added is taken: nobody else has that by 
 import math
 from collections.abc import Mapping
 
-from barnabas.client.cluster.backoff import Backoff
+from barnabas.client.backoff import Backoff
 from barnabas.client.cluster.metadata import Metadata
 from barnabas.client.consumer.group.consumer.heartbeat_requests import (
     HeartbeatFields,

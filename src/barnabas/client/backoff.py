@@ -5,7 +5,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-JITTER = 0.2
+Spread = tuple[float, float]
+"""The range of random factors of a pause: clients that failed together retry apart."""
+
+KAFKA_SPREAD: Spread = (0.8, 1.2)
+FULL_SPREAD: Spread = (0.0, 1.0)
 
 
 @dataclass(slots=True, frozen=True)
@@ -29,9 +33,9 @@ class Deadline:
 
 
 class Backoff:
-    """Pauses that double from `first_ms` to `max_ms`, each 20 % longer or shorter (KIP-580)."""
+    """Pauses that double from `first_ms` to `max_ms`, each times a random factor (KIP-580)."""
 
-    __slots__ = ("_first_ms", "_max_ms", "_random", "failures")
+    __slots__ = ("_first_ms", "_max_ms", "_random", "_spread", "failures")
 
     def __init__(
         self,
@@ -39,10 +43,12 @@ class Backoff:
         max_ms: float,
         *,
         failures: int = 0,
+        spread: Spread = KAFKA_SPREAD,
         random: Callable[[], float] = random.random,
     ) -> None:
         self._first_ms = first_ms
         self._max_ms = max(first_ms, max_ms)
+        self._spread = spread
         self._random = random
         self.failures = failures  # in a row, so far
 
@@ -50,7 +56,8 @@ class Backoff:
         """Counts one more failure, and returns how long to wait after it."""
         pause_ms = min(self._first_ms * 2.0 ** min(self.failures, 30), self._max_ms)
         self.failures += 1
-        return pause_ms * (1 - JITTER + 2 * JITTER * self._random())
+        low, high = self._spread
+        return pause_ms * (low + (high - low) * self._random())
 
     def reset(self) -> None:
         """Starts again with the first pause, after a success."""
